@@ -249,6 +249,7 @@ def test_what_never_recovers_is_drawn_as_what_it_takes_at_least():
     assert line.get_xydata().tolist() == [[10, 4], [11, 50], [12, 4]]
     assert (triangles.get_xydata().tolist(), triangles.get_marker()) == ([[11, 50]], "^")
     assert "A hollow triangle: at least so much. 1 of 3 points have runs" in page_of(*made, [AT])
+    assert summary(found).endswith("none failed. In 1 point not every run recovers by its end.")
     assert "hollow triangle" not in page_of(*frames({AT: seconds(3)}, 4.0), [AT])
 
 

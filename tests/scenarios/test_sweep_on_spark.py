@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
@@ -103,6 +103,8 @@ def failing() -> Any:
     """A strategy that fails, and one that ends its process. They are local: Spark gets them by value."""
 
     class Failing(Strategy):
+        survives: ClassVar[frozenset[str]] = frozenset({"lose_state"})
+
         def protocol(self, world: Any) -> Any:
             raise ValueError("it cannot\nbe done")
 

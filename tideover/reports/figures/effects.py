@@ -38,8 +38,10 @@ def main_effects(
             if place % facets.ACROSS == 0:
                 ax.set_ylabel(quantity)
             ax.set_title(factors[place])
-            ax.set_ylim(0, None)
             ax.grid(axis="y")
+            # one scale; room for a whole mark on top
+            top = float(np.nanmax(effects[["mean", "high"]].to_numpy(dtype=float), initial=0.0))
+            ax.set_ylim(0, 1.08 * top if top else None)
     return [ax for ax, _ in drawn]
 
 

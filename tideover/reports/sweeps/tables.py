@@ -118,15 +118,15 @@ def summary(points: Points) -> str:
     runs, failed = int(points.runs.sum()), int(points.failed.sum())
     text = f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; "
     text += f"{failed:,} failed and are left out." if failed else "none failed."
+    late, wrong = int(points.late.sum()), int(points.wrong.sum())
+    open_ = f" In {counted(late, 'point')} not every run recovers by its end." if late else ""
     if len(points) <= MOST_LISTED:
-        return text
-    wrong = int(points.wrong.sum())
+        return text + open_
     means = points.headline[~np.isnan(points.headline)]
     if len(means):
         last = int(np.nanargmax(points.headline))
         low, high = number(float(means.min())), number(float(means.max()))
         least = "at least " if points.late[last] else ""
         text += f" Mean time to recover of a point: {low} to {least}{high} s."
-    late = int(points.late.sum())
-    text += f" In {counted(late, 'point')} not every run recovers by its end." if late else ""
+    text += open_
     return text + (f" {counted(wrong, 'point')} lose roots or count some twice." if wrong else "")
