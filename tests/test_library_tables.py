@@ -215,7 +215,7 @@ def test_a_result_shows_itself_in_a_line() -> None:
     lost, wrong = found.runs["lost"].sum(), found.runs["windows_wrong"].sum()
     assert repr(found) == (
         "<Result 'word count': rsm, seed 1, 2 replications; "
-        f"time to recover {recovered:.4g} s, {lost} roots lost, {wrong} wrong windows>"
+        f"time to recover {recovered:.4g} s (recovered), {lost} roots lost, {wrong} wrong windows>"
     )
     (row,) = table_of(found)
     assert row["strategy"] == "rsm"
@@ -233,7 +233,7 @@ def test_a_recovery_that_has_no_end_is_undefined() -> None:
     """A failure 1 s before the end, restarted after it: no mean can be given."""
     crash = {"kind": "crash_task", "at": "39 s", "restart": "5 s", "component": "count"}
     found = tideover.run("wordcount", QUIET | {"failures": [crash]})
-    assert "; time to recover undefined, " in repr(found)
+    assert "; time to recover undefined (not recovered), " in repr(found)
 
 
 def test_a_comparison_shows_a_line_a_strategy() -> None:

@@ -190,6 +190,8 @@ def test_a_failure_prolongs_the_catch_up_before_it_within_four_seconds(later: fl
         ("none", {"kind": "crash_host", "host": 0}, None),
         ("none", {"kind": "partition", "hosts": [0], "duration": "2 s", "messages": "lose"}, "partition"),
         ("none", {"kind": "partition", "hosts": [0], "duration": "2 s"}, None),
+        ("rsm", {"kind": "lose_store"}, "lose_store"),
+        ("none", {"kind": "lose_store"}, None),
     ],
 )
 def test_what_a_strategy_does_not_survive_is_remarked_on(

@@ -366,7 +366,8 @@ class Empirical(empirical.Empirical):
 class Exponential(exponential.Exponential):
     """Exponential with the given mean: the service of an M/M/1 queue, the gaps of a Poisson process.
 
-    By inversion of the upper 32 bits: -mean * log(u), u at the centre of 2**32 cells, so at most 22.9 means.
+    By inversion of the upper 32 bits: -mean * log(u), u at the centre of 2**32 cells, so at most 22.9 means
+    (and at most the longest duration).
 
     mean: mean; the standard deviation is the same
     """

@@ -303,7 +303,7 @@ class MicroBatch(micro_batch.MicroBatch):
     cold_time: extra time of the first batch after a driver's restart
     recovery: checkpoint: every batch saves states and offsets; lineage: now and then one does, and what is
         lost is computed again from there; replay: none does: after a failure the query starts anew, without
-        state, from the first window that the sink does not have
+        state, from the first window that the sink does not have, or from the log's beginning
     checkpoint_interval: with lineage: least time between two batches that save states
     output_mode: what the sink gets: finished windows, or from every batch what it has changed
     """

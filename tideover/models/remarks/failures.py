@@ -7,6 +7,7 @@ from collections.abc import Set
 from tideover.models.remarks.plan import Plan
 from tideover.sim.faults.cascade import Cascade
 from tideover.sim.faults.events import Events
+from tideover.sim.faults.lose_store import LoseStore
 from tideover.sim.faults.machines_fail import MachinesFail
 from tideover.sim.faults.partition import Partition
 
@@ -17,14 +18,15 @@ def without_effect(plan: Plan, kind: str, roles: Set[str]) -> list[str]:
     return [f"failures: {kind} has no {role}: that it is lost changes nothing" for role in lost]
 
 
-def not_survived(plan: Plan, kind: str, survives: Set[str]) -> list[str]:
+def not_survived(plan: Plan, kind: str, survives: Set[str], stores: bool) -> list[str]:
     """A remark on each kind of failure, of those that take something, after which a strategy of this ``kind``
-    promises nothing.
+    promises nothing; ``stores``: whether it keeps anything in a store.
     """
     found: dict[str, None] = {}
     for fault in (one for each in plan.failures for one in (each, *each.inner.values())):
         what = "crash_host" if isinstance(fault, MachinesFail | Cascade) else fault.kind
         takes = fault.kills or (isinstance(fault, Partition) and fault.messages == "lose")
+        takes |= isinstance(fault, LoseStore) and stores
         if takes and what not in survives and not isinstance(fault, Events):
             found[what] = None
     return [
