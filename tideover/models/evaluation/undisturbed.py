@@ -61,7 +61,7 @@ def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None
         return None
     world = _run(quiet.with_strategy(prompt), replication, train_cap)
     overdue = world.job.context.overdue
-    return None if overdue is None or overdue(world.unfinished()) else world
+    return None if overdue is not None and overdue(world.unfinished()) else world
 
 
 def without_failures(scenario: Scenario) -> Scenario:
