@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tideover.models import config
 from tideover.models.accounts import truths
 from tideover.models.config import Scenario, identity
 from tideover.models.evaluation.curves import Curves, curves
@@ -45,6 +46,7 @@ def forget() -> None:
     """Keep nothing for the next runs, as in a process that has run nothing yet."""
     _kept.clear()
     truths.forget()
+    config.forget()
 
 
 def _run(quiet: Scenario, replication: int, train_cap: int) -> World:
