@@ -50,7 +50,7 @@ def forget() -> None:
 
 
 def _run(quiet: Scenario, replication: int, train_cap: int) -> World:
-    world = World(quiet, replication, train_cap=train_cap, looks=0)
+    world = World(quiet, replication, train_cap=train_cap, looks=0, curves_only=True)
     world.run()
     return world
 
