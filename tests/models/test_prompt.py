@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 
 from tests.oracle.random_worlds import worlds
-from tests.oracle.worlds import MS, bolt, spout, world
+from tests.oracle.worlds import MS, bolt, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.evaluation import undisturbed
 from tideover.models.evaluation.curves import curves
@@ -74,3 +74,15 @@ def test_a_root_that_may_time_out_is_noticed(scenario: Scenario, in_time: bool) 
     assert (prompt is not None) == (whole.ledger.replayed == 0) == in_time
     if prompt is not None:
         assert shown(prompt) == shown(whole)
+
+
+def test_what_is_destroyed_without_a_failure_is_known() -> None:
+    """A count that takes 30 ms for a root each 10 ms, with room for one that waits: most find none."""
+    topology: dict[str, SpoutConfig | BoltConfig] = {
+        "s": spout("keys", gap=10, keys=3),
+        "count": queued(bolt("windowed_count", {"s": "fields"}, 30, window={"length": 100 * MS}), 1, "drop"),
+    }
+    quiet = world(topology, "none", (), 400)
+    found = shown(undisturbed._run(quiet, 0, 65_536))
+    assert found == shown(full(quiet))
+    assert len(full(quiet).ledger.destroyed) > 10
