@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -121,12 +122,35 @@ def dump(scenario: Scenario) -> dict[str, Any]:
 
 def identity(quiet: Scenario, replication: int) -> str:
     """Everything that a run without failures depends on, as a text."""
-    data = dump(quiet)
-    for name in ("name", "description", "profile", "slo"):
-        data.pop(name, None)
-    for name in ("warmup", "replications", "log_resolution", "lag_window", "calm"):
-        data["run"].pop(name, None)  # said of a run, not simulated
-    return json.dumps([data, replication], sort_keys=True)
+    parts = [f"{name}: {_text(getattr(quiet, name))}" for name in _SHARED]
+    run = {name: value for name, value in _fields(quiet.run).items() if name not in _NOT_SIMULATED}
+    return "\n".join([*parts, json.dumps([_plain(quiet.strategy), run, replication])])
+
+
+_NOT_SIMULATED = frozenset({"warmup", "replications", "log_resolution", "lag_window", "calm"})
+"""What is said of a run only."""
+_SHARED = sorted(Scenario.model_fields.keys() - {"name", "description", "strategy", "run", "profile", "slo"})
+"""Fields that scenarios which are made of one another mostly have in common, part by part."""
+_texts: OrderedDict[int, tuple[Part, str]] = OrderedDict()
+"""The newest of these parts, by identity, and what they are as texts."""
+
+
+def forget() -> None:
+    """Keep nothing for the next runs."""
+    _texts.clear()
+
+
+def _text(value: Any) -> str:
+    """A value of a scenario as a text; parts, which are frozen, are asked once."""
+    if isinstance(value, dict):
+        return json.dumps({name: _text(inner) for name, inner in value.items()})
+    if not isinstance(value, Part):
+        return json.dumps(_plain(value))
+    if id(value) not in _texts:
+        _texts[id(value)] = value, json.dumps(_plain(value))
+        if len(_texts) > 1_000:
+            _texts.popitem(last=False)
+    return _texts[id(value)][1]
 
 
 def _fields(part: Part) -> dict[str, Any]:

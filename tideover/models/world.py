@@ -8,7 +8,7 @@ from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.completion import Completion
 from tideover.models.accounts.fates import Fates
 from tideover.models.accounts.lag import Lag
-from tideover.models.accounts.ledger import Ledger
+from tideover.models.accounts.ledger import Destroyed, Ledger
 from tideover.models.accounts.readers import Readers
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun
@@ -61,11 +61,13 @@ class World:
         looks: int | None = None,
         step: int | None = None,
         watched: Stretch | None = None,
+        curves_only: bool = False,
     ) -> None:
         """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
         often if the tasks share something, else never. ``step``: length (ns) of the steps in which
         several levels share cores, or cards; None: short enough for latencies. Throughput is right with any.
-        ``watched``: the stretch in which it is noted who sends what to whom.
+        ``watched``: the stretch in which it is noted who sends what to whom. ``curves_only``: nobody will ask
+        for its latencies or its balance.
         """
         self._draws = draws = Draws(scenario.run.seed, replication)
         self.scenario = scenario = timed(scenario, draws)
@@ -73,10 +75,11 @@ class World:
         strategy = scenario.strategy
         deployment = deployment_of(scenario)
         self._kernel = kernel = Kernel()
-        recorder = Recorder(scenario.run.duration)
+        recorder = Recorder(scenario.run.duration, latencies=not curves_only)
         self.trace = Trace(lambda: kernel.now) if trace else None
         self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
-        self.ledger = Ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
+        ledger = Destroyed if curves_only else Ledger
+        self.ledger = ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
         self.snapshots = SnapshotTimes()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
         context.step = step

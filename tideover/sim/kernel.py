@@ -79,6 +79,14 @@ class Look(NamedTuple):
     reads: Reads
 
 
+def _horizon(sources: list[Source], now: int) -> int:
+    """How far all of these let the data plane go in one step."""
+    step = now
+    for source in sources:
+        step = min(step, source.horizon(now))
+    return step
+
+
 class Kernel:
     """Clock, control events, and the nodes of the data plane in topological order.
 
@@ -139,7 +147,8 @@ class Kernel:
         def act(_: simpy.Event) -> None:
             self._move(reads, rank * ORDER + order, event)
             action()
-            self.acted()
+            if self._looks:
+                self.acted()
 
         assert event.callbacks is not None
         event.callbacks.append(act)
@@ -208,7 +217,7 @@ class Kernel:
         """Move all data at or before now, in steps that no feedback can reach into."""
         now = self.now
         while True:
-            step = min((source.horizon(now) for source in self.sources), default=now)
+            step = _horizon(self.sources, now)
             for mover in self.movers:
                 mover.flow(step)
             self.moved_to = step
@@ -220,7 +229,7 @@ class Kernel:
 
     def _move(self, reads: Reads, turn: float, _: simpy.Event) -> None:
         """An action's time has come."""
-        self.now, self.acting = int(self.env.now), turn
+        self.now, self.acting = int(self.env._now), turn
         self.move(reads)
 
     def move(self, reads: Reads) -> None:
@@ -233,7 +242,7 @@ class Kernel:
         now = self.now
         sources, nodes = self._up_to(reads)
         while True:
-            step = min((source.horizon(now) for source in sources), default=now)
+            step = _horizon(sources, now)
             for node in nodes:
                 node.flow(step)
             if step >= now:

@@ -298,8 +298,11 @@ class Span:
 class Recorder:
     """Latencies, throughput, backlog and outputs over time."""
 
-    def __init__(self, duration: int = 0) -> None:
-        """``duration``: of the run (ns); of a long one only what happens is kept."""
+    def __init__(self, duration: int = 0, latencies: bool = True) -> None:
+        """``duration``: of the run (ns); of a long one only what happens is kept. ``latencies``: whether
+        anybody will ask for them.
+        """
+        self._latencies = latencies
         self.is_long = duration > LONG
         series = FewCounts if self.is_long else Series
         self.latency = LatencyLog()
@@ -319,6 +322,9 @@ class Recorder:
         none was emitted again).
         """
         latency = times - created
+        if not self._latencies:
+            self.done.add(times)
+            return latency, latency
         if self.from_first is None and first is not created:
             self.from_first = self.latency.copy()
         self.latency.add(times, latency)

@@ -365,6 +365,24 @@ class Ledger:
         return {"emitted": total, "completed": completed, "in_flight": len(in_flight), "lost": len(found)}
 
 
+class Destroyed(Ledger):
+    """A ledger that counts no effects: of a run of which nobody wants the balance, only what is destroyed."""
+
+    size = 0
+
+    def _take_effect(self, component: Component, uid: Ints, replica: int) -> None:
+        """Nobody asks how often."""
+
+    def _apply(self, component: Component, uid: Ints, replica: int) -> int:
+        return 0
+
+    def on_void(self, component: Component, uid: Ints, replica: int) -> None:
+        self._destroy(uid >> component.bits)
+
+    def close(self, before: int) -> None:
+        self.base = max(self.base, before << self._topology.spout_bits)
+
+
 def _without(values: Ints, others: Ints) -> Ints:
     """The different values that are not among the others, rising."""
     return np.setdiff1d(distinct(values), distinct(others), assume_unique=True)

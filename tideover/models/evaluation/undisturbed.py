@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tideover.models import config
 from tideover.models.accounts import truths
 from tideover.models.config import Scenario, identity
 from tideover.models.evaluation.curves import Curves, curves
@@ -45,10 +46,11 @@ def forget() -> None:
     """Keep nothing for the next runs, as in a process that has run nothing yet."""
     _kept.clear()
     truths.forget()
+    config.forget()
 
 
 def _run(quiet: Scenario, replication: int, train_cap: int) -> World:
-    world = World(quiet, replication, train_cap=train_cap, looks=0)
+    world = World(quiet, replication, train_cap=train_cap, looks=0, curves_only=True)
     world.run()
     return world
 
@@ -61,7 +63,7 @@ def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None
         return None
     world = _run(quiet.with_strategy(prompt), replication, train_cap)
     overdue = world.job.context.overdue
-    return None if overdue is None or overdue(world.unfinished()) else world
+    return None if overdue is not None and overdue(world.unfinished()) else world
 
 
 def without_failures(scenario: Scenario) -> Scenario:

@@ -231,7 +231,7 @@ class Topology:
             raise TopologyError(name, f"all windows that markers end must have one length{all_of}{which}")
         return next(iter(lengths), None)
 
-    @property
+    @cached_property
     def by_event(self) -> bool:
         """Whether some windows go by when events took place."""
         return any(c.trigger == "watermark" for c in self.components)

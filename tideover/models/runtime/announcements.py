@@ -152,6 +152,8 @@ class Announcer(Announcements):
         for listener in listeners:
             for name in _heard_by(type(listener)):
                 told.setdefault(name, []).append(getattr(listener, f"on_{name}"))
+        self.hears_steps = "step" in told
+        """Whether any does of steps: mostly none does, and there are many."""
         for name, heard in told.items():
             setattr(self, name, heard[0] if len(heard) == 1 else _to_all(heard))
 

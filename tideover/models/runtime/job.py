@@ -25,7 +25,7 @@ from tideover.models.runtime.views import BoltView, TaskView
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Draws, Purpose
-from tideover.sim.kernel import Kernel, Rank
+from tideover.sim.kernel import Rank
 from tideover.sim.link import Channel, Latency
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
@@ -40,6 +40,8 @@ class Job:
 
     def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:
         self.context = context
+        self.kernel = context.kernel
+        """The clock, and control events."""
         self.deployment = deployment
         self.spouts: list[SpoutTask] = []
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
@@ -85,11 +87,6 @@ class Job:
     def topology(self) -> Topology:
         """Components and edges."""
         return self.context.topology
-
-    @property
-    def kernel(self) -> Kernel:
-        """The clock, and control events."""
-        return self.context.kernel
 
     @property
     def draws(self) -> Draws:
@@ -227,7 +224,8 @@ class Job:
 
     def step(self, who: str, what: str, detail: str = "", to: str = "") -> None:
         """Say what a control action does now (`tideover.models.runtime.steps.Step`)."""
-        self.say.step(Step(self.kernel.now, who, what, detail, to, self.kernel.acting))
+        if self.context.say.hears_steps:
+            self.say.step(Step(self.kernel.now, who, what, detail, to, self.kernel.acting))
 
     # -- what is where ---------------------------------------------------------------------------------------
 

@@ -160,13 +160,16 @@ class SpoutTask(Node):
             return
         while self.up and not self.in_flight.capped:
             self._look_ahead()
-            due = int(self._ahead[self._used :].searchsorted(now, "right"))
-            due = self.in_flight.room(due)
-            if due == 0:
+            ahead = self._ahead
+            due = int(ahead[self._used :].searchsorted(now, "right"))
+            room = self.in_flight.room(due)
+            if room == 0:
                 return
-            times = self._ahead[self._used : self._used + due]
-            self._used += due
+            times = ahead[self._used : self._used + room]
+            self._used += room
             self._call(times)
+            if room == due and ahead is self._ahead and self._used < len(ahead):
+                return  # the next one is known, and later
 
     def _call(self, times: Ints) -> None:
         """One root for each call, as long as there are any."""

@@ -91,27 +91,39 @@ class StateManagement(Strategy):
             *replays.lost_together(plan),
         ]
 
+    def prompt(self) -> Strategy:
+        return Unreplayed.model_construct(**dict(self))
+
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         return Recovery(job, self, tasks, shared)
 
 
-class Recovery(Protocol):
-    """The protocol: buffers, checkpoints, trims, restores, replays."""
+class Unreplayed(StateManagement):
+    """The same as long as nothing fails: nobody asks for what senders would keep, or for checkpoints."""
 
-    def __init__(self, job: Job, s: StateManagement, tasks: Sequence[BoltView], shared: Shared) -> None:
+    def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
+        backed = any(task.component.backend is not None for task in tasks)  # which may ask the store, too
+        if self.serialise_time or self.serialise_cost or backed:
+            return Saving(job, self, tasks, None)
+        return Protocol(job)
+
+
+class Saving(Protocol):
+    """Checkpoints: every interval one, and at the end of a window that a tick ends, else a failure before the
+    next one would bring back counts that were put out.
+    """
+
+    def __init__(
+        self, job: Job, s: StateManagement, tasks: Sequence[BoltView], buffers: UpstreamBuffers | None
+    ) -> None:
         super().__init__(job)
         self.strategy = s
         self.tasks = [task for task in tasks if task.state is not None]
         saving = s.serialise_time, s.serialise_cost
         costs = Costs(*saving, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        # 1. upstream tasks keep every tuple, numbered by channel
-        self.shared, self.buffers = shared, shared.buffers
-        self.buffers.keep_for(self.tasks, s.spout_buffer, s.replay_cost, s.replay_rate)
-        # 2. when the store has a checkpoint, upstream trims its buffers
-        self.checkpoints = TaskCheckpoints(job, self.tasks, costs, self.buffers)
-
-    # -- every interval a checkpoint, and at the end of a window that a tick ends: else a failure before the
-    # -- next checkpoint would bring back counts that were put out
+        if buffers is not None:
+            buffers.keep_for(self.tasks, s.spout_buffer, s.replay_cost, s.replay_rate)
+        self.checkpoints = TaskCheckpoints(job, self.tasks, costs, buffers)
 
     def start(self) -> None:
         for task in self.tasks:
@@ -128,10 +140,21 @@ class Recovery(Protocol):
         return 0
 
     def _checkpoint(self, task: BoltView, needed: bool = False) -> None:
-        if not self.buffers.recovering(task):  # it would trim what is still to be replayed
-            self.checkpoints.take(task, needed)
+        self.checkpoints.take(task, needed)
 
-    # -- 3. after a failure: read the checkpoint, restore it, ask for the buffers ----------------------------
+
+class Recovery(Saving):
+    """The protocol: upstream tasks keep every tuple, numbered by channel, and trim that when the store has a
+    checkpoint; after a failure a task reads its checkpoint, restores it, and asks for the buffers.
+    """
+
+    def __init__(self, job: Job, s: StateManagement, tasks: Sequence[BoltView], shared: Shared) -> None:
+        super().__init__(job, s, tasks, shared.buffers)
+        self.shared, self.buffers = shared, shared.buffers
+
+    def _checkpoint(self, task: BoltView, needed: bool = False) -> None:
+        if not self.buffers.recovering(task):  # it would trim what is still to be replayed
+            super()._checkpoint(task, needed)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if self.view.is_stateful(task):

@@ -143,7 +143,11 @@ class Cluster:
 
     def _current(self) -> str | None:
         """The first stage that is not done."""
-        return next((name for name, stage in self._stages.items() if not all(p.done for p in stage)), None)
+        for name, stage in self._stages.items():
+            for p in stage:
+                if not p.done:
+                    return name
+        return None
 
     def _place(self, p: Partition) -> Executor | None:
         """Where a task is to run now; None: nowhere yet."""

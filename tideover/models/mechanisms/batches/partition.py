@@ -29,6 +29,7 @@ class Partition:
     def __init__(self, task: BoltTask, own: Executor) -> None:
         self.task = task
         self.own = own
+        self.stateful = task.state is not None
         self.home: Life | None = (own, 0)
         self.stale = False
         self.spoilt = 0
@@ -43,10 +44,6 @@ class Partition:
         self.ran: Life | None = None
         self.not_before: int | None = 0
         self.again = -1
-
-    @property
-    def stateful(self) -> bool:
-        return self.task.state is not None
 
     @property
     def gone(self) -> bool:
