@@ -44,7 +44,7 @@ def world(strategy: Any, **run: Any) -> Scenario:
 
 
 def found(scenario: Scenario) -> Replication:
-    undisturbed._kept.clear()
+    undisturbed.forget()
     return simulate(scenario)
 
 

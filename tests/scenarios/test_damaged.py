@@ -118,6 +118,15 @@ def test_what_is_damaged_is_named_and_alone_made_anew(
     assert content(place) == content(whole)
 
 
+@pytest.mark.parametrize("folder", ["data", "summary"])
+def test_a_file_in_the_place_of_a_folder_is_damage(place: Path, folder: str) -> None:
+    """As a copy leaves it that knows no folders: what was in it is missing."""
+    shutil.rmtree(place / folder)
+    (place / folder).touch()
+    with pytest.raises(Damaged, match=f"damaged or missing: {folder}/"):
+        Sweep.open(place)
+
+
 def test_a_manifest_that_is_cut_is_named_and_made_anew_from_the_data(
     whole: Path, place: Path, simulated: list[Any]
 ) -> None:

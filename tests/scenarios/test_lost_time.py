@@ -12,7 +12,7 @@ import tideover
 from tideover.reports.lost_time import page
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.lost_time.curve import Part, Point, as_good, least
-from tideover.scenarios.lost_time.interval import AtInterval, BestInterval
+from tideover.scenarios.lost_time.interval import AtInterval, BestInterval, ask
 from tideover.scenarios.lost_time.keeping import Kept, keeps
 from tideover.scenarios.lost_time.strikes import spread
 from tideover.scenarios.planning.checkpoint_interval import at_load, behind, young
@@ -159,6 +159,12 @@ def test_the_search_goes_on_beyond_what_it_tried() -> None:
     assert values == sorted(values)
     assert 10 * S in values
     assert found.least.edge is None
+
+
+def test_short_keys_may_say_what_fails() -> None:
+    """Detection, restart and moment are keys of that scenario, and stand in its failure."""
+    asked = ask(tideover.load("flink-recovery"), {"failures.0": "1 d"}, [60 * S, 120 * S], 4)
+    assert [(one.run.replications, one.failures) for one in asked.runs] == [(2 * 4, ())] * 2
 
 
 @pytest.mark.parametrize(

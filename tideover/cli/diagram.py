@@ -79,7 +79,8 @@ def _stretch(scenario: Scenario, begin: str | None, end: str | None) -> Stretch 
     if begin is None and end is None:
         return None
     duration = scenario.run.duration
-    first, last = _moment("--from", begin, 0), _moment("--to", end, duration)
+    first = 0 if begin is None else output.moment("--from", begin)
+    last = duration if end is None else output.moment("--to", end)
     for name, moment in (("--from", first), ("--to", last)):
         if moment > duration:
             raise BadInput(
@@ -88,17 +89,6 @@ def _stretch(scenario: Scenario, begin: str | None, end: str | None) -> Stretch 
     if first >= last:
         raise BadInput(f"--from: {format_duration(first)} is not before --to, {format_duration(last)}")
     return Stretch(first, last)
-
-
-def _moment(name: str, text: str | None, default: int) -> int:
-    from tideover.sim.units import parse_duration
-
-    if text is None:
-        return default
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise BadInput(f"{name}: {error}") from None
 
 
 def write(wanted: Asked, result: Result, *, errors: bool) -> None:

@@ -81,10 +81,7 @@ def _write(answers: Hours, out: output.Path, as_json: bool) -> None:
 def _step(text: str) -> int:
     from tideover.sim.units import DAY, parse_duration
 
-    try:
-        step = parse_duration(text)
-    except ValueError as error:
-        raise BadInput(f"--every: {error}") from None
+    step = output.moment("--every", text)
     if not parse_duration(LEAST_STEP) <= step <= DAY:
         raise BadInput(f"--every: must be {LEAST_STEP} to 1 d, not {text}")
     return step

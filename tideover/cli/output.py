@@ -202,15 +202,19 @@ def holds(mark: bytes) -> Callable[[Path], bool]:
     return found
 
 
-def duration(option: str, text: str) -> int:
-    """A time of an option, more than 0 (ns); raises BadInput."""
+def moment(option: str, text: str) -> int:
+    """A time of an option, 0 or more (ns); raises BadInput."""
     from tideover.sim.units import parse_duration
 
     try:
-        found = parse_duration(text)
+        return parse_duration(text)
     except ValueError as error:
         raise BadInput(f"{option}: {error}") from None
-    if found <= 0:
+
+
+def duration(option: str, text: str) -> int:
+    """The same, more than 0; raises BadInput."""
+    if (found := moment(option, text)) <= 0:
         raise BadInput(f"{option}: {text!r}: more than 0 s is needed")
     return found
 

@@ -122,10 +122,7 @@ class _Run:
         self._topology = topology_of(coarsened(scenario, coarseness(scenario)))
         self._deployment = deployment_of(scenario, topology=self._topology)
         self._rates: Mapping[str, Floats] = traffic(self._topology, scenario.run.duration)
-        self._copies = {
-            c.name: 1 if c.is_spout else self._strategy.replicas(c.name, c.keeps_state)
-            for c in self._topology.components
-        }
+        self._copies = self._deployment.replicas
         self._tasks = sum(c.tasks * self._copies[c.name] for c in self._topology.components)
 
     @property

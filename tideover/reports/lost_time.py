@@ -19,7 +19,7 @@ from tideover.reports.html import Page, Picture, Section
 from tideover.reports.plans.answer import FORMULAS, formula_rows
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render, warnings_view
-from tideover.scenarios.lost_time.curve import FLAT, Part, Point, as_good, known
+from tideover.scenarios.lost_time.curve import FLAT, Part, Point, as_good, best_of
 from tideover.scenarios.lost_time.detector import FALSE, AtTimeout, BestTimeout
 from tideover.scenarios.lost_time.interval import AtInterval, BestInterval
 from tideover.scenarios.statistics.availability import CROWDED
@@ -140,7 +140,7 @@ def _of_interval(found: BestInterval, source: str) -> _Shown:
 def _best_interval(found: BestInterval) -> str:
     best = found.least
     if best is None:
-        tried = min(known(found.points), key=lambda point: float(point.lost.mean()), default=None)
+        tried = best_of(found.points)
         if tried is None:
             return "The best interval is unknown: runs had not recovered at their end, or none can be used."
         lost = number(float(tried.lost.mean()) * _DAY_S)
@@ -171,7 +171,7 @@ def _intervals(found: BestInterval) -> Table:
     rows = []
     notes: dict[str, None] = {}
     for point in found.points:
-        name = format_duration(point.value) + (" (now)" if point.value == found.own else "")
+        name = _name(found, point)
         if (why := _unusable(point)) is not None:
             notes[f"Every {format_duration(point.value)}: {why}."] = None
             rows.append((name, *[UNDEFINED] * 4))
@@ -254,7 +254,7 @@ def _daily(point: AtTimeout) -> str:
 def _timeouts(found: BestTimeout) -> Table:
     rows = []
     for point in found.points:
-        name = format_duration(point.value) + (" (now)" if point.value == found.own else "")
+        name = _name(found, point)
         false, failures = point.parts[-1:], point.parts[:-1]
         lost = (_total(point), number(_lost(false)), number(_lost(failures)))
         each = (_mean(false), _mean(failures), number(point.noticed))
@@ -279,6 +279,10 @@ def _timeouts(found: BestTimeout) -> Table:
 
 
 # -- both ------------------------------------------------------------------------------------------------
+
+
+def _name(found: Found, point: Point) -> str:
+    return format_duration(point.value) + (" (now)" if point.value == found.own else "")
 
 
 def _often(part: Part) -> str:

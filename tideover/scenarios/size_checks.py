@@ -15,7 +15,6 @@ from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.evaluation.normal import reach_of
 from tideover.models.job.components import MOST_LUMP, BoltConfig, SpoutConfig
 from tideover.models.job.deployment import Deployment
-from tideover.models.job.topology import Topology
 from tideover.models.time_of_day import heaviest
 from tideover.scenarios.draft import Draft
 from tideover.scenarios.errors import Problem
@@ -45,7 +44,7 @@ def check(draft: Draft, scenario: Scenario, deployment: Deployment) -> Iterator[
         return
     found = [
         *_spouts(draft, heavy, lump),
-        *_channels(draft, scenario, deployment.topology),
+        *_channels(draft, deployment),
         *_memory(draft, heavy),
     ]
     yield from found or _work(draft, heavy, lump, deployment)
@@ -76,14 +75,10 @@ def _spouts(draft: Draft, scenario: Scenario, lump: int) -> Iterator[Problem]:
             yield draft.problem(message, "topology", name)
 
 
-def _channels(draft: Draft, scenario: Scenario, topology: Topology) -> Iterator[Problem]:
+def _channels(draft: Draft, deployment: Deployment) -> Iterator[Problem]:
     """Each task has a channel to each task, with its replicas, that reads from it."""
-    copies = {
-        c.name: 1 if c.is_spout else scenario.strategy.replicas(c.name, c.keeps_state)
-        for c in topology.components
-    }
-    number = 0
-    for edge in topology.edges:
+    copies, number = deployment.replicas, 0
+    for edge in deployment.topology.edges:
         number += edge.up.tasks * copies[edge.up.name] * edge.down.tasks * copies[edge.down.name]
         if number > MOST_CHANNELS:
             message = (

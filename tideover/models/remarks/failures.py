@@ -30,7 +30,7 @@ def not_survived(plan: Plan, kind: str, survives: Set[str], stores: bool) -> lis
         if takes and what not in survives and not isinstance(fault, Events):
             found[what] = None
     return [
-        f"failures: {kind} does not promise to survive {what}: it may lose roots for good, and a time to "
-        "recover says only when all is as without the failure again but for these"
+        f"failures: {kind} does not promise to survive {what}: roots may be lost for good, and a time to "
+        "recover then only says when all the rest is as it would have been"
         for what in found
     ]

@@ -75,10 +75,7 @@ def sweep_page(
         title=name or scenario_name(record),
         kind="a sweep over a grid of parameters",
         verdict=summary(points),
-        setup=(
-            *said,
-            ("Swept", "; ".join(spoken(key) for key in swept) or "nothing"),
-        ),
+        setup=(*said, ("Swept", "; ".join(spoken(key) for key in swept) or "nothing")),
         sections=(
             figures_section(*shown),
             results_section(

@@ -107,13 +107,17 @@ def as_good(points: Sequence[PointT]) -> list[PointT]:
     """The point at which the least is lost, and those that cannot be told from it: 0 is in the 95 % interval
     of the paired difference. In the order in which they are given.
     """
-    every = known(points)
-    best = min(every, key=lambda point: float(point.lost.mean()), default=None)
+    best = best_of(points)
     return [
         point
-        for point in every
+        for point in known(points)
         if point is best or (best and (t := estimate(point.lost - best.lost, resample=False).t) and t[0] <= 0)
     ]
+
+
+def best_of(points: Sequence[PointT]) -> PointT | None:
+    """The point at which the least is lost; None: none is known."""
+    return min(known(points), key=lambda point: float(point.lost.mean()), default=None)
 
 
 def known(points: Sequence[PointT]) -> list[PointT]:
@@ -159,10 +163,10 @@ def least(points: Sequence[Point]) -> Least | None:
     have their luck in common.
     """
     every = sorted(known(points), key=lambda point: point.value)
-    if len(every) < 3:
+    best = best_of(every)
+    if best is None or len(every) < 3:
         return None
-    best = min(every, key=lambda point: float(point.lost.mean())).value
-    near = [point for point in every if best / _NEAR <= point.value <= best * _NEAR]
+    near = [point for point in every if best.value / _NEAR <= point.value <= best.value * _NEAR]
     near = near if len(near) >= 3 else every
     curve = _Curve(np.array([point.value / S for point in near]), np.array([point.lost for point in near]))
     (value,), (lost,) = curve.fitted(curve.lost.mean(axis=1, keepdims=True))

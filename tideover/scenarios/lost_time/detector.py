@@ -18,7 +18,7 @@ from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.heartbeats import Heartbeats, process_name
 from tideover.models.job.deployment import Deployment
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.lost_time.curve import Part, Point, Report, as_good, even, known
+from tideover.scenarios.lost_time.curve import Part, Point, Report, as_good, best_of, even
 from tideover.scenarios.lost_time.strikes import (
     Felt,
     Stretch,
@@ -194,7 +194,7 @@ class BestTimeout:
     @property
     def best(self) -> AtTimeout | None:
         """The timeout at which the least is lost, of those that were tried; None: none is known."""
-        return min(known(self.points), key=lambda point: float(point.lost.mean()), default=None)
+        return best_of(self.points)
 
     @property
     def as_good(self) -> list[AtTimeout]:
@@ -292,13 +292,7 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
         rate = asked.pauses_per_s * missed
         costs = tuple(seconds for seconds, _ in extra) or (None,) * n
         false = Part(FALSE, rate, costs, tuple(ended for _, ended in extra))
-        noticed = mean_of(
-            [
-                (cause.rate_per_s, one.noticed)
-                for cause, found in zip(asked.causes, felts, strict=True)
-                for one in found
-            ]
-        )
+        noticed = mean_of(asked.causes, felts, lambda one: one.noticed)
         parts = (*parts_of(asked.causes, felts, n), false)
         points.append(AtTimeout(timeout, parts, missed=missed, noticed=noticed))
     return BestTimeout(

@@ -10,7 +10,7 @@ from typing import Any
 import tideover
 from tideover.models.config import Scenario
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.lost_time.curve import Least, Point, Report, even, known, least
+from tideover.scenarios.lost_time.curve import Least, Point, Report, best_of, even, known, least
 from tideover.scenarios.lost_time.keeping import FULL, Kept, keeps
 from tideover.scenarios.lost_time.strikes import Felt, Stretch, felt, mean_of, parts_of, remarks_on
 from tideover.scenarios.part_builder import fields_of
@@ -80,10 +80,10 @@ class Asked:
             one = self.at(value)
             stretch = Stretch.of(one)
             longest = stretch.begin + stretch.length + one.run.duration - one.run.warmup
-            run = {"run.duration": format_duration(longest)}
             many = 2 * self.replications * len(self.causes)
+            run = {"run.duration": format_duration(longest), "run.replications": many}
             try:
-                found.append(load(one, run | {"run.replications": many, "failures": []}))
+                found.append(load(one, run).model_copy(update={"failures": ()}))
             except ScenarioError as error:
                 what = f"{format_duration(value)} would need too long a run: {error.problems[0].message}"
                 raise ScenarioError([Problem(self.scenario.name, None, self.key, what)]) from None
@@ -231,13 +231,9 @@ def _tried(asked: Asked, value: int, tell: Callable[[int], None]) -> AtInterval:
         tell(replication)
         for cause, found in zip(asked.causes, felts, strict=True):
             found.append(felt(one, cause, replication, stretch, longer))
-    downs = [
-        (cause.rate_per_s, each.down)
-        for cause, found in zip(asked.causes, felts, strict=True)
-        for each in found
-    ]
     parts = parts_of(asked.causes, felts, asked.replications)
-    return AtInterval(value, parts, kept.behind, mean_of(downs), kept=kept)
+    down = mean_of(asked.causes, felts, lambda each: each.down)
+    return AtInterval(value, parts, kept.behind, down, kept=kept)
 
 
 def _beyond(points: Mapping[int, AtInterval]) -> list[int]:
@@ -245,12 +241,10 @@ def _beyond(points: Mapping[int, AtInterval]) -> list[int]:
     or twice as long; half the way (by factors) to one that cannot.
     """
     every = known([points[value] for value in sorted(points)])
-    if not every:
-        return []
-    best = every.index(min(every, key=lambda point: float(point.lost.mean())))
+    best = best_of(every)
     found = []
-    for edge, place, factor in ((every[-1], len(every) - 1, 2.0), (every[0], 0, 0.5)):
-        if best == place:
+    for edge, factor in ((every[-1], 2.0), (every[0], 0.5)) if best else ():
+        if best is edge:
             further = [value for value in points if (value - edge.value) * (factor - 1) > 0]
             useless = min(further, key=lambda value: abs(value - edge.value), default=None)
             target = edge.value * factor if useless is None else math.sqrt(edge.value * useless)

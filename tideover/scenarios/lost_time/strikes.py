@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -110,11 +110,16 @@ def struck(
     )
 
 
-def mean_of(felts: Sequence[tuple[float, float | None]]) -> float | None:
-    """The mean of values that have weights; those that are not known are left out."""
-    known = [(weight, value) for weight, value in felts if value is not None]
-    weights = sum(weight for weight, _ in known)
-    return sum(weight * value for weight, value in known) / weights if weights else None
+def mean_of(
+    causes: Sequence[Cause], felts: Sequence[Sequence[Felt]], what: Callable[[Felt], float | None]
+) -> float | None:
+    """The mean of what failures did, each as often as its cause; where it is not known it is left out."""
+    every = [
+        (cause.rate_per_s, what(one)) for cause, found in zip(causes, felts, strict=True) for one in found
+    ]
+    known = [(rate, value) for rate, value in every if value is not None]
+    rates = sum(rate for rate, _ in known)
+    return sum(rate * value for rate, value in known) / rates if rates else None
 
 
 def parts_of(causes: Sequence[Cause], felts: Sequence[Sequence[Felt]], replications: int) -> tuple[Part, ...]:

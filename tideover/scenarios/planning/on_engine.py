@@ -62,7 +62,6 @@ class OnEngine:
     def __call__(self, asks: Sequence[Ask]) -> Tables:
         asked = Asked(self._space, tuple(asks))
         wanted = [(ask.first, ask.last + 1) for ask in asks]
-
         planned = all(ask.load == 1 for ask in asks)
 
         def tell(what: str, done: float, total: int) -> None:

@@ -160,7 +160,7 @@ class LocalFiles:
     def checksums(self, paths: Iterable[str]) -> dict[str, str]:
         found = {}
         for path in paths:
-            with suppress(FileNotFoundError), (self.directory / path).open("rb") as file:
+            with suppress(FileNotFoundError, NotADirectoryError), (self.directory / path).open("rb") as file:
                 found[path] = hashlib.file_digest(file, "sha256").hexdigest()
         return found
 
