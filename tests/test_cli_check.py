@@ -189,7 +189,7 @@ def test_the_page_shows_what_is_printed(check: Any, monkeypatch: pytest.MonkeyPa
     assert len(blocks) >= 2
     for command, shown, code in blocks:
         got, out, _ = check(*command.split())
-        assert [line.rstrip() for line in out.splitlines()] == shown.splitlines()
+        assert [line.rstrip() for line in out.rstrip().splitlines()] == shown.splitlines()
         assert got == int(code)
     ((program, printed),) = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", page, re.DOTALL)
     with contextlib.redirect_stdout(io.StringIO()) as said:

@@ -9,6 +9,7 @@ from matplotlib.text import Text
 
 import tideover
 from tideover.reports import availability, checks, figures, hours, tables
+from tideover.reports.outcomes import of_record
 from tideover.reports.plans import answer
 from tideover.reports.sweeps.pictures import recovery_times
 from tideover.reports.sweeps.points import points
@@ -69,7 +70,7 @@ def test_it_is_in_every_figure_with_a_time_to_recover(lossy, draw):
 
 
 def test_it_is_in_the_verdict(lossy):
-    assert "has lost roots for good in both recoveries" in run_sentence(lossy.recoveries, lossy.runs)
+    assert "has lost roots for good in both recoveries" in run_sentence(of_record(lossy.to_dict()))
     found = tideover.compare(SCENARIO).verdict
     assert "none (amnesia) has lost roots for good in both recoveries" in found.text
     assert found.lossy == ("none",)

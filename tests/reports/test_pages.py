@@ -10,12 +10,13 @@ from tideover.models.schema.fields import block
 from tideover.reports import pages
 from tideover.reports.columns import TABLES
 from tideover.reports.explain import why_sixty
-from tideover.reports.html import render
+from tideover.reports.html import Page, Picture, Section, render
 from tideover.reports.output import write_all
 from tideover.reports.published import group, pair_recoveries, with_cells
 from tideover.reports.scenario_summary import point_record, setup
 from tideover.reports.sweeps.page import sweep_page
 from tideover.reports.sweeps.points import points
+from tideover.reports.tables import Table
 from tideover.reports.verdict import verdict
 from tideover.scenarios.sweeps.summary import summarise
 
@@ -260,3 +261,17 @@ def test_a_sweep_with_failed_runs_says_so(reproduction):
     text = Reader(render(swept_page(recoveries, broken))).text
     assert "18 points of the grid, 180 runs; 10 failed and are left out." in text
     assert "10/10" in text
+
+
+def test_figures_come_before_tables_and_explanations():
+    """Of a section: what it says, then the figure, then the table, then why."""
+    section = Section(
+        "A",
+        sentences=("said",),
+        steps=("because",),
+        tables=(Table("T", ("what",), (("cell",),)),),
+        pictures=(Picture("P", "caption", "<svg></svg>"),),
+    )
+    text = render(Page("title", "kind", "the verdict", (), (section,), warnings=("care",), glossary={}))
+    order = ("the verdict", ">care<", ">said<", "<svg>", ">cell<", ">because<")
+    assert sorted(order, key=text.index) == list(order)

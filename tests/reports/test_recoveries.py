@@ -203,12 +203,14 @@ def test_a_page_without_tables_still_renders():
     assert "No point was predicted" in render(recoveries_page({}, {}))
 
 
-def test_the_terminal_shows_points_errors_and_parameters(frames):
+def test_the_terminal_shows_the_verdict_then_parameters(frames):
     console = Console(width=100, file=io.StringIO())
     console.print(recoveries_view(frames, ["take care"]))
     text = console.file.getvalue()
-    for part in ("restart", "every 90 s", "each point left out", "by 100 %", "Warning: take care"):
+    for part in ("restart", "every 90 s", "by 100 %", "Warning: take care"):
         assert part in text, part
+    assert " ".join(text.split()).startswith(" ".join(verdict(frames["errors"]).split()))
+    assert "Every point  " not in text
 
 
 def test_the_tables_are_written_and_read_back(tmp_path, frames):

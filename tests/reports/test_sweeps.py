@@ -147,8 +147,9 @@ def test_the_best_are_right_and_the_worst_are_wrong_or_never_recover():
     assert [row[2] for row in worst.rows] == [f"{n}.0" for n in range(98, 88, -2)]
     assert found.ranked[49] == 1  # the last of the fifty that are right
     assert summary(found) == (
-        "100 points of the grid, 100 runs; none failed. Mean time to recover of a point: 0 to 99.0 s. "
-        "In 1 point not every run recovers by its end. 50 points lose roots or count some twice."
+        "Mean time to recover of a point: 0 s (at 10 s) to 99.0 s (at 109 s). In 1 point not every run "
+        "recovers by its end. 50 points lose roots or count some twice. 100 points of the grid, 100 runs; "
+        "none failed."
     )
 
 
@@ -249,7 +250,7 @@ def test_what_never_recovers_is_drawn_as_what_it_takes_at_least():
     assert line.get_xydata().tolist() == [[10, 4], [11, 50], [12, 4]]
     assert (triangles.get_xydata().tolist(), triangles.get_marker()) == ([[11, 50]], "^")
     assert "A hollow triangle: at least so much. 1 of 3 points have runs" in page_of(*made, [AT])
-    assert summary(found).endswith("none failed. In 1 point not every run recovers by its end.")
+    assert "(at 10 s) to at least 50.0 s (at 11 s). In 1 point not every run recovers" in summary(found)
     assert "hollow triangle" not in page_of(*frames({AT: seconds(3)}, 4.0), [AT])
 
 
@@ -418,3 +419,12 @@ def test_the_page_says_what_was_swept_and_not_one_value_of_it():
     assert "<dt>Seed</dt>" not in page
     assert "<dt>Failures</dt>" not in page
     assert "<dt>Simulated time</dt>" in page
+
+
+def test_what_a_sweep_has_found_is_said_before_its_table():
+    found = summarised({AT: seconds(3)}, number_of)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(sweep_view(found, name="moments"))
+    name, said, *_ = console.export_text().splitlines()
+    assert name == "moments"
+    assert said.startswith("Mean time to recover of a point: 10.0 s (at 10 s) to 12.0 s (at 12 s).")

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from tideover.models.schema.fields import block
 from tideover.reports import pages, terminal
-from tideover.reports.explain import why_sixty
 from tideover.reports.formatting import fixed, number, size
+from tideover.reports.outcomes import of_record
 from tideover.reports.published import group, pair_recoveries, with_cells
 from tideover.reports.published_tables import reproduction_table
 from tideover.reports.scenario_summary import collected_warnings
@@ -16,7 +16,7 @@ from tideover.reports.sweeps.points import points
 from tideover.reports.sweeps.tables import key_tables
 from tideover.reports.sweeps.view import sweep_view
 from tideover.reports.tables import Table, overview, pairs_table
-from tideover.reports.verdict import verdict
+from tideover.reports.verdict import run_sentence, verdict
 from tideover.scenarios.sweeps.summary import summarise
 
 PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
@@ -31,11 +31,28 @@ def shown(view, width: int = 100) -> str:
 
 
 def test_a_run(make_result):
-    text = shown(terminal.run_view(make_result("source_replay").to_dict()))
+    text = shown(terminal.run_view(make_result("source_replay").to_dict(), details=True))
     parts = ("word count: seed 1, 5 replications", "state recovery, s", "60.00 ± 0.05", "timed out falsely")
     for part in parts:
         assert part in text
     assert "Warning" not in text
+
+
+def test_a_run_fits_a_screen_and_its_verdict_comes_first(make_result):
+    """Without --details: at most 30 lines, with the stages that take time only: a made-up replay of R+SM has
+    a wait for its timeout of 0 s.
+    """
+    record = make_result("rsm").to_dict()
+    record["recoveries"] = [
+        one | {"stages_s": one["stages_s"] | {"wait": 0.0}} for one in record["recoveries"]
+    ]
+    lines = shown(terminal.run_view(record)).splitlines()
+    assert len(lines) <= 30
+    assert " ".join(lines[1:3]).startswith(run_sentence(of_record(record)).splitlines()[0])
+    labels = [line.strip() for line in lines]
+    assert not any(label.startswith("wait for timeout") for label in labels)
+    assert any(label.startswith("time to recover, s") for label in labels)
+    assert any("--details" in label for label in labels)
 
 
 def test_the_headline_leads_and_its_stages_follow_and_add_up(make_result):
@@ -65,7 +82,7 @@ def test_end_to_end_latency_stands_beside_the_latency_of_retries(make_result):
 
 
 def test_undefined_is_a_dash_with_the_reason_below(make_result):
-    text = shown(terminal.run_view(make_result("none").to_dict()))
+    text = shown(terminal.run_view(make_result("none").to_dict(), details=True))
     line = next(line for line in text.splitlines() if "state recovery, s" in line)
     assert line.rstrip().endswith("–")
     assert "– undefined (state recovery, s): nothing was replayed, or the replay had not ended" in text
@@ -74,16 +91,18 @@ def test_undefined_is_a_dash_with_the_reason_below(make_result):
 def test_the_reason_is_that_of_the_time_it_is_about(make_result):
     result = make_result("none").to_dict()
     result["recoveries"] = [r | {"latency_ms": dict.fromkeys(r["latency_ms"])} for r in result["recoveries"]]
-    text = shown(terminal.run_view(result))
+    text = shown(terminal.run_view(result, details=True))
     assert "– undefined (latency in recovery): nothing was replayed, or no tuple was processed" in text
     result["latency_ms"] = dict.fromkeys(result["latency_ms"])
-    assert "– undefined (latency otherwise): no tuple was processed" in shown(terminal.run_view(result))
+    assert "– undefined (latency otherwise): no tuple was processed" in shown(
+        terminal.run_view(result, details=True)
+    )
 
 
 def test_partly_undefined_values_are_counted(make_result):
     result = make_result("source_replay").to_dict()
     result["recoveries"][0]["state_recovery_s"] = None
-    assert "(4 of 5)" in shown(terminal.run_view(result))
+    assert "(4 of 5)" in shown(terminal.run_view(result, details=True))
 
 
 def test_strategies_stand_side_by_side_and_the_verdict_is_there(four):
@@ -116,7 +135,7 @@ def test_a_reproduction(reproduction):
     cells = with_cells(reproduction[0], rate="topology.sentences.rate", window_s=30.0)
     table = group("stableford", "recovery")
     shown_tables = [reproduction_table(pair_recoveries(cells), table.title)]
-    text = shown(terminal.reproduce_view(shown_tables, why_sixty(), table.source))
+    text = shown(terminal.reproduce_view("All is met.", shown_tables, table.source, why=pages.WHY_SIXTY))
     assert text.count("yes 10/10") == 12
     assert "Stableford" in text
     assert "5. The sum is" in text
@@ -124,7 +143,7 @@ def test_a_reproduction(reproduction):
 
 def test_names_are_not_markup(make_result):
     result = make_result("rsm", name="[red]x[/nonsense]", warnings=("[bold]careful[/bold]",)).to_dict()
-    text = shown(terminal.run_view(result))
+    text = shown(terminal.run_view(result, details=True))
     assert "[red]x[/nonsense]" in text
     assert "[bold]careful[/bold]" in text
 
@@ -143,8 +162,8 @@ def test_the_full_table_has_what_the_brief_one_leaves_out(four):
 
 def test_without_failures_the_recovery_is_left_out(make_result):
     text = shown(terminal.run_view(make_result(failed_at=None).to_dict()))
-    assert "Recovery" not in text
-    assert "emitted" in text
+    assert "time to recover, s" not in text
+    assert "ran without a failure" in text
 
 
 @pytest.mark.parametrize(

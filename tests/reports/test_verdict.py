@@ -1,10 +1,14 @@
 """The sentences that are read off intervals and paired differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
+from tideover.reports.columns import conform
+from tideover.reports.outcomes import of_record, outcome, whole
 from tideover.reports.verdict import COMPARED, run_sentence, verdict
 
 NAN = float("nan")
@@ -67,6 +71,11 @@ def draws():
 
 
 BOTH = "Source replay and R+SM lose no root, count none twice and put out every window right."
+
+
+def alone(strategy, recoveries, done):
+    """What is said of one strategy by itself."""
+    return run_sentence(outcome(strategy, whole(conform("recoveries", recoveries)), done))
 
 
 def test_the_sentences(draws):
@@ -205,8 +214,8 @@ def test_who_has_not_recovered_is_counted_and_named():
         "only 4 pairs in which both have recovered); source replay has not recovered by the end of the run "
         "in 2 of 6 replications." in text
     )
-    alone = run_sentence(data[data.strategy == "source_replay"], runs(["source_replay"], 6))
-    assert "source replay has not recovered by the end of the run in 2 of 6 replications" in alone
+    told = alone("source_replay", data, runs(["source_replay"], 6))
+    assert "source replay has not recovered by the end of the run in 2 of 6 replications" in told
 
 
 def test_a_replication_has_recovered_only_if_it_has_from_all_its_failures():
@@ -258,7 +267,7 @@ def test_without_a_failure_costs_are_compared_by_name(make_result):
     assert lines[1].startswith("No failure was simulated")
     assert lines[2].startswith("Source replay costs 0.78 times the network bytes")
     assert "of R+SM" in lines[2]
-    assert "ran without a failure" in run_sentence(data, results[0].runs)
+    assert "ran without a failure" in run_sentence(of_record(results[0].to_dict()))
 
 
 def test_failed_runs_are_left_out_and_named():
@@ -281,8 +290,19 @@ def test_one_strategy_alone_is_no_comparison():
 
 def test_one_run_in_two_sentences():
     """15 s each time, the end of the window that lost something."""
-    text = run_sentence(frame({"none": [15.0] * 6}), runs(["none"], 6, lost=150, wrong=1))
+    text = alone("none", frame({"none": [15.0] * 6}), runs(["none"], 6, lost=150, wrong=1))
     assert text == (
         "None (amnesia) loses 900 of 6,000 roots and puts out 6 of 48 windows wrong.\n"
         "None (amnesia) recovers 15.0 s after a failure (the same in all 6 replications)."
     )
+
+
+@pytest.mark.parametrize("failed_at", [75.0, None])
+@pytest.mark.parametrize("strategy", ["none", "source_replay"])
+def test_a_record_has_the_outcome_of_its_frames(make_result, strategy, failed_at):
+    """A run reads its record, a comparison its frames: they say the same, but for how costs are rounded."""
+    result = make_result(strategy, failed_at=failed_at)
+    of_frames = outcome(strategy, whole(conform("recoveries", result.recoveries)), result.runs)
+    found = of_record(result.to_dict())
+    assert replace(found, costs={}) == replace(of_frames, costs={})
+    assert found.costs == pytest.approx(of_frames.costs)

@@ -133,6 +133,7 @@ def test_the_command_prints_and_writes(command: Call, file: Path, tmp_path: Path
     code, out, _ = command("hours", file, "--at", "18,4:00")
     assert code == 0
     assert "A failure at 18:00 is not over at the end of 1 of 1 runs, one at 04:00 " in out
+    assert out.index("A failure at") < out.index("───")  # the answer comes before the table
     where = ("--at", "4,18", "--replications", "2", "--json", "--out", tmp_path / "out")
     code, out, err = command("hours", file, *where)
     record = json.loads(out)

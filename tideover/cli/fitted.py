@@ -101,8 +101,8 @@ def reproduce(
     else:
         from tideover.reports.terminal import reproduce_view
 
-        output.show(reproduce_view(_tables(noticed, found), (), study.source, warnings))
-        output.show(_verdict(study, found))
+        answer = _verdict(study, found)
+        output.show(reproduce_view(answer, _tables(noticed, found), study.source, warnings=warnings))
     if out is not None:
         page = partial(_page, study, noticed, found, warnings)
         output.write(out, {}, page, record, errors=as_json)

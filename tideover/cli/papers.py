@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,8 @@ from tideover.cli.sweeping import end, page_of, simulated
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tideover.reports.html import Page
+    from tideover.reports.tables import Table
     from tideover.scenarios.sweeps.dataset import Sweep
 
 
@@ -122,40 +125,53 @@ RATE, WINDOW_S = "topology.sentences.rate", 30.0
 
 def _ksafety(found: Sweep, out: Path | None, as_json: bool) -> None:
     from tideover.reports import ksafety, published
-    from tideover.reports.terminal import reproduce_view
 
     points = [found.result(point).scenario for point in found.points["point"]]
     rows = ksafety.rows(points, list(found.records()))
-    if as_json:
-        output.warn(found.warnings)
-        output.print_json(rows)
-    else:
-        source = published.group("ksafety", "throughput").source
-        output.show(reproduce_view([ksafety.table(rows)], (), source, found.warnings), *ksafety.FINDINGS)
-    if out is not None:
-        page = partial(page_of, found)
-        output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
+    source = published.group("ksafety", "throughput").source
+    _explained(found, rows, ksafety.table(rows), ksafety.FINDINGS, source, out, as_json)
 
 
 def _phase_one(found: Sweep, out: Path | None, as_json: bool) -> None:
     from tideover.reports import phase_one
-    from tideover.reports.terminal import reproduce_view
 
     rows = phase_one.rows(found.recoveries, found.runs, found.timeline)
+    _explained(found, rows, phase_one.table(rows), phase_one.FINDINGS, phase_one.SOURCE, out, as_json)
+
+
+def _explained(
+    found: Sweep,
+    rows: list[dict[str, Any]],
+    beside: Table,
+    findings: Sequence[str],
+    source: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """A table beside the published figures; the first finding is the answer, the others say why."""
+    from dataclasses import replace
+
+    from tideover.reports.html import Section
+    from tideover.reports.terminal import reproduce_view
+
+    answer, why = findings[0], Section("Why", "why", steps=tuple(findings[1:]))
+
+    def page() -> Page:
+        made = page_of(found)
+        first = Section("Published beside simulated", "published", tables=(beside,), sources=(source,))
+        return replace(made, verdict=answer, sections=(first, why, *made.sections))
+
     if as_json:
         output.warn(found.warnings)
         output.print_json(rows)
     else:
-        beside = phase_one.table(rows)
-        output.show(reproduce_view([beside], (), phase_one.SOURCE, found.warnings), *phase_one.FINDINGS)
+        output.show(reproduce_view(answer, [beside], source, why=why, warnings=found.warnings))
     if out is not None:
-        page = partial(page_of, found)
         output.write(out, found.tables, page, rows, parameters=found.parameters, errors=as_json)
 
 
 def _stableford(found: Sweep, out: Path | None, as_json: bool) -> None:
     from tideover.reports import pages, published
-    from tideover.reports.explain import why_sixty
     from tideover.reports.published_tables import reproduction_table
     from tideover.reports.terminal import reproduce_view
 
@@ -168,8 +184,10 @@ def _stableford(found: Sweep, out: Path | None, as_json: bool) -> None:
         output.print_json(records)
     else:
         beside = reproduction_table(pairs, table.title)
-        output.show(reproduce_view([beside], why_sixty(), table.source, found.warnings))
-        output.show(pages.agreement_sentence(pairs))
+        answer = pages.agreement_sentence(pairs)
+        output.show(
+            reproduce_view(answer, [beside], table.source, why=pages.WHY_SIXTY, warnings=found.warnings)
+        )
     if out is None:
         return
     page = partial(

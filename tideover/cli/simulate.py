@@ -47,6 +47,7 @@ def run(
         bool,
         typer.Option("--find-warmup", help="Find where the warm-up ends, on runs in which nothing fails."),
     ] = False,
+    details: Annotated[bool, typer.Option("--details", help="Print all figures.")] = False,
 ) -> None:
     """Simulate one scenario.
 
@@ -83,7 +84,7 @@ def run(
 
         if trace:
             _print_trace(result)
-        output.show(run_view(record))
+        output.show(run_view(record, details))
     if drawn is not None:
         diagram.write(drawn, result, errors=as_json)
     if out is not None:

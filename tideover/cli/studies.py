@@ -56,7 +56,7 @@ def reproduce(name: str, settings: Sequence[str], out: Path | None, as_json: boo
     if as_json:
         output.print_json(rows)
     else:
-        output.show(reproduce_view([beside], (), table.source), _near(rows))
+        output.show(reproduce_view(_near(rows), [beside], table.source))
     if out is not None:
         page = Page(
             title=table.title,

@@ -104,17 +104,17 @@ def _mean(recoveries: Sequence[Record], name: str) -> float | None:
 
 
 def table(records: Sequence[Record]) -> Table:
-    """The rows, as text."""
+    """The rows, as text; the first of several is the reference."""
     found = rows(records)
     shown = tuple((strategy_name(row.strategy), *row.cells) for row in found)
     total = records[0]["replications"]
     runs = "" if total == 1 else f" Roots and windows are of all {total} replications, the others are means."
     notes = "Normal: latency, mean, outside of recoveries; CPU and network of the run without failures. "
     notes += f"Windows wrong: or missing.{runs}"
-    reference = f"{strategy_name(records[0]['strategy'])} is the reference."
+    reference = f" {strategy_name(records[0]['strategy'])} is the reference." if len(records) > 1 else ""
     if any(row.unended for row in found):
         notes += " (n/m): n of m recoveries came to an end within their run; never: none did."
     if any(LOSSY in row.endings for row in found):
         notes += f" {WITH_LOSS}"
     columns = ("", *(measure.what for measure in MEASURES))
-    return Table("At a glance", columns, shown, (f"{notes} {reference}",))
+    return Table("At a glance", columns, shown, (f"{notes}{reference}",))

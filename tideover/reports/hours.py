@@ -82,9 +82,9 @@ def view(found: Hours) -> Group:
     name = found.scenario.name
     return Group(
         Text(f"{name}: {strategy_name(kind_of(found.scenario.strategy))}, by hour of the day", style="bold"),
+        Text(answer(found), style="bold"),
         Text(""),
         render(hours_table(found)),
-        Text(answer(found), style="bold"),
         warnings_view(found.warnings),
     )
 

@@ -52,7 +52,8 @@ class Grid:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what belongs to it, in this order; a page leaves out a section that has nothing.
+    """A heading and what belongs to it: sentences, pictures, tables, steps, sources, grid; a page leaves
+    out a section that has nothing.
 
     steps      sentences that are numbered
     sources    where published figures come from

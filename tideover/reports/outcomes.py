@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tideover.models.results.headline import counted
 from tideover.models.schema.fields import HEADLINE, named
 from tideover.reports.formatting import listed
 from tideover.scenarios.statistics.estimates import Estimate, estimate
+from tideover.scenarios.statistics.replications import of_replications
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +105,22 @@ def outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outc
     ended = tuple(map(str, mine["ended"]))
     return Outcome(
         strategy, time, ended, costs=costs, failed_runs=len(done) - len(good), runs=len(done), **counts
+    )
+
+
+def of_record(record: Mapping[str, Any]) -> Outcome:
+    """The outcome of one result, as ``run --json`` prints it, in which no run failed."""
+    column = named("recoveries", HEADLINE)
+    times = of_replications([(one["replication"], one[HEADLINE]) for one in record["recoveries"]], column)
+    found = {f"windows_{key}": count for key, count in (record["windows"] or {}).items()} | record["ledger"]
+    return Outcome(
+        record["strategy"],
+        estimate(times),
+        tuple(one["ended"] for one in record["recoveries"]),
+        costs={name: float(record["cost"][name]) for name in RESOURCES},
+        failed_runs=0,
+        runs=record["replications"],
+        **{name: int(found.get(column) or 0) for name, column in _COUNTS.items()},
     )
 
 

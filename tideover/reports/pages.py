@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tideover.reports import cluster_pictures, pictures, tables
+from tideover.reports import cluster_pictures, cluster_tables, pictures, tables
 from tideover.reports.columns import conform
 from tideover.reports.explain import why_sixty
 from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Grid, Page, Picture, Section
+from tideover.reports.outcomes import of_record
 from tideover.reports.published_tables import reproduction_table
 from tideover.reports.scenario_summary import collected_warnings, point_record, scenario_name, setup
 from tideover.reports.sweeps.points import points
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+WHY_SIXTY = Section("Why source replay takes this long", "why", steps=why_sixty())
 CELL = ("strategy", "tuples_per_s", "fail_at_s")
 """What identifies a published recovery."""
 
@@ -44,7 +46,7 @@ class Result(Protocol):
 def run_page(result: Result, diagram: Sequence[Picture] = ()) -> Page:
     """One scenario under one strategy. ``diagram``: its space-time diagram."""
     record = result.to_dict()
-    recoveries, runs, timeline = (join([result], name) for name in ("recoveries", "runs", "timeline"))
+    recoveries, timeline = (join([result], name) for name in ("recoveries", "timeline"))
     drawn = (
         *pictures.time_to_recover(recoveries),
         *pictures.failure_by_failure(recoveries),
@@ -53,11 +55,11 @@ def run_page(result: Result, diagram: Sequence[Picture] = ()) -> Page:
     )
     return _page(
         "one scenario, one strategy",
-        run_sentence(recoveries, runs),
+        run_sentence(of_record(record)),
         [record],
         figures_section(*drawn),
         cluster_section([result]),
-        results_section(tables.overview([record], brief=True), tables.blocked_table(record)),
+        results_section(tables.overview([record], brief=True), cluster_tables.blocked_table(record)),
         _details([record]),
     )
 
@@ -82,7 +84,7 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
         results_section(
             tables.overview(records, brief=True),
             tables.pairs_table(found.pairs, found.lossy),
-            *map(tables.blocked_table, records),
+            *map(cluster_tables.blocked_table, records),
         ),
         _details(records),
     )
@@ -103,7 +105,7 @@ def cluster_section(results: Sequence[Result]) -> Section:
         if "bottleneck" in record:
             sentences.append(f"{strategy_name(record['strategy'])}: {record['bottleneck']}.")
             drawn += cluster_pictures.cluster(result.usage, result.recoveries, record)
-            flows.append(tables.flows_table(record))
+            flows.append(cluster_tables.flows_table(record))
     said, shown = tuple(sentences), tuple(drawn)
     return Section("The cluster", "cluster", sentences=said, tables=tuple(flows), pictures=shown)
 
@@ -127,7 +129,7 @@ def reproduce_page(
     parameters: Mapping[str, str],
     timelines: tuple[pd.DataFrame, pd.DataFrame] | None = None,
     warnings: Sequence[str] = (),
-    explanation: Sequence[str] = why_sixty(),
+    why: Section = WHY_SIXTY,
 ) -> Page:
     """A published table and the simulated one, cell by cell.
 
@@ -154,7 +156,7 @@ def reproduce_page(
         agreement_sentence(pairs),
         records,
         published,
-        Section("Why source replay takes this long", "why", steps=tuple(explanation)),
+        why,
         figures_section(*around, *times, *pictures.costs(runs)),
         results_section(points_table(found, range(len(found)), "Points of the sweep")),
         warnings=warnings,

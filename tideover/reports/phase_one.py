@@ -37,8 +37,8 @@ SOURCE = (
 )
 FINDINGS = (
     "Published: source replay recovered sooner, and under R+SM the latency grew without end, while the spout "
-    "went on at its full rate; under source replay it did not.",
-    "The replay burst explains it. A replayed word takes 3.1 ms of its sender (fitted in phase 2), and a new "
+    "went on at its full rate; under source replay it did not. The replay burst explains it.",
+    "A replayed word takes 3.1 ms of its sender (fitted in phase 2), and a new "
     "one comes every 2.4 ms: what the outage has left takes 1.3 times as long to replay as it took to come, "
     "and what comes meanwhile waits behind it, so that the latency grows by 0.23 s a second until the replay "
     "is over. A slower replay is worse, a faster one ends it.",

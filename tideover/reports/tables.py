@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.schema.columns import Column
 from tideover.models.schema.endings import LOSSY, TIMES
-from tideover.models.schema.fields import RECORD, block, measures, named
+from tideover.models.schema.fields import HEADLINE, RECORD, block, measures, named
 from tideover.reports.formatting import (
     UNDEFINED,
     amount,
@@ -75,8 +75,6 @@ LATENCIES_MEANT = (
 )
 _LABELS = {entry.name: entry.label for entry in RECORD}
 """How readers' tables call the blocks of the record."""
-MOST_BLOCKED = 20
-"""Tasks of which a table says how long full queues held them up."""
 _LATENCIES = ("end_to_end_ms", "latency_ms")
 
 
@@ -145,6 +143,21 @@ def overview(results: Sequence[Record], *, brief: bool = False) -> Table:
     return Table("Result", ("", *names), tuple(rows), (*meant, LATENCIES_MEANT, *notes.lines()))
 
 
+def recovery_table(result: Record) -> Table:
+    """Recoveries in short, below the strategy at a glance: stages that take time, latency, predictions."""
+    rows, notes = list[tuple[str, ...]](), Notes()
+    for heading, recoveries in _by_failure([result]).items():
+        stages = _means(recoveries, notes, block("recoveries", "stages_s", _present(recoveries)))
+        two = [one for one in block("recoveries", "end_to_end_ms") if one.key in ("median", "p99")]
+        latencies = [row for row in _means(recoveries, notes, two, "latency") if row[1] != UNDEFINED]
+        rows += _first_rows(heading, recoveries, notes)
+        rows += [("Its stages, s",), *(row for row in stages if row[1] != "0")]
+        rows += [("End-to-end latency meanwhile, ms",), *latencies] if latencies else []
+    rows += _predicted_rows([result])
+    notes.lossy = False  # the glance explains it
+    return Table("", ("", strategy_name(result["strategy"])), tuple(rows), notes.lines())
+
+
 def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
     """The recoveries of each result, under a heading for each kind of failure and what it hits: a mean over
     different ones would say nothing. In the order in which they strike first.
@@ -177,32 +190,47 @@ def _present(recoveries: Sequence[Sequence[Record]]) -> set[str]:
 def _recovery_rows(
     heading: str, recoveries: Sequence[Sequence[Record]], notes: Notes, brief: bool
 ) -> list[tuple[str, ...]]:
-    """Means over the replications of each result; recoveries of one replication are averaged first."""
-    ended = [[recovery["ended"] for recovery in mine] for mine in recoveries]
-
-    def rows(columns: Iterable[Column], noted: str = "") -> list[tuple[str, ...]]:
-        found = []
-        for column in columns:
-            label = column.label if len(column.record) > 1 else column.label_with_unit
-            values = [[(each["replication"], _value(each, column)) for each in mine] for mine in recoveries]
-            means = [estimate(of_replications(mine, column)) for mine in values]
-            told = ended if column.name in TIMES else [()] * len(means)
-            cells = zip(means, told, strict=True)
-            found.append((label, *(notes.mean(mean, noted or label, column, how) for mean, how in cells)))
-        return found
-
-    first, *others = rows(_measured(recoveries))
-    shown: list[tuple[str, ...]] = [(f"{heading}{_counted(recoveries)}",), first]
-    if any(recovery["roots_lost"] for mine in recoveries for recovery in mine):
-        shown += rows([replace(named("recoveries", "roots_lost"), label="roots lost by it")])
-    shown += [("Its stages, s",), *rows(block("recoveries", "stages_s", _present(recoveries)))]
-    shown += [("Other measures of the recovery",), *others]
+    """All of the recoveries from one kind of failure."""
+    shown = _first_rows(heading, recoveries, notes)
+    stages = block("recoveries", "stages_s", _present(recoveries))
+    shown += [("Its stages, s",), *_means(recoveries, notes, stages)]
+    shown += [("Other measures of the recovery",), *_means(recoveries, notes, _measured(recoveries)[1:])]
     if not brief:
-        shown += [("Tuples of the state, per recovery",), *rows(block("recoveries", "state"))]
+        shown += [
+            ("Tuples of the state, per recovery",),
+            *_means(recoveries, notes, block("recoveries", "state")),
+        ]
     for name in _LATENCIES:
         label = f"{_LABELS[name]} in recovery"
-        shown += [(f"{label}, ms",), *rows(_chosen("recoveries", name, brief), label.lower())]
+        shown += [
+            (f"{label}, ms",),
+            *_means(recoveries, notes, _chosen("recoveries", name, brief), label.lower()),
+        ]
     return shown
+
+
+def _first_rows(heading: str, recoveries: Sequence[Sequence[Record]], notes: Notes) -> list[tuple[str, ...]]:
+    """The time to recover, and what was lost, if anything was."""
+    shown = [named("recoveries", HEADLINE)]
+    if any(recovery["roots_lost"] for mine in recoveries for recovery in mine):
+        shown.append(replace(named("recoveries", "roots_lost"), label="roots lost by it"))
+    return [(f"{heading}{_counted(recoveries)}",), *_means(recoveries, notes, shown)]
+
+
+def _means(
+    recoveries: Sequence[Sequence[Record]], notes: Notes, columns: Iterable[Column], noted: str = ""
+) -> list[tuple[str, ...]]:
+    """Means over the replications of each result; recoveries of one replication are averaged first."""
+    ended = [[recovery["ended"] for recovery in mine] for mine in recoveries]
+    found = []
+    for column in columns:
+        label = column.label if len(column.record) > 1 else column.label_with_unit
+        values = [[(each["replication"], _value(each, column)) for each in mine] for mine in recoveries]
+        means = [estimate(of_replications(mine, column)) for mine in values]
+        told = ended if column.name in TIMES else [()] * len(means)
+        cells = zip(means, told, strict=True)
+        found.append((label, *(notes.mean(mean, noted or label, column, how) for mean, how in cells)))
+    return found
 
 
 def _counted(recoveries: Sequence[Sequence[Record]]) -> str:
@@ -303,42 +331,6 @@ def _most_blocked(result: Record) -> str:
     if task is None:
         return UNDEFINED
     return f"{number(blocked[task])} ({task})" if blocked[task] else "0"
-
-
-def blocked_table(result: Record) -> Table:
-    """Of each task which part of its time it was busy, blocked by full queues, and neither; no rows where
-    queues have no end. Who is blocked most comes first.
-    """
-    found = result.get("utilisation") or {}
-    blocked = found.get("blocked") or {}
-    rows = tuple(
-        (task, *(f"{100 * part:.1f} %" for part in (busy, held_up, max(0.0, 1 - busy - held_up))))
-        for task in sorted(blocked, key=lambda task: -blocked[task])[:MOST_BLOCKED]
-        for busy, held_up in [(found["tasks"][task], blocked[task])]
-    )
-    notes = ["Part of the time that each was up; blocked: a full queue further on kept it from doing more."]
-    if len(blocked) > MOST_BLOCKED:
-        notes.append(
-            f"Of {len(blocked)} tasks the {MOST_BLOCKED} that are blocked most; tasks.parquet has all."
-        )
-    title = f"Busy, blocked, idle: {strategy_name(result['strategy'])}"
-    return Table(title, ("task", "busy", "blocked", "idle"), rows, tuple(notes))
-
-
-def flows_table(result: Record) -> Table:
-    """What flows over each edge, per second."""
-    rows = tuple(
-        (
-            each["edge"],
-            number(each["messages_per_s"]),
-            size(each["bytes_per_s"]),
-            size(each["between_hosts_per_s"]),
-        )
-        for each in result["flows"]
-    )
-    columns = ("edge", "messages/s", "bytes/s", "between hosts, bytes/s")
-    notes = ("Mean over the whole run; without acks, checkpoints and copies.",)
-    return Table(f"What flows: {strategy_name(result['strategy'])}", columns, rows, notes)
 
 
 def pairs_table(pairs: Iterable[Paired], lossy: Collection[str] = ()) -> Table:

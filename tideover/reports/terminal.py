@@ -16,8 +16,11 @@ from rich.text import Text
 
 from tideover.reports import availability, checks, glance, saturation, tables
 from tideover.reports.formatting import filled
+from tideover.reports.html import Section
+from tideover.reports.outcomes import of_record
 from tideover.reports.scenario_summary import collected_warnings, headline
 from tideover.reports.tables import Record, Table
+from tideover.reports.verdict import run_sentence
 
 if TYPE_CHECKING:
     from tideover.reports.verdict import Verdict
@@ -29,15 +32,15 @@ MOST_SIDE_BY_SIDE = 5
 """So many strategies fit into one table; more are shown in several tables, one below the other."""
 
 
-def run_view(result: Record) -> Group:
-    """One scenario under one strategy."""
+def run_view(result: Record, details: bool = False) -> Group:
+    """One scenario under one strategy: the verdict, and a screen of figures; with ``details`` all."""
+    short = (glance.table([result]), tables.recovery_table(result))
+    more = "" if details else "All figures: --details; "
     return Group(
-        _title(headline(result)),
-        render(tables.overview([result], brief=True)),
+        *_answered(headline(result), run_sentence(of_record(result))),
+        *rendered([tables.overview([result], brief=True)] if details else short),
         *bottleneck_view(result),
-        Text(
-            "Drawn: --out DIR; who sent what to whom: --diagram FILE.svg; other strategies: tideover compare."
-        ),
+        Text(f"{more}drawn: --out DIR or --diagram FILE.svg; other strategies: tideover compare."),
         warnings_view(collected_warnings([result])),
     )
 
@@ -52,21 +55,20 @@ def bottleneck_view(result: Record) -> list[Text]:
 def saturation_view(found: Sequence[Saturation]) -> Group:
     """How much a scenario carries, under each strategy."""
     return Group(
-        _title(f"{found[0].scenario.name}: how much it carries"),
+        *_answered(f"{found[0].scenario.name}: how much it carries", saturation.answer(found)),
         render(saturation.carried_table(found)),
         *(render(saturation.resources_table(each)) for each in found),
-        Text(saturation.answer(found), style="bold"),
     )
 
 
 def availability_view(found: Dependability) -> Group:
     """Availability with rare failures, what it is made of, and the answer in a sentence."""
     run = found.scenario.run
+    asked = f"{found.scenario.name}: seed {run.seed}, {run.replications} replications of each failure"
     return Group(
-        _title(f"{found.scenario.name}: seed {run.seed}, {run.replications} replications of each failure"),
+        *_answered(asked, availability.answer(found)),
         render(availability.availability_table(found)),
         render(availability.causes_table(found)),
-        Text(availability.answer(found), style="bold"),
         warnings_view(found.warnings),
     )
 
@@ -80,9 +82,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict, details: bool = Fa
         shown += [tables.overview(results[i : i + step], brief=True) for i in range(0, len(results), step)]
         shown.append(tables.pairs_table(verdict.pairs, verdict.lossy))
     return Group(
-        _title(headline(results[0])),
-        Text(verdict.text, style="bold"),
-        Text(""),
+        *_answered(headline(results[0]), verdict.text),
         *rendered(shown),
         *(
             ()
@@ -97,25 +97,34 @@ def check_view(check: Check) -> Group:
     """Objectives, and what became of them."""
     result = check.result
     return Group(
-        _title(headline(result.to_dict())),
+        *_answered(headline(result.to_dict()), checks.sentence(check)),
         render(checks.table(check)),
-        Text(checks.sentence(check), style="bold"),
         warnings_view([*check.remarks, *result.warnings]),
     )
 
 
+_UNEXPLAINED = Section("")
+
+
 def reproduce_view(
-    shown: Iterable[Table], explanation: Sequence[str], source: str, warnings: Sequence[str] = ()
+    answer: str,
+    shown: Iterable[Table],
+    source: str,
+    *,
+    why: Section = _UNEXPLAINED,
+    warnings: Sequence[str] = (),
 ) -> Group:
-    """Published and simulated tables, and the explanation of their figures."""
-    sentences: list[RenderableType] = [
-        Padding(Text(f"{i}. {s}"), (0, 0, 0, 1)) for i, s in enumerate(explanation, 1)
+    """The answer, published and simulated tables, and ``why`` they come to that, step by step."""
+    steps: list[RenderableType] = [
+        Padding(Text(f"{i}. {s}"), (0, 0, 0, 1)) for i, s in enumerate(why.steps, 1)
     ]
     return Group(
+        Text(answer, style="bold"),
+        Text(""),
         *(render(table) for table in shown),
         Text(f"Published: {source}", style="dim"),
         Text(""),
-        *((Text("Why source replay takes this long", style="bold"), *sentences) if explanation else ()),
+        *((Text(why.title, style="bold"), *steps) if steps else ()),
         warnings_view(warnings),
     )
 
@@ -247,5 +256,6 @@ def warnings_view(warnings: Iterable[str]) -> Group:
     return Group(*(Text(f"Warning: {text}", style="yellow") for text in warnings))
 
 
-def _title(text: str) -> Text:
-    return Text(text, style="bold")
+def _answered(asked: str, answer: str) -> tuple[Text, ...]:
+    """What was asked, and the answer, before any table."""
+    return (Text(asked, style="bold"), Text(answer, style="bold"), Text(""))

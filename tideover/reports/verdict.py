@@ -85,13 +85,9 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     return Verdict(text, reference, best, pairs, lossy)
 
 
-def run_sentence(recoveries: pd.DataFrame, runs: pd.DataFrame) -> str:
+def run_sentence(found: Outcome) -> str:
     """One strategy alone: whether it is correct, and how long it takes to recover."""
-    recoveries, runs = whole(conform("recoveries", recoveries)), conform("runs", runs)
-    found = outcome(str(runs["strategy"].iloc[0]), recoveries, runs)
-    if not found.ran:
-        return f"Every run of {strategy_name(found.strategy)} failed."
-    return _lines([correctness([found]), _alone(found), _failed([found])])
+    return _lines([correctness([found]), _alone(found)])
 
 
 def _text(outcomes: Sequence[Outcome], best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:

@@ -88,7 +88,8 @@ class Saturation:
             return f"carries nothing: {self.limit}"
         if self.exceeded is None:
             return f"carries more than {self.sustained:,.0f} tuples/s: {self.limit}"
-        return f"carries {self.sustained:,.0f} tuples/s, not {self.exceeded:,.0f}: {self.limit}"
+        low, high = _apart(self.sustained, self.exceeded)
+        return f"carries {low} tuples/s, not {high}: {self.limit}"
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints."""
@@ -108,6 +109,19 @@ class Saturation:
             ],
             "probes": [each.to_dict() for each in self.probes],
         }
+
+
+def _apart(*rates: float) -> list[str]:
+    """Rates in as few decimals as tell them apart, at most 6.
+
+    >>> _apart(45.0, 45.1), _apart(9_000.2, 9_013.7)
+    (['45.0', '45.1'], ['9,000', '9,014'])
+    """
+    for places in range(6):
+        told = [f"{rate:,.{places}f}" for rate in rates]
+        if len(set(told)) == len(rates):
+            return told
+    return [f"{rate:,.6f}" for rate in rates]
 
 
 def saturate(scenario: Scenario, report: Report | None = None) -> Saturation:

@@ -25,6 +25,11 @@ def verdict(audit: Audit) -> str:
     return f"{name} does not keep its word: it claims {audit.claimed} {after}; observed is {audit.observed}."
 
 
+def verdicts(audits: Sequence[Audit]) -> str:
+    """How many of several keep their word."""
+    return f"{sum(audit.holds for audit in audits)} of {len(audits)} keep their word."
+
+
 def sentences(audit: Audit) -> Iterator[str]:
     """What was tried, and what breaks without a failure, or with two."""
     tried = f"{len(audit.singles):,} runs with one fault"

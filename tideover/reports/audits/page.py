@@ -26,11 +26,10 @@ def audits_page(audits: Sequence[Audit]) -> Page:
             name = kind_of(audit.scenario.strategy)
             told = (answer.verdict(audit), text, audit.replay(example.case))
             found.append(Section(strategy_name(name), name, sentences=told, pictures=pictures))
-    kept = sum(audit.holds for audit in audits)
     return Page(
         title="Audits",
-        kind="audit",
-        verdict=f"{kept} of {len(audits)} keep their word.",
+        kind="what strategies guarantee, by failing at each step of their protocols",
+        verdict=answer.verdicts(audits),
         setup=(("Faults", ", ".join(dict.fromkeys(kind for audit in audits for kind in audit.kinds))),),
         sections=(Section("Answer", "answer", tables=(answer.overview(audits),)), *found),
         scenarios=tuple((kind_of(a.scenario.strategy), _json(a.scenario)) for a in audits),
@@ -51,7 +50,7 @@ def audit_page(audit: Audit) -> Page:
     )
     return Page(
         title=f"Audit: {audit.scenario.name}",
-        kind="audit",
+        kind="what a strategy guarantees, by failing at each step of its protocol",
         verdict=answer.verdict(audit),
         setup=(("Faults", ", ".join(audit.kinds)), ("Claimed", audit.claimed), ("Observed", audit.observed)),
         sections=(

@@ -14,10 +14,14 @@ from tideover.scenarios.audit.audit import Audit
 
 
 def audits_view(audits: Sequence[Audit]) -> list[Group | Text]:
-    """Several audits: a table, and what runs the smallest examples again."""
-    shown: list[Group | Text] = [Group(render(answer.overview(audits)))]
+    """Several audits: how many keep their word, a table, and the smallest example of each that does not."""
+    shown: list[Group | Text] = [
+        Group(Text(answer.verdicts(audits), style="bold"), Text(""), render(answer.overview(audits)))
+    ]
     for audit in audits:
-        shown.append(Text(answer.verdict(audit), style="" if audit.holds else "bold"))
+        if audit.holds:
+            continue
+        shown.append(Text(answer.verdict(audit), style="bold"))
         for example, text in islice(answer.steps(audit), 1):
             shown.append(Text(f"   {text}"))
             shown.append(Text(f"   {audit.replay(example.case)}", style="dim"))

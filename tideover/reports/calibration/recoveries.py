@@ -82,7 +82,7 @@ def recoveries_page(
 
 
 def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
-    """What the terminal shows: parameters, every point, errors, verdict."""
+    """What the terminal shows: the verdict, points whose prediction failed, parameters."""
     from rich.console import Group
     from rich.text import Text
 
@@ -90,8 +90,14 @@ def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] 
 
     points, parameters, errors, _ = (frame(frames, name) for name in RECOVERY_FITS)
     fitted = parameters_table(parameters, by="workload", brief=True)
-    shown = rendered((fitted, points_table(points), errors_table(errors)))
-    return Group(*shown, Text(verdict(errors), style="bold"), warnings_view(warnings))
+    return Group(
+        Text(verdict(errors), style="bold"),
+        *map(Text, _misses(points)),
+        Text(""),
+        *rendered((fitted,)),
+        Text("Every point, and how far off each model is, drawn and as tables: --out DIR."),
+        warnings_view(warnings),
+    )
 
 
 def verdict(errors: pd.DataFrame) -> str:

@@ -53,11 +53,12 @@ def pareto_front(
             ring: dict[str, Any] = {"s": 190, "facecolors": "none", "edgecolors": style.VERMILION}
             ax.scatter(one["cost_per_month"], one["recovery"], linewidths=1.6, zorder=5, label=ringed, **ring)
         unit = f" ({currency})" if currency else ""
-        ax.margins(x=0.06, y=0.1)
-        ax.set(xlabel=f"cost per month{unit}", ylabel=quantity, ylim=(0, None))
+        ax.margins(x=0.06)
+        top = 1.12 * float(known["recovery"].max()) if len(known) else 1.0
+        ax.set(xlabel=f"cost per month{unit}", ylabel=quantity, ylim=(0, top or 1.0))
         ax.grid()
         if ax.get_legend_handles_labels()[1]:
-            ax.legend(loc="upper right")
+            ax.legend(loc="best" if len(known) <= 400 else "upper right")
         if shade:
             bar = ax.figure.colorbar(
                 _mappable(shade), ax=ax, label="99th percentile of latency (ms)", aspect=30

@@ -23,13 +23,13 @@ def plan_page(plan: Plan) -> Page:
     scenario = "" if best is None else json.dumps(to_data(best.scenario), indent=2, ensure_ascii=False)
     return Page(
         title=spec.name,
-        kind="plan",
+        kind="the cheapest configuration that meets the objectives",
         verdict=answer.verdict(plan),
         warnings=spec.remarks,
         setup=setup,
         sections=(
-            Section("Answer", "answer", sentences=tuple(answer.sentences(plan))),
             Section("Figures", "figures", pictures=pictures(plan)),
+            Section("Why, and how far it holds", "answer", sentences=tuple(answer.sentences(plan))),
             Section(
                 "Candidates", "candidates", tables=tuple(answer.tables(plan)), grid=candidates_grid(plan)
             ),

@@ -114,19 +114,30 @@ def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
 
 
 def summary(points: Points) -> str:
-    """How many points and runs there are, how many failed, and how the times to recover range."""
+    """At which points it takes shortest and longest to recover, what else goes wrong, and how many points and
+    runs there are.
+    """
     runs, failed = int(points.runs.sum()), int(points.failed.sum())
-    text = f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; "
-    text += f"{failed:,} failed and are left out." if failed else "none failed."
     late, wrong = int(points.late.sum()), int(points.wrong.sum())
-    open_ = f" In {counted(late, 'point')} not every run recovers by its end." if late else ""
-    if len(points) <= MOST_LISTED:
-        return text + open_
-    means = points.headline[~np.isnan(points.headline)]
-    if len(means):
-        last = int(np.nanargmax(points.headline))
-        low, high = number(float(means.min())), number(float(means.max()))
-        least = "at least " if points.late[last] else ""
-        text += f" Mean time to recover of a point: {low} to {least}{high} s."
-    text += open_
-    return text + (f" {counted(wrong, 'point')} lose roots or count some twice." if wrong else "")
+    said = [_range(points)]
+    if late:
+        said.append(f"In {counted(late, 'point')} not every run recovers by its end.")
+    if wrong:
+        said.append(f"{counted(wrong, 'point')} lose roots or count some twice.")
+    ended = f"{failed:,} failed and are left out" if failed else "none failed"
+    said.append(f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; {ended}.")
+    return " ".join(filter(None, said))
+
+
+def _range(points: Points) -> str:
+    """The shortest and the longest mean time to recover, each with its point; empty if nothing fails."""
+    if np.isnan(points.headline).all():
+        return ""
+
+    def told(place: int) -> str:
+        least = "at least " if points.late[place] else ""
+        where = ", ".join(f"{key.short} {key.labels[key.of_point[place]]}" for key in points.varying)
+        return f"{least}{number(float(points.headline[place]))} s" + (f" ({where})" if where else "")
+
+    ends = [told(int(find(points.headline))) for find in (np.nanargmin, np.nanargmax)]
+    return f"Mean time to recover of a point: {' to '.join(dict.fromkeys(ends))}."

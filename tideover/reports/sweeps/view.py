@@ -27,8 +27,9 @@ def sweep_view(points: Points, warnings: Sequence[str] = (), *, name: str = "", 
     rest = len(warnings) - MOST_WARNINGS
     more = (f"and {rest:,} more remarks, on the page",) if rest > 0 else ()
     return Group(
-        *((Text(name, style="bold"), Text("")) if name else ()),
-        *((Text(summary(points), style="bold"), Text("")) if many else ()),
+        *((Text(name, style="bold"),) if name else ()),
+        Text(summary(points), style="bold"),
+        Text(""),
         *(render(table) for table in key_tables(points)),
         *((Text(where),) if many else ()),
         warnings_view(warnings[:MOST_WARNINGS]),

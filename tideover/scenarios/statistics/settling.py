@@ -16,7 +16,8 @@ from tideover.sim.units import S
 
 MOST_RUNS = 10
 """Replications that are averaged, second by second, as Welch does: more hardly make the curves smoother."""
-CURVES = ("backlog", "latency_mean_ms", "throughput_per_s")
+CURVES = {"backlog": "backlog", "latency_mean_ms": "mean latency", "throughput_per_s": "throughput"}
+"""Columns of the timeline, and what they are called."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,14 @@ class Settling:
     def sentence(self) -> str:
         """The answer, and what to set."""
         if self.found_s is None:
-            short = " and ".join(name for name, second in self.by_curve.items() if second is None)
+            short = " and ".join(CURVES[name] for name, second in self.by_curve.items() if second is None)
             return (
-                f"no end of the warm-up is found by {short}: it is in the second half of "
+                f"no end of the warm-up shows in {short}: it is in the second half of "
                 f"{self.duration_s:g} s, or there is none (the load changes, or the backlog grows); a longer "
                 "run.duration may show it"
             )
         latest = max(self.by_curve, key=lambda name: self.by_curve[name] or 0)
-        by = f" ({latest} is the last to settle)" if self.found_s else ""
+        by = f" ({CURVES[latest]} is the last to settle)" if self.found_s else ""
         if self.given_s >= self.found_s:
             return f"the warm-up is over after {self.found_s} s{by}; run.warmup is {self.given_s:g} s: enough"
         return (
