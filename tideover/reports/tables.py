@@ -66,8 +66,8 @@ TIMES_MEANT = (
     "tuple has arrived. Catch-up, and throughput (of the last 10 s) back at 90 %: from the failure."
 )
 WITH_LOSS = (
-    "(loss): roots were lost for good because of the failure; the time says when all the rest was as it would "
-    "have been."
+    "(loss): roots were lost for good because of the failure; the time says when all the rest was as it "
+    "would have been."
 )
 LATENCIES_MEANT = (
     "End-to-end latency: from the first emission of a tuple's root; latency: from the tuple's creation "
