@@ -159,7 +159,8 @@ def _explained(
     def page() -> Page:
         made = page_of(found)
         first = Section("Published beside simulated", "published", tables=(beside,), sources=(source,))
-        return replace(made, verdict=answer, sections=(first, why, *made.sections))
+        kind = "a published experiment beside the simulated one"
+        return replace(made, kind=kind, verdict=answer, sections=(first, why, *made.sections))
 
     if as_json:
         output.warn(found.warnings)

@@ -18,6 +18,8 @@ def audits_view(audits: Sequence[Audit]) -> list[Group | Text]:
     shown: list[Group | Text] = [
         Group(Text(answer.verdicts(audits), style="bold"), Text(""), render(answer.overview(audits)))
     ]
+    if any(audit.examples for audit in audits):
+        shown.append(Text("Each one's smallest example, drawn: --out DIR."))
     for audit in audits:
         if audit.holds:
             continue
