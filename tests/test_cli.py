@@ -29,11 +29,12 @@ def process(*args, **more):
 # run
 
 
-def test_run_prints_a_table(tideover):
+def test_run_prints_a_screen_and_with_details_all(tideover):
     code, out, err = tideover("run", "wordcount", *SHORT)
     assert (code, err) == (0, "")
     assert out.startswith("word count: seed 1, 2 replications\n")
-    assert "state recovery, s" in out
+    assert "state recovery, s" not in out
+    assert "state recovery, s" in tideover("run", "wordcount", "--details", *SHORT)[1]
 
 
 def test_run_prints_one_json_object_that_keeps_the_contract(tideover):
