@@ -191,9 +191,7 @@ class Backlog:
         if self._gathered:
             roots, times, net = zip(*self._gathered, strict=True)
             self._gathered, self._changes = [], 0
-            each = [
-                np.full(len(r), n) if isinstance(n, int) else n for r, n in zip(roots, net, strict=True)
-            ]
+            each = [np.full(len(r), n) if isinstance(n, int) else n for r, n in zip(roots, net, strict=True)]
             self._apply(np.concatenate(roots), np.concatenate(times), np.concatenate(each))
         spans: list[tuple[int, int]] = []
         for place in self._touched:
