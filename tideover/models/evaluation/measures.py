@@ -125,9 +125,10 @@ def _slots(axis: Axis, begin: int, end: int) -> slice:
 
 def _trailing(done: Ints) -> Ints:
     """Tuples done in the 10 s before each boundary."""
-    total = np.concatenate(([0], np.cumsum(done, dtype=np.int64)))
-    ends = np.arange(1, len(total))
-    return total[ends] - total[np.maximum(ends - TEN_SECONDS, 0)]
+    total = np.cumsum(done, dtype=np.int64)
+    trailing = total.copy()
+    trailing[TEN_SECONDS:] -= total[:-TEN_SECONDS]
+    return trailing
 
 
 def longest_silence(outputs: Ints, begin: int, end: int) -> float | None:

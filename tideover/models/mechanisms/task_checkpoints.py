@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.buffers.recovery import Reached, UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Checkpoints, Costs
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
@@ -85,3 +88,40 @@ class TaskCheckpoints(Mechanism, Keeper):
     def effects(self) -> list[tuple[Component, Ints]]:
         saved = [(task.component, own.saved) for task, own in self._of.items() if own.saved is not None]
         return [(component, checkpoint.state.effects()) for component, checkpoint in saved]
+
+
+class RegularCheckpoints(TaskCheckpoints):
+    """The same every ``interval`` (ns), and at the end of a window that a tick ends: else a failure before
+    the next checkpoint would bring back counts that were put out.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        tasks: Iterable[BoltView],
+        costs: Costs,
+        interval: int,
+        buffers: UpstreamBuffers | None = None,
+    ) -> None:
+        super().__init__(job, tasks, costs, buffers)
+        self._interval = interval
+
+    def start(self) -> None:
+        for task in map(self._bolt, self._of):
+            tick = partial(self._tick, task)
+            rank, reads = Rank.CHECKPOINT, (task,)
+            self._job.kernel.every(self._interval, self._interval, rank, tick, task.number, reads)
+
+    def _tick(self, task: BoltTask, i: int) -> None:
+        if task.available:
+            task.enqueue(Rank.CHECKPOINT, partial(self._due, task), (task,), last=True)
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if task in self._of and task.component.trigger == "tick":
+            self._due(task, needed=True)
+        return 0
+
+    def _due(self, task: BoltView, needed: bool = False) -> None:
+        # while it recovers, a checkpoint would trim what is still to be replayed
+        if self._buffers is None or not self._buffers.recovering(task):
+            self.take(task, needed)

@@ -10,7 +10,7 @@ from tideover.models.job.topology import Component
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
 from tideover.models.mechanisms.duplicate_filter import CheckpointFilter
 from tideover.models.mechanisms.state_transfer import StateTransfer
-from tideover.models.mechanisms.task_checkpoints import TaskCheckpoints
+from tideover.models.mechanisms.task_checkpoints import RegularCheckpoints
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
@@ -63,7 +63,7 @@ class Hybrid(Members):
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (
         CheckpointFilter,
         UpstreamBuffers,
-        TaskCheckpoints,
+        RegularCheckpoints,
         StateTransfer,
     )
 

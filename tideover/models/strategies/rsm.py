@@ -12,15 +12,13 @@ from tideover.models.job.topology import Component
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Costs
 from tideover.models.mechanisms.shared import Shared
-from tideover.models.mechanisms.task_checkpoints import TaskCheckpoints
-from tideover.models.operators.state import Effects
+from tideover.models.mechanisms.task_checkpoints import RegularCheckpoints
 from tideover.models.remarks import replays, saving
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
-from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, Size
 
 
@@ -40,7 +38,7 @@ class StateManagement(Strategy):
     bounded_queues: ClassVar[bool] = True
     credits: ClassVar[bool] = False
     reads_queues: ClassVar[bool] = True
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, TaskCheckpoints)
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, RegularCheckpoints)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
     after_failures: ClassVar[frozenset[str]] = frozenset(
@@ -104,57 +102,31 @@ class Unreplayed(StateManagement):
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         backed = any(task.component.backend is not None for task in tasks)  # which may ask the store, too
         if self.serialise_time or self.serialise_cost or backed:
-            return Saving(job, self, tasks, None)
+            checkpoints(job, self, tasks, None)
         return Protocol(job)
 
 
-class Saving(Protocol):
-    """Checkpoints: every interval one, and at the end of a window that a tick ends, else a failure before the
-    next one would bring back counts that were put out.
-    """
-
-    def __init__(
-        self, job: Job, s: StateManagement, tasks: Sequence[BoltView], buffers: UpstreamBuffers | None
-    ) -> None:
-        super().__init__(job)
-        self.strategy = s
-        self.tasks = [task for task in tasks if task.state is not None]
-        saving = s.serialise_time, s.serialise_cost
-        costs = Costs(*saving, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        if buffers is not None:
-            buffers.keep_for(self.tasks, s.spout_buffer, s.replay_cost, s.replay_rate)
-        self.checkpoints = TaskCheckpoints(job, self.tasks, costs, buffers)
-
-    def start(self) -> None:
-        for task in self.tasks:
-            tick = partial(self._checkpoint_tick, task)
-            self.do.every(self.strategy.checkpoint_interval, tick, Rank.CHECKPOINT, task, alone=True)
-
-    def _checkpoint_tick(self, task: BoltView, i: int) -> None:
-        if task.available:
-            self.do.enqueue(task, partial(self._checkpoint, task), Rank.CHECKPOINT, alone=True)
-
-    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        if task.component.trigger == "tick":
-            self._checkpoint(task, needed=True)
-        return 0
-
-    def _checkpoint(self, task: BoltView, needed: bool = False) -> None:
-        self.checkpoints.take(task, needed)
+def checkpoints(
+    job: Job, s: StateManagement, tasks: Sequence[BoltView], buffers: UpstreamBuffers | None
+) -> RegularCheckpoints:
+    """When the store has one, upstream trims its ``buffers``, if it keeps some."""
+    stateful = [task for task in tasks if task.state is not None]
+    saving = s.serialise_time, s.serialise_cost
+    costs = Costs(*saving, s.restore_time, s.restore_cost, s.entry_size, s.store)
+    if buffers is not None:  # of every tuple, numbered by channel
+        buffers.keep_for(stateful, s.spout_buffer, s.replay_cost, s.replay_rate)
+    return RegularCheckpoints(job, stateful, costs, s.checkpoint_interval, buffers)
 
 
-class Recovery(Saving):
-    """The protocol: upstream tasks keep every tuple, numbered by channel, and trim that when the store has a
-    checkpoint; after a failure a task reads its checkpoint, restores it, and asks for the buffers.
-    """
+class Recovery(Protocol):
+    """The protocol: buffers, checkpoints, trims, restores, replays."""
 
     def __init__(self, job: Job, s: StateManagement, tasks: Sequence[BoltView], shared: Shared) -> None:
-        super().__init__(job, s, tasks, shared.buffers)
+        super().__init__(job)
         self.shared, self.buffers = shared, shared.buffers
+        self.checkpoints = checkpoints(job, s, tasks, self.buffers)
 
-    def _checkpoint(self, task: BoltView, needed: bool = False) -> None:
-        if not self.buffers.recovering(task):  # it would trim what is still to be replayed
-            super()._checkpoint(task, needed)
+    # -- after a failure: read the checkpoint, restore it, ask for the buffers
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if self.view.is_stateful(task):
