@@ -172,7 +172,7 @@ class Hours:
         rows = [
             {"time": each.time, "hour": each.hour, "rate_per_s": each.rate}
             | {"measure": column.name, "unit": column.unit}
-            | _record(found)
+            | found.record()
             | {"ended": counted(ended)}
             for column in MEASURES
             for each, found, ended in zip(self.every, self.estimates(column.name), self.endings, strict=True)
@@ -200,11 +200,11 @@ class Hours:
             "warnings": self.warnings,
             "hours": [
                 {"time": each.time, "rate_per_s": each.rate, "ended": ended[place]}
-                | {name: _record(found[place]) for name, found in by_name.items()}
+                | {name: found[place].record() for name, found in by_name.items()}
                 for place, each in enumerate(self.every)
             ],
             "day" if self.of_the_day else "mean": {"ended": counted(self.every_ending)}
-            | {column.name: _record(self.mean(column.name)) for column in MEASURES},
+            | {column.name: self.mean(column.name).record() for column in MEASURES},
             "worst": self.worst.time,
             "best": self.best.time,
         }
@@ -264,8 +264,3 @@ def _value(one: Replication, measure: str) -> float:
 
 def _known(value: float | None) -> float:
     return math.nan if value is None else value
-
-
-def _record(found: Estimate) -> dict[str, float | None]:
-    low, high = found.t or (None, None)
-    return {"n": found.n, "undefined": found.undefined, "mean": found.mean, "low": low, "high": high}

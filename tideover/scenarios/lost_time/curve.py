@@ -58,7 +58,7 @@ class Part:
         """As ``--json`` has it."""
         return {
             "per_day": self.rate_per_s * DAY / S,
-            "felt_s": record(estimate(self.felt, resample=False)),
+            "felt_s": estimate(self.felt, resample=False).record(),
             "ended": remark(self.ended),
         }
 
@@ -85,16 +85,10 @@ class Point:
     def to_dict(self) -> dict[str, Any]:
         """As ``--json`` has it."""
         parts = {part.name: part.to_dict() for part in self.parts}
-        return {"value_s": self.value / S, "lost": record(self.estimate), "events": parts}
+        return {"value_s": self.value / S, "lost": self.estimate.record(), "events": parts}
 
 
 PointT = TypeVar("PointT", bound=Point)
-
-
-def record(found: Estimate) -> dict[str, float | None]:
-    """A mean as ``--json`` has it."""
-    low, high = found.t or (None, None)
-    return {"n": found.n, "undefined": found.undefined, "mean": found.mean, "low": low, "high": high}
 
 
 def even(replications: int | None, scenario: Scenario) -> int:

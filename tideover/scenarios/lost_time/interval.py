@@ -74,20 +74,21 @@ class Asked:
 
     @property
     def runs(self) -> list[Scenario]:
-        """About the runs that will be made. Raises ScenarioError if one would be too long."""
-        found: list[Scenario] = []
-        for value in self.values:
-            one = self.at(value)
-            stretch = Stretch.of(one)
-            longest = stretch.begin + stretch.length + one.run.duration - one.run.warmup
-            many = 2 * self.replications * len(self.causes)
-            run = {"run.duration": format_duration(longest), "run.replications": many}
-            try:
-                found.append(load(one, run).model_copy(update={"failures": ()}))
-            except ScenarioError as error:
-                what = f"{format_duration(value)} would need too long a run: {error.problems[0].message}"
-                raise ScenarioError([Problem(self.scenario.name, None, self.key, what)]) from None
-        return found
+        """About the runs that will be made."""
+        return [self.run_at(value) for value in self.values]
+
+    def run_at(self, value: int) -> Scenario:
+        """About those at one interval. Raises ScenarioError if they are too long."""
+        one = self.at(value)
+        stretch = Stretch.of(one)
+        longest = stretch.begin + stretch.length + one.run.duration - one.run.warmup
+        many = 2 * self.replications * len(self.causes)
+        run = {"run.duration": format_duration(longest), "run.replications": many}
+        try:
+            return load(one, run).model_copy(update={"failures": ()})
+        except ScenarioError as error:
+            what = f"{format_duration(value)} would need too long a run: {error.problems[0].message}"
+            raise ScenarioError([Problem(self.scenario.name, None, self.key, what)]) from None
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,8 @@ def ask(
         values is None,
         even(replications, scenario),
     )
-    assert asked.runs  # what is not allowed is refused before anything is run
+    for value in asked.values:
+        asked.run_at(value)  # refused before anything is run
     return asked
 
 

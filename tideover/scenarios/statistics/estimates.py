@@ -47,6 +47,11 @@ class Estimate:
             return None
         return 0.0 if self.constant else (self.t[1] - self.t[0]) / 2
 
+    def record(self) -> dict[str, float | None]:
+        """As ``--json`` and frames have it: ``low`` and ``high`` are the ends of the t-interval."""
+        low, high = self.t or (None, None)
+        return {"n": self.n, "undefined": self.undefined, "mean": self.mean, "low": low, "high": high}
+
 
 def estimate(values: Iterable[float | None], *, resample: bool = True) -> Estimate:
     """Mean and intervals; undefined values (None, NaN) are counted and left out.
