@@ -58,12 +58,18 @@ def test_the_best_interval_is_said_and_drawn(monkeypatch, capsys, stream: str, t
 
 
 def test_two_intervals_are_compared(monkeypatch, capsys, stream: str) -> None:
-    """Through two points goes no curve: the better one is said, at twelve times the load of checkpoints."""
-    asked = ["--intervals", "2s,24s", "--replications", "4"]
+    """Through two points goes no curve: the better one is said, though the other is nearer to what is set."""
+    asked = ["--intervals", "8s,24s", "--replications", "4"]
     assert called(monkeypatch, "interval", stream, *MTBF, *asked) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "Of the intervals that were tried 24 s is the best" in told
     assert f"tideover run {stream} --set strategy.checkpoint_interval=24s" in told
+
+
+def test_pauses_that_are_no_yaml_are_refused_by_their_option(monkeypatch, capsys, stream: str) -> None:
+    broken = ["--pauses", "{kind: exponential", "--every", "1h"]
+    assert called(monkeypatch, "detector", stream, *MTBF, *broken) == 2
+    assert capsys.readouterr().err.startswith("--pauses: (option): is not valid YAML")
 
 
 def test_false_restarts_are_said_and_drawn(monkeypatch, capsys, stream: str, tmp_path: Path) -> None:

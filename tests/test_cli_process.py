@@ -38,6 +38,17 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of():
     assert done.stdout.strip() in ("0", "1")
 
 
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_reader_that_goes_away_leaves_the_files(tmp_path, more):
+    read, write = os.pipe()
+    os.close(read)
+    asked = ["run", "wordcount", *SHORT, "--out", str(tmp_path), *more]
+    command = [sys.executable, "-m", "tideover", *asked]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (tmp_path / "result.json").exists(), done.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(
     "args", [["run", "wordcount"], ["run", "wordcount", "--json"], ["scenarios", "show", "wordcount"]]

@@ -61,11 +61,20 @@ def show(*shown: RenderableType, whole_lines: bool = False) -> None:
     """
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=False)
+    class Unread(Console):
+        def on_broken_pipe(self) -> None:
+            _unread()
+
+    console = Unread(highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console.width = PIPE_WIDTH
     for item in shown:
         console.print(item, soft_wrap=whole_lines)
+
+
+def _unread() -> None:
+    """Whoever reads standard output has seen enough: files that are still to be written are."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]+")
@@ -78,7 +87,10 @@ def json_text(value: Any) -> str:
 
 def print_json(value: Any) -> None:
     """One JSON value on standard output."""
-    print_text(json_text(value))
+    try:
+        print_text(json_text(value))
+    except BrokenPipeError:
+        _unread()
 
 
 def print_json_list(values: Iterable[Any]) -> None:

@@ -125,7 +125,8 @@ def _of_interval(found: BestInterval, source: str) -> _Shown:
         same = next((name for name, other in marks.items() if 1 / _SAME < other / seconds < _SAME), None)
         name = FORMULAS[key][0]
         marks[f"{same}, {name}" if same else name] = marks.pop(same) if same else seconds
-    then = format_duration(found.near.value if best is None else round(float(f"{best.seconds:.3g}") * S))
+    tried = best_of(found.points) or found.near
+    then = format_duration(tried.value if best is None else round(float(f"{best.seconds:.3g}") * S))
     return _Shown(
         "checkpoint interval",
         _best_interval(found),

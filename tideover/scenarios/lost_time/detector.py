@@ -57,7 +57,10 @@ Floats = npt.NDArray[np.float64]
 def pauses_of(given: str | Mapping[str, Any]) -> Distribution:
     """Lengths of pauses, as a scenario says a distribution; raises ScenarioError."""
     option = "--pauses"
-    value = parse_value(given, option).plain() if isinstance(given, str) else given
+    try:
+        value = parse_value(given, option).plain() if isinstance(given, str) else given
+    except ScenarioError as error:
+        raise ScenarioError([replace(one, file=option, key="(option)") for one in error.problems]) from None
     builder = PartBuilder(Path())
     found = builder.named(Distribution, from_plain(value, Origin(option)), "(option)")
     if found is None or builder.problems:
