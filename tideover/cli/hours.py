@@ -56,8 +56,8 @@ def hours(
     chosen = read_settings(given)
     found = api.loaded(scenario, chosen)
     output.note(unused(scenario, kind_of(found.strategy), chosen))
-    output.announce(at_hours(found, times).values())
     output.prepare(out, "hours")
+    output.announce(at_hours(found, times).values())
     with Bar() as bar:
         answers = api.hours(found, times, report=bar)
     if as_json:

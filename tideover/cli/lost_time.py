@@ -122,8 +122,8 @@ def _find(
     as_json: bool,
     out: output.Path | None,
 ) -> None:
-    output.announce(runs)
     output.prepare(out, command)
+    output.announce(runs)
     with Bar() as bar:
         found = find(bar)
     if as_json:

@@ -44,7 +44,7 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="Write the tables (Parquet), the result (JSON) and report.html there.",
+        help="Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.",
         show_default=False,
     ),
 ]

@@ -71,8 +71,8 @@ def run(
     found = api.loaded(scenario, given)
     drawn = diagram.asked(found, diagram_file, begin, end, components)
     output.note(unused(scenario, kind_of(found.strategy), given))
-    said = output.announce([found])
     output.prepare(out, "run")
+    said = output.announce([found])
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
     record = result.to_dict()
@@ -154,8 +154,8 @@ def compare(
     if saturate:
         saturation.compare(list(asked.values()), as_json, out)
         return
-    said = output.announce(asked.values())
     output.prepare(out, "compare")
+    said = output.announce(asked.values())
     with Bar() as bar:
         found = api.compare(scenario, kinds, given, report=bar.runs)
         bar("comparing", 0, 0)

@@ -44,16 +44,20 @@ class Kept(NamedTuple):
 def keeps(scenario: Scenario, interval: int) -> Kept:
     """What checkpoints at the scenario's ``interval`` (ns) keep from work: the task that they set back most.
 
-    Found by two runs of one replication with the same luck, of which one makes no checkpoint: what is busy
-    for longer in the other is so by them. Both are as long as what the scenario measures, in whole intervals.
+    Found by two runs of one replication with the same luck, of which one makes none, or free ones: what is
+    busy for longer in the other is so by them. Both are as long as what the scenario measures, in whole
+    intervals.
     A store is not asked, as what it writes keeps nobody from work that does not wait for it.
     """
     begin = Stretch.of(scenario).begin
     measured = max(interval, scenario.run.duration - scenario.run.warmup)
     end = begin + -(-measured // interval) * interval
     strategy, key = scenario.strategy, scenario.strategy.saves_every
-    never = dict.fromkeys((key, *given(strategy, strategy.gives_up)), MAX_DURATION // 4)
-    without = scenario.model_copy(update={"strategy": strategy.model_copy(update=never)})
+    if strategy.needs.one_job:  # snapshots that take no time: without any, the log would keep all of the run
+        free = dict.fromkeys((name for keys in strategy.costs.values() for name in keys), 0)
+    else:
+        free = dict.fromkeys((key, *given(strategy, strategy.gives_up)), MAX_DURATION // 4)
+    without = scenario.model_copy(update={"strategy": strategy.model_copy(update=free)})
     (less, _), (more, gives_up) = _busy(without, begin, end), _busy(scenario, begin, end)
     found = [
         Kept(a.words, a.busy, max(0.0, b.busy - a.busy), gives_up)
