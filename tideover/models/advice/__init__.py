@@ -21,7 +21,7 @@ def warnings(scenario: Scenario) -> list[str]:
         *_overloads(scenario, deployment),
         *strategy.remarks(plan),
         *failures.without_effect(plan, strategy.kind, strategy.roles),
-        *failures.not_survived(plan, strategy.kind, strategy.survives, hasattr(strategy, "store")),
+        *failures.not_survived(plan, strategy.kind, strategy.survives, strategy.uses_store),
         *moments.in_step(scenario),
         *moments.seen_once(scenario),
         *costs.unstated(scenario, plan.topology),

@@ -100,6 +100,11 @@ class Strategy(Part):
         return "at least once" if weaker else promise
 
     @property
+    def uses_store(self) -> bool:
+        """Whether it keeps anything in a store of the scenario: then it has a key that names which."""
+        return "store" in type(self).model_fields
+
+    @property
     def needs(self) -> Needs:
         """What its mechanisms need, together."""
         return reduce(Needs.together, (mechanism.needs for mechanism in self.composed_of), Needs())
