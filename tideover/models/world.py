@@ -93,16 +93,13 @@ class World:
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
         self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None
-        held = context.withheld
-        self.readers = Readers(held, self.windows, recorder) if held else None
+        self.readers = Readers(context.withheld, self.windows, recorder) if context.withheld else None
         self.lag = Lag(self.job, scenario.run.duration)
+        looks = SAMPLES * bool(context.resources) if looks is None else looks
         self.usage: Usage | None = None
         self.completion: Completion | None = None
-        looks = SAMPLES * bool(context.resources) if looks is None else looks
         if looks:
-            self.usage = Usage(self.job, scenario.run.duration, scenario.run.warmup, looks)
-            spouts, bits = len(self.job.spouts), deployment.topology.spout_bits
-            self.completion = Completion(spouts, bits, scenario.run.warmup)
+            self.usage, self.completion = self._measured(looks)
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment):
             self.reference = self._referred(strategy.undisturbed(), replication)
@@ -122,6 +119,12 @@ class World:
         )
         context.say = Announcer([listener for listener in listeners if listener is not None])
         self._close_at = CLOSE_AT
+
+    def _measured(self, looks: int) -> tuple[Usage, Completion]:
+        """Who looks so often how busy everything is, and when roots are complete."""
+        run, spouts = self.scenario.run, len(self.job.spouts)
+        usage = Usage(self.job, run.duration, run.warmup, looks)
+        return usage, Completion(spouts, self.job.deployment.topology.spout_bits, run.warmup)
 
     def _needs_reference(self, deployment: Deployment) -> bool:
         """Whether the windows can differ from those of a run without failures, and without the strategy:
