@@ -1,0 +1,1 @@
+"""The data plane: C that moves every tuple, and what builds and opens it."""

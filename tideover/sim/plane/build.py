@@ -1,0 +1,204 @@
+"""Compiles the data plane into a library beside its sources, with whatever C compiler there is.
+
+``python tideover/sim/plane/build.py`` does it by hand; the package's own build calls ``build``. This needs
+the standard library only, and Tideover need not be installed. Compilers are tried in this order: the one that
+the environment variable CC names (and then no other), ``cc``, ``gcc``, ``clang``, and at last the one that
+comes with ``pip install ziglang``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+LIBRARY = "libplane.dylib" if sys.platform == "darwin" else "libplane.so"
+FLAGS = [
+    *("-std=c11", "-O2", "-ffp-contract=off"),
+    *("-Wall", "-Wextra", "-Werror"),
+    *("-fPIC", "-shared", "-fvisibility=hidden"),
+]
+SANITIZERS = ["-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+ZIG = [sys.executable, "-m", "ziglang"]
+_MEND = (
+    "Install one (Debian, Ubuntu: sudo apt install gcc libc6-dev; macOS: xcode-select --install), "
+    "or take the one from PyPI, which needs no rights: pip install ziglang"
+)
+_PROBE = "#include <math.h>\n#include <stdint.h>\n#include <string.h>\nint64_t probe(void) { return 1; }\n"
+_WORDS = b"tideover-plane-sources:"
+
+
+class NotBuilt(Exception):
+    """Why there is no library, and how to mend it."""
+
+
+def sources(folder: Path = HERE) -> list[Path]:
+    """All C files and headers in a folder, by name."""
+    return sorted(path for path in folder.iterdir() if path.suffix in (".c", ".h"))
+
+
+def digest(folder: Path = HERE) -> str:
+    """SHA-256 of what a library is made of: names and contents of the sources, flags, kind of machine."""
+    told = hashlib.sha256()
+    for part in (*FLAGS, sys.platform, os.uname().machine):
+        told.update(part.encode() + b"\0")
+    for path in sources(folder):
+        content = path.read_bytes()
+        told.update(f"{path.name}\0{len(content)}\0".encode() + content)
+    return told.hexdigest()
+
+
+def digest_of(library: Path) -> str | None:
+    """The digest of the sources that a library was made of; None if it does not say, or is not there."""
+    try:
+        content = library.read_bytes()
+    except OSError:
+        return None
+    found = re.search(re.escape(_WORDS) + rb"([0-9a-f]{64})\0", content)
+    return found[1].decode() if found else None
+
+
+def build(
+    out: Path = HERE,
+    compiler: Sequence[str] | None = None,
+    sanitized: bool = False,
+    folder: Path = HERE,
+    again: bool = False,
+) -> Path:
+    """The library made of the sources in ``folder``, in the folder ``out``; raises NotBuilt.
+
+    Nothing is done if it is there already, unless it is to be made ``again``. It takes its place at once, so
+    that several processes can do this at the same time. ``compiler``: its command; by default, the first that
+    works. ``sanitized``: with checks of memory and of undefined behaviour.
+    """
+    library = out / LIBRARY
+    made_of = digest(folder)
+    if not again and digest_of(library) == made_of:
+        return library
+    chosen = list(compiler) if compiler else find_compiler()
+    if chosen is None:
+        raise NotBuilt(f"Tideover's data plane has to be compiled, and there is no C compiler here. {_MEND}")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=out) as scratch:
+            made = Path(scratch) / LIBRARY
+            macros = {"PLANE_SOURCES": made_of, "PLANE_COMPILER": version(chosen)}
+            names = [path.name for path in sources(folder) if path.suffix == ".c"]
+            extra = [
+                *(SANITIZERS if sanitized else ()),
+                *(f'-D{name}="{text}"' for name, text in macros.items()),
+            ]
+            _compile(chosen, [*FLAGS, *extra, *names, "-o", str(made.resolve()), "-lm"], folder)
+            made.replace(library)
+    except OSError as error:
+        raise NotBuilt(
+            f"{out}: the data plane's library cannot be written there ({error.strerror})"
+        ) from error
+    return library
+
+
+def find_compiler() -> list[str] | None:
+    """The command of the first C compiler that works here; None: there is none."""
+    return next((command for command in _candidates() if _works(tuple(command))), None)
+
+
+def version(compiler: Sequence[str]) -> str:
+    """A compiler's name and version, as it says them itself, in characters that a macro can hold."""
+    said = _output([*compiler, "--version"]).splitlines()[:1]
+    if _is_zig(compiler):
+        said = [f"zig {_output([*ZIG, 'version']).strip()}", *said]
+    return re.sub(r'["\\]|[^ -~]', "?", ", ".join(said)) or shlex.join(compiler)
+
+
+def _candidates() -> Iterator[list[str]]:
+    named = shlex.split(os.environ.get("CC", ""))
+    if named:
+        yield named
+        return
+    yield from ([found] for name in ("cc", "gcc", "clang") if (found := shutil.which(name)))
+    if importlib.util.find_spec("ziglang"):
+        yield [*ZIG, "cc"]
+
+
+@functools.cache
+def _works(compiler: tuple[str, ...]) -> bool:
+    """Whether it makes libraries: one without headers, or a stub that asks for an installation, does not."""
+    if _is_zig(compiler):
+        return True  # has all that it needs, and takes seconds to begin
+    with tempfile.TemporaryDirectory(prefix="tideover-cc-") as scratch:
+        Path(scratch, "probe.c").write_text(_PROBE)
+        try:
+            _compile(compiler, [*FLAGS, "probe.c", "-o", "probe.so", "-lm"], Path(scratch))
+        except NotBuilt:
+            return False
+    return True
+
+
+def _compile(compiler: Sequence[str], arguments: Sequence[str], folder: Path) -> None:
+    # zig compiles for this very processor unless told otherwise, and the library goes to others.
+    baseline = ["-mcpu=baseline"] if _is_zig(compiler) else []
+    command = [*compiler, *baseline, *arguments]
+    try:
+        done = _run(command, folder)
+    except OSError as error:
+        raise NotBuilt(f"{compiler[0]}: cannot be run ({error.strerror}). {_MEND}") from error
+    if done.returncode:
+        said = (done.stderr + done.stdout).strip()
+        raise NotBuilt(f"The data plane does not compile: {shlex.join(command)} in {folder} says:\n{said}")
+
+
+def _is_zig(compiler: Sequence[str]) -> bool:
+    return list(compiler[: len(ZIG)]) == ZIG
+
+
+def _output(command: Sequence[str]) -> str:
+    try:
+        return _run(command, HERE).stdout
+    except OSError:
+        return ""
+
+
+def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """What zig keeps for itself stays in a folder that goes away, and not in the user's home."""
+    with tempfile.TemporaryDirectory(prefix="tideover-cc-") as cache:
+        place = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache} | os.environ
+        return subprocess.run(command, cwd=folder, env=place, capture_output=True, text=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build as the command line says; the exit code."""
+    parser = argparse.ArgumentParser(description="Compile Tideover's data plane.")
+    parser.add_argument(
+        "--out", type=Path, default=HERE, help="folder for the library (default: its sources')"
+    )
+    parser.add_argument(
+        "--compiler", help="command of the compiler, or 'zig' for that of the package ziglang"
+    )
+    parser.add_argument(
+        "--sanitized", action="store_true", help="check memory and undefined behaviour as it runs"
+    )
+    parser.add_argument("--again", action="store_true", help="also if the library is there already")
+    given = parser.parse_args(arguments)
+    try:
+        compiler = [*ZIG, "cc"] if given.compiler == "zig" else shlex.split(given.compiler or "")
+        library = build(given.out, compiler, given.sanitized, again=given.again)
+    except NotBuilt as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{library}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
