@@ -8,7 +8,6 @@ comes with ``pip install ziglang``.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import hashlib
 import importlib.util
@@ -178,6 +177,8 @@ def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[st
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build as the command line says; the exit code."""
+    import argparse  # for whoever runs this alone
+
     parser = argparse.ArgumentParser(description="Compile Tideover's data plane.")
     parser.add_argument(
         "--out", type=Path, default=HERE, help="folder for the library (default: its sources')"

@@ -10,15 +10,14 @@ say, or one made of sources that a test has changed.
 
 from __future__ import annotations
 
-import functools
 import os
 import pkgutil
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from tideover.sim.plane.build import HERE, LIBRARY, NotBuilt, build
+from tideover.sim.plane.declarations import HEADER, KEPT, declare, is_of
 
 OTHER = "TIDEOVER_PLANE"
 
@@ -37,43 +36,59 @@ def __getattr__(name: str) -> Any:
     return globals()[name]
 
 
-def declarations() -> str:
-    """What cffi reads of ``plane.h``: all but the preprocessor's lines, of which it knows integers only."""
-    return re.sub(r"^\s*#(?!define\s+\w+\s+-?\w+\s*$).*\n", "", _packed("plane.h").decode(), flags=re.M)
-
-
-@functools.cache
-def _opened() -> tuple[Any, Any]:
-    """The types of the header, and the library; raises NoDataPlane."""
-    from cffi import FFI
-
-    types = FFI()
-    types.cdef(declarations())
-    if other := os.environ.get(OTHER):
-        return types, _open(types, Path(other), f"See what the environment variable {OTHER} names.")
-    if not HERE.is_dir():  # in a zip
-        return types, _open_packed(types)
+def make_ready() -> Path:
+    """The library, made of the sources beside it as they are now; raises NoDataPlane."""
     try:
         library = build()
     except NotBuilt as error:
         raise NoDataPlane(str(error)) from error
-    return types, _open(types, library, f"Make it anew: python {HERE / 'build.py'} --again")
+    _declared()
+    return library
 
 
-def _open_packed(types: Any) -> Any:
-    """Opens a library that lies in a zip. A library that is open needs its file no longer."""
+def _opened() -> tuple[Any, Any]:
+    """The types of the header, and the library; raises NoDataPlane."""
+    if other := os.environ.get(OTHER):
+        library, mend = Path(other), f"The environment variable {OTHER} names it."
+    elif _is_packed():
+        return _opened_packed()
+    else:
+        library, mend = make_ready(), f"Make it anew: python {HERE / 'build.py'} --again"
+    return _open(library, mend)
+
+
+def _opened_packed() -> tuple[Any, Any]:
+    """From a zip. A library that is open needs its file no longer."""
     with tempfile.TemporaryDirectory(prefix="tideover-plane-") as private:  # nobody else may enter it
         library = Path(private, LIBRARY)
         library.write_bytes(_packed(LIBRARY))
         mend = "If programs may not be run there, let the environment variable TMPDIR name another folder."
-        return _open(types, library, mend)
+        return _open(library, mend)
 
 
-def _open(types: Any, library: Path, mend: str) -> Any:
+def _open(library: Path, mend: str) -> tuple[Any, Any]:
+    space: dict[str, Any] = {}
+    exec(compile(_declared(), KEPT, "exec"), space)
+    types = space["ffi"]
     try:
-        return types.dlopen(str(library.resolve()))
+        return types, types.dlopen(str(library.resolve()))
     except OSError as error:
         raise NoDataPlane(f"Tideover's data plane cannot be opened: {error}. {mend}") from error
+
+
+def _declared() -> bytes:
+    """The code that makes ``ffi``, as it is kept; else, if the header has changed, as it is now."""
+    header = _packed(HEADER)
+    try:
+        kept = _packed(KEPT)
+    except NoDataPlane:
+        kept = b""
+    return kept if is_of(kept, header) else declare(header, None if _is_packed() else HERE)
+
+
+def _is_packed() -> bool:
+    """Whether this package lies in a zip."""
+    return not HERE.is_dir()
 
 
 def _packed(name: str) -> bytes:
