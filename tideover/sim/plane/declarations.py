@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 HEADER = "plane.h"
-KEPT = "declared.py"
+KEPT = "plane.cffi"
 
 
 def readable(header: bytes) -> str:
