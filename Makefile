@@ -1,5 +1,5 @@
 # Every target first builds .venv from nothing but a Python >= 3.11: uv comes from PyPI into .venv, and so does Java
-# if this machine has none. Name another Python with `make PYTHON=/path/to/python3 ...`.
+# if this machine has none; a C compiler, if there is none, for as long as the data plane is compiled. Name another Python with `make PYTHON=/path/to/python3 ...`.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -85,7 +85,8 @@ clean:
 
 venv: $(STAMP) java
 
-$(STAMP): uv.lock pyproject.toml
+# With the sources of the data plane, which the installation compiles.
+$(STAMP): uv.lock pyproject.toml hatch_build.py $(wildcard tideover/sim/plane/*.[ch]) tideover/sim/plane/build.py
 	@set -e; \
 	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	    for python in "$(PYTHON)" python3 python3.11 python3.12 python3.13 python3.14; do \
