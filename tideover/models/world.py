@@ -6,6 +6,7 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.completion import Completion
+from tideover.models.accounts.counted import Counted, CountedDestroyed, CountedLedger
 from tideover.models.accounts.fates import Fates
 from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Destroyed, Ledger
@@ -18,6 +19,9 @@ from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
 from tideover.models.config import Scenario, deployment_of, identity, undisturbed
+from tideover.models.flow.clock import Clock
+from tideover.models.flow.engine import moves_compiled
+from tideover.models.flow.job import FlowJob
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.tree import effects_of
 from tideover.models.runtime.announcements import Announcer
@@ -74,11 +78,14 @@ class World:
         self.train_cap = train_cap
         strategy = scenario.strategy
         deployment = deployment_of(scenario)
-        self._kernel = kernel = Kernel()
+        self._compiled = compiled = watched is None and moves_compiled(scenario, deployment)
+        self._kernel = kernel = Clock() if compiled else Kernel()
         recorder = Recorder(scenario.run.duration, latencies=not curves_only)
         self.trace = Trace(lambda: kernel.now) if trace else None
         self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
-        ledger = Destroyed if curves_only else Ledger
+        ledger: type[Ledger] = Destroyed if curves_only else Ledger
+        if compiled:
+            ledger = CountedDestroyed if curves_only else CountedLedger
         self.ledger = ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
         self.snapshots = SnapshotTimes()
         context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
@@ -86,7 +93,7 @@ class World:
         self.windows = WindowLog(context.withheld)
         if deployment.topology.by_event:
             context.events = EventTimes(deployment.topology, draws)
-        self.job = Job(context, deployment)
+        self.job = FlowJob(context, deployment) if compiled else Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
@@ -117,8 +124,22 @@ class World:
             self.space_time,
             self,
         )
-        context.say = Announcer([listener for listener in listeners if listener is not None])
+        counted = (self.backlog, self.recoveries) if compiled else ()
+        context.say = Announcer([listener for listener in listeners if listener is not None], counted)
         self._close_at = CLOSE_AT
+        self._counted: Counted | None = None
+        if isinstance(self.job, FlowJob):
+            self._counted = self._count(self.job, recorder)
+
+    def _count(self, job: FlowJob, recorder: Recorder) -> Counted:
+        """Let the data plane count what happens to every tuple, and log what somebody wants to see of it."""
+        assert isinstance(self.ledger, CountedLedger | CountedDestroyed)
+        counted = Counted(job.plane, self.backlog, self.ledger, recorder)
+        job.count(counted.reserve)
+        looks_at_all = self.trace is not None or self.fates is not None
+        wants = (self.reference, self.completion, job.context.events)
+        job.log(emitted=looks_at_all or any(one is not None for one in wants), processed=looks_at_all)
+        return counted
 
     def _measured(self, looks: int) -> tuple[Usage, Completion]:
         """Who looks so often how busy everything is, and when roots are complete."""
@@ -150,11 +171,12 @@ class World:
         def make(truth: WindowLog) -> Job:
             deployment = undisturbed(self.scenario, self.job.deployment)
             say = Announcer([truth])
-            context = Context(
-                deployment.topology, self._draws, strategy.needs._replace(log=log), say, self.train_cap
-            )
+            kernel = Clock() if self._compiled else Kernel()
+            needs = strategy.needs._replace(log=log)
+            context = Context(deployment.topology, self._draws, needs, say, self.train_cap, kernel)
             context.events = self.job.context.events
-            job = Job(context, deployment, fed=True)
+            made = FlowJob if self._compiled else Job
+            job = made(context, deployment, fed=True)
             job.plug(strategy.protocol(job))
             return job
 
@@ -182,6 +204,7 @@ class World:
         """Run from 0 to the scenario's end."""
         self.start()
         self._kernel.run(self.scenario.run.duration)
+        self._settle()
         self.backlog.settle()
         if self.reference is not None:
             self.reference.finish(self.job)
@@ -190,6 +213,12 @@ class World:
                 if task.state is not None:
                     content = task.state.content()
                     self.trace.end(task.component.name, task.index, task.replica, content)
+
+    def _settle(self) -> None:
+        """Tell the accounts all that the data plane has counted and logged."""
+        if isinstance(self.job, FlowJob) and self._counted is not None:
+            self.job.catch_up()
+            self._counted.settle()
 
     def start(self) -> None:
         """Start the job, without running it."""
@@ -204,6 +233,7 @@ class World:
             self._close()
 
     def _close(self) -> None:
+        self._settle()
         bits = self.job.topology.spout_bits
         made = [s.next_root << bits for s in self.job.spouts]
         roots = np.concatenate([self.unfinished(), made])
@@ -211,6 +241,8 @@ class World:
         self.recoveries.settle_roots(before << bits, self.ledger.missing)
         self.ledger.close(before)
         self.backlog.prune(before << bits)
+        if self._counted is not None:
+            self._counted.pruned()
         self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
 
     def unfinished(self) -> Ints:

@@ -151,6 +151,19 @@ class Histogram:
             new._bins[bins - new._low] = state["counts"]
         return new
 
+    @classmethod
+    def of_counts(
+        cls, count: int, total: int, squares: int, most: int, bins: npt.NDArray[np.integer]
+    ) -> Histogram:
+        """The histogram with these sums, and these counts of all bins from the first on."""
+        new = cls()
+        new.count, new.sum, new.squares, new.max = count, total, squares, most
+        filled = np.flatnonzero(bins)
+        if len(filled):
+            new._low = int(filled[0])
+            new._bins = bins[new._low : int(filled[-1]) + 1].astype(np.int64)
+        return new
+
     def clear(self) -> None:
         """Forget everything."""
         self.__init__()  # type: ignore[misc]

@@ -203,6 +203,10 @@ class LatencyLog:
             self._seconds.setdefault(second, Histogram())
         return self._seconds[second]
 
+    def merge(self, second: int, part: Histogram) -> None:
+        """Add the latencies of tuples that were done in a second."""
+        self._of(second).merge(part)
+
     def over(self, seconds: npt.NDArray[np.bool_], first: int) -> Histogram:
         """Histogram of the seconds marked in ``seconds``, of which the first is second ``first``."""
         whole = Histogram()

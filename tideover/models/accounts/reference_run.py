@@ -94,7 +94,9 @@ class ReferenceRun:
         """
         tasks = [job.bolts[component.name, task][0] for task in range(component.tasks)]
         for task in tasks:
-            task.windows.count_at_arrival = True
+            task.take_in_at_arrival()
+        if not all(outlet.can_pool for sender in job.tasks for outlet in sender.outlets):
+            return
         owners = [edge.grouping.owners(component.input_keys, component.tasks) for edge in component.inputs]
         delays = {channel.delay for task in tasks for channel in task.inputs}
         owner = owners[0]

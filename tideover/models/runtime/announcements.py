@@ -143,14 +143,21 @@ EVENTS = tuple(
     name for name, value in vars(Announcements).items() if callable(value) and not name.startswith("_")
 )
 
+COUNTED = ("emitted", "processed")
+"""What happens to every tuple: a compiled data plane counts it itself."""
+
 
 class Announcer(Announcements):
     """Tells every listener what it wants to hear, in their order."""
 
-    def __init__(self, listeners: Iterable[object]) -> None:
+    def __init__(self, listeners: Iterable[object], counted: Iterable[object] = ()) -> None:
+        """``counted``: those of them for whom the data plane counts what is emitted and processed."""
         told: dict[str, list[Callable[..., None]]] = {}
+        counts = {*map(id, counted)}
         for listener in listeners:
             for name in _heard_by(type(listener)):
+                if id(listener) in counts and name in COUNTED:
+                    continue
                 told.setdefault(name, []).append(getattr(listener, f"on_{name}"))
         self.hears_steps = "step" in told
         """Whether any does of steps: mostly none does, and there are many."""

@@ -60,11 +60,8 @@ class Job:
         every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
         self.tasks = sorted(every, key=lambda task: task.number)
         """All physical tasks, in physical order."""
-        context.cores = host_cores(deployment, self.bolt_tasks, context.step)
-        self._coupled = couple_tasks(context.kernel, deployment, self.tasks, self.network, context.cores)
-        if not self._coupled:
-            self.lay()
-            fit_in(context.kernel, self.topology, self.bolt_tasks, context.cores, context.step)
+        self._coupled = False
+        self._bring_together()
         context.resources += self.network.cards
         every_core = context.cores.values()
         context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
@@ -143,6 +140,15 @@ class Job:
                         if isinstance(sender, BoltTask):
                             outlet.packing = self.network.packing(wires)
                         sender.outlets.append(outlet)
+
+    def _bring_together(self) -> None:
+        """Let tasks feel one another that share cores, cards, or queues with a bound."""
+        context, deployment = self.context, self.deployment
+        context.cores = host_cores(deployment, self.bolt_tasks, context.step)
+        self._coupled = couple_tasks(context.kernel, deployment, self.tasks, self.network, context.cores)
+        if not self._coupled:
+            self.lay()
+            fit_in(context.kernel, self.topology, self.bolt_tasks, context.cores, context.step)
 
     def lay(self) -> None:
         """Lay the network, by where tasks are now."""

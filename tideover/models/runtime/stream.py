@@ -32,6 +32,8 @@ class Sent(NamedTuple):
 class Outlet:
     """What one physical task sends over one edge: ``channels[task][replica]``."""
 
+    can_pool = True
+
     def __init__(
         self, edge: Edge, draws: Draws, channels: list[list[Channel]], first_path: int | None
     ) -> None:

@@ -63,6 +63,10 @@ class WindowedTask(Server):
         self._scheduled = 0
         """Tuples that have got service since the last window."""
 
+    def take_in_at_arrival(self) -> None:
+        """Take in what arrives at once, without service."""
+        self.windows.count_at_arrival = True
+
     # -- tuples come -----------------------------------------------------------------------------------------
 
     def _take_up(self, train: Train, arrival: Ints) -> Train:
@@ -152,12 +156,16 @@ class WindowedTask(Server):
                 slide = self._extent.slide
                 ends = {n: n * slide for n in range(before // slide + 1, aligned // slide + 1)}
             stall = self._end_windows(ends, now, before)
-        train = single(now, 0, mark=aligned)
-        for outlet in () if self._mute else self.outlets:
-            outlet.broadcast(train)
+        if not self._mute:
+            self._pass_on(single(now, 0, mark=aligned))
+        return stall
+
+    def _pass_on(self, mark: Train) -> None:
+        """A marker leaves for all that read."""
+        for outlet in self.outlets:
+            outlet.broadcast(mark)
         if self.line is not None:
             self.line.close()
-        return stall
 
     def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
         """Put out windows, by number each with the epoch that it ends before (None: all that there is);
@@ -194,15 +202,23 @@ class WindowedTask(Server):
             epochs = None if context.topology.marker_length is None else np.full_like(moment, epoch)
             uid = first | closed.keys
             train = Train(moment, uid, moment, closed.keys, value=closed.values, epoch=epochs)
-            sent: list[Sent] = []
-            for outlet in self.outlets:
-                sent += outlet.send(train, Children())
-                packing += int(outlet.packed(train, Children()).sum())
-            if self.line is not None:
-                self.line.close()
+            sent, packing = self._send_window(train)
             if not self.silent:
                 context.say.handed_on(self, sent)
         return closed.parts, packing * (not self.silent)
+
+    def _send_window(self, train: Train) -> tuple[list[Sent], int]:
+        """What a window puts out leaves for all that read; returns it, and how long its serialisation takes
+        (ns).
+        """
+        sent: list[Sent] = []
+        packing = 0
+        for outlet in self.outlets:
+            sent += outlet.send(train, Children())
+            packing += int(outlet.packed(train, Children()).sum())
+        if self.line is not None:
+            self.line.close()
+        return sent, packing
 
     @property
     def _mute(self) -> bool:

@@ -14,6 +14,360 @@ const char *plane_made_by(void);
 /* SHA-256 of the sources that it was made of (build.py says of what exactly), as 64 hexadecimal digits. */
 const char *plane_sources(void);
 
+/* How a duration is drawn. */
+enum {
+    DRAW_CONSTANT,    /* always `low` */
+    DRAW_UNIFORM,     /* from `low` to `low` + `spread` */
+    DRAW_EXPONENTIAL, /* with this `mean` */
+    DRAW_EMPIRICAL,   /* one of `values` */
+    DRAW_REQUEST,     /* attempts, each as long as `answer` says, or until `timeout` */
+    DRAW_ELSEWHERE    /* by Python, which hands in what it drew */
+};
+
+/* Walker's alias table of 2**log2_cells cells. The upper bits of a draw choose a cell; it gives its own index if a coin
+ * of 32 bits is below own[cell], else alias[cell]. */
+typedef struct {
+    const uint32_t *own;
+    const int64_t *alias;
+    int32_t log2_cells;
+} alias_table;
+
+/* A distribution of durations in ns. Fields that its kind does not use are 0. */
+typedef struct distribution distribution;
+struct distribution {
+    int32_t kind;
+    int32_t retries; /* attempts of a request after the first */
+    int64_t low;
+    int64_t spread;
+    int64_t mean;
+    const int64_t *values;
+    alias_table table;          /* of the indexes of `values` */
+    const distribution *answer; /* time until a request is answered */
+    int64_t timeout;            /* an attempt is given up then; the largest integer: it is waited for */
+    int64_t backoff;            /* pause before each attempt after the first */
+    int64_t at_least;           /* what each attempt takes, where requests per second are limited */
+};
+
+/* The functions below fill `out` with n results, one for each element of their arrays. `out` may be one of these. */
+
+/* 64 random bits of the family `key` for each index and attempt. `attempt` may be NULL: 0 throughout. */
+void draw_bits_array(uint64_t key, const int64_t *index, const int64_t *attempt, int64_t n, uint64_t *out);
+
+/* An id of 64 bits for each index and attempt. `attempt` may be NULL: 0 throughout. */
+void draw_identity_array(uint64_t key, const int64_t *index, const int64_t *attempt, int64_t n, uint64_t *out);
+
+/* The finaliser of splitmix64. */
+void mix64_array(const uint64_t *bits, int64_t n, uint64_t *out);
+
+/* Numbers in the open interval (0, 1). */
+void uniform01_array(const uint64_t *bits, int64_t n, double *out);
+
+/* Integers in [0, limit); 0 < limit < 2**31. */
+void below_array(const uint64_t *bits, int64_t limit, int64_t n, int64_t *out);
+
+/* Indexes from an alias table. */
+void draw_index_array(const alias_table *table, const uint64_t *bits, int64_t n, int64_t *out);
+
+/* Durations in ns; the distribution is not DRAW_ELSEWHERE. */
+void draw_duration_array(const distribution *law, const uint64_t *bits, int64_t n, int64_t *out);
+
+/* Natural logarithms of positive normal numbers. */
+void natural_log_array(const double *x, int64_t n, double *out);
+
+/* Why ``advance`` comes back before it is done. Nothing is half done then: call it again. */
+enum reason {
+    DONE,          /* all data up to the moment has moved */
+    TURN,          /* a control marker has its turn at the task ``who``, at ``when`` */
+    MARK,          /* a message with a mark has been served by ``who``: the one in ``marked`` */
+    WINDOW_FULL,   /* the last tuple that ``who`` has served fills its window */
+    NEED_CALLS,    /* the spout ``who`` does not know its next call */
+    NEED_CONTENT,  /* nor what its next root contains */
+    NEED_MESSAGES, /* there may be too few messages */
+    NEED_ROWS,     /* the log of ``who`` is full */
+    NEED_LATENCIES,/* so is that of latencies */
+    NEED_ROOTS,    /* there is no room for another root in the accounts */
+    NEED_DRAWS,    /* messages at ``who`` whose service Python draws */
+    NEED_CHILDREN, /* messages at ``who`` whose children Python makes */
+    NEED_LATENCY,  /* the channel ``who`` does not know how long the next message takes */
+    HAS_LOST,      /* the log of lost tuples is full */
+    LONG           /* it has run for a while: see to signals, and come again */
+};
+
+/* A tuple on a wire, in a queue or in service; or a marker. */
+typedef struct {
+    int64_t time;     /* when it arrives; in a queue: arrived */
+    int64_t uid;      /* of a control marker: what Python calls it */
+    int64_t created;
+    int64_t value;
+    int32_t key;
+    int32_t attempt;
+    int32_t epoch;
+    int32_t mark;     /* 0: a tuple; > 0: end marker number; < 0: of a mechanism; CONTROL: acts in the queue */
+    int32_t source;   /* the input over which it has come, by its place among the receiver's */
+    uint32_t turn;    /* so many control actions of its instant came before it */
+    int32_t next;     /* the one behind it */
+    int32_t flags;
+} message;
+
+#define CONTROL -1000
+#define HAS_PLACE 1   /* it has a place in its receiver's queue */
+#define HAS_BEGUN 2   /* it was in service before, and takes no place when it waits again */
+
+/* First in, first out. */
+typedef struct {
+    int32_t head;
+    int32_t tail;
+    int32_t n;
+} list;
+
+/* The first message of a channel that has some, for the order in which they arrive. */
+typedef struct {
+    int64_t time;
+    uint32_t turn;
+    int32_t position;
+} arrival;
+
+/* From one task to another: first in, first out. */
+typedef struct {
+    int32_t up;
+    int32_t down;
+    int32_t position;    /* among the inputs of ``down``, in the order of the senders */
+    int32_t remote;
+    list wire;
+    distribution latency;
+    uint64_t key;        /* of the draws of its latency */
+    double stretch;      /* how many times as long it takes, while it is slow */
+    int64_t last;        /* nothing arrives before */
+    int64_t sent;
+    int64_t held;        /* nothing gets through before */
+    int32_t losing;      /* what is sent is lost */
+    int32_t withheld;    /* what is made for it stays with its sender */
+    int64_t *drawn;      /* latencies that Python has drawn: of the messages from ``first_drawn`` on */
+    int64_t first_drawn;
+    int64_t n_drawn;
+    int64_t unpacking;   /* what a message costs the receiver to deserialise */
+    int64_t packing;     /* and the sender to serialise */
+} channel;
+
+enum grouping { SHUFFLE, BY_KEY, FIRST, EVERY };
+
+/* What one task sends over one edge. */
+typedef struct {
+    int32_t grouping;
+    int32_t tasks;
+    int32_t replicas;
+    int32_t routes;      /* channels by receiving task and replica, from this place in ``plane.routes`` on */
+    uint64_t key;        /* of the draws of its targets */
+    int32_t digits;      /* bits that a uid grows by */
+    int32_t position_shift;
+    int32_t has_position;
+    int32_t width;       /* bits of the path of what is sent, with these digits */
+    int32_t pad;         /* bits between root and path, at a receiver that has longer paths */
+    int32_t task_bits;
+    int64_t digit;       /* of the input, at its place */
+} outlet;
+
+enum operator { FORWARDS, TABLE, KEEPS, MULTIPLIES, TAKES_IN, MADE_ELSEWHERE };
+
+/* What all tasks of a component do. */
+typedef struct {
+    int32_t operator;
+    int32_t bits;        /* of the path of what arrives */
+    int32_t anchored;
+    int32_t whole;       /* children of each tuple, at least (MULTIPLIES) */
+    double part;         /* one more with this probability; kept with it (KEEPS) */
+    uint64_t select;     /* key of these draws */
+    int32_t sentences;   /* rows of the table: children of a tuple by its key */
+    const int64_t *starts;
+    const int64_t *lengths;
+    const int64_t *words;
+    distribution service;
+    uint64_t service_key;
+    int64_t charge;      /* what each tuple takes besides */
+    int32_t serves_at_once; /* nothing takes any time there */
+    int32_t applies;     /* its tuples take effect here: counted in the book (1), once each (2) */
+    int32_t replicas;
+    uint8_t *book;       /* how often each effect is applied, by place in the tree and replica */
+} component;
+
+/* A tuple that a task is done with; or a root that a spout has emitted. */
+typedef struct {
+    int64_t time;
+    int64_t uid;
+    int64_t created;
+    int64_t arrival;
+    int64_t value;
+    int32_t task;
+    int32_t key;
+    int32_t attempt;
+    int32_t epoch;
+    int32_t source;
+    int32_t mark;
+} row;
+
+typedef struct {
+    row *rows;
+    int64_t n;
+    int64_t room;
+} row_log;
+
+typedef struct {
+    int64_t time;
+    int64_t since_created;
+    int64_t since_first;
+} latency;
+
+enum state { IDLE, SERVING, AT_TURN };
+enum calls { BY_TABLE, BY_GAP, NEVER_CALLED };
+
+/* A task: a queue and a server; or a spout. */
+typedef struct {
+    int32_t number;
+    int32_t component;
+    int32_t replica;
+    int32_t spout;         /* its number among the spouts; -1: a bolt */
+    int32_t first_input;
+    int32_t inputs;
+    int32_t arriving;      /* of these, how many have a message on the wire */
+    int32_t first_outlet;
+    int32_t outlets;
+    int32_t state;
+    int32_t serving;       /* the message in service */
+    list queue;            /* what has arrived, and control markers; arrivals come in when somebody looks */
+    list held;             /* what has arrived and is not let in yet */
+    list aside;            /* what was let in, and is out of the queue for a while */
+    int32_t up;
+    int32_t closed;        /* it is up, and takes nothing in yet */
+    int32_t holds;         /* what comes while it is down is held, not lost */
+    int32_t silent;
+    int32_t measures;      /* its tuples are measured */
+    int32_t outputs;       /* they leave the topology for readers */
+    int32_t logs;          /* its tuples are logged */
+    int64_t began;
+    int64_t ends;          /* of the service under way */
+    int64_t free_at;       /* no service begins before */
+    int64_t stopped_until;
+    int64_t busy;          /* time in service, and kept busy, all in all */
+    int64_t worked;        /* tuples */
+    int64_t fills;         /* tuples until its window is full; -1: windows do not fill */
+    row_log log;
+    /* of a spout */
+    int32_t calls_by;
+    int32_t ended;         /* there are no calls behind those that are known */
+    distribution gap;
+    uint64_t gap_key;
+    int64_t charge;
+    int64_t since;         /* calls are counted from here: the last one, or when it could go on */
+    int64_t calls;
+    int64_t next_root;
+    int64_t limit;         /* roots in all; -1: no end */
+    int64_t epoch;
+    const int64_t *times;  /* calls that are known */
+    int64_t n_times;
+    int64_t used;
+    const int64_t *uids;   /* roots that are emitted at these calls, if they are given */
+    const int64_t *stamps; /* and their creation stamps */
+    const int64_t *keys;   /* contents of the roots from number ``first_content`` on; or of given ones */
+    const int64_t *values;
+    int64_t first_content;
+    int64_t n_content;
+} task;
+
+/* Roots that are there: their open tuples, from root number ``base`` on. */
+typedef struct {
+    int64_t base;
+    int64_t room;
+    int64_t used;
+    int32_t *open;
+    int64_t *last;       /* when a tuple of it was done last */
+    uint8_t *inside;
+    int64_t *first;      /* when it was emitted first */
+} roots;
+
+typedef struct {
+    int64_t *entered;    /* all by slots of 10 ms */
+    int64_t *left;
+    int64_t *done;
+    int64_t *output;
+    int64_t room;
+    int64_t twice;       /* effects that were applied before */
+} counts;
+
+typedef struct {
+    int64_t now;         /* all data up to here has moved */
+    int64_t instant;     /* of the newest control action */
+    uint32_t turn;       /* so many of its instant have begun */
+    int32_t spout_bits;
+    int32_t n_tasks;
+    int32_t n_channels;
+    int32_t n_components;
+    int32_t waiting;     /* control markers in queues */
+    message *messages;
+    int32_t room;        /* messages */
+    int32_t used;
+    int32_t freed;       /* the first that can be used again */
+    int32_t in_use;
+    int32_t most_made;   /* messages that one step can make, at most */
+    int32_t who;
+    int64_t when;
+    message marked;
+    task *tasks;
+    channel *channels;
+    arrival *arriving;   /* for each task from its first input on: a heap of those that have messages */
+    outlet *outlets;
+    const int32_t *routes;
+    component *components;
+    int64_t *work;       /* of each message, what Python has drawn for its service; -1: not yet; NULL: nothing */
+    roots roots;
+    counts counts;
+    latency *latencies;
+    int64_t n_latencies;
+    int64_t latencies_room;
+    row_log emitted;     /* roots, if somebody wants to know */
+    row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
+    int32_t logs_emitted;
+    int32_t accounts;    /* whether anything is counted */
+    int64_t step;        /* length of the steps in which tasks take turns; 0: all the way */
+    int64_t budget;      /* events until it sees to signals */
+    int64_t events;
+    int32_t together;    /* tasks move in one order of events, and not one after the other */
+    int32_t leaves;      /* a power of 2, at least the number of tasks */
+    int64_t *next;       /* a tournament of their next events, the earliest first: the winner is at 1 */
+    int32_t *winner;
+} plane;
+
+int32_t plane_advance(plane *p, int64_t until);
+int64_t plane_next_event(plane *p, int32_t t);
+void plane_take_in(plane *p, int32_t t, int64_t now);
+int32_t plane_place(plane *p, int32_t t, int64_t now, int64_t name);
+void plane_turn_over(plane *p, int32_t t);
+int64_t plane_send(plane *p, int32_t t, int64_t now, int64_t n, const int64_t *uid, const int64_t *key,
+                   const int64_t *value, int64_t epoch);
+void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark);
+void plane_free_list(plane *p, list *l);
+int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
+void plane_open(plane *p, int32_t t, int64_t now);
+void plane_set_aside(plane *p, int32_t t);
+void plane_stop(plane *p, int32_t t, int64_t now, int64_t until);
+void plane_hold(plane *p, int32_t c, int64_t now, int64_t until);
+void plane_lose(plane *p, int32_t c, int64_t now);
+void plane_let_go(plane *p, int32_t c, int64_t now);
+int64_t plane_listed(plane *p, const list *l, row *out, int64_t room);
+int64_t plane_coming(plane *p, int32_t t, row *out, int64_t room);
+int64_t plane_undrawn(plane *p, int32_t t, row *out, int32_t *which, int64_t room);
+
+/* Latencies of one second: exact sums, and counts in the bins of tideover/sim/histogram.py. */
+typedef struct {
+    int64_t count;
+    int64_t sum;
+    int64_t greatest;
+    uint64_t squares_high; /* upper and lower 64 bits of the sum of squares */
+    uint64_t squares_low;
+    uint32_t bins[8192];
+} tally;
+
+void plane_tally(const latency *l, int64_t n, int32_t since_first, int64_t second, int64_t seconds, tally *out);
+
 #pragma GCC visibility pop
 
 #endif

@@ -1,0 +1,206 @@
+"""Accounts of what happens to every tuple, where the compiled data plane counts it.
+
+The plane counts in the accounts' own arrays; what control actions change is counted in the same arrays by the accounts
+themselves. So these are the accounts of `backlog`, `ledger` and `recoveries`, which hear neither of emissions nor of
+what is processed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tideover.models.accounts.backlog import Backlog
+from tideover.models.accounts.ledger import Destroyed, Ledger
+from tideover.models.job.topology import Component
+from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView
+from tideover.sim.histogram import Histogram
+from tideover.sim.plane.plane import LATENCY, Plane
+from tideover.sim.recorder import GATHERED, SLOT, Recorder
+from tideover.sim.train import Ints, Train
+from tideover.sim.units import S
+
+FEW, MOST = 1_024, 65_536
+"""Latencies that are kept before they are sorted into histograms: at first, and at most."""
+SPARSE = 512
+"""With fewer to a second it is not worth to have all bins of each second at hand."""
+SERIES = ("entered", "left", "done", "output")
+
+
+def counts_itself(component: Component) -> bool:
+    """Whether the plane can tell which tuples of a component take effect: not those that may be late, or known."""
+    window = component.window
+    return component.ends_roots and (window is None or (window.by != "event" and window.saved != "ids"))
+
+
+class _Books(Ledger):
+    """A ledger whose books the plane writes into."""
+
+    counted: Counted
+
+    def on_struck(self, outage: Outage) -> None:
+        """What was applied twice by now is put down to the outage before."""
+        self.counted.settle()
+        super().on_struck(outage)
+
+    def twice(self, effects: int) -> None:
+        """So many effects had taken place before."""
+        if self._newest >= 0:
+            self.extra[self._newest] += effects
+
+    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """Only of those that the plane does not count."""
+        if not counts_itself(task.component):
+            super().on_processed(task, train, arrival, sent)
+
+
+class CountedLedger(_Books):
+    """The ledger."""
+
+
+class CountedDestroyed(_Books, Destroyed):
+    """A ledger that counts no effects."""
+
+
+class Counted:
+    """Connects accounts and plane.
+
+    A log of latencies is read when it is full, or asked for.
+    """
+
+    def __init__(self, plane: Plane, backlog: Backlog, ledger: CountedLedger | CountedDestroyed, recorder: Recorder) -> None:
+        self._plane, self._backlog, self._ledger, self._recorder = plane, backlog, ledger, recorder
+        ledger.counted = self
+        p, lib = plane.p, plane.lib
+        p.accounts = 1
+        self._lengths = dict.fromkeys(SERIES, 0)
+        self._reserved = -1
+        self._latencies = np.zeros(0, LATENCY)
+        if recorder._latencies:
+            self._keep_latencies(FEW)
+        plane.asked[lib.NEED_LATENCIES] = lambda _: self._read_or_widen()
+        plane.asked[lib.NEED_ROOTS] = lambda _: self.more_roots()
+        for book in () if isinstance(ledger, Destroyed) else ledger._books.values():
+            c = plane.components[book.component.index]
+            c.applies = (2 if book._once else 1) * counts_itself(book.component)
+        self.connect()
+
+    # -- arrays ----------------------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Let the plane count in the arrays of backlog and books as they are now."""
+        plane, backlog = self._plane, self._backlog
+        roots = plane.p.roots
+        rooms = [len(backlog._open)]
+        for name in ("open", "last", "first"):
+            plane.array(roots, name, getattr(backlog, f"_{name}"))
+        plane.array(roots, "inside", backlog._inside.view(np.uint8))
+        roots.base = backlog._base
+        for name, book in self._ledger._books.items():
+            bits = book.component.bits
+            plane.array(plane.components[book.component.index], "book", book._slots)
+            rooms.append(len(book._slots) // book.replicas >> bits)
+            assert book._base == backlog._base, name
+        roots.room = min(rooms)
+
+    def more_roots(self) -> None:
+        """Make room for more roots."""
+        backlog, roots = self._backlog, self._plane.p.roots
+        room = 2 * max(1, int(roots.room), int(roots.used))
+        self.note_used()
+        used = backlog._used
+        backlog._place(np.array([backlog._base + room - 1], np.int64))
+        backlog._used = used
+        for book in self._ledger._books.values():
+            used = book._used
+            book._index(np.array([(book._base + room << book.component.bits) - 1], np.int64), book.replicas - 1)
+            book._used = used
+        self.connect()
+
+    def note_used(self) -> None:
+        """Tell the accounts how many roots there are."""
+        used = int(self._plane.p.roots.used)
+        self._backlog._used = max(self._backlog._used, used)
+        for book in self._ledger._books.values():
+            if counts_itself(book.component):
+                book._used = max(book._used, used * book.replicas << book.component.bits)
+
+    def pruned(self) -> None:
+        """The accounts have forgotten the oldest roots."""
+        roots = self._plane.p.roots
+        roots.used = self._backlog._used
+        self.connect()
+
+    def reserve(self, until: int) -> None:
+        """Make room for all that happens up to ``until`` (ns)."""
+        slots = until // SLOT + 2
+        if slots <= self._reserved:
+            return
+        self._reserved = 2 * slots
+        counts = self._plane.p.counts
+        for name in SERIES:
+            series: Any = getattr(self._recorder, name)
+            series._reserve(self._reserved)
+            self._plane.array(counts, name, series._counts)
+
+    # -- what was counted ------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Tell the accounts all that the plane has counted, and they do not know yet."""
+        counts = self._plane.p.counts
+        self._ledger.twice(int(counts.twice))
+        counts.twice = 0
+        self.note_used()
+        self._read_latencies()
+
+    def _keep_latencies(self, room: int) -> None:
+        p = self._plane.p
+        kept = np.zeros(room, LATENCY)
+        kept[: p.n_latencies] = self._latencies[: p.n_latencies]
+        self._latencies = kept
+        p.latencies = self._plane.ffi.cast("latency *", kept.ctypes.data)
+        p.latencies_room = room
+
+    def _read_or_widen(self) -> None:
+        if len(self._latencies) < MOST:
+            self._keep_latencies(4 * len(self._latencies))
+        else:
+            self._read_latencies()
+
+    def _read_latencies(self) -> None:
+        p, recorder = self._plane.p, self._recorder
+        n, p.n_latencies = int(p.n_latencies), 0
+        if not n:
+            return
+        rows = self._latencies[:n]
+        if recorder.from_first is None and (rows["since_first"] != rows["since_created"]).any():
+            recorder.from_first = recorder.latency.copy()
+        first, last = int(rows["time"].min()) // S, int(rows["time"].max()) // S
+        if n <= GATHERED // 8 or n < SPARSE * (last - first + 1):
+            order = np.argsort(rows["time"], kind="stable")
+            times = rows["time"][order]
+            recorder.latency.add(times, rows["since_created"][order])
+            if recorder.from_first is not None:
+                recorder.from_first.add(times, rows["since_first"][order])
+            return
+        self._tally(n, first, last - first + 1)
+
+    def _tally(self, n: int, first: int, seconds: int) -> None:
+        plane, recorder = self._plane, self._recorder
+        logs = [recorder.latency] if recorder.from_first is None else [recorder.latency, recorder.from_first]
+        for since_first, log in enumerate(logs):
+            tallies = plane.ffi.new("tally[]", seconds)
+            plane.lib.plane_tally(plane.p.latencies, n, since_first, first, seconds, tallies)
+            for place in range(seconds):
+                if tallies[place].count:
+                    log.merge(first + place, _histogram(plane, tallies[place]))
+
+
+def _histogram(plane: Plane, tally: Any) -> Histogram:
+    """A tally as a histogram."""
+    bins = np.frombuffer(plane.ffi.buffer(tally.bins), np.uint32)
+    squares = (int(tally.squares_high) << 64) + int(tally.squares_low)
+    return Histogram.of_counts(int(tally.count), int(tally.sum), squares, int(tally.greatest), bins)

@@ -1,0 +1,1 @@
+"""Jobs whose data the compiled data plane moves (`tideover.sim.plane`)."""

@@ -1,0 +1,267 @@
+"""The task of a bolt, where the compiled data plane moves its tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tideover.models.flow.node import Busy, FlowNode
+from tideover.models.flow.wire import Wire
+from tideover.models.job.topology import Component
+from tideover.models.operators.state import Effects, State
+from tideover.models.operators.window_ids import STREAM
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.stream import Sent
+from tideover.sim.plane.plane import Plane
+from tideover.sim.train import Ints, Train, single
+
+
+class Waiting:
+    """What waits in a task's queue, and what is in service there."""
+
+    def __init__(self, task: FlowBolt, plane: Plane) -> None:
+        self._task, self._plane = task, plane
+
+    def trains(self) -> list[Train]:
+        """All of it, in order; ``time`` is the arrival."""
+        task, plane = self._task, self._plane
+        plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
+        return [*self.in_service(), *(train for train in [plane.listed(task.c.queue)] if train.n)]
+
+    def in_service(self) -> list[Train]:
+        """The tuple in service."""
+        c, plane = self._task.c, self._plane
+        if c.state != plane.lib.SERVING:
+            return []
+        one = plane.ffi.new("list *", {"head": c.serving, "tail": c.serving, "n": 1})
+        return [plane.listed(one[0])]
+
+    def demand(self, *trains: Train) -> int:
+        """How much service tuples ask for (ns)."""
+        return sum(int(self._task._demand(train).sum()) for train in trains)
+
+
+class Entrance:
+    """What has come to a task and is not in its queue."""
+
+    def __init__(self, task: FlowBolt, plane: Plane) -> None:
+        self._task, self._plane = task, plane
+        self.from_log = False
+
+    @property
+    def closed(self) -> bool:
+        """The task is up, but takes nothing in yet."""
+        return bool(self._task.c.closed)
+
+    @closed.setter
+    def closed(self, closed: bool) -> None:
+        self._task.c.closed = closed
+
+    @property
+    def hold(self) -> bool:
+        """While it is down: hold what arrives, or lose it."""
+        return bool(self._task.c.holds)
+
+    @hold.setter
+    def hold(self, hold: bool) -> None:
+        self._task.c.holds = hold
+
+    def _listed(self, messages: Any) -> list[Train]:
+        train = self._plane.listed(messages)
+        return [train] if train.n else []
+
+    @property
+    def held(self) -> list[Train]:
+        """Arrivals that were not let in yet."""
+        return self._listed(self._task.c.held)
+
+    @property
+    def aside(self) -> list[Train]:
+        """What was let in, and is out of the queue for a while."""
+        return self._listed(self._task.c.aside)
+
+    def unreadable(self) -> list[Train]:
+        """Nothing is withheld."""
+        return []
+
+    def open(self) -> None:
+        """What was set aside and held arrives now."""
+        self._plane.lib.plane_open(self._plane.p, self._task.number, self._task._kernel.now)
+
+
+class FlowBolt(FlowNode, BoltTask):
+    """A bolt's task or one replica of it. What it has done is logged by the data plane, and read (``catch_up``) when
+    somebody asks for its state.
+    """
+
+    def __init__(
+        self, context: Context, component: Component, index: int, replica: int, host: int, plane: Plane, number: int
+    ) -> None:
+        self.before: Callable[[], None] = int
+        """Tells of what was emitted before."""
+        self._join(plane, number)
+        super().__init__(context, component, index, replica, host)
+        self.inputs: list[Wire] = []  # type: ignore[assignment]
+        self.outlets = []
+        self.busy = Busy(plane, self.c)
+        self.queue = Waiting(self, plane)  # type: ignore[assignment]
+        self.gate = Entrance(self, plane)  # type: ignore[assignment]
+        window = component.window
+        if window is not None and window.every is not None:
+            self.c.fills = window.every
+        self.c.logs = window is not None
+        plane.log(self.c.log)
+
+    # -- what it has done ------------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Take what it has done since somebody looked into its state."""
+        if not self.c.log.n:
+            return
+        if self._context.events is not None:
+            self.before()
+        rows = self._plane.read(self.c.log)
+        train, arrival = self._plane.train(rows), np.ascontiguousarray(rows["arrival"])
+        if self._state is not None:
+            if self._state.ids is not None:
+                train = train.adding(**{STREAM: self._logical[rows["source"]]})
+            train = self._take_up(train, arrival)
+        self._context.say.processed(self, train, arrival, self._sent(train))
+
+    @property
+    def _logical(self) -> Ints:
+        """Numbers of the logical tasks at the other ends of its inputs."""
+        return np.array([self._input(wire) for wire in self.inputs], np.int64)  # type: ignore[arg-type]
+
+    def _sent(self, train: Train) -> list[Sent]:
+        if self._state is not None or not self.outlets:
+            return []
+        children = self._bolt.children(self.component.name, self._context.draws, train)
+        return [outlet.sent(train, children) for outlet in self.outlets]  # type: ignore[attr-defined]
+
+    @property
+    def state(self) -> State | None:
+        self.catch_up()
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.catch_up()
+        self._state = state
+        window = self.component.window
+        if window is not None and window.every is not None:
+            self.c.fills = window.every - state.tuples
+
+    def take_in_at_arrival(self) -> None:
+        super().take_in_at_arrival()
+        c, lib = self._plane.components[self.component.index], self._plane.lib
+        c.service.kind, c.service.low, c.charge = lib.DRAW_CONSTANT, 0, 0
+        c.serves_at_once = 1
+
+    # -- windows ---------------------------------------------------------------------------------------------
+
+    def served_mark(self, when: int) -> None:
+        """A marker has been served."""
+        self.catch_up()
+        p = self._plane.p
+        source = self._input(self.inputs[p.marked.source])  # type: ignore[arg-type]
+        self._last_mark = single(when, 0, key=source, mark=p.marked.mark)
+        self._stall(self._fire(when), when)
+
+    def window_is_full(self, when: int) -> None:
+        """A tuple has filled its window."""
+        self.catch_up()
+        self._last_mark = None
+        window = self.component.window
+        assert window is not None
+        assert window.every is not None
+        self.c.fills = window.every
+        self._stall(self._fire(when), when)
+
+    def _stall(self, duration: int, when: int) -> None:
+        if duration:
+            self.busy.add(when, duration)
+
+    def _tick_turn(self, number: int) -> None:
+        self.catch_up()
+        super()._tick_turn(number)
+
+    def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
+        self.catch_up()
+        return super()._end_windows(ends, now, epoch)
+
+    def _send_window(self, train: Train) -> tuple[list[Sent], int]:
+        plane, ffi = self._plane, self._plane.ffi
+        plane.valued = True
+        plane.have_messages(train.n * self._copies)
+        epoch = 0 if train.epoch is None else int(train.epoch[0])
+        assert train.value is not None
+        columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]
+        plane.lib.plane_send(plane.p, self.number, int(train.time[0]), train.n, *columns, epoch)
+        return [], 0
+
+    def _pass_on(self, mark: Train) -> None:
+        assert mark.mark is not None
+        self._plane.have_messages(self._copies)
+        self._plane.lib.plane_broadcast(self._plane.p, self.number, int(mark.time[0]), int(mark.mark[0]))
+
+    @property
+    def _copies(self) -> int:
+        """Messages that a tuple becomes that it sends to all, at most."""
+        return sum(len(tasks) * len(tasks[0]) for tasks in (outlet.channels for outlet in self.outlets))
+
+    def _cancel_markers(self) -> None:
+        super()._cancel_markers()
+        self.windows.waiting.clear()
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    @property
+    def available(self) -> bool:
+        return self.up and not self.c.closed
+
+    @property
+    def worked(self) -> int:
+        """Tuples that it has worked on so far."""
+        return int(self.c.worked)
+
+    @worked.setter
+    def worked(self, _: int) -> None:
+        pass
+
+    def occupy(self, duration: int) -> None:
+        self.busy.add(self._kernel.now, duration)
+
+    def stop_until(self, moment: int) -> int:
+        now = self._kernel.now
+        shift = max(0, moment - max(now, int(self.c.stopped_until)))
+        self.put_off += shift
+        self._plane.lib.plane_stop(self._plane.p, self.number, now, moment)
+        return shift
+
+    def crash(self, keep_queue: bool = False) -> list[Train]:
+        was_up, c = self.up, self.c
+        lib, p = self._plane.lib, self._plane.p
+        self._stop()
+        lost: list[Train] = []
+        if keep_queue:
+            lib.plane_set_aside(p, self.number)
+            c.closed = 0
+        else:
+            lost = self._taken(c.queue) + self._taken(c.aside)
+            if was_up:
+                lost += self._taken(c.held)
+            c.closed = 0
+            self.windows.crash()
+        self.up = False
+        c.stopped_until, c.free_at = 0, self._kernel.now
+        return lost
+
+    def revive(self) -> None:
+        self.up = True
+        self.life += 1
+        self.c.closed = 1  # until it is opened
+        self.c.free_at = max(self.c.free_at, self._kernel.now)

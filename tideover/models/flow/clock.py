@@ -1,0 +1,83 @@
+"""The clock of a job whose data plane is compiled: control actions in their order, and the data up to each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import simpy
+
+from tideover.sim.kernel import Kernel, Reads
+from tideover.sim.memory import standing
+from tideover.sim.plane.plane import Plane
+
+FAR = 1 << 62
+
+
+class Clock(Kernel):
+    """Moves the data up to each control action before that acts.
+
+    plane     the data plane, as soon as there is one
+    handlers  who sees to what the data plane comes back for, by reason: with the number of a task, and when
+    before    is called before data moves up to a moment
+    """
+
+    plane: Plane
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handlers: dict[int, Callable[[int, int], None]] = {}
+        self.before: list[Callable[[int], None]] = []
+
+    def move(self, reads: Reads) -> None:
+        """All data has been moved."""
+
+    def _move(self, reads: Reads, turn: float, _: simpy.Event) -> None:
+        self.now, self.acting = int(self.env._now), turn
+        p = self.plane.p
+        p.turn = p.turn + 1 if p.instant == self.now else 1
+        p.instant = self.now
+
+    def advance(self) -> None:
+        while not self._flow(self.now):
+            pass
+
+    def _flow(self, until: int) -> bool:
+        """Move the data up to ``until``; False: a control marker has its turn before that, or then."""
+        plane, handlers = self.plane, self.handlers
+        for look in self.before:
+            look(until)
+        while True:
+            reason = plane.advance(until)
+            if reason == 0:
+                break
+            now, self.now = self.now, plane.p.when
+            handlers[reason](plane.p.who, self.now)
+            self.now = now
+            if reason == plane.lib.TURN:
+                return False
+        self.moved_to = until
+        for listen in self.listeners:
+            listen(until)
+        return True
+
+    def at_turn(self, when: int, rank: int, action: Callable[[], None], order: int) -> None:
+        """Call ``action`` at ``when``, which data has come to while it was moved to a later moment."""
+        now, self.now = self.now, int(self.env._now)
+        self.at(when, rank, action, order)
+        self.now = now
+
+    def next_data_event(self) -> int | None:
+        found = min((self.plane.lib.plane_next_event(self.plane.p, t) for t in range(self.plane.p.n_tasks)), default=FAR)
+        return None if found >= FAR else int(found)
+
+    def run(self, until: int) -> None:
+        queue = self.env._queue
+        with standing():
+            while True:
+                head = int(queue[0][0]) if queue else FAR
+                if self._flow(min(head, until)):
+                    if head > until:
+                        break
+                    self.env.step()
+            self.now = until
+            self.env._now = until

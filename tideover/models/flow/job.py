@@ -1,0 +1,257 @@
+"""A job whose tuples the compiled data plane moves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tideover.models.flow.bolt import FlowBolt
+from tideover.models.flow.clock import Clock
+from tideover.models.flow.laws import describe
+from tideover.models.flow.outlet import FlowOutlet
+from tideover.models.flow.spout import FlowSpout
+from tideover.models.flow.wire import Wire
+from tideover.models.job.components import BoltConfig
+from tideover.models.job.topology import Component
+from tideover.models.operators.filter import Filter
+from tideover.models.operators.forward import Forward
+from tideover.models.operators.generic import Generic
+from tideover.models.operators.split_words import SplitWords
+from tideover.models.operators.vocabulary import FLAT, LENGTHS, STARTS
+from tideover.models.runtime.job import Job
+from tideover.sim.draws import Purpose
+from tideover.sim.plane.plane import Plane
+from tideover.sim.train import Ints
+
+ROOTS = 256
+"""Roots that are made in one step of the data plane, about: what is under way stays in the caches then."""
+
+
+class FlowJob(Job):
+    """A job, wired: its tasks, channels and tables are in ``plane``."""
+
+    plane: Plane
+
+    def _wire(self, fed: bool) -> None:
+        assert isinstance(self.kernel, Clock)
+        topology, replicas = self.topology, self.deployment.replicas
+        copies = {c.name: 1 if c.is_spout else replicas[c.name] for c in topology.components}
+        places = {c.name: c.tasks * copies[c.name] for c in topology.components}
+        channels = sum(places[e.up.name] * places[e.down.name] for e in topology.edges)
+        outlets = sum(places[e.up.name] for e in topology.edges)
+        self.plane = Plane(sum(places.values()), channels, outlets, [0] * channels, len(topology.components))
+        self.kernel.plane = self.plane
+        senders = self._make_tasks(copies, fed)
+        self._connect(senders)
+        for c in topology.components:
+            self._describe(c, copies[c.name])
+        self._answer()
+
+    def _make_tasks(self, copies: dict[str, int], fed: bool) -> dict[str, list[list[Any]]]:
+        """All tasks in physical order; returns them by component, task and replica."""
+        hosts, found = self.deployment.hosts, {}
+        spouts = number = 0
+        for c in self.topology.components:
+            rows: list[list[Any]] = []
+            for index in range(c.tasks):
+                row: list[Any] = []
+                for replica in range(copies[c.name]):
+                    host = hosts[c.name, index, replica]
+                    if c.is_spout:
+                        task: Any = FlowSpout(self.context, c, index, spouts, host, fed, self.plane, number)
+                        self.spouts.append(task)
+                        spouts += 1
+                    else:
+                        task = FlowBolt(self.context, c, index, replica, host, self.plane, number)
+                        task.c.spout = -1
+                        task.before = self.tell_of_emissions
+                    task.c.component, task.c.replica = c.index, replica
+                    row.append(task)
+                    number += 1
+                if not c.is_spout:
+                    self.bolts[c.name, index] = row
+                rows.append(row)
+            found[c.name] = rows
+        return found
+
+    def _connect(self, senders: dict[str, list[list[Any]]]) -> None:
+        """All channels, input by input of each task, and what each task sends over each edge."""
+        lib, number = self.plane.lib, 0
+        wires: dict[tuple[Any, Any], Wire] = {}
+        for c in self.topology.components:
+            for down in [task for row in senders[c.name] for task in row] if c.inputs else ():
+                down.c.first_input = number
+                for edge in c.inputs:
+                    for up in (task for row in senders[edge.up.name] for task in row):
+                        wires[up, down] = self._make_wire(up, down, number)
+                        number += 1
+                down.c.inputs = len(down.inputs)
+        outlet = route = 0
+        for up in (task for c in self.topology.components for row in senders[c.name] for task in row):
+            up.c.first_outlet, up.c.outlets = outlet, len(up.component.outputs)
+            for edge in up.component.outputs:
+                rows = [[wires[up, down] for down in row] for row in senders[edge.down.name]]
+                up.outlets.append(FlowOutlet(edge, rows))
+                up.outlets[-1].describe(self.plane, self.plane.outlets[outlet], route, self.draws)
+                outlet += 1
+                for wire in (wire for row in rows for wire in row):
+                    self.plane.p.routes[route] = wire.number
+                    route += 1
+        assert lib is not None
+
+    def _make_wire(self, up: Any, down: FlowBolt, number: int) -> Wire:
+        links = self.deployment.links
+        remote = up.host != down.host
+        size = up.component.config.tuple_size + (links.header if remote else 0)
+        wire = Wire(self.plane, number, up, down, len(down.inputs), size, remote)
+        c = wire.c
+        c.up, c.down, c.position, c.stretch = up.number, down.number, wire.position, 1.0
+        latency = self._latency(up, down)
+        describe(self.plane, latency, c.latency)
+        if c.latency.kind == self.plane.lib.DRAW_EXPONENTIAL:
+            c.key = int(self.draws.key(f"{up.name}->{down.name}", Purpose.LATENCY))
+        down.inputs.append(wire)
+        down.windows.epochs[down._input(wire)] = 0  # type: ignore[arg-type]
+        return wire
+
+    def _describe(self, component: Component, replicas: int) -> None:
+        """What all tasks of a component do."""
+        plane, lib, c = self.plane, self.plane.lib, self.plane.components[component.index]
+        c.bits, c.anchored, c.replicas = component.bits, component.anchored, replicas
+        if component.is_spout:
+            return
+        config = component.config
+        assert isinstance(config, BoltConfig)
+        bolt = config.bolt
+        describe(plane, config.service, c.service)
+        if c.service.kind == lib.DRAW_ELSEWHERE and not plane.p.work:
+            plane.draw_elsewhere()
+        c.service_key = int(self.draws.key(component.name, Purpose.SERVICE))
+        if component.window is not None:
+            c.operator = lib.TAKES_IN
+        elif isinstance(bolt, SplitWords):
+            c.operator, c.sentences = lib.TABLE, len(LENGTHS)
+            for name, table in (("starts", STARTS), ("lengths", LENGTHS), ("words", FLAT)):
+                plane.array(c, name, np.ascontiguousarray(table, np.int64))
+        elif isinstance(bolt, Filter | Generic):
+            c.select = int(self.draws.key(component.name, Purpose.SELECT))
+            if isinstance(bolt, Filter):
+                c.operator, c.part = lib.KEEPS, bolt.keep
+            else:
+                c.operator, c.whole = lib.MULTIPLIES, math.floor(bolt.selectivity)
+                c.part = bolt.selectivity - c.whole
+        else:
+            assert isinstance(bolt, Forward)
+            c.operator = lib.FORWARDS
+        copies = sum(e.down.tasks * self.deployment.replicas[e.down.name] for e in component.outputs)
+        plane.p.most_made = max(plane.p.most_made, 2 * component.fan_out * max(1, copies))
+
+    def _answer(self) -> None:
+        """Who sees to what the data plane asks for."""
+        plane, lib = self.plane, self.plane.lib
+        plane.p.spout_bits = self.topology.spout_bits
+        plane.asked |= {
+            lib.NEED_CALLS: lambda t: self._spout(t).look_ahead(),
+            lib.NEED_CONTENT: lambda t: self._spout(t).make_contents(),
+            lib.NEED_ROWS: self._read_log,
+            lib.HAS_LOST: lambda _: self.tell_of_losses(),
+            lib.NEED_DRAWS: self._draw_services,
+        }
+        assert isinstance(self.kernel, Clock)
+        self.kernel.handlers |= {
+            lib.TURN: lambda t, when: self.tasks[t].turn(when),  # type: ignore[union-attr]
+            lib.MARK: lambda t, when: self._bolt(t).served_mark(when),
+            lib.WINDOW_FULL: lambda t, when: self._bolt(t).window_is_full(when),
+        }
+        self.kernel.listeners.append(lambda now: self.tell_of_losses())
+
+    def _spout(self, number: int) -> FlowSpout:
+        task = self.tasks[number]
+        assert isinstance(task, FlowSpout)
+        return task
+
+    def _bolt(self, number: int) -> FlowBolt:
+        task = self.tasks[number]
+        assert isinstance(task, FlowBolt)
+        return task
+
+    def _bring_together(self) -> None:
+        """Nobody feels another. How long a step may be is known."""
+        rate = sum(1 / spout._config.arrivals.mean_gap_ns for spout in self.spouts)
+        self.plane.p.step = round(ROOTS / rate) if rate else 0
+
+    def count(self, reserve: Callable[[int], None]) -> None:
+        """The data plane counts; before it moves up to a moment ``reserve`` makes room for that."""
+        assert isinstance(self.kernel, Clock)
+        self.kernel.before.append(reserve)
+        for task in self.bolt_tasks:
+            component = task.component
+            assert isinstance(task, FlowBolt)
+            task.c.measures = component is self.topology.measured
+            task.c.outputs = component.ends_roots and not component.window
+
+    def log(self, emitted: bool, processed: bool) -> None:
+        """What is logged, besides what states take in."""
+        self.plane.p.logs_emitted = emitted
+        for task in self.bolt_tasks if processed else ():
+            assert isinstance(task, FlowBolt)
+            task.c.logs = 1
+
+    def start(self) -> None:
+        for component in self.topology.components:
+            c = self.plane.components[component.index]
+            c.charge = 0 if c.serves_at_once else self.context.overhead.get(component.name, 0)
+        super().start()
+
+    # -- what the data plane asks for ------------------------------------------------------------------------
+
+    def _read_log(self, task: int) -> None:
+        """The log of a task is full, or that of emissions."""
+        p = self.plane.p
+        if p.emitted.n >= p.emitted.room:
+            if not self.plane.more_rows(p.emitted):
+                self.tell_of_emissions()
+        elif not self.plane.more_rows(self.plane.tasks[task].log):
+            self._bolt(task).catch_up()
+
+    def catch_up(self) -> None:
+        """Tell all that the data plane has logged."""
+        self.tell_of_emissions()
+        for task in self.bolt_tasks:
+            assert isinstance(task, FlowBolt)
+            task.catch_up()
+
+    def tell_of_emissions(self) -> None:
+        """Tell of the roots that were emitted."""
+        if not self.plane.p.emitted.n:
+            return
+        rows = self.plane.read(self.plane.p.emitted)
+        for spout in self.spouts:
+            mine = rows[rows["task"] == spout.number] if len(self.spouts) > 1 else rows
+            if len(mine):
+                assert isinstance(spout, FlowSpout)
+                spout.emitted(mine)
+
+    def tell_of_losses(self) -> None:
+        """Tell of the tuples that found their receiver down, or a wire that loses them."""
+        if not self.plane.p.lost.n:
+            return
+        rows = self.plane.read(self.plane.p.lost)
+        for number in np.unique(rows["task"]).tolist():
+            train = self.plane.train(rows[rows["task"] == number])
+            self.context.destroy(self._bolt(number), [train], arrived=True)
+
+    def _draw_services(self, number: int) -> None:
+        """Draw the services of all that waits at a task, or comes to it."""
+        plane, ffi, task = self.plane, self.plane.ffi, self._bolt(number)
+        room = plane.p.in_use
+        rows, which = ffi.new("row[]", room), ffi.new("int32_t[]", room)
+        n = plane.lib.plane_undrawn(plane.p, number, rows, which, room)
+        found = plane._rows(rows, n)
+        uid, attempt = np.ascontiguousarray(found["uid"]), found["attempt"].astype(np.int64)
+        bits = self.draws.bits(task.component.name, Purpose.SERVICE, uid, attempt)
+        work: Ints = plane.work
+        work[np.frombuffer(ffi.buffer(which, 4 * n), np.int32)] = task._service.sample(bits)

@@ -1,0 +1,45 @@
+"""What a task sends over one edge, where the compiled data plane sends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tideover.models.flow.wire import Wire
+from tideover.models.job.topology import Edge
+from tideover.models.operators.base import Children
+from tideover.models.runtime.stream import Sent
+from tideover.sim.draws import Draws, Purpose
+from tideover.sim.plane.plane import Plane
+from tideover.sim.train import Train
+
+
+class FlowOutlet:
+    """One edge of one task: ``channels[task][replica]``. ``packing`` is the data plane's business."""
+
+    packing = None
+    can_pool = False
+
+    def __init__(self, edge: Edge, channels: list[list[Wire]]) -> None:
+        self.edge, self.channels = edge, channels
+
+    def describe(self, plane: Plane, o: Any, routes: int, draws: Draws) -> None:
+        """Fill in the struct ``outlet``; its channels are in ``routes`` from this place on."""
+        edge, lib = self.edge, plane.lib
+        kinds = {"shuffle": lib.SHUFFLE, "fields": lib.BY_KEY, "direct": lib.BY_KEY, "global": lib.FIRST}
+        o.grouping = lib.EVERY if edge.grouping.copies else kinds[edge.grouping.kind]
+        o.tasks, o.replicas, o.routes = len(self.channels), len(self.channels[0]), routes
+        o.key = int(draws.key(edge.name, Purpose.TARGET))
+        o.digits, o.task_bits = edge.digits, edge.task_bits
+        o.has_position = bool(edge.fan_bits)
+        o.position_shift = edge.edge_bits + edge.task_bits
+        o.digit = edge.input_index << edge.task_bits if edge.edge_bits else 0
+        o.width = edge.up.output_bits + edge.digits
+        o.pad = edge.down.bits - o.width
+
+    def sent(self, parents: Train, children: Children) -> Sent:
+        """What has left over the edge, for those who look at tuples one by one."""
+        train = parents if children.rows is None else parents.pick(children.rows, children.key)
+        if children.key is not None:
+            train = train.replace(key=children.key)
+        train = train.replace(uid=self.edge.child_uid(train.uid, children.position))
+        return Sent(self.edge, children.of_each(parents.n), train)

@@ -1,0 +1,185 @@
+"""The task of a spout, where the compiled data plane emits its roots."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from tideover.models.flow.laws import describe
+from tideover.models.flow.node import Busy, FlowNode
+from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.topology import Component
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.draws import Purpose
+from tideover.sim.plane.plane import Plane
+from tideover.sim.train import Ints, Train, join
+
+CALLS, MOST = 256, 65_536
+"""Calls, or contents of roots, that are worked out at first; then twice as many each time, up to the most."""
+
+
+class Feed(deque[Train]):
+    """What a spout emits instead of calling: the data plane has it as soon as it is there."""
+
+    def __init__(self, spout: FlowSpout) -> None:
+        super().__init__()
+        self._spout = spout
+
+    def append(self, train: Train) -> None:
+        self._spout.feed_on(train)
+
+
+class FlowSpout(FlowNode, SpoutTask):
+    """A spout's task. Its calls, and what its roots contain, are worked out ahead, block by block."""
+
+    def __init__(
+        self, context: Context, component: Component, index: int, number: int, host: int, fed: bool, plane: Plane, task: int
+    ) -> None:
+        self._join(plane, task)
+        super().__init__(context, component, index, number, host, fed)
+        self.outlets = []
+        self.busy = Busy(plane, self.c)
+        c, lib = self.c, plane.lib
+        c.spout = number
+        c.since = self._last_call
+        c.limit = -1
+        limit = self._config.spout.limit
+        if limit is not None:
+            c.limit = limit
+        arrivals = self._config.arrivals
+        gaps = arrivals.gaps(self.name, context.draws, 0, 1)
+        c.calls_by = lib.BY_TABLE if gaps is None or fed else lib.BY_GAP
+        if isinstance(arrivals, Poisson):
+            describe(plane, Exponential(mean=round(arrivals.mean_gap_ns)), c.gap)
+            c.gap_key = int(context.draws.key(self.name, Purpose.GAP))
+        elif gaps is not None:
+            c.gap.low = int(gaps[0])
+        self._many = {"calls": CALLS, "content": CALLS}
+        self._feed: list[Train] = []
+        if fed:
+            self.feed = Feed(self)
+            c.ended = 1
+            plane.array(c, "uids", np.zeros(0, np.int64))
+            plane.array(c, "stamps", np.zeros(0, np.int64))
+
+    # -- what the data plane asks for ------------------------------------------------------------------------
+
+    def _next_many(self, what: str) -> int:
+        n = self._many[what]
+        self._many[what] = min(2 * n, MOST)
+        return self._config.arrivals.at_once(n)
+
+    def look_ahead(self) -> None:
+        """Work out more calls."""
+        c, plane = self.c, self._plane
+        known = c.times[c.n_times - 1] if c.used < c.n_times else c.since
+        n = self._next_many("calls")
+        times = self._config.arrivals.next_calls(self.name, self._context.draws, int(known), int(c.calls), n)
+        plane.array(c, "times", np.ascontiguousarray(times))
+        c.used, c.n_times, c.ended = 0, len(times), len(times) < n
+
+    def make_contents(self) -> None:
+        """Work out what the next roots contain."""
+        c, context = self.c, self._context
+        first, n = int(c.next_root), self._next_many("content")
+        number = np.arange(first, first + n, dtype=np.int64)
+        roots = number << context.topology.spout_bits | self.spout_number
+        key, value = self._config.spout.content(self.component.name, context.draws, roots, number)
+        self._contain(key, value)
+        c.first_content, c.n_content = first, n
+
+    def _contain(self, key: Ints, value: Ints | None) -> None:
+        c, plane = self.c, self._plane
+        plane.array(c, "keys", np.ascontiguousarray(key))
+        if value is not None:
+            plane.valued = True
+            plane.array(c, "values", np.ascontiguousarray(value))
+
+    def feed_on(self, train: Train) -> None:
+        """Emit these roots, each at its time."""
+        c, plane = self.c, self._plane
+        self._feed = [part.pick(slice(int(c.used), None)) for part in self._feed if part.n > c.used]
+        whole = join([*self._feed, train])
+        self._feed = [whole]
+        for name, column in (("times", whole.time), ("uids", whole.uid), ("stamps", whole.created)):
+            plane.array(c, name, np.ascontiguousarray(column))
+        self._contain(whole.key, whole.value)
+        c.used, c.n_times = 0, whole.n
+
+    def horizon(self, now: int) -> int:
+        return now
+
+    # -- what it does ----------------------------------------------------------------------------------------
+
+    @property
+    def next_root(self) -> int:
+        """How many roots it has made."""
+        return int(self.c.next_root)
+
+    @next_root.setter
+    def next_root(self, _: int) -> None:
+        pass
+
+    def _go_on_from(self, moment: int) -> None:
+        c = self.c
+        if moment > c.since:
+            c.since = moment
+            self._plan_anew()
+
+    def _plan_anew(self) -> None:
+        """Calls that were planned are so no more."""
+        c = self.c
+        if c.calls_by == self._plane.lib.BY_TABLE and self.feed is None:
+            c.used = c.n_times = c.ended = 0
+
+    def send_markers(self, up_to: int) -> None:
+        plane = self._plane
+        for number in range(self._epoch + 1, up_to + 1):
+            self._epoch = number
+            plane.have_messages(sum(len(o.channels) * len(o.channels[0]) for o in self.outlets))
+            plane.lib.plane_broadcast(plane.p, self.number, self._kernel.now, number)
+        self.c.epoch = self._epoch
+
+    def emitted(self, rows: Any) -> None:
+        """These rows are roots that it has emitted: tell who wants to know."""
+        train = self._plane.train(rows)
+        if self._context.events is not None and self.feed is None:
+            self._context.events.emitted(self.spout_number, train)
+        self._context.say.emitted(self, train, [])
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def occupy(self, duration: int) -> None:
+        self.busy.add(self._kernel.now, duration)
+        self._go_on_from(self.busy.free_at)
+
+    def stop_until(self, moment: int) -> int:
+        now = self._kernel.now
+        shift = max(0, moment - max(now, int(self.c.stopped_until)))
+        self.put_off += shift
+        self._plane.lib.plane_stop(self._plane.p, self.number, now, moment)
+        self._go_on_from(self.busy.free_at)
+        return shift
+
+    def crash(self) -> list[Train]:
+        self._stop()
+        self.up = False
+        c = self.c
+        c.stopped_until, c.free_at = 0, self._kernel.now
+        c.since = min(c.since, self._kernel.now)  # what kept it busy is over
+        self._plan_anew()
+        self.retries.clear()
+        self.in_flight.clear()
+        return []
+
+    def revive(self) -> None:
+        self.up = True
+        self.life += 1
+        self.c.free_at = max(self.c.free_at, self._kernel.now)
+        self._go_on_from(self._kernel.now)
+
+

@@ -1,0 +1,91 @@
+/* What is counted of every tuple. */
+#ifndef TIDEOVER_ACCOUNTS_H
+#define TIDEOVER_ACCOUNTS_H
+#include "messages.h"
+
+#define SLOT 10000000
+#define ROOM_FOR_A_STEP 64
+
+/* The slot in which a moment shows: the first boundary at or after it. */
+HOT int64_t slot_of(int64_t time) { return (time + SLOT - 1) / SLOT; }
+
+/* A spout emits a root with so many tuples. */
+HOT void root_enters(plane *p, int64_t root, int64_t now, int64_t created, int32_t tuples) {
+    roots *r = &p->roots;
+    int64_t i = root - r->base;
+    if (i >= r->used) r->used = i + 1;
+    r->open[i] += tuples;
+    r->first[i] = created;
+    if (r->last[i] < now) r->last[i] = now;
+    p->counts.entered[slot_of(now)]++;
+    if (tuples) r->inside[i] = 1;
+    else p->counts.left[slot_of(now)]++;
+}
+
+/* So many more tuples of a root are open since ``now`` (mostly one less). */
+HOT void root_changes(plane *p, int64_t root, int64_t now, int32_t more) {
+    roots *r = &p->roots;
+    int64_t i = root - r->base;
+    int64_t last = r->last[i] < now ? now : r->last[i];
+    r->last[i] = last;
+    if ((r->open[i] += more) == 0 && r->inside[i]) {
+        r->inside[i] = 0;
+        p->counts.left[slot_of(last)]++;
+    }
+}
+
+/* A tuple takes effect where its root's tuples end. */
+HOT void take_effect(plane *p, const component *c, const task *t, int64_t uid) {
+    uint8_t *times = c->book + (uid - (p->roots.base << c->bits)) * c->replicas + t->replica;
+    if (c->applies == 2) *times = 1;
+    else if (++*times > 1) p->counts.twice++;
+}
+
+/* A tuple of the measured component is done. */
+HOT void measure(plane *p, const message *m, int64_t root, int64_t now) {
+    p->counts.done[slot_of(now)]++;
+    if (!p->latencies) return;
+    latency *l = &p->latencies[p->n_latencies++];
+    l->time = now;
+    l->since_created = now - m->created;
+    l->since_first = now - (m->attempt ? p->roots.first[root - p->roots.base] : m->created);
+}
+
+HOT int full(const row_log *log) { return log->n >= log->room; }
+
+HOT row *log_row(row_log *log, const message *m, int32_t t, int64_t time) {
+    row *r = &log->rows[log->n++];
+    r->time = time;
+    r->uid = m->uid;
+    r->created = m->created;
+    r->arrival = m->time;
+    r->value = m->value;
+    r->task = t;
+    r->key = m->key;
+    r->attempt = m->attempt;
+    r->epoch = m->epoch;
+    r->source = m->source;
+    r->mark = m->mark;
+    return r;
+}
+
+/* Why a task may not finish a tuple now; DONE: it may. */
+HOT int32_t short_of(const plane *p, const task *t) {
+    if (scarce(p)) return NEED_MESSAGES;
+    if (t->logs && full(&t->log)) return NEED_ROWS;
+    if (t->measures && p->latencies && p->n_latencies >= p->latencies_room) return NEED_LATENCIES;
+    return DONE;
+}
+
+/* All that is counted of a tuple when a bolt's task is done with it; ``made``: its children. */
+HOT void count_tuple(plane *p, task *t, const component *c, const message *m, int64_t now, int32_t made) {
+    t->worked++;
+    if (t->logs) log_row(&t->log, m, t->number, now);
+    if (!c->anchored || !p->accounts) return;
+    int64_t root = m->uid >> c->bits;
+    if (t->outputs) p->counts.output[slot_of(now)]++;
+    if (t->measures) measure(p, m, root, now);
+    if (c->applies) take_effect(p, c, t, m->uid);
+    if (made != 1) root_changes(p, root, now, made - 1);
+}
+#endif

@@ -1,0 +1,232 @@
+/* What Python does to tasks and wires between two moves. */
+#include "bolts.h"
+
+void turn_away(plane *p, task *t, int32_t m) {
+    if (t->holds || t->up) {
+        append(p, &t->held, m);
+        return;
+    }
+    log_row(&p->lost, &p->messages[m], t->number, p->messages[m].time);
+    free_message(p, m);
+}
+
+void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
+    p->messages[m].time = now;
+    log_row(&p->lost, &p->messages[m], c->down, now);
+    free_message(p, m);
+}
+
+void plane_take_in(plane *p, int32_t number, int64_t now) {
+    task *t = &p->tasks[number];
+    if (t->spout >= 0 || t->closed || !t->up) return;
+    while (next_arrival(p, t) <= now) append(p, &t->queue, take_arrival(p, t));
+}
+
+/* Put a control marker at the end of the queue; returns whether it has its turn at once. */
+int32_t plane_place(plane *p, int32_t number, int64_t now, int64_t name) {
+    task *t = &p->tasks[number];
+    plane_take_in(p, number, now);
+    int32_t m = take_message(p);
+    message marker = {0};
+    marker.time = now;
+    marker.uid = name;
+    marker.mark = CONTROL;
+    p->messages[m] = marker;
+    append(p, &t->queue, m);
+    p->waiting++;
+    if (t->queue.n > 1 || t->state != IDLE || t->free_at > now || t->closed) return 0;
+    t->state = AT_TURN;
+    return 1;
+}
+
+/* The marker whose turn it was is gone. */
+void plane_turn_over(plane *p, int32_t number) {
+    task *t = &p->tasks[number];
+    free_message(p, take_first(p, &t->queue));
+    p->waiting--;
+    t->state = IDLE;
+}
+
+/* Tuples of no root leave a task: those of a window. Returns how many messages they are. */
+int64_t plane_send(plane *p, int32_t number, int64_t now, int64_t n, const int64_t *uid, const int64_t *key,
+                          const int64_t *value, int64_t epoch) {
+    int64_t made = 0;
+    for (int64_t i = 0; i < n; i++) {
+        message m = {0};
+        m.uid = uid[i];
+        m.created = now;
+        m.key = (int32_t)key[i];
+        m.value = value[i];
+        m.epoch = (int32_t)epoch;
+        made += send_tuple(p, &p->tasks[number], &m, 0, now);
+    }
+    return made;
+}
+
+/* A mark leaves by every channel. */
+void plane_broadcast(plane *p, int32_t number, int64_t now, int32_t mark) {
+    task *t = &p->tasks[number];
+    for (int32_t i = 0; i < t->outlets; i++) {
+        const outlet *o = &p->outlets[t->first_outlet + i];
+        for (int32_t r = 0; r < o->tasks * o->replicas; r++) {
+            int32_t m = take_message(p);
+            message each = {0};
+            each.mark = mark;
+            each.created = now;
+            p->messages[m] = each;
+            leave(p, t, p->routes[o->routes + r], m, now);
+        }
+    }
+}
+
+void plane_free_list(plane *p, list *l) {
+    while (l->n) free_message(p, take_first(p, l));
+}
+
+/* Interrupt what a task does: what was in service is at the head of its queue again, control markers are gone.
+ * Returns how many. */
+int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
+    task *t = &p->tasks[number];
+    plane_take_in(p, number, now);
+    int64_t free_at = t->free_at;
+    if (t->state == SERVING) {
+        if (t->ends > free_at) free_at = t->ends;
+        p->messages[t->serving].flags |= HAS_BEGUN;
+        put_first(p, &t->queue, t->serving);
+        t->serving = -1;
+    }
+    int64_t from = now < t->stopped_until ? t->stopped_until : now;
+    if (free_at > from) t->busy -= free_at - from;
+    t->free_at = from;
+    t->state = IDLE;
+    int32_t gone = 0;
+    for (int32_t n = t->queue.n; n > 0; n--) {
+        int32_t m = take_first(p, &t->queue);
+        if (p->messages[m].mark == CONTROL) {
+            free_message(p, m);
+            gone++;
+        } else {
+            append(p, &t->queue, m);
+        }
+    }
+    p->waiting -= gone;
+    return gone;
+}
+
+/* What waits is out of the queue until the task opens. */
+void plane_set_aside(plane *p, int32_t number) {
+    task *t = &p->tasks[number];
+    move_all(p, &t->queue, &t->aside);
+}
+
+/* What was set aside, and then what was held, arrives now. */
+void plane_open(plane *p, int32_t number, int64_t now) {
+    task *t = &p->tasks[number];
+    t->closed = 0;
+    list *from[] = {&t->aside, &t->held};
+    for (int i = 0; i < 2; i++) {
+        while (from[i]->n) {
+            int32_t m = take_first(p, from[i]);
+            p->messages[m].time = now;
+            append(p, &t->queue, m);
+        }
+    }
+}
+
+/* A task does nothing until then, and goes on: all that it has to do is later. */
+void plane_stop(plane *p, int32_t number, int64_t now, int64_t until) {
+    task *t = &p->tasks[number];
+    int64_t from = now < t->stopped_until ? t->stopped_until : now;
+    if (until <= from) return;
+    t->stopped_until = until;
+    if (t->state == SERVING) t->ends += until - from;
+    t->free_at = (t->free_at < now ? now : t->free_at) + until - from;
+}
+
+/* What is on the way to a task, in order, after its times have changed. */
+static void put_in_order(plane *p, task *t) {
+    t->arriving = 0;
+    for (int32_t i = 0; i < t->inputs; i++) {
+        channel *c = &p->channels[t->first_input + i];
+        if (c->wire.n) announce(p, c);
+    }
+}
+
+/* Nothing gets through before ``until``. */
+void plane_hold(plane *p, int32_t number, int64_t now, int64_t until) {
+    channel *c = &p->channels[number];
+    plane_take_in(p, c->down, now);
+    if (c->held < until) c->held = until;
+    if (c->last < until) c->last = until;
+    for (int32_t m = c->wire.head, n = c->wire.n; n > 0; n--, m = p->messages[m].next) {
+        if (p->messages[m].time < until) {
+            p->messages[m].time = until;
+            p->messages[m].turn = 0;
+        }
+    }
+    put_in_order(p, &p->tasks[c->down]);
+}
+
+/* What is on the wire is lost, but for marks. */
+void plane_lose(plane *p, int32_t number, int64_t now) {
+    channel *c = &p->channels[number];
+    plane_take_in(p, c->down, now);
+    for (int32_t n = c->wire.n; n > 0; n--) {
+        int32_t m = take_first(p, &c->wire);
+        if (p->messages[m].mark) append(p, &c->wire, m);
+        else lose_message(p, c, m, now);
+    }
+    put_in_order(p, &p->tasks[c->down]);
+}
+
+/* What was held up arrives now, and nothing is held up any more. */
+void plane_let_go(plane *p, int32_t number, int64_t now) {
+    channel *c = &p->channels[number];
+    int64_t held = c->held, last = 0;
+    plane_take_in(p, c->down, now);
+    for (int32_t m = c->wire.head, n = c->wire.n; n > 0; n--, m = p->messages[m].next) {
+        message *each = &p->messages[m];
+        int64_t time = each->time >= held ? now : each->time;
+        each->time = last = time < last ? last : time;
+    }
+    c->held = 0;
+    c->last = last;
+    put_in_order(p, &p->tasks[c->down]);
+}
+
+/* The messages of a list as rows; returns how many there are. */
+int64_t plane_listed(plane *p, const list *l, row *out, int64_t room) {
+    row_log log = {out, 0, room};
+    for (int32_t m = l->head, n = l->n; n > 0 && log.n < room; n--, m = p->messages[m].next)
+        log_row(&log, &p->messages[m], -1, p->messages[m].time);
+    return l->n;
+}
+
+/* What is on the way to a task as rows, input by input; returns how many there are. */
+int64_t plane_coming(plane *p, int32_t number, row *out, int64_t room) {
+    const task *t = &p->tasks[number];
+    row_log log = {out, 0, room};
+    int64_t found = 0;
+    for (int32_t i = 0; i < t->inputs; i++) {
+        const list *l = &p->channels[t->first_input + i].wire;
+        found += l->n;
+        for (int32_t m = l->head, n = l->n; n > 0 && log.n < room; n--, m = p->messages[m].next)
+            log_row(&log, &p->messages[m], number, p->messages[m].time);
+    }
+    return found;
+}
+
+/* Tuples that wait at a task, or come to it, and of which Python has not drawn the service; returns how many. */
+int64_t plane_undrawn(plane *p, int32_t number, row *out, int32_t *which, int64_t room) {
+    const task *t = &p->tasks[number];
+    row_log log = {out, 0, room};
+    for (int32_t i = -1; i < t->inputs; i++) {
+        const list *l = i < 0 ? &t->queue : &p->channels[t->first_input + i].wire;
+        for (int32_t m = l->head, n = l->n; n > 0 && log.n < room; n--, m = p->messages[m].next) {
+            if (p->messages[m].mark || p->work[m] >= 0) continue;
+            which[log.n] = m;
+            log_row(&log, &p->messages[m], number, p->messages[m].time);
+        }
+    }
+    return log.n;
+}

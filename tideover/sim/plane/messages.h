@@ -1,0 +1,52 @@
+/* The messages that there are, and lists of them. */
+#ifndef TIDEOVER_MESSAGES_H
+#define TIDEOVER_MESSAGES_H
+#include "plane.h"
+
+#define HOT static inline __attribute__((always_inline))
+#define NEVER INT64_MAX
+
+
+/* Whether a step that makes messages may have too few. */
+HOT int scarce(const plane *p) { return p->room - p->in_use < p->most_made; }
+
+HOT int32_t take_message(plane *p) {
+    int32_t m = p->freed;
+    if (m >= 0) p->freed = p->messages[m].next;
+    else m = p->used++;
+    p->in_use++;
+    if (p->work) p->work[m] = -1;
+    return m;
+}
+
+HOT void free_message(plane *p, int32_t m) {
+    p->messages[m].next = p->freed;
+    p->freed = m;
+    p->in_use--;
+}
+
+HOT void append(plane *p, list *l, int32_t m) {
+    p->messages[m].next = -1;
+    if (l->n++) p->messages[l->tail].next = m;
+    else l->head = m;
+    l->tail = m;
+}
+
+HOT int32_t take_first(plane *p, list *l) {
+    int32_t m = l->head;
+    l->head = p->messages[m].next;
+    l->n--;
+    return m;
+}
+
+HOT void put_first(plane *p, list *l, int32_t m) {
+    p->messages[m].next = l->head;
+    if (!l->n++) l->tail = m;
+    l->head = m;
+}
+
+/* All of ``from`` behind what is in ``to``. */
+HOT void move_all(plane *p, list *from, list *to) {
+    while (from->n) append(p, to, take_first(p, from));
+}
+#endif

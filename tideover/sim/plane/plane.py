@@ -1,0 +1,185 @@
+"""The compiled data plane, from Python's side: its arrays, what it asks for, what it hands out.
+
+Python lays the tasks, channels and tables out, moves the data up to the next control action (``advance``), and reads
+and changes what it finds. `plane.h` says what there is. All arrays belong to Python; the library keeps nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tideover.sim.train import Ints, Train
+
+FEW, ROWS = 64, 8_192
+"""Rows of a log at first, and at most: then somebody reads it."""
+MESSAGES = 1_024
+LATENCIES = 65_536
+BUDGET = 4_000_000
+"""Events until signals are looked for: a fraction of a second."""
+
+ROW = np.dtype(
+    [(name, np.int64) for name in ("time", "uid", "created", "arrival", "value")]
+    + [(name, np.int32) for name in ("task", "key", "attempt", "epoch", "source", "mark")]
+)
+"""As ``row`` in plane.h."""
+LATENCY = np.dtype([(name, np.int64) for name in ("time", "since_created", "since_first")])
+
+Rows = Any
+"""An array of ``ROW``."""
+
+
+def library() -> tuple[Any, Any]:
+    """cffi's ``ffi`` and the library, opened when they are first needed."""
+    from tideover.sim.plane import library as opened
+
+    return opened.ffi, opened.lib
+
+
+class Plane:
+    """The arrays of one data plane.
+
+    p       the struct ``plane``
+    asked   who sees to what it comes back for, by reason: is called with the number in ``who``
+    valued  whether tuples carry values that are not 1
+    """
+
+    def __init__(self, tasks: int, channels: int, outlets: int, routes: list[int], components: int) -> None:
+        ffi, lib = self.ffi, self.lib = library()
+        self.p = p = ffi.new("plane *")
+        self.tasks = ffi.new("task[]", max(1, tasks))
+        self.channels = ffi.new("channel[]", max(1, channels))
+        self.outlets = ffi.new("outlet[]", max(1, outlets))
+        self.components = ffi.new("component[]", max(1, components))
+        leaves = 1 << max(0, tasks - 1).bit_length()
+        self._kept: dict[Any, Any] = {
+            "messages": ffi.new("message[]", MESSAGES),
+            "arriving": ffi.new("arrival[]", max(1, channels)),
+            "routes": ffi.new("int32_t[]", routes or [0]),
+            "next": ffi.new("int64_t[]", 2 * leaves),
+            "winner": ffi.new("int32_t[]", 2 * leaves),
+        }
+        p.tasks, p.channels, p.outlets, p.components = self.tasks, self.channels, self.outlets, self.components
+        for name, array in self._kept.items():
+            setattr(p, name, array)
+        p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
+        p.now, p.instant = -1, -1
+        p.room, p.freed, p.leaves, p.most_made, p.budget = MESSAGES, -1, leaves, 64, BUDGET
+        for log in (p.lost, p.emitted):
+            self._widen(log, FEW)
+        self.valued = False
+        self.asked: dict[int, Callable[[int], None]] = {}
+        self.asked[lib.NEED_MESSAGES] = lambda _: self.have_messages(p.room)
+
+    # -- room ------------------------------------------------------------------------------------------------
+
+    def array(self, of: Any, name: str, values: Ints) -> None:
+        """Let the struct ``of`` have an array of numbers, which is kept as long as it has it."""
+        assert values.flags.c_contiguous
+        kind = {"f": "double *", "i": f"int{8 * values.itemsize}_t *", "u": f"uint{8 * values.itemsize}_t *"}
+        self._kept[self._place(of), name] = values
+        setattr(of, name, self.ffi.cast(kind[values.dtype.kind], values.ctypes.data))
+
+    def _place(self, of: Any) -> int:
+        """Address of a struct."""
+        ffi = self.ffi
+        return int(ffi.cast("intptr_t", ffi.addressof(of) if ffi.typeof(of).kind == "struct" else of))
+
+    def have_messages(self, more: int) -> None:
+        """Make room for so many more messages than are in use."""
+        p, ffi = self.p, self.ffi
+        if p.room - p.in_use - p.most_made >= more:
+            return
+        room = max(2 * p.room, p.in_use + p.most_made + more)
+        wider = ffi.new("message[]", room)
+        ffi.memmove(wider, p.messages, ffi.sizeof("message") * p.room)
+        self._kept["messages"] = wider
+        if p.work:
+            work = np.full(room, -1, np.int64)
+            work[: p.room] = self._kept[self._place(p), "work"]
+            self.array(p, "work", work)
+        p.messages, p.room = wider, room
+
+    def draw_elsewhere(self) -> None:
+        """Python draws the service of some tuples."""
+        self.array(self.p, "work", np.full(self.p.room, -1, np.int64))
+
+    def _widen(self, log: Any, room: int) -> None:
+        ffi = self.ffi
+        wider = ffi.new("row[]", room)
+        if log.n:
+            ffi.memmove(wider, log.rows, ffi.sizeof("row") * log.n)
+        self._kept[self._place(log), "rows"] = wider
+        log.rows, log.room = wider, room
+
+    def log(self, log: Any) -> None:
+        """A log is to be kept."""
+        self._widen(log, FEW)
+
+    def more_rows(self, log: Any) -> bool:
+        """Make a log that is full longer; False: it is long enough, and has to be read."""
+        if log.room >= ROWS:
+            return False
+        self._widen(log, 4 * log.room)
+        return True
+
+    @property
+    def work(self) -> Ints:
+        """Of each message, what was drawn for its service; -1: not yet."""
+        found: Ints = self._kept[self._place(self.p), "work"]
+        return found
+
+    # -- moving ----------------------------------------------------------------------------------------------
+
+    def advance(self, until: int) -> int:
+        """Move all data up to ``until`` (ns), or to what somebody else has to see to; returns the reason."""
+        p, move, asked = self.p, self.lib.plane_advance, self.asked
+        while True:
+            reason: int = move(p, until)
+            if reason in asked:
+                asked[reason](p.who)
+            elif reason == self.lib.LONG:
+                p.events = 0
+            else:
+                return reason
+
+    # -- what is where ---------------------------------------------------------------------------------------
+
+    def read(self, log: Any) -> Rows:
+        """The rows of a log, which is empty then."""
+        n, log.n = log.n, 0
+        size = self.ffi.sizeof("row") * n
+        return np.frombuffer(bytes(self.ffi.buffer(log.rows, size)), ROW)
+
+    def listed(self, messages: Any) -> Train:
+        """What is in a list, without control markers."""
+        rows = self.ffi.new("row[]", max(1, messages.n))
+        n = self.lib.plane_listed(self.p, self.ffi.addressof(messages), rows, messages.n)
+        return self.train(self._rows(rows, n))
+
+    def coming(self, task: int) -> Train:
+        """What is on the way to a task."""
+        n = self.lib.plane_coming(self.p, task, self.ffi.NULL, 0)
+        rows = self.ffi.new("row[]", max(1, n))
+        self.lib.plane_coming(self.p, task, rows, n)
+        return self.train(self._rows(rows, n))
+
+    def _rows(self, rows: Any, n: int) -> Rows:
+        found = np.frombuffer(self.ffi.buffer(rows, self.ffi.sizeof("row") * n), ROW)
+        return found[found["mark"] != self.lib.CONTROL]
+
+    def train(self, rows: Rows) -> Train:
+        """Rows as a train."""
+        attempt, epoch, mark = (rows[name] for name in ("attempt", "epoch", "mark"))
+        return Train(
+            np.ascontiguousarray(rows["time"]),
+            np.ascontiguousarray(rows["uid"]),
+            np.ascontiguousarray(rows["created"]),
+            rows["key"].astype(np.int64),
+            value=np.ascontiguousarray(rows["value"]) if self.valued else None,
+            attempt=attempt.astype(np.int64) if attempt.any() else None,
+            epoch=epoch.astype(np.int64) if epoch.any() else None,
+            mark=mark.astype(np.int64) if mark.any() else None,
+        )

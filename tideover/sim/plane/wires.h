@@ -1,0 +1,95 @@
+/* Channels: what is on the wire, and in which order it arrives at a task. */
+#ifndef TIDEOVER_WIRES_H
+#define TIDEOVER_WIRES_H
+#include "draws.h"
+#include "messages.h"
+#include "order.h"
+
+HOT int earlier(const arrival *a, const arrival *b) {
+    if (a->time != b->time) return a->time < b->time;
+    if (a->turn != b->turn) return a->turn < b->turn;
+    return a->position < b->position;
+}
+
+HOT void sift_up(arrival *heap, int32_t i, arrival a) {
+    while (i > 0 && earlier(&a, &heap[(i - 1) / 2])) {
+        heap[i] = heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap[i] = a;
+}
+
+HOT void sift_down(arrival *heap, int32_t n, arrival a) {
+    int32_t i = 0;
+    for (int32_t c = 1; c < n; c = 2 * i + 1) {
+        if (c + 1 < n && earlier(&heap[c + 1], &heap[c])) c++;
+        if (!earlier(&heap[c], &a)) break;
+        heap[i] = heap[c];
+        i = c;
+    }
+    heap[i] = a;
+}
+
+/* The channel's first message is known: it stands among those of its receiver. */
+HOT void announce(plane *p, const channel *c) {
+    task *t = &p->tasks[c->down];
+    const message *m = &p->messages[c->wire.head];
+    arrival a = {m->time, m->turn, c->position};
+    sift_up(p->arriving + t->first_input, t->arriving++, a);
+}
+
+/* When the next message arrives at a task. */
+HOT int64_t next_arrival(const plane *p, const task *t) {
+    return t->arriving ? p->arriving[t->first_input].time : NEVER;
+}
+
+/* Take the message that arrives next off its wire. */
+HOT int32_t take_arrival(plane *p, task *t) {
+    arrival *heap = p->arriving + t->first_input;
+    channel *c = &p->channels[t->first_input + heap->position];
+    int32_t m = take_first(p, &c->wire);
+    if (c->wire.n) {
+        const message *next = &p->messages[c->wire.head];
+        arrival a = {next->time, next->turn, c->position};
+        sift_down(heap, t->arriving, a);
+    } else if (--t->arriving) {
+        sift_down(heap, t->arriving, heap[t->arriving]);
+    }
+    return m;
+}
+
+HOT int64_t time_on_wire(plane *p, const channel *c) {
+    int64_t takes;
+    if (c->latency.kind == DRAW_CONSTANT) takes = c->latency.low;
+    else if (c->latency.kind == DRAW_ELSEWHERE) takes = c->drawn[c->sent - c->first_drawn];
+    else takes = draw_duration(&c->latency, draw_bits(c->key, c->sent, 0));
+    (void)p;
+    return c->stretch == 1.0 ? takes : nearest((double)takes * c->stretch);
+}
+
+void lose_message(plane *p, channel *c, int32_t m, int64_t now);
+
+/* A message is on its way to a task: what happens there next may have changed. */
+void has_come(plane *p, int32_t t);
+
+/* A message leaves by a channel. */
+HOT void send_message(plane *p, channel *c, int32_t m, int64_t now) {
+    message *each = &p->messages[m];
+    if (c->losing && each->mark == 0) {
+        lose_message(p, c, m, now);
+        return;
+    }
+    int64_t time = now + time_on_wire(p, c);
+    if (time < c->last) time = c->last;
+    c->last = time;
+    c->sent++;
+    each->time = time;
+    each->turn = time == p->instant ? p->turn : 0;
+    each->source = c->position;
+    append(p, &c->wire, m);
+    if (c->wire.n == 1) {
+        announce(p, c);
+        if (p->together) has_come(p, c->down);
+    }
+}
+#endif
