@@ -1,0 +1,107 @@
+/* Draws of whole arrays, for Python; and of requests, which are more than a line. */
+#include "draws.h"
+
+/* Elements of a block. Compilers turn loops of known length into vector instructions, at -O2 too. */
+#define BLOCK 64
+
+/* The longest mean for which no duration reaches 2**51: 2**46 * 22.9. */
+#define SHORT_MEAN (INT64_C(1) << 46)
+
+void draw_bits_array(uint64_t key, const int64_t *index, const int64_t *attempt, int64_t n, uint64_t *out) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = draw_bits(key, index[i], attempt ? attempt[i] : 0);
+    }
+}
+
+void draw_identity_array(uint64_t key, const int64_t *index, const int64_t *attempt, int64_t n, uint64_t *out) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = draw_identity(key, index[i], attempt ? attempt[i] : 0);
+    }
+}
+
+void mix64_array(const uint64_t *bits, int64_t n, uint64_t *out) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = mix64(bits[i]);
+    }
+}
+
+void uniform01_array(const uint64_t *bits, int64_t n, double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = uniform01(bits[i]);
+    }
+}
+
+void below_array(const uint64_t *bits, int64_t limit, int64_t n, int64_t *out) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = below(bits[i], limit);
+    }
+}
+
+void draw_index_array(const alias_table *table, const uint64_t *bits, int64_t n, int64_t *out) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = draw_index(table, bits[i]);
+    }
+}
+
+void natural_log_array(const double *x, int64_t n, double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = natural_log(x[i]);
+    }
+}
+
+int64_t draw_request(const distribution *law, uint64_t bits) {
+    const uint64_t next = UINT64_C(0xA0761D6478BD642F); /* odd, and no other draw's */
+    int64_t total = 0;
+    for (int32_t attempt = 0; attempt <= law->retries; attempt++) {
+        uint64_t again = attempt ? mix64(bits + (uint64_t)attempt * next) : bits;
+        int64_t answered = draw_duration(law->answer, again);
+        int64_t took = answered < law->timeout ? answered : law->timeout;
+        total += (attempt ? law->backoff : 0) + (took > law->at_least ? took : law->at_least);
+        if (answered <= law->timeout) {
+            break;
+        }
+    }
+    return total;
+}
+
+/* Blocks of exponential durations below 2**51, which a sum with 1.5 * 2**52 rounds and leaves in the lower bits. */
+static inline __attribute__((always_inline)) int64_t exponential_blocks(double scale, const uint64_t *bits, int64_t n,
+                                                                        int64_t *out) {
+    int64_t done = 0;
+    for (; done + BLOCK <= n; done += BLOCK) {
+        uint64_t block[BLOCK];
+        memcpy(block, bits + done, sizeof block);
+        for (int i = 0; i < BLOCK; i++) {
+            block[i] = bits_of(exponential(scale, block[i]) + 0x1.8p52) - bits_of(0x1.8p52);
+        }
+        memcpy(out + done, block, sizeof block);
+    }
+    return done;
+}
+
+static int64_t exponential_blocks_narrow(double scale, const uint64_t *bits, int64_t n, int64_t *out) {
+    return exponential_blocks(scale, bits, n, out);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f,avx512dq"))) static int64_t exponential_blocks_wide(double scale, const uint64_t *bits,
+                                                                                   int64_t n, int64_t *out) {
+    return exponential_blocks(scale, bits, n, out);
+}
+#endif
+
+void draw_duration_array(const distribution *law, const uint64_t *bits, int64_t n, int64_t *out) {
+    int64_t done = 0;
+    if (law->kind == DRAW_EXPONENTIAL && law->mean < SHORT_MEAN && n >= BLOCK) {
+        int64_t (*blocks)(double, const uint64_t *, int64_t, int64_t *) = exponential_blocks_narrow;
+#if defined(__x86_64__)
+        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+            blocks = exponential_blocks_wide; /* the same instructions for more numbers at a time: the same bytes */
+        }
+#endif
+        done = blocks(-(double)law->mean, bits, n, out);
+    }
+    for (; done < n; done++) {
+        out[done] = draw_duration(law, bits[done]);
+    }
+}
