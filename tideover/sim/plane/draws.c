@@ -57,6 +57,7 @@ int64_t draw_request(const distribution *law, uint64_t bits) {
         int64_t answered = draw_duration(law->answer, again);
         int64_t took = answered < law->timeout ? answered : law->timeout;
         total += (attempt ? law->backoff : 0) + (took > law->at_least ? took : law->at_least);
+        total = total < LONGEST_DURATION ? total : LONGEST_DURATION;
         if (answered <= law->timeout) {
             break;
         }
