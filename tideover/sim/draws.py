@@ -3,26 +3,23 @@
 A draw is a pure function of (seed, replication, component, purpose, tuple, attempt). So two strategies see
 the same luck, and neither the size of a train, nor a partition, nor a process can change a result. The mixer
 is the finaliser of splitmix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number generators*, OOPSLA
-2014).
+2014). There is one implementation, ``draws.h`` of the data plane, which this module calls on arrays.
 """
 
 from __future__ import annotations
 
 import hashlib
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tideover.sim.plane.library import ffi, lib
+
 Bits = npt.NDArray[np.uint64]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_M1 = np.uint64(0xBF58476D1CE4E5B9)
-_M2 = np.uint64(0x94D049BB133111EB)
-_ATTEMPT = np.uint64(0xD6E8FEB86659FD93)
-_S30, _S27, _S31, _S11, _S32 = (np.uint64(n) for n in (30, 27, 31, 11, 32))
-
-_BELOW_1 = 1 - 2.0**-53
+_BITS, _INTEGERS, _FLOATS = (ffi.typeof(f"{kind}[]") for kind in ("uint64_t", "int64_t", "double"))
 
 
 class Purpose(Enum):
@@ -57,15 +54,15 @@ class Draws:
     def __init__(self, seed: int, replication: int = 0) -> None:
         self.seed = seed
         self.replication = replication
-        self._keys: dict[tuple[str, Purpose], np.uint64] = {}
+        self._keys: dict[tuple[str, Purpose], int] = {}
 
-    def key(self, component: str, purpose: Purpose) -> np.uint64:
+    def key(self, component: str, purpose: Purpose) -> int:
         """The 64-bit key of one family of draws."""
         try:
             return self._keys[component, purpose]
         except KeyError:
             text = f"{self.seed}/{self.replication}/{component}/{purpose.value}".encode()
-            key = np.uint64(int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little"))
+            key = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
             self._keys[component, purpose] = key
             return key
 
@@ -73,14 +70,7 @@ class Draws:
         self, component: str, index: npt.NDArray[np.int64], attempt: npt.NDArray[np.int64] | None
     ) -> Bits:
         """A 64-bit id of each tuple: half of the mixing of ``bits``, as nothing is drawn."""
-        z = index.view(np.uint64) * _GOLDEN
-        z += self.key(component, Purpose.IDENTITY)
-        if attempt is not None:
-            z += attempt.view(np.uint64) * _ATTEMPT
-        z ^= z >> _S30
-        z *= _M1
-        z ^= z >> _S27
-        return z
+        return _drawn(lib.draw_identity_array, self.key(component, Purpose.IDENTITY), index, attempt)
 
     def bits(
         self,
@@ -93,37 +83,39 @@ class Draws:
 
         ``attempt`` enters the draw where it is not zero.
         """
-        z = index.view(np.uint64) * _GOLDEN
-        z += self.key(component, purpose)
-        if attempt is not None:
-            z += attempt.view(np.uint64) * _ATTEMPT
-        return mix(z)
+        return _drawn(lib.draw_bits_array, self.key(component, purpose), index, attempt)
+
+
+def _drawn(draw: Any, key: int, index: npt.NDArray[np.int64], attempt: npt.NDArray[np.int64] | None) -> Bits:
+    index = np.ascontiguousarray(index)
+    drawn = np.empty(index.shape, np.uint64)
+    attempts = ffi.NULL
+    if attempt is not None:
+        if attempt.shape != index.shape:
+            raise ValueError(f"attempts of shape {attempt.shape} for indexes of shape {index.shape}")
+        attempts = ffi.from_buffer(_INTEGERS, np.ascontiguousarray(attempt))
+    draw(key, ffi.from_buffer(_INTEGERS, index), attempts, index.size, ffi.from_buffer(_BITS, drawn))
+    return drawn
 
 
 def mix(z: Bits) -> Bits:
     """Finaliser of splitmix64, in place; returns its argument."""
-    t = z >> _S30
-    z ^= t
-    z *= _M1
-    np.right_shift(z, _S27, out=t)
-    z ^= t
-    z *= _M2
-    np.right_shift(z, _S31, out=t)
-    z ^= t
+    words = ffi.from_buffer(_BITS, z, require_writable=True)
+    lib.mix64_array(words, z.size, words)
     return z
 
 
 def uniform01(bits: Bits) -> npt.NDArray[np.float64]:
     """Bits to float64 in the open interval (0, 1): 53 bits, centred in their cells, never 0 or 1."""
-    u = (bits >> _S11).astype(np.float64)
-    u += 0.5
-    u *= 2.0**-53
-    return np.minimum(u, _BELOW_1, out=u)  # the centre of the last cell is no float64
+    bits = np.ascontiguousarray(bits)
+    found = np.empty(bits.shape, np.float64)
+    lib.uniform01_array(ffi.from_buffer(_BITS, bits), bits.size, ffi.from_buffer(_FLOATS, found))
+    return found
 
 
 def below(bits: Bits, n: int) -> npt.NDArray[np.int64]:
-    """Bits to integers in [0, n), n < 2**31, from the upper 32 bits (bias below n / 2**32)."""
-    found = bits >> _S32
-    found *= np.uint64(n)
-    found >>= _S32
-    return found.view(np.int64)
+    """Bits to integers in [0, n), 0 < n < 2**31, from the upper 32 bits (bias below n / 2**32)."""
+    bits = np.ascontiguousarray(bits)
+    found = np.empty(bits.shape, np.int64)
+    lib.below_array(ffi.from_buffer(_BITS, bits), n, bits.size, ffi.from_buffer(_INTEGERS, found))
+    return found

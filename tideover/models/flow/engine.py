@@ -33,8 +33,7 @@ def moves_compiled(scenario: Scenario, deployment: Deployment) -> bool:
     links = deployment.links
     if links.serialise or links.serialise_cost or links.deserialise or links.deserialise_cost:
         return False
-    kinds = {"constant", "exponential"}
-    if {kind_of(each) for each in (links.latency, links.local, *links.pairs.values())} - kinds:
+    if not all(each.law().compiled for each in (links.latency, links.local, *links.pairs.values())):
         return False
     return all(_is_known(config) for config in scenario.topology.values())
 

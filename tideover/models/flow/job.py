@@ -111,7 +111,7 @@ class FlowJob(Job):
         c.up, c.down, c.position, c.stretch = up.number, down.number, wire.position, 1.0
         latency = self._latency(up, down)
         describe(self.plane, latency, c.latency)
-        if c.latency.kind == self.plane.lib.DRAW_EXPONENTIAL:
+        if c.latency.kind != self.plane.lib.DRAW_CONSTANT:
             c.key = int(self.draws.key(f"{up.name}->{down.name}", Purpose.LATENCY))
         down.inputs.append(wire)
         down.windows.epochs[down._input(wire)] = 0  # type: ignore[arg-type]

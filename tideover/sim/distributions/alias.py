@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.draws import Bits
+from tideover.sim.plane.library import ffi, lib
 
 _COIN_BITS = 32
 
@@ -36,14 +37,19 @@ class AliasTable:
         self.units = np.rint(p / p.sum() * self.total).astype(np.int64)
         # What rounding adds or takes goes to the heaviest outcome, where it matters least.
         self.units[np.argmax(self.units)] += self.total - int(self.units.sum())
-        self._shift = np.uint64(64 - cells_log2)
         self._own, self._alias = _pair_up(self.units, 1 << cells_log2)
+        self.struct = ffi.new("alias_table *", {"log2_cells": cells_log2})
+        """As the data plane has it, for as long as this table lives."""
+        self.struct.own = ffi.from_buffer("uint32_t[]", self._own)
+        self.struct.alias = ffi.from_buffer("int64_t[]", self._alias)
 
     def index(self, bits: Bits) -> npt.NDArray[np.int64]:
         """One index for each 64-bit word."""
-        cell = (bits >> self._shift).view(np.int64)
-        coin = bits.astype(np.uint32)
-        return np.where(coin < self._own[cell], cell, self._alias[cell])
+        bits = np.ascontiguousarray(bits)
+        found = np.empty(bits.shape, np.int64)
+        into = ffi.from_buffer("int64_t[]", found)
+        lib.draw_index_array(self.struct, ffi.from_buffer("uint64_t[]", bits), bits.size, into)
+        return found
 
 
 def _pair_up(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
-from tideover.sim.draws import Bits
+from tideover.sim.distributions.law import Law
+from tideover.sim.plane.library import lib
 from tideover.sim.units import Duration
 
 
@@ -24,9 +24,14 @@ class Constant(Distribution):
 
     value: Annotated[Duration, Field(description="the duration")]
 
-    def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        return np.full(len(bits), self.value, np.int64)
+    def law(self) -> Law:
+        return _law(self.value)
 
     @property
     def mean_ns(self) -> float:
         return float(self.value)
+
+
+@lru_cache(maxsize=256)
+def _law(value: int) -> Law:
+    return Law(lib.DRAW_CONSTANT, low=value)

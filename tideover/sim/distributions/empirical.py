@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from tideover.sim.distributions.alias import AliasTable
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
-from tideover.sim.draws import Bits
+from tideover.sim.distributions.law import Law
+from tideover.sim.plane.library import ffi, lib
 from tideover.sim.units import Duration
 
 Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
@@ -48,9 +48,8 @@ class Empirical(Distribution):
                 raise ValueError("at least one weight must be positive")
         return self
 
-    def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        table, values = _table(self.values, self.weights)
-        return values[table.index(bits)]
+    def law(self) -> Law:
+        return _law(self.values, self.weights)
 
     @property
     def mean_ns(self) -> float:
@@ -58,7 +57,7 @@ class Empirical(Distribution):
 
 
 @lru_cache(maxsize=64)
-def _table(
-    values: tuple[int, ...], weights: tuple[float, ...] | None
-) -> tuple[AliasTable, npt.NDArray[np.int64]]:
-    return AliasTable(weights or (1.0,) * len(values)), np.asarray(values, np.int64)
+def _law(values: tuple[int, ...], weights: tuple[float, ...] | None) -> Law:
+    table = AliasTable(weights or (1.0,) * len(values))
+    durations = ffi.new("int64_t[]", values)
+    return Law(lib.DRAW_EMPIRICAL, kept=(table, durations), values=durations, table=table.struct[0])

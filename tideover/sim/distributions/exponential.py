@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
-from tideover.sim.draws import Bits
-from tideover.sim.units import MAX_DURATION, Duration
-
-_S12 = np.uint64(12)
-_ONE = np.uint64(0x3FF00000000FFFFF)
-_LESS = 1 + 2.0**-33 - 2.0**-52
-_ROUND = 1.5 * 2.0**52
-"""Added to a float of less than 2**51, it leaves the nearest integer in the lower bits (ties to even)."""
-_ROUND_BITS = np.float64(_ROUND).view(np.int64)
+from tideover.sim.distributions.law import Law
+from tideover.sim.plane.library import lib
+from tideover.sim.units import Duration
 
 
 @DISTRIBUTIONS.register("exponential")
@@ -34,21 +27,14 @@ class Exponential(Distribution):
 
     mean: Annotated[Duration, Field(description="mean; the standard deviation is the same")]
 
-    def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        bits >>= _S12  # read as the mantissa of a float in [1, 2): faster than to convert
-        bits |= _ONE
-        u = bits.view(np.float64)
-        u -= _LESS  # exactly the centre of the cell
-        np.log(u, out=u)
-        u *= -float(self.mean)
-        if self.mean >= 1 << 46:
-            np.minimum(u, float(MAX_DURATION), out=u)
-            return np.rint(u, out=u).astype(np.int64)
-        u += _ROUND
-        rounded = u.view(np.int64)
-        rounded -= _ROUND_BITS
-        return rounded
+    def law(self) -> Law:
+        return _law(self.mean)
 
     @property
     def mean_ns(self) -> float:
         return float(self.mean)
+
+
+@lru_cache(maxsize=256)
+def _law(mean: int) -> Law:
+    return Law(lib.DRAW_EXPONENTIAL, mean=mean)

@@ -10,12 +10,15 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
+from tideover.sim.distributions.law import Law
 from tideover.sim.draws import Bits, mix
-from tideover.sim.units import Duration, Rate
+from tideover.sim.plane.library import lib
+from tideover.sim.units import MAX_DURATION, Duration, Rate
 
 _NEXT = 0xA0761D6478BD642F
 """Odd, and no other draw's: attempts of one request are as good as independent."""
 _CELLS = 1 << 16
+_NEVER = 2**63 - 1
 
 
 @DISTRIBUTIONS.register("request")
@@ -28,7 +31,8 @@ class Request(Distribution):
     ``RateLimiterStrategy.perSecond`` gives each subtask its part). A task that had its answer sooner stays
     occupied until it may send again.
 
-    Its own load does not slow the service; give ``answer`` as it is under that load.
+    All of it takes at most the longest duration. Its own load does not slow the service; give ``answer`` as
+    it is under that load.
 
     >>> import numpy as np
     >>> from tideover.sim.distributions import Constant
@@ -57,7 +61,18 @@ class Request(Distribution):
             raise ValueError("retries and backoff go with a timeout")
         return self
 
+    def law(self) -> Law:
+        answer = self.answer.law()
+        if not answer.compiled:
+            return answer
+        return _law(answer, self.timeout, self.retries, self.backoff, self._at_least)
+
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
+        law = self.law()
+        return law.sample(bits) if law.compiled else self._sample(bits)
+
+    def _sample(self, bits: Bits) -> npt.NDArray[np.int64]:
+        """Of answers that are drawn in Python."""
         total = np.zeros(len(bits), np.int64)
         rows = np.arange(len(bits))
         for attempt in range(self.retries + 1):
@@ -67,6 +82,7 @@ class Request(Distribution):
                 total[rows] += self.backoff
             took, failed = self._attempt(self.answer.sample(again))
             total[rows] += took
+            np.minimum(total, MAX_DURATION, out=total)
             rows = rows[failed]
         return total
 
@@ -76,14 +92,30 @@ class Request(Distribution):
         if self.timeout is not None:
             failed = took > self.timeout
             took = np.minimum(took, self.timeout)
-        if self.limit is not None:
-            took = np.maximum(took, round(1e9 / self.limit))
-        return took, failed
+        return np.maximum(took, self._at_least), failed
+
+    @property
+    def _at_least(self) -> int:
+        """How long an attempt keeps a task, even if it is answered sooner."""
+        return 0 if self.limit is None else round(1e9 / self.limit)
 
     @property
     def mean_ns(self) -> float:
         """The mean (ns), of the answer's distribution in 65,536 cells."""
         return _mean(self)
+
+
+@lru_cache(maxsize=256)
+def _law(answer: Law, timeout: int | None, retries: int, backoff: int, at_least: int) -> Law:
+    return Law(
+        lib.DRAW_REQUEST,
+        kept=(answer,),
+        answer=answer.struct,
+        timeout=_NEVER if timeout is None else timeout,
+        retries=retries,
+        backoff=backoff,
+        at_least=at_least,
+    )
 
 
 @lru_cache(maxsize=256)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
-from tideover.sim.draws import Bits, uniform01
+from tideover.sim.distributions.law import Law
+from tideover.sim.plane.library import lib
 from tideover.sim.units import Duration
 
 
@@ -31,11 +31,14 @@ class Uniform(Distribution):
             raise ValueError("low must not be greater than high")
         return self
 
-    def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        u = uniform01(bits)
-        u *= self.high - self.low
-        return np.rint(u, out=u).astype(np.int64) + self.low
+    def law(self) -> Law:
+        return _law(self.low, self.high)
 
     @property
     def mean_ns(self) -> float:
         return (self.low + self.high) / 2
+
+
+@lru_cache(maxsize=256)
+def _law(low: int, high: int) -> Law:
+    return Law(lib.DRAW_UNIFORM, low=low, spread=high - low)

@@ -49,19 +49,19 @@ void natural_log_array(const double *x, int64_t n, double *out) {
     }
 }
 
-int64_t draw_request(const distribution *law, uint64_t bits) {
+int64_t draw_request(const distribution *law, uint64_t bits, int64_t answered) {
     const uint64_t next = UINT64_C(0xA0761D6478BD642F); /* odd, and no other draw's */
     int64_t total = 0;
-    for (int32_t attempt = 0; attempt <= law->retries; attempt++) {
-        uint64_t again = attempt ? mix64(bits + (uint64_t)attempt * next) : bits;
-        int64_t answered = draw_duration(law->answer, again);
+    for (int32_t attempt = 0;; attempt++) {
         int64_t took = answered < law->timeout ? answered : law->timeout;
-        total += (attempt ? law->backoff : 0) + (took > law->at_least ? took : law->at_least);
-        if (answered <= law->timeout) {
-            break;
+        total += took > law->at_least ? took : law->at_least;
+        total = total < LONGEST_DURATION ? total : LONGEST_DURATION;
+        if (answered <= law->timeout || attempt == law->retries) {
+            return total;
         }
+        total += law->backoff;
+        answered = draw_duration(law->answer, mix64(bits + (uint64_t)(attempt + 1) * next));
     }
-    return total;
 }
 
 /* Blocks of exponential durations below 2**51, which a sum with 1.5 * 2**52 rounds and leaves in the lower bits. */
@@ -90,8 +90,24 @@ __attribute__((target("avx512f,avx512dq"))) static int64_t exponential_blocks_wi
 }
 #endif
 
+/* The first attempts of a block's requests are drawn together. */
+static void draw_request_array(const distribution *law, const uint64_t *bits, int64_t n, int64_t *out) {
+    int64_t answered[BLOCK];
+    for (int64_t done = 0; done < n; done += BLOCK) {
+        int64_t size = n - done < BLOCK ? n - done : BLOCK;
+        draw_duration_array(law->answer, bits + done, size, answered);
+        for (int64_t i = 0; i < size; i++) {
+            out[done + i] = draw_request(law, bits[done + i], answered[i]);
+        }
+    }
+}
+
 void draw_duration_array(const distribution *law, const uint64_t *bits, int64_t n, int64_t *out) {
     int64_t done = 0;
+    if (law->kind == DRAW_REQUEST) {
+        draw_request_array(law, bits, n, out);
+        return;
+    }
     if (law->kind == DRAW_EXPONENTIAL && law->mean < SHORT_MEAN && n >= BLOCK) {
         int64_t (*blocks)(double, const uint64_t *, int64_t, int64_t *) = exponential_blocks_narrow;
 #if defined(__x86_64__)

@@ -95,13 +95,16 @@ static inline double exponential(double scale, uint64_t bits) {
     return scale * natural_log(u);
 }
 
+/* Without a branch on the coin, as nothing can guess it. */
 static inline int64_t draw_index(const alias_table *table, uint64_t bits) {
-    int64_t cell = (int64_t)(bits >> (64 - table->log2_cells));
-    return (uint32_t)bits < table->own[cell] ? cell : table->alias[cell];
+    int64_t cell = (int64_t)(bits >> (64 - table->log2_cells)), alias = table->alias[cell];
+    int64_t own = (uint32_t)bits < table->own[cell];
+    return alias ^ ((alias ^ cell) & -own);
 }
 
-/* Time that a request takes, with all its attempts (tideover/sim/distributions/request.py). */
-int64_t draw_request(const distribution *law, uint64_t bits);
+/* Time that a request takes, with all its attempts (tideover/sim/distributions/request.py), if the first one would be
+ * answered after `answered`. */
+int64_t draw_request(const distribution *law, uint64_t bits, int64_t answered);
 
 /* A duration in ns; the distribution is none that is drawn elsewhere. */
 static inline int64_t draw_duration(const distribution *law, uint64_t bits) {
@@ -115,7 +118,7 @@ static inline int64_t draw_duration(const distribution *law, uint64_t bits) {
     case DRAW_EMPIRICAL:
         return law->values[draw_index(&law->table, bits)];
     case DRAW_REQUEST:
-        return draw_request(law, bits);
+        return draw_request(law, bits, draw_duration(law->answer, bits));
     default:
         return law->low;
     }

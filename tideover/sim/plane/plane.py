@@ -82,6 +82,10 @@ class Plane:
         self._kept[self._place(of), name] = values
         setattr(of, name, self.ffi.cast(kind[values.dtype.kind], values.ctypes.data))
 
+    def keep(self, what: object) -> None:
+        """Something that structs point into."""
+        self._kept[id(what)] = what
+
     def _place(self, of: Any) -> int:
         """Address of a struct."""
         ffi = self.ffi
