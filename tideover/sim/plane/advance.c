@@ -3,6 +3,8 @@
 #include "order.h"
 #include "spouts.h"
 
+#include <stddef.h>
+
 static int64_t next_at(const plane *p, const task *t) {
     return t->spout >= 0 ? spout_next(p, t) : bolt_next(p, t);
 }
@@ -11,7 +13,15 @@ static int32_t step_at(plane *p, task *t, int64_t now) {
     return t->spout >= 0 ? spout_step(p, t, now) : bolt_step(p, t, now);
 }
 
-void has_come(plane *p, int32_t t) { comes_next(p, t, next_at(p, &p->tasks[t])); }
+/* Whether tasks move in one order of events, wherever they are. */
+static int of_all(const plane *p, const group *g) { return g == p->groups + p->n_groups; }
+
+void has_come(plane *p, int32_t number) {
+    task *t = &p->tasks[number];
+    group *g = p->moving;
+    if (of_all(p, g)) comes_next(g, number, next_at(p, t));
+    else if (g == p->groups + t->group) comes_next(g, t->place, next_at(p, t));
+}
 
 /* All that happens at a task up to ``until``. */
 static int32_t run_spout(plane *p, task *t, int64_t until) {
@@ -34,44 +44,44 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
     return DONE;
 }
 
-/* Tasks move one after the other, in topological order: what one sends is there before its reader moves. */
-static int32_t in_turns(plane *p, int64_t until) {
-    for (int32_t i = 0; i < p->n_tasks; i++) {
-        task *t = &p->tasks[i];
-        int32_t why = t->spout >= 0 ? run_spout(p, t, until) : run_bolt(p, t, until);
-        if (why) {
-            p->who = i;
-            return why;
-        }
+/* Whatever happens first happens first, wherever in the group it is. */
+static int32_t together(plane *p, group *g, int64_t until) {
+    for (int32_t i = 0; i < g->leaves; i++) {
+        g->next[g->leaves + i] = i < g->n ? next_at(p, &p->tasks[g->members[i]]) : NEVER;
+        g->winner[g->leaves + i] = i;
     }
-    return DONE;
-}
-
-/* Whatever happens first happens first, wherever it is. */
-static int32_t all_together(plane *p, int64_t until) {
-    for (int32_t i = 0; i < p->leaves; i++) {
-        p->next[p->leaves + i] = i < p->n_tasks ? next_at(p, &p->tasks[i]) : NEVER;
-        p->winner[p->leaves + i] = i;
-    }
-    for (int32_t i = p->leaves - 1; i > 0; i--) play(p, i);
-    p->together = 1;
+    for (int32_t i = g->leaves - 1; i > 0; i--) play(g, i);
+    p->moving = g;
     int32_t why = DONE;
-    while (p->next[1] <= until) {
-        int32_t i = p->winner[1];
-        task *t = &p->tasks[i];
-        if ((why = step_at(p, t, p->next[1]))) p->who = i;
+    while (g->next[1] <= until) {
+        int32_t place = g->winner[1];
+        task *t = &p->tasks[g->members[place]];
+        if ((why = step_at(p, t, g->next[1]))) p->who = t->number;
         if (why && why != TURN) break;
-        comes_next(p, i, next_at(p, t));
+        comes_next(g, place, next_at(p, t));
         if (why || ++p->events > p->budget) break;
     }
-    p->together = 0;
+    p->moving = NULL;
     return why || p->events <= p->budget ? why : LONG;
+}
+
+/* Groups move one after the other, in topological order: what one sends is there before its reader moves. */
+static int32_t in_turns(plane *p, int64_t until) {
+    for (int32_t i = 0; i < p->n_groups; i++) {
+        group *g = &p->groups[i];
+        task *t = &p->tasks[g->members[0]];
+        int32_t why;
+        if (g->n > 1) why = together(p, g, until);
+        else if ((why = t->spout >= 0 ? run_spout(p, t, until) : run_bolt(p, t, until))) p->who = t->number;
+        if (why) return why;
+    }
+    return DONE;
 }
 
 int32_t plane_advance(plane *p, int64_t until) {
     for (;;) {
         int64_t to = p->step && until - p->now > p->step ? p->now + p->step : until;
-        int32_t why = p->waiting ? all_together(p, to) : in_turns(p, to);
+        int32_t why = p->waiting ? together(p, p->groups + p->n_groups, to) : in_turns(p, to);
         if (why) return why;
         if (to > p->now) p->now = to;
         if (to >= until) return DONE;

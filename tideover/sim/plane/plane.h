@@ -226,6 +226,8 @@ typedef struct {
     int32_t component;
     int32_t replica;
     int32_t spout;         /* its number among the spouts; -1: a bolt */
+    int32_t group;
+    int32_t place;         /* among its members */
     int32_t first_input;
     int32_t inputs;
     int32_t arriving;      /* of these, how many have a message on the wire */
@@ -293,6 +295,15 @@ typedef struct {
     int64_t twice;       /* effects that were applied before */
 } counts;
 
+/* Tasks that feel one another at any instant: they share cores, or wait for room in queues. Each alone, else. */
+typedef struct {
+    int32_t n;
+    int32_t leaves;         /* a power of 2, at least n */
+    const int32_t *members; /* tasks, in order */
+    int64_t *next;          /* a tournament of their next events, the earliest first: the winner is at 1 */
+    int32_t *winner;        /* place among the members */
+} group;
+
 typedef struct {
     int64_t now;         /* all data up to here has moved */
     int64_t instant;     /* of the newest control action */
@@ -330,10 +341,9 @@ typedef struct {
     int64_t step;        /* length of the steps in which tasks take turns; 0: all the way */
     int64_t budget;      /* events until it sees to signals */
     int64_t events;
-    int32_t together;    /* tasks move in one order of events, and not one after the other */
-    int32_t leaves;      /* a power of 2, at least the number of tasks */
-    int64_t *next;       /* a tournament of their next events, the earliest first: the winner is at 1 */
-    int32_t *winner;
+    int32_t n_groups;
+    group *groups;       /* in topological order; behind them one of all tasks */
+    group *moving;       /* whose members move in one order of events now; NULL: none */
 } plane;
 
 int32_t plane_advance(plane *p, int64_t until);

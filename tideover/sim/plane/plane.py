@@ -53,25 +53,43 @@ class Plane:
         self.channels = ffi.new("channel[]", max(1, channels))
         self.outlets = ffi.new("outlet[]", max(1, outlets))
         self.components = ffi.new("component[]", max(1, components))
-        leaves = 1 << max(0, tasks - 1).bit_length()
         self._kept: dict[Any, Any] = {
             "messages": ffi.new("message[]", MESSAGES),
             "arriving": ffi.new("arrival[]", max(1, channels)),
             "routes": ffi.new("int32_t[]", routes or [0]),
-            "next": ffi.new("int64_t[]", 2 * leaves),
-            "winner": ffi.new("int32_t[]", 2 * leaves),
         }
         p.tasks, p.channels, p.outlets, p.components = self.tasks, self.channels, self.outlets, self.components
         for name, array in self._kept.items():
             setattr(p, name, array)
         p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
         p.now, p.instant = -1, -1
-        p.room, p.freed, p.leaves, p.most_made, p.budget = MESSAGES, -1, leaves, 64, BUDGET
+        p.room, p.freed, p.most_made, p.budget = MESSAGES, -1, 64, BUDGET
         for log in (p.lost, p.emitted):
             self._widen(log, FEW)
+        self.group([[number] for number in range(tasks)])
         self.valued = False
         self.asked: dict[int, Callable[[int], None]] = {}
         self.asked[lib.NEED_MESSAGES] = lambda _: self.have_messages(p.room)
+
+    def group(self, groups: list[list[int]]) -> None:
+        """Let these tasks, by number, move together, groups in this order."""
+        ffi, p = self.ffi, self.p
+        whole = [number for members in groups for number in members]
+        self._kept["groups"] = p.groups = ffi.new("group[]", len(groups) + 1)
+        p.n_groups = len(groups)
+        for place, members in enumerate([*groups, sorted(whole)]):
+            group, leaves = p.groups[place], 1 << max(0, len(members) - 1).bit_length()
+            group.n, group.leaves = len(members), leaves
+            arrays = {
+                "members": ffi.new("int32_t[]", members),
+                "next": ffi.new("int64_t[]", 2 * leaves),
+                "winner": ffi.new("int32_t[]", 2 * leaves),
+            }
+            self._kept["group", place] = arrays
+            for name, array in arrays.items():
+                setattr(group, name, array)
+            for at, number in enumerate(members if place < len(groups) else ()):
+                p.tasks[number].group, p.tasks[number].place = place, at
 
     # -- room ------------------------------------------------------------------------------------------------
 

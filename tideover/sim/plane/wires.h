@@ -89,7 +89,7 @@ HOT void send_message(plane *p, channel *c, int32_t m, int64_t now) {
     append(p, &c->wire, m);
     if (c->wire.n == 1) {
         announce(p, c);
-        if (p->together) has_come(p, c->down);
+        if (p->moving) has_come(p, c->down);
     }
 }
 #endif
