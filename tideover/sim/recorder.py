@@ -162,24 +162,32 @@ class LatencyLog:
 
     def add(self, times: Ints, latency: Ints) -> None:
         """Tuples done at ``times`` (rising), each with its latency (ns)."""
-        n = len(times)
-        if n > GATHERED // 8:
+        if len(times) > GATHERED // 8:
             self._sort_in(times, latency)
-        elif n:
-            self._gathered.append((times, latency))
-            self._size += n
-            if self._size > GATHERED:
-                self._sort_in(*self._rest())
-                self._gathered, self._size = [], 0
+        elif len(times):
+            self.gather(times, latency)
+
+    def gather(self, times: Ints, latency: Ints) -> None:
+        """The same at ``times`` in any order: they are sorted when there are many."""
+        self._gathered.append((times, latency))
+        self._size += len(times)
+        if self._size > GATHERED:
+            self._sort_in(*self._rest())
+            self._gathered, self._size = [], 0
 
     def _rest(self) -> tuple[Ints, Ints]:
         """What is not in the histograms, in order of time."""
+        if not self._gathered:
+            return NONE, NONE
+        times, latency = self._gathered[0]
         if len(self._gathered) > 1:
             times = np.concatenate([times for times, _ in self._gathered])
             latency = np.concatenate([latency for _, latency in self._gathered])
+        if (times[1:] < times[:-1]).any():
             order = np.argsort(times, kind="stable")
-            self._gathered = [(times[order], latency[order])]
-        return self._gathered[0] if self._gathered else (NONE, NONE)
+            times, latency = times[order], latency[order]
+        self._gathered = [(times, latency)]
+        return times, latency
 
     def _sort_in(self, times: Ints, latency: Ints) -> None:
         first, last = int(times[0]) // S, int(times[-1]) // S

@@ -19,7 +19,7 @@ from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
 from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
-from tideover.sim.recorder import GATHERED, SLOT, Recorder
+from tideover.sim.recorder import SLOT, Recorder
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import S
 
@@ -179,12 +179,11 @@ class Counted:
         if recorder.from_first is None and (rows["since_first"] != rows["since_created"]).any():
             recorder.from_first = recorder.latency.copy()
         first, last = int(rows["time"].min()) // S, int(rows["time"].max()) // S
-        if n <= GATHERED // 8 or n < SPARSE * (last - first + 1):
-            order = np.argsort(rows["time"], kind="stable")
-            times = rows["time"][order]
-            recorder.latency.add(times, rows["since_created"][order])
+        if n < SPARSE * (last - first + 1):
+            times = rows["time"].copy()
+            recorder.latency.gather(times, rows["since_created"].copy())
             if recorder.from_first is not None:
-                recorder.from_first.add(times, rows["since_first"][order])
+                recorder.from_first.gather(times, rows["since_first"].copy())
             return
         self._tally(n, first, last - first + 1)
 
