@@ -27,6 +27,8 @@ FEW, MOST = 1_024, 65_536
 """Latencies that are kept before they are sorted into histograms: at first, and at most."""
 SPARSE = 512
 """With fewer to a second it is not worth to have all bins of each second at hand."""
+SLOTS = 1 << 17
+"""Of a run with no more of them all are made at once."""
 SERIES = ("entered", "left", "done", "output")
 
 
@@ -71,13 +73,17 @@ class Counted:
     A log of latencies is read when it is full, or asked for.
     """
 
-    def __init__(self, plane: Plane, backlog: Backlog, ledger: CountedLedger | CountedDestroyed, recorder: Recorder) -> None:
+    def __init__(
+        self, plane: Plane, backlog: Backlog, ledger: CountedLedger | CountedDestroyed, recorder: Recorder, duration: int
+    ) -> None:
+        """``duration``: of the run (ns)."""
         self._plane, self._backlog, self._ledger, self._recorder = plane, backlog, ledger, recorder
         ledger.counted = self
         p, lib = plane.p, plane.lib
         p.accounts = 1
         self._lengths = dict.fromkeys(SERIES, 0)
         self._reserved = -1
+        self._whole = duration // SLOT + 2
         self._latencies = np.zeros(0, LATENCY)
         if recorder._latencies:
             self._keep_latencies(FEW)
@@ -139,7 +145,7 @@ class Counted:
         slots = until // SLOT + 2
         if slots <= self._reserved:
             return
-        self._reserved = 2 * slots
+        self._reserved = self._whole if self._whole <= SLOTS else max(slots, min(2 * slots, self._whole))
         counts = self._plane.p.counts
         for name in SERIES:
             series: Any = getattr(self._recorder, name)

@@ -10,6 +10,7 @@ import numpy as np
 from tideover.models.flow.node import Busy, FlowNode
 from tideover.models.flow.wire import Wire
 from tideover.models.job.topology import Component
+from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
 from tideover.models.operators.state import Effects, State
 from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.bolt_task import BoltTask
@@ -17,6 +18,11 @@ from tideover.models.runtime.context import Context
 from tideover.models.runtime.stream import Sent
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train, single
+
+KEYS = 4_096
+"""Most keys of which the data plane sums up what states take in."""
+FEW, MOST = 256, 32_768
+"""Tuples behind these sums that are kept until somebody looks: at first, and at most."""
 
 
 class Waiting:
@@ -119,6 +125,8 @@ class FlowBolt(FlowNode, BoltTask):
 
     def catch_up(self) -> None:
         """Take what it has done since somebody looked into its state."""
+        if self.c.n_taken:
+            self._take_in_sums()
         if not self.c.log.n:
             return
         if self._context.events is not None:
@@ -130,6 +138,42 @@ class FlowBolt(FlowNode, BoltTask):
                 train = train.adding(**{STREAM: self._logical[rows["source"]]})
             train = self._take_up(train, arrival)
         self._context.say.processed(self, train, arrival, self._sent(train))
+
+    def sum_up(self) -> None:
+        """Let the data plane sum up what the state takes in, if that is all that it does."""
+        state, window = self._state, self.component.window
+        plain = type(state) in (KeyedSums, RunningSums) and self._extent is None
+        if state is None or window is None or not plain or state.ids is not None or state.keys > KEYS:
+            return
+        if self.windows.trigger in ("tick", "tuples"):
+            self.c.logs = 0
+            self._plane.array(self.c, "sums", np.zeros(state.keys, np.int64))
+            self._make_room(FEW)
+
+    def _make_room(self, n: int) -> None:
+        for name, kind in (("taken", np.int64), ("attempts", np.int32)):
+            self._plane.array(self.c, name, np.zeros(n, kind))
+        self.c.taken_room = n
+
+    def log_is_full(self) -> None:
+        """There is no more room for what it has done."""
+        c, plane = self.c, self._plane
+        if c.logs and c.log.n >= c.log.room:
+            if not plane.more_rows(c.log):
+                self.catch_up()
+            return
+        self.catch_up()
+        self._make_room(min(4 * int(c.taken_room), MOST))
+
+    def _take_in_sums(self) -> None:
+        c, plane = self.c, self._plane
+        n, c.n_taken = int(c.n_taken), 0
+        uid, attempt, sums = (plane.kept(c, name) for name in ("taken", "attempts", "sums"))
+        attempt = attempt[:n]
+        assert isinstance(self._state, KeyedSums)
+        again = attempt.astype(np.int64) if attempt.any() else None
+        self._state.take_in(sums, Effects(uid[:n].copy(), again))
+        sums[:] = 0
 
     @property
     def _logical(self) -> Ints:

@@ -127,8 +127,6 @@ class FlowJob(Job):
         assert isinstance(config, BoltConfig)
         bolt = config.bolt
         describe(plane, config.service, c.service)
-        if c.service.kind == lib.DRAW_ELSEWHERE and not plane.p.work:
-            plane.draw_elsewhere()
         c.service_key = int(self.draws.key(component.name, Purpose.SERVICE))
         if component.window is not None:
             c.operator = lib.TAKES_IN
@@ -196,9 +194,12 @@ class FlowJob(Job):
     def log(self, emitted: bool, processed: bool) -> None:
         """What is logged, besides what states take in."""
         self.plane.p.logs_emitted = emitted
-        for task in self.bolt_tasks if processed else ():
+        for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
-            task.c.logs = 1
+            if processed:
+                task.c.logs = 1
+            else:
+                task.sum_up()
 
     def start(self) -> None:
         for component in self.topology.components:
@@ -214,8 +215,8 @@ class FlowJob(Job):
         if p.emitted.n >= p.emitted.room:
             if not self.plane.more_rows(p.emitted):
                 self.tell_of_emissions()
-        elif not self.plane.more_rows(self.plane.tasks[task].log):
-            self._bolt(task).catch_up()
+        else:
+            self._bolt(task).log_is_full()
 
     def catch_up(self) -> None:
         """Tell all that the data plane has logged."""

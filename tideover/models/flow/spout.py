@@ -56,6 +56,8 @@ class FlowSpout(FlowNode, SpoutTask):
         if isinstance(arrivals, Poisson):
             describe(plane, Exponential(mean=round(arrivals.mean_gap_ns)), c.gap)
             c.gap_key = int(context.draws.key(self.name, Purpose.GAP))
+            c.first_gap = -lib.GAPS
+            plane.array(c, "gaps", np.zeros(lib.GAPS, np.int64))
         elif gaps is not None:
             c.gap.low = int(gaps[0])
         self._many = {"calls": CALLS, "content": CALLS}

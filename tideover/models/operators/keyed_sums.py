@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from tideover.models.operators.state import EpochState, State
+from tideover.models.operators.state import Effects, EpochState, State
 from tideover.sim.train import Ints, Train
 
 
@@ -35,6 +35,17 @@ class KeyedSums(EpochState):
 
     def _changed(self, content: Ints, old: Ints) -> int:
         return int(np.count_nonzero(content[content != old]))
+
+    def take_in(self, sums: Ints, effects: Effects) -> None:
+        """Take in tuples of the open window whose sums by key are known."""
+        n = len(effects.uid)
+        self.tuples += n
+        self.taken += n
+        if 0 not in self._contents:
+            self._contents[0], self._behind[0] = self._nothing(), []
+        self._contents[0] += sums
+        self._trains += 1
+        self._behind[0].append((self._trains, effects))
 
     def add_sums(self, keys: Ints, sums: Ints) -> None:
         """Add sums without the tuples behind them."""

@@ -73,14 +73,23 @@ HOT row *log_row(row_log *log, const message *m, int32_t t, int64_t time) {
 HOT int32_t short_of(const plane *p, const task *t) {
     if (scarce(p)) return NEED_MESSAGES;
     if (t->logs && full(&t->log)) return NEED_ROWS;
+    if (t->sums && t->n_taken >= t->taken_room) return NEED_ROWS;
     if (t->measures && p->latencies && p->n_latencies >= p->latencies_room) return NEED_LATENCIES;
     return DONE;
+}
+
+/* A state that sums by key takes a tuple in. */
+HOT void take_up(task *t, const message *m) {
+    t->sums[m->key] += m->value;
+    t->taken[t->n_taken] = m->uid;
+    t->attempts[t->n_taken++] = m->attempt;
 }
 
 /* All that is counted of a tuple when a bolt's task is done with it; ``made``: its children. */
 HOT void count_tuple(plane *p, task *t, const component *c, const message *m, int64_t now, int32_t made) {
     t->worked++;
     if (t->logs) log_row(&t->log, m, t->number, now);
+    if (t->sums) take_up(t, m);
     if (!c->anchored || !p->accounts) return;
     int64_t root = m->uid >> c->bits;
     if (t->outputs) p->counts.output[slot_of(now)]++;

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-static int64_t next_at(const plane *p, const task *t) {
+static int64_t next_at(const plane *p, task *t) {
     return t->spout >= 0 ? spout_next(p, t) : bolt_next(p, t);
 }
 
@@ -36,6 +36,8 @@ static int32_t run_spout(plane *p, task *t, int64_t until) {
 
 static int32_t run_bolt(plane *p, task *t, int64_t until) {
     int64_t now;
+    const component *c = &p->components[t->component];
+    if (t->arriving && c->service.kind != DRAW_CONSTANT && c->service.kind != DRAW_ELSEWHERE) draw_services(p, t, c);
     while ((now = bolt_next(p, t)) <= until) {
         int32_t why = bolt_step(p, t, now);
         if (why) return why;

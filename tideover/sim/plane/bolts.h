@@ -23,10 +23,13 @@ HOT int64_t service_of(const plane *p, const component *c, int32_t m) {
     const message *each = &p->messages[m];
     if (each->mark) return 0;
     int64_t takes = c->charge;
-    if (p->work && p->work[m] >= 0) return takes + p->work[m];
     if (c->service.kind == DRAW_CONSTANT) return takes + c->service.low;
+    if (p->work[m] >= 0) return takes + p->work[m];
     return takes + draw_duration(&c->service, draw_bits(c->service_key, each->uid, each->attempt));
 }
+
+/* Draw the services of all that is on its way to a task. */
+void draw_services(plane *p, task *t, const component *c);
 
 /* A message that finds the task down, or not open yet. */
 void turn_away(plane *p, task *t, int32_t m);

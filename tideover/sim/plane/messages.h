@@ -15,7 +15,7 @@ HOT int32_t take_message(plane *p) {
     if (m >= 0) p->freed = p->messages[m].next;
     else m = p->used++;
     p->in_use++;
-    if (p->work) p->work[m] = -1;
+    p->work[m] = -1;
     return m;
 }
 

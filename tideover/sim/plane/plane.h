@@ -109,6 +109,7 @@ typedef struct {
     int32_t flags;
 } message;
 
+#define GAPS 64
 #define CONTROL -1000
 #define HAS_PLACE 1   /* it has a place in its receiver's queue */
 #define HAS_BEGUN 2   /* it was in service before, and takes no place when it waits again */
@@ -134,6 +135,7 @@ typedef struct {
     int32_t position;    /* among the inputs of ``down``, in the order of the senders */
     int32_t remote;
     list wire;
+    int32_t undrawn;     /* the first on the wire whose service may not be drawn yet; -1: none */
     distribution latency;
     uint64_t key;        /* of the draws of its latency */
     double stretch;      /* how many times as long it takes, while it is slow */
@@ -253,11 +255,18 @@ typedef struct {
     int64_t worked;        /* tuples */
     int64_t fills;         /* tuples until its window is full; -1: windows do not fill */
     row_log log;
+    int64_t *sums;         /* of the values that its state has taken in since somebody looked, by key; NULL: it is told */
+    int64_t *taken;        /* the tuples behind them */
+    int32_t *attempts;
+    int64_t n_taken;
+    int64_t taken_room;
     /* of a spout */
     int32_t calls_by;
     int32_t ended;         /* there are no calls behind those that are known */
     distribution gap;
     uint64_t gap_key;
+    int64_t *gaps;         /* GAPS of them that are drawn, from that before call number ``first_gap`` on */
+    int64_t first_gap;
     int64_t charge;
     int64_t since;         /* calls are counted from here: the last one, or when it could go on */
     int64_t calls;
@@ -328,7 +337,7 @@ typedef struct {
     outlet *outlets;
     const int32_t *routes;
     component *components;
-    int64_t *work;       /* of each message, what Python has drawn for its service; -1: not yet; NULL: nothing */
+    int64_t *work;       /* of each message, what was drawn for its service; -1: nothing yet */
     roots roots;
     counts counts;
     latency *latencies;

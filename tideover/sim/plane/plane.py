@@ -66,6 +66,9 @@ class Plane:
         p.room, p.freed, p.most_made, p.budget = MESSAGES, -1, 64, BUDGET
         for log in (p.lost, p.emitted):
             self._widen(log, FEW)
+        for number in range(channels):
+            self.channels[number].undrawn = -1
+        self.array(p, "work", np.full(MESSAGES, -1, np.int64))
         self.group([[number] for number in range(tasks)])
         self.valued = False
         self.asked: dict[int, Callable[[int], None]] = {}
@@ -100,6 +103,10 @@ class Plane:
         self._kept[self._place(of), name] = values
         setattr(of, name, self.ffi.cast(kind[values.dtype.kind], values.ctypes.data))
 
+    def kept(self, of: Any, name: str) -> Any:
+        """The array that a struct was given."""
+        return self._kept[self._place(of), name]
+
     def keep(self, what: object) -> None:
         """Something that structs point into."""
         self._kept[id(what)] = what
@@ -118,15 +125,10 @@ class Plane:
         wider = ffi.new("message[]", room)
         ffi.memmove(wider, p.messages, ffi.sizeof("message") * p.room)
         self._kept["messages"] = wider
-        if p.work:
-            work = np.full(room, -1, np.int64)
-            work[: p.room] = self._kept[self._place(p), "work"]
-            self.array(p, "work", work)
+        work = np.full(room, -1, np.int64)
+        work[: p.room] = self.work
+        self.array(p, "work", work)
         p.messages, p.room = wider, room
-
-    def draw_elsewhere(self) -> None:
-        """Python draws the service of some tuples."""
-        self.array(self.p, "work", np.full(self.p.room, -1, np.int64))
 
     def _widen(self, log: Any, room: int) -> None:
         ffi = self.ffi
@@ -150,7 +152,7 @@ class Plane:
     @property
     def work(self) -> Ints:
         """Of each message, what was drawn for its service; -1: not yet."""
-        found: Ints = self._kept[self._place(self.p), "work"]
+        found: Ints = self.kept(self.p, "work")
         return found
 
     # -- moving ----------------------------------------------------------------------------------------------

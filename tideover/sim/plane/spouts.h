@@ -4,8 +4,16 @@
 #include "accounts.h"
 #include "children.h"
 
+void draw_gaps(task *t);
+
+/* The gap before the next call. */
+HOT int64_t drawn_gap(task *t) {
+    if (t->calls - t->first_gap >= GAPS) draw_gaps(t);
+    return t->gaps[t->calls - t->first_gap];
+}
+
 /* When a spout is called next; NEVER: not as things are. ``-1``: it does not know. */
-HOT int64_t spout_next(const plane *p, const task *t) {
+HOT int64_t spout_next(const plane *p, task *t) {
     (void)p;
     if (t->state == AT_TURN) return NEVER;
     int64_t call = NEVER;
@@ -14,9 +22,7 @@ HOT int64_t spout_next(const plane *p, const task *t) {
             if (t->used < t->n_times) call = t->times[t->used];
             else if (!t->ended) return -1;
         } else {
-            int64_t gap = draw_duration(&t->gap, draw_bits(t->gap_key, t->calls, 0));
-            if (gap < 1) gap = 1;
-            call = t->since + gap + t->charge;
+            call = t->since + (t->gaps ? drawn_gap(t) : t->gap.low) + t->charge;
         }
     }
     if (t->queue.n) {

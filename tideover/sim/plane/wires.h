@@ -48,6 +48,7 @@ HOT int32_t take_arrival(plane *p, task *t) {
     arrival *heap = p->arriving + t->first_input;
     channel *c = &p->channels[t->first_input + heap->position];
     int32_t m = take_first(p, &c->wire);
+    if (c->undrawn == m) c->undrawn = c->wire.n ? c->wire.head : -1;
     if (c->wire.n) {
         const message *next = &p->messages[c->wire.head];
         arrival a = {next->time, next->turn, c->position};
@@ -87,6 +88,7 @@ HOT void send_message(plane *p, channel *c, int32_t m, int64_t now) {
     each->turn = time == p->instant ? p->turn : 0;
     each->source = c->position;
     append(p, &c->wire, m);
+    if (c->undrawn < 0) c->undrawn = m;
     if (c->wire.n == 1) {
         announce(p, c);
         if (p->moving) has_come(p, c->down);
