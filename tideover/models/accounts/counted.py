@@ -7,19 +7,22 @@ what is processed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.ledger import Destroyed, Ledger
-from tideover.models.job.topology import Component
+from tideover.models.job.components import SpoutConfig
+from tideover.models.job.topology import Component, Topology
 from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
+from tideover.sim.draws import Draws
 from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
-from tideover.sim.recorder import SLOT, Recorder
+from tideover.sim.recorder import NONE, SLOT, Recorder
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import S
 
@@ -61,6 +64,9 @@ class _Books(Ledger):
 
 class CountedLedger(_Books):
     """The ledger."""
+
+    def _missing(self, roots: Ints) -> dict[str, Ints]:
+        return self.counted.missing(self._topology, self._draws, roots)
 
 
 class CountedDestroyed(_Books, Destroyed):
@@ -151,6 +157,33 @@ class Counted:
             series: Any = getattr(self._recorder, name)
             series._reserve(self._reserved)
             self._plane.array(counts, name, series._counts)
+
+    def missing(self, topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
+        """Uids of the effects of these roots that are not applied, by component."""
+        found: dict[str, list[Ints]] = {c.name: [] for c in topology.ends}
+        spouts = roots & ((1 << topology.spout_bits) - 1)
+        for number, (component, _) in enumerate(topology.spout_tasks):
+            mine = roots[spouts == number] if len(topology.spout_tasks) > 1 else roots
+            if len(mine):
+                for name, uid in self._missing_of(component, topology, draws, mine):
+                    found[name].append(uid)
+        return {name: np.concatenate([NONE, *parts]) for name, parts in found.items()}
+
+    def _missing_of(
+        self, spout: Component, topology: Topology, draws: Draws, roots: Ints
+    ) -> Iterator[tuple[str, Ints]]:
+        assert isinstance(spout.config, SpoutConfig)
+        plane, ffi = self._plane, self._plane.ffi
+        key, _ = spout.config.spout.content(spout.name, draws, roots, roots >> topology.spout_bits)
+        columns = [ffi.from_buffer("int64_t[]", np.ascontiguousarray(each)) for each in (roots, key)]
+        room, n = 0, 1
+        uid, component = NONE, NONE.astype(np.int32)
+        while n > room:  # at first they are only counted
+            room, uid, component = n, np.zeros(n, np.int64), np.zeros(n, np.int32)
+            into = ffi.from_buffer("int64_t[]", uid), ffi.from_buffer("int32_t[]", component)
+            n = plane.lib.plane_missing(plane.p, spout.index, len(roots), *columns, *into, room)
+        for end in topology.ends:
+            yield end.name, uid[:n][component[:n] == end.index]
 
     # -- what was counted ------------------------------------------------------------------------------------
 

@@ -92,6 +92,8 @@ class FlowJob(Job):
         outlet = route = 0
         for up in (task for c in self.topology.components for row in senders[c.name] for task in row):
             up.c.first_outlet, up.c.outlets = outlet, len(up.component.outputs)
+            c = self.plane.components[up.component.index]
+            c.first_outlet, c.outlets = outlet, len(up.component.outputs)
             for edge in up.component.outputs:
                 rows = [[wires[up, down] for down in row] for row in senders[edge.down.name]]
                 up.outlets.append(FlowOutlet(edge, rows))

@@ -27,6 +27,7 @@ class FlowOutlet:
         edge, lib = self.edge, plane.lib
         kinds = {"shuffle": lib.SHUFFLE, "fields": lib.BY_KEY, "direct": lib.BY_KEY, "global": lib.FIRST}
         o.grouping = lib.EVERY if edge.grouping.copies else kinds[edge.grouping.kind]
+        o.component = edge.down.index
         o.tasks, o.replicas, o.routes = len(self.channels), len(self.channels[0]), routes
         o.key = int(draws.key(edge.name, Purpose.TARGET))
         o.digits, o.task_bits = edge.digits, edge.task_bits

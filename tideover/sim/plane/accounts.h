@@ -28,7 +28,7 @@ HOT void root_changes(plane *p, int64_t root, int64_t now, int32_t more) {
     int64_t i = root - r->base;
     int64_t last = r->last[i] < now ? now : r->last[i];
     r->last[i] = last;
-    if ((r->open[i] += more) == 0 && r->inside[i]) {
+    if ((r->open[i] += more) == 0) {
         r->inside[i] = 0;
         p->counts.left[slot_of(last)]++;
     }

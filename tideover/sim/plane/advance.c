@@ -34,12 +34,38 @@ static int32_t run_spout(plane *p, task *t, int64_t until) {
     return DONE;
 }
 
+/* The same for a bolt's task that is up, and has nothing but tuples in its queue: one after the other, as they come
+ * over their wires. What is left, or is no tuple, is for the caller. */
+static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
+    while (t->arriving) {
+        const arrival *first = &p->arriving[t->first_input];
+        int64_t now = first->time < t->free_at ? t->free_at : first->time;
+        if (now > until) return DONE;
+        int32_t m = p->channels[t->first_input + first->position].wire.head;
+        if (p->messages[m].mark || (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0)) return DONE;
+        int64_t takes = service_of(p, c, m);
+        if (now + takes > until || t->fills == 1) return DONE;
+        int32_t why = short_of(p, t);
+        if (why) return why;
+        take_arrival(p, t);
+        int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, &p->messages[m], now + takes);
+        count_tuple(p, t, c, &p->messages[m], now + takes, made);
+        t->fills -= t->fills > 0;
+        t->busy += takes;
+        t->free_at = now + takes;
+        free_message(p, m);
+        p->events++;
+    }
+    return DONE;
+}
+
 static int32_t run_bolt(plane *p, task *t, int64_t until) {
     int64_t now;
     const component *c = &p->components[t->component];
     if (t->arriving && c->service.kind != DRAW_CONSTANT && c->service.kind != DRAW_ELSEWHERE) draw_services(p, t, c);
     while ((now = bolt_next(p, t)) <= until) {
         int32_t why = bolt_step(p, t, now);
+        if (!why && t->state == IDLE && !t->queue.n && t->up && !t->closed) why = run_queue(p, t, c, until);
         if (why) return why;
         p->events++;
     }

@@ -22,7 +22,7 @@ HOT int64_t child_uid(const outlet *o, int64_t uid, int32_t position) {
 HOT int32_t target(const outlet *o, int64_t uid, int64_t key) {
     switch (o->grouping) {
     case SHUFFLE: return o->tasks == 1 ? 0 : (int32_t)below(draw_bits(o->key, uid, 0), o->tasks);
-    case BY_KEY: return (int32_t)(key % o->tasks);
+    case BY_KEY: return (int32_t)((uint32_t)key % (uint32_t)o->tasks);
     default: return 0;
     }
 }

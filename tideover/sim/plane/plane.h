@@ -158,6 +158,7 @@ typedef struct {
     int32_t grouping;
     int32_t tasks;
     int32_t replicas;
+    int32_t component;   /* that reads */
     int32_t routes;      /* channels by receiving task and replica, from this place in ``plane.routes`` on */
     uint64_t key;        /* of the draws of its targets */
     int32_t digits;      /* bits that a uid grows by */
@@ -175,6 +176,8 @@ enum operator { FORWARDS, TABLE, KEEPS, MULTIPLIES, TAKES_IN, MADE_ELSEWHERE };
 typedef struct {
     int32_t operator;
     int32_t bits;        /* of the path of what arrives */
+    int32_t first_outlet;/* edges of any of its tasks */
+    int32_t outlets;
     int32_t anchored;
     int32_t whole;       /* children of each tuple, at least (MULTIPLIES) */
     double part;         /* one more with this probability; kept with it (KEEPS) */
@@ -363,6 +366,8 @@ void plane_turn_over(plane *p, int32_t t);
 int64_t plane_send(plane *p, int32_t t, int64_t now, int64_t n, const int64_t *uid, const int64_t *key,
                    const int64_t *value, int64_t epoch);
 void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark);
+int64_t plane_missing(plane *p, int32_t spout, int64_t n, const int64_t *roots, const int64_t *keys, int64_t *uid,
+                      int32_t *component, int64_t room);
 void plane_free_list(plane *p, list *l);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);
