@@ -38,10 +38,10 @@ static int32_t run_spout(plane *p, task *t, int64_t until) {
  * over their wires. What is left, or is no tuple, is for the caller. */
 static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
     while (t->arriving) {
-        const arrival *first = &p->arriving[t->first_input];
-        int64_t now = first->time < t->free_at ? t->free_at : first->time;
+        int64_t now = next_arrival(p, t);
+        if (now < t->free_at) now = t->free_at;
         if (now > until) return DONE;
-        int32_t m = p->channels[t->first_input + first->position].wire.head;
+        int32_t m = next_input(p, t)->wire.head;
         if (p->messages[m].mark || (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0)) return DONE;
         int64_t takes = service_of(p, c, m);
         if (now + takes > until || t->fills == 1) return DONE;

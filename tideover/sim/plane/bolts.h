@@ -77,7 +77,7 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         turn_away(p, t, take_arrival(p, t));
         return DONE;
     }
-    int32_t m = t->queue.n ? t->queue.head : p->channels[t->first_input + p->arriving[t->first_input].position].wire.head;
+    int32_t m = t->queue.n ? t->queue.head : next_input(p, t)->wire.head;
     if (p->messages[m].mark == CONTROL) {
         t->state = AT_TURN;
         p->when = now;
