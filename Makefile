@@ -1,5 +1,6 @@
 # Every target first builds .venv from nothing but a Python >= 3.11: uv comes from PyPI into .venv, and so does Java
-# if this machine has none; a C compiler, if there is none, for as long as the data plane is compiled. Name another Python with `make PYTHON=/path/to/python3 ...`.
+# if this machine has none. The installation compiles the data plane, with a C compiler from PyPI if none is here.
+# Name another Python with `make PYTHON=/path/to/python3 ...`.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
