@@ -24,7 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LIBRARY = "libplane.dylib" if sys.platform == "darwin" else "libplane.so"
 FLAGS = [
-    *("-std=c11", "-O2", "-ffp-contract=off"),
+    *("-std=c11", "-O2", "-g0", "-ffp-contract=off"),
     *("-Wall", "-Wextra", "-Werror"),
     *("-fPIC", "-shared", "-fvisibility=hidden"),
 ]
