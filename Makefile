@@ -81,7 +81,7 @@ notebooks: venv
 	$(PYTEST) $(or $(NOTEBOOKS),$(error There are no notebooks))
 
 clean:
-	rm -rf $(VENV) .cache demo-report build dist
+	rm -rf $(VENV) .cache demo-report build dist tideover/sim/plane/libplane.* tideover/sim/plane/plane.cffi
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 venv: $(STAMP) java
