@@ -42,8 +42,11 @@ class NoDataPlane(Exception):
     """Why there is no library, how to mend it, and what the compiler said."""
 
     def __init__(self, why: str, mend: str, said: str = "") -> None:
-        self.why, self.mend = why, mend
-        super().__init__(f"{why}. {mend}" + (f"\n{said}" if said else ""))
+        super().__init__(why, mend, said)
+        self.why, self.mend, self.said = why, mend, said
+
+    def __str__(self) -> str:
+        return f"{self.why}. {self.mend}" + (f"\n{self.said}" if self.said else "")
 
 
 def sources(folder: Path = HERE) -> list[Path]:
