@@ -15,7 +15,7 @@ class DataPlane(BuildHookInterface):
     def dependencies(self) -> list[str]:
         """What the build needs beside what pyproject.toml says."""
         compiler = runpy.run_path(str(PLANE / "build.py"))["find_compiler"]()
-        return [] if compiler else ["ziglang>=0.15,<1"]
+        return [] if compiler else ["ziglang>=0.17,<1"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make the library, and say that it belongs to the wheel."""
