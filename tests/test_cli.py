@@ -16,6 +16,7 @@ from tideover.reports.parquet import read_tables
 from tideover.scenarios import java
 from tideover.scenarios.java import Java
 from tideover.scenarios.loader import load, load_text
+from tideover.sim.plane.build import NoDataPlane
 
 SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
 
@@ -218,8 +219,19 @@ def test_doctor_tells_what_works(tideover):
     found = strict(out)
     assert code == (0 if found["ok"] else 1)
     names = [entry["name"] for entry in found["checks"]]
-    assert {"tideover", "Python", "memory", "Java", "engine"} <= set(names)
+    assert {"tideover", "Python", "memory", "Java", "data plane", "engine"} <= set(names)
     assert "Everything works." in tideover("doctor", "--no-spark")[1] or not found["ok"]
+
+
+def test_doctor_says_why_there_is_no_data_plane(tideover, monkeypatch):
+    def refused():
+        raise NoDataPlane("libplane.so is missing", "Install a compiler.")
+
+    assert "data plane" in tideover("doctor", "--no-spark")[1]
+    monkeypatch.setattr("tideover.sim.plane.library.made_by", refused)
+    code, out, _ = tideover("doctor", "--no-spark")
+    assert code == 1
+    assert re.search(r"NO  data plane +libplane.so is missing\n +Install a compiler\.", out)
 
 
 def test_doctor_starts_spark(spark, tideover):

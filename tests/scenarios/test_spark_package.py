@@ -12,6 +12,7 @@ from tideover.cli.spark import place
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.spark import package
 from tideover.scenarios.spark.session import spark_session
+from tideover.sim.plane.build import digest
 
 
 @pytest.fixture
@@ -46,6 +47,27 @@ def test_its_python_has_its_packages(archive, tmp_path):
         str(packages / "tideover" / "__init__.py"),
         f"{packages}:/elsewhere",
     ]
+
+
+def test_it_opens_the_data_plane(tmp_path, monkeypatch):
+    """Where nothing else is installed, and from the zip that is sent with it, too."""
+    monkeypatch.setattr(package, "FOR_RUNS", ("cffi",))
+    package.write_archive(tmp_path / "workers.tar.gz")
+    with tarfile.open(tmp_path / "workers.tar.gz") as packed:
+        packed.extractall(tmp_path / "unpacked", filter="data")
+    python = [tmp_path / "unpacked" / "bin" / "python", "-S", "-P", "-c"]
+    told = (
+        "import tideover as t; from tideover.sim.plane.library import made_by; print(t.__file__, *made_by())"
+    )
+    for whence in (tmp_path / "unpacked" / "packages", package.zipped()):
+        done = subprocess.run(
+            [*python, f"import sys; sys.path.insert(0, {str(whence)!r}); {told}"],
+            env=os.environ | {"TIDEOVER_PYTHON": sys.executable, "PYTHONPATH": ""},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.startswith(str(whence)), done.stderr
+        assert done.stdout.split()[-1] == digest()
 
 
 def test_what_a_package_needs_comes_with_it():

@@ -147,7 +147,7 @@ def _failure(error: Exception) -> str:
     from tideover.scenarios.java import JavaNotFound
 
     told = (JavaNotFound, OSError)
-    failed = ("RunFailed", "RunsFailed", "SweepFailed", "SparkNotStarted", "NothingToFit")
+    failed = ("NoDataPlane", "RunFailed", "RunsFailed", "SweepFailed", "SparkNotStarted", "NothingToFit")
     if isinstance(error, told) or type(error).__name__ in failed:
         lines = [line for line in f"tideover: {error}".splitlines() if not _of_java(line)]
         return "\n".join(lines)

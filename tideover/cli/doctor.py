@@ -16,7 +16,7 @@ from tideover import __version__
 from tideover.cli.output import Json, print_json, show
 from tideover.cli.progress import Bar
 
-PACKAGES = ("numpy", "pandas", "pyarrow", "pydantic", "pyspark", "seaborn", "simpy")
+PACKAGES = ("cffi", "numpy", "pandas", "pyarrow", "pydantic", "pyspark", "seaborn", "simpy")
 CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
 """What ``--remote`` needs beside PySpark; the extra ``connect`` names the same."""
 LEAST_MEMORY = 2 * 2**30
@@ -37,7 +37,8 @@ def doctor(
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not try to start Spark.")] = False,
 ) -> None:
     """Check Java, Python, versions and memory, and start Spark; say how to mend what does not work."""
-    steps: list[Callable[[], Iterator[Check]]] = [_software, _connect, _machine, _java, _engine, _calibration]
+    steps: list[Callable[[], Iterator[Check]]] = [_software, _connect, _machine, _java]
+    steps += [_data_plane, _engine, _calibration]
     if not no_spark:
         steps.append(_spark)
     checks: list[Check] = []
@@ -128,6 +129,18 @@ def _java() -> Iterator[Check]:
         yield Check("Java", False, "none that Spark can use", str(JavaNotFound()))
     else:
         yield Check("Java", True, f"{java.version} ({java.origin}: {java.home})")
+
+
+def _data_plane() -> Iterator[Check]:
+    from tideover.sim.plane.build import NoDataPlane
+    from tideover.sim.plane.library import made_by
+
+    try:
+        compiler, sources = made_by()
+    except NoDataPlane as error:
+        yield Check("data plane", False, error.why, error.mend)
+    else:
+        yield Check("data plane", True, f"compiled by {compiler} from sources {sources[:12]}")
 
 
 def _engine() -> Iterator[Check]:

@@ -17,9 +17,10 @@ from pathlib import Path
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.spark.scratch import scratch
 from tideover.scenarios.spark.settings import PACKAGE
+from tideover.sim.plane.library import make_ready
 from tideover.sim.text_files import Unreadable
 
-FOR_RUNS = ("numpy", "pandas", "pyarrow", "pydantic", "ruamel.yaml", "scipy", "simpy")
+FOR_RUNS = ("cffi", "numpy", "pandas", "pyarrow", "pydantic", "ruamel.yaml", "scipy", "simpy")
 """What a run needs of what Tideover depends on; the rest draws, prints, or is Spark's."""
 
 NAME = "tideover-packages"
@@ -43,7 +44,8 @@ _LEFT_OUT = {"__pycache__", "tests", "include"}
 
 @functools.cache
 def zipped() -> Path:
-    """Tideover as a zip that Python imports from."""
+    """Tideover as a zip that Python imports from, with the compiled data plane in it."""
+    make_ready()
     return Path(shutil.make_archive(str(scratch() / "tideover"), "zip", PACKAGE.parent, PACKAGE.name))
 
 
@@ -53,6 +55,7 @@ def write_archive(path: Path) -> list[str]:
     The archive (``.tar.gz``) holds the same bytes each time. It is good for workers with the same version of
     Python, system and processor as here; it holds no Python.
     """
+    make_ready()
     distributions = list(_needed(FOR_RUNS))
     with (
         path.open("wb") as raw,

@@ -24,22 +24,29 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LIBRARY = "libplane.dylib" if sys.platform == "darwin" else "libplane.so"
 FLAGS = [
-    *("-std=c11", "-O2", "-ffp-contract=off"),
+    *("-std=c11", "-O2", "-g0", "-ffp-contract=off"),
     *("-Wall", "-Wextra", "-Werror"),
     *("-fPIC", "-shared", "-fvisibility=hidden"),
 ]
 SANITIZERS = ["-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 ZIG = [sys.executable, "-m", "ziglang"]
-_MEND = (
+_INSTALL = (
     "Install one (Debian, Ubuntu: sudo apt install gcc libc6-dev; macOS: xcode-select --install), "
-    "or take the one from PyPI, which needs no rights: pip install ziglang"
+    "or take the one from PyPI, which needs no rights: pip install ziglang."
 )
 _PROBE = "#include <math.h>\n#include <stdint.h>\n#include <string.h>\nint64_t probe(void) { return 1; }\n"
 _WORDS = b"tideover-plane-sources:"
 
 
-class NotBuilt(Exception):
-    """Why there is no library, and how to mend it."""
+class NoDataPlane(Exception):
+    """Why there is no library, how to mend it, and what the compiler said."""
+
+    def __init__(self, why: str, mend: str, said: str = "") -> None:
+        super().__init__(why, mend, said)
+        self.why, self.mend, self.said = why, mend, said
+
+    def __str__(self) -> str:
+        return f"{self.why}. {self.mend}" + (f"\n{self.said}" if self.said else "")
 
 
 def sources(folder: Path = HERE) -> list[Path]:
@@ -47,10 +54,10 @@ def sources(folder: Path = HERE) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in (".c", ".h"))
 
 
-def digest(folder: Path = HERE) -> str:
+def digest(folder: Path = HERE, flags: Sequence[str] = FLAGS) -> str:
     """SHA-256 of what a library is made of: names and contents of the sources, flags, kind of machine."""
     told = hashlib.sha256()
-    for part in (*FLAGS, sys.platform, os.uname().machine):
+    for part in (*flags, sys.platform, os.uname().machine):
         told.update(part.encode() + b"\0")
     for path in sources(folder):
         content = path.read_bytes()
@@ -75,35 +82,32 @@ def build(
     folder: Path = HERE,
     again: bool = False,
 ) -> Path:
-    """The library made of the sources in ``folder``, in the folder ``out``; raises NotBuilt.
+    """The library made of the sources in ``folder``, in the folder ``out``; raises NoDataPlane.
 
     Nothing is done if it is there already, unless it is to be made ``again``. It takes its place at once, so
     that several processes can do this at the same time. ``compiler``: its command; by default, the first that
     works. ``sanitized``: with checks of memory and of undefined behaviour.
     """
     library = out / LIBRARY
-    made_of = digest(folder)
+    flags = [*FLAGS, *(SANITIZERS if sanitized else ())]
+    made_of = digest(folder, flags)
     if not again and digest_of(library) == made_of:
         return library
     chosen = list(compiler) if compiler else find_compiler()
     if chosen is None:
-        raise NotBuilt(f"Tideover's data plane has to be compiled, and there is no C compiler here. {_MEND}")
+        raise NoDataPlane(_no_compiler(library), _INSTALL)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=out) as scratch:
             made = Path(scratch) / LIBRARY
             macros = {"PLANE_SOURCES": made_of, "PLANE_COMPILER": version(chosen)}
+            flags += [f'-D{name}="{text}"' for name, text in macros.items()]
             names = [path.name for path in sources(folder) if path.suffix == ".c"]
-            extra = [
-                *(SANITIZERS if sanitized else ()),
-                *(f'-D{name}="{text}"' for name, text in macros.items()),
-            ]
-            _compile(chosen, [*FLAGS, *extra, *names, "-o", str(made.resolve()), "-lm"], folder)
+            _compile(chosen, [*flags, *names, "-o", str(made.resolve()), "-lm"], folder)
             made.replace(library)
     except OSError as error:
-        raise NotBuilt(
-            f"{out}: the data plane's library cannot be written there ({error.strerror})"
-        ) from error
+        why = f"{library}: Tideover's compiled data plane cannot be written ({error.strerror})"
+        raise NoDataPlane(why, "Install Tideover where you may write.") from error
     return library
 
 
@@ -130,6 +134,13 @@ def _candidates() -> Iterator[list[str]]:
         yield [*ZIG, "cc"]
 
 
+def _no_compiler(library: Path) -> str:
+    state = "has to be made anew" if library.exists() else "is missing"
+    tried = os.environ.get("CC", "")
+    which = f"the C compiler that CC names ({tried}) does not work" if tried else "no C compiler works here"
+    return f"{library}: Tideover's compiled data plane {state}, and {which}"
+
+
 @functools.cache
 def _works(compiler: tuple[str, ...]) -> bool:
     """Whether it makes libraries: one without headers, or a stub that asks for an installation, does not."""
@@ -139,7 +150,7 @@ def _works(compiler: tuple[str, ...]) -> bool:
         Path(scratch, "probe.c").write_text(_PROBE)
         try:
             _compile(compiler, [*FLAGS, "probe.c", "-o", "probe.so", "-lm"], Path(scratch))
-        except NotBuilt:
+        except NoDataPlane:
             return False
     return True
 
@@ -147,14 +158,16 @@ def _works(compiler: tuple[str, ...]) -> bool:
 def _compile(compiler: Sequence[str], arguments: Sequence[str], folder: Path) -> None:
     # zig compiles for this very processor unless told otherwise, and the library goes to others.
     baseline = ["-mcpu=baseline"] if _is_zig(compiler) else []
-    command = [*compiler, *baseline, *arguments]
     try:
-        done = _run(command, folder)
+        done = _run([*compiler, *baseline, *arguments], folder)
     except OSError as error:
-        raise NotBuilt(f"{compiler[0]}: cannot be run ({error.strerror}). {_MEND}") from error
+        raise NoDataPlane(f"{compiler[0]}: cannot be run ({error.strerror})", _INSTALL) from error
     if done.returncode:
-        said = (done.stderr + done.stdout).strip()
-        raise NotBuilt(f"The data plane does not compile: {shlex.join(command)} in {folder} says:\n{said}")
+        raise NoDataPlane(
+            f"{folder}: {shlex.join(compiler)} does not compile Tideover's data plane",
+            "The environment variable CC can name another C compiler; this one says, when run by build.py:",
+            f"{shlex.join(done.args)}\n{(done.stderr + done.stdout).strip()}",
+        )
 
 
 def _is_zig(compiler: Sequence[str]) -> bool:
@@ -194,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         compiler = [*ZIG, "cc"] if given.compiler == "zig" else shlex.split(given.compiler or "")
         library = build(given.out, compiler, given.sanitized, again=given.again)
-    except NotBuilt as error:
+    except NoDataPlane as error:
         sys.stderr.write(f"{error}\n")
         return 1
     sys.stdout.write(f"{library}\n")

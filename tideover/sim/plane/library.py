@@ -16,17 +16,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tideover.sim.plane.build import HERE, LIBRARY, NotBuilt, build
+from tideover.sim.plane.build import HERE, LIBRARY, NoDataPlane, build
 from tideover.sim.plane.declarations import HEADER, KEPT, declare, is_of
 
 OTHER = "TIDEOVER_PLANE"
 
 ffi: Any
 lib: Any
-
-
-class NoDataPlane(ImportError):
-    """The library cannot be opened; the message says why, and how to mend it."""
 
 
 def __getattr__(name: str) -> Any:
@@ -36,12 +32,15 @@ def __getattr__(name: str) -> Any:
     return globals()[name]
 
 
+def made_by() -> tuple[str, str]:
+    """The compiler that made the library, and the digest of its sources; raises NoDataPlane."""
+    types, library = __getattr__("ffi"), __getattr__("lib")
+    return tuple(types.string(told()).decode() for told in (library.plane_made_by, library.plane_sources))
+
+
 def make_ready() -> Path:
     """The library, made of the sources beside it as they are now; raises NoDataPlane."""
-    try:
-        library = build()
-    except NotBuilt as error:
-        raise NoDataPlane(str(error)) from error
+    library = build()
     _declared()
     return library
 
@@ -62,8 +61,9 @@ def _opened_packed() -> tuple[Any, Any]:
     with tempfile.TemporaryDirectory(prefix="tideover-plane-") as private:  # nobody else may enter it
         library = Path(private, LIBRARY)
         library.write_bytes(_packed(LIBRARY))
-        mend = "If programs may not be run there, let the environment variable TMPDIR name another folder."
-        return _open(library, mend)
+        kind = "The zip has to come from the same kind of machine."
+        rights = "Where no programs may lie in that folder, the environment variable TMPDIR names another."
+        return _open(library, f"{kind} {rights}")
 
 
 def _open(library: Path, mend: str) -> tuple[Any, Any]:
@@ -73,7 +73,7 @@ def _open(library: Path, mend: str) -> tuple[Any, Any]:
     try:
         return types, types.dlopen(str(library.resolve()))
     except OSError as error:
-        raise NoDataPlane(f"Tideover's data plane cannot be opened: {error}. {mend}") from error
+        raise NoDataPlane(f"Tideover's compiled data plane cannot be opened: {error}", mend) from error
 
 
 def _declared() -> bytes:
@@ -96,6 +96,8 @@ def _packed(name: str) -> bytes:
     try:
         content = pkgutil.get_data(__package__, name)
     except OSError as error:
-        raise NoDataPlane(f"Tideover's data plane lacks its file {name}: install Tideover anew.") from error
+        raise NoDataPlane(
+            f"{HERE / name}: Tideover's data plane lacks this file", "Install it anew."
+        ) from error
     assert content is not None
     return content
