@@ -49,7 +49,6 @@ class FlowJob(Job):
         for c in topology.components:
             self._describe(c, copies[c.name])
         self._answer()
-        self.plane.lib.plane_begin(self.plane.p)
 
     def _make_tasks(self, copies: dict[str, int], fed: bool) -> dict[str, list[list[Any]]]:
         """All tasks in physical order; returns them by component, task and replica."""

@@ -16,11 +16,6 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
     free_message(p, m);
 }
 
-/* All is laid out: nothing is on its way. */
-void plane_begin(plane *p) {
-    for (int32_t i = 0; i < p->n_tasks; i++) forget_arrivals(p, &p->tasks[i]);
-}
-
 void plane_take_in(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     if (t->spout >= 0 || t->closed || !t->up) return;
@@ -150,7 +145,7 @@ void plane_stop(plane *p, int32_t number, int64_t now, int64_t until) {
 
 /* What is on the way to a task, in order, after its times have changed. */
 static void put_in_order(plane *p, task *t) {
-    forget_arrivals(p, t);
+    t->arriving = 0;
     for (int32_t i = 0; i < t->inputs; i++) {
         channel *c = &p->channels[t->first_input + i];
         c->undrawn = c->wire.n ? c->wire.head : -1;

@@ -236,7 +236,6 @@ typedef struct {
     int32_t first_input;
     int32_t inputs;
     int32_t arriving;      /* of these, how many have a message on the wire */
-    int32_t first;         /* the one over which the next arrives, by its place in ``plane.arriving`` */
     int32_t first_outlet;
     int32_t outlets;
     int32_t state;
@@ -337,7 +336,7 @@ typedef struct {
     message marked;
     task *tasks;
     channel *channels;
-    arrival *arriving;   /* for each task from its first input on: the first messages of its inputs (wires.h) */
+    arrival *arriving;   /* for each task from its first input on: the a heap of those that have messages */
     outlet *outlets;
     const int32_t *routes;
     component *components;
@@ -361,7 +360,6 @@ typedef struct {
 
 int32_t plane_advance(plane *p, int64_t until);
 int64_t plane_next_event(plane *p, int32_t t);
-void plane_begin(plane *p);
 void plane_take_in(plane *p, int32_t t, int64_t now);
 int32_t plane_place(plane *p, int32_t t, int64_t now, int64_t name);
 void plane_turn_over(plane *p, int32_t t);

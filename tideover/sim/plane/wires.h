@@ -30,80 +30,38 @@ HOT void sift_down(arrival *heap, int32_t n, arrival a) {
     heap[i] = a;
 }
 
-/* With few inputs the first messages stand at their inputs' places, and the earliest is looked for without a branch
- * that the processor would have to guess; with more they are a heap. */
-#define FEW_INPUTS 8
-
-HOT void find_first(plane *p, task *t) {
-    const arrival *at = p->arriving + t->first_input;
-    int32_t best = 0;
-    int64_t time = at[0].time;
-    uint64_t rank = at[0].turn;
-    for (int32_t i = 1; i < t->inputs; i++) {
-        int sooner = (at[i].time < time) | ((at[i].time == time) & (at[i].turn < rank));
-        best = sooner ? i : best;
-        time = sooner ? at[i].time : time;
-        rank = sooner ? at[i].turn : rank;
-    }
-    t->first = best;
-}
-
 /* The channel's first message is known: it stands among those of its receiver. */
 HOT void announce(plane *p, const channel *c) {
     task *t = &p->tasks[c->down];
-    arrival *at = p->arriving + t->first_input;
     const message *m = &p->messages[c->wire.head];
     arrival a = {m->time, m->turn, c->position};
-    if (t->inputs > FEW_INPUTS) {
-        sift_up(at, t->arriving++, a);
-        return;
-    }
-    at[c->position] = a;
-    if (!t->arriving++ || earlier(&a, &at[t->first])) t->first = c->position;
+    sift_up(p->arriving + t->first_input, t->arriving++, a);
 }
 
 /* When the next message arrives at a task. */
 HOT int64_t next_arrival(const plane *p, const task *t) {
-    return t->arriving ? p->arriving[t->first_input + t->first].time : NEVER;
+    return t->arriving ? p->arriving[t->first_input].time : NEVER;
 }
 
 /* The channel over which it does. */
 HOT channel *next_input(const plane *p, const task *t) {
-    return &p->channels[t->first_input + p->arriving[t->first_input + t->first].position];
+    return &p->channels[t->first_input + p->arriving[t->first_input].position];
 }
 
 /* Take the message that arrives next off its wire. */
 HOT int32_t take_arrival(plane *p, task *t) {
-    arrival *at = p->arriving + t->first_input;
+    arrival *heap = p->arriving + t->first_input;
     channel *c = next_input(p, t);
     int32_t m = take_first(p, &c->wire);
     if (c->undrawn == m) c->undrawn = c->wire.n ? c->wire.head : -1;
-    arrival next = {NEVER, 0, c->position};
     if (c->wire.n) {
-        const message *behind = &p->messages[c->wire.head];
-        next.time = behind->time;
-        next.turn = behind->turn;
-    } else {
-        t->arriving--;
-    }
-    if (t->inputs <= FEW_INPUTS) {
-        at[t->first] = next;
-        if (t->inputs > 1) find_first(p, t);
-    } else if (c->wire.n) {
-        sift_down(at, t->arriving, next);
-    } else if (t->arriving) {
-        sift_down(at, t->arriving, at[t->arriving]);
+        const message *next = &p->messages[c->wire.head];
+        arrival a = {next->time, next->turn, c->position};
+        sift_down(heap, t->arriving, a);
+    } else if (--t->arriving) {
+        sift_down(heap, t->arriving, heap[t->arriving]);
     }
     return m;
-}
-
-/* Nothing is known of what is on the way to a task. */
-HOT void forget_arrivals(plane *p, task *t) {
-    t->arriving = t->first = 0;
-    for (int32_t i = 0; i < t->inputs; i++) {
-        arrival none = {NEVER, 0, i};
-        p->arriving[t->first_input + i] = none;
-    }
 }
 
 HOT int64_t time_on_wire(plane *p, const channel *c) {
