@@ -190,6 +190,8 @@ typedef struct {
     uint64_t service_key;
     int64_t charge;      /* what each tuple takes besides */
     int32_t serves_at_once; /* nothing takes any time there */
+    int32_t end;         /* of a spout: the only component where its roots end, if what they become is not drawn; -1 */
+    const int32_t *expected; /* then: how many effects each of its keys has */
     int32_t applies;     /* its tuples take effect here: counted in the book (1), once each (2) */
     int32_t replicas;
     uint8_t *book;       /* how often each effect is applied, by place in the tree and replica */
@@ -367,7 +369,8 @@ int64_t plane_send(plane *p, int32_t t, int64_t now, int64_t n, const int64_t *u
                    const int64_t *value, int64_t epoch);
 void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark);
 int64_t plane_missing(plane *p, int32_t spout, int64_t n, const int64_t *roots, const int64_t *keys, int64_t *uid,
-                      int32_t *component, int64_t room);
+                      int32_t *at, int64_t room);
+int64_t plane_expected(plane *p, int32_t spout, int64_t key);
 void plane_free_list(plane *p, list *l);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);

@@ -56,6 +56,7 @@ HOT int32_t take_arrival(plane *p, task *t) {
     if (c->undrawn == m) c->undrawn = c->wire.n ? c->wire.head : -1;
     if (c->wire.n) {
         const message *next = &p->messages[c->wire.head];
+        __builtin_prefetch(&p->messages[next->next]);
         arrival a = {next->time, next->turn, c->position};
         sift_down(heap, t->arriving, a);
     } else if (--t->arriving) {
