@@ -28,6 +28,8 @@ from tideover.sim.units import S
 
 FEW, MOST = 1_024, 65_536
 """Latencies that are kept before they are sorted into histograms: at first, and at most."""
+SECONDS = 4
+"""So many are open at a time where the plane sorts latencies itself; its steps are shorter than one."""
 SPARSE = 512
 """With fewer to a second it is not worth to have all bins of each second at hand."""
 KEYS = 1_024
@@ -221,13 +223,41 @@ class Counted:
         p.latencies_room = room
 
     def _read_or_widen(self) -> None:
-        if len(self._latencies) < MOST:
+        if self._plane.p.tallies:
+            self._read_tallies()
+        elif len(self._latencies) < MOST:
             self._keep_latencies(4 * len(self._latencies))
         else:
             self._read_latencies()
 
+    def _tally_at_once(self) -> None:
+        """There is much to measure: let the plane sort it into histograms itself."""
+        p = self._plane.p
+        if not p.again and 0 < p.step < S:
+            self._tallies = self._plane.ffi.new("tally[]", SECONDS)
+            p.tallies = self._tallies
+            self._begin_tallies()
+
+    def _begin_tallies(self) -> None:
+        p = self._plane.p
+        p.first_second = max(0, int(p.now)) // S
+        p.tallied_until = (p.first_second + SECONDS) * S
+
+    def _read_tallies(self) -> None:
+        plane = self._plane
+        for place in range(SECONDS):
+            tally = self._tallies[place]
+            if tally.count:
+                self._recorder.latency.merge(plane.p.first_second + place, _histogram(plane, tally))
+                plane.ffi.memmove(plane.ffi.addressof(tally), plane.ffi.new("tally *"), plane.ffi.sizeof("tally"))
+        self._begin_tallies()
+        if plane.p.again:
+            plane.p.tallies = plane.ffi.NULL
+
     def _read_latencies(self) -> None:
         p, recorder = self._plane.p, self._recorder
+        if p.tallies:
+            self._read_tallies()
         n, p.n_latencies = int(p.n_latencies), 0
         if not n:
             return
@@ -242,6 +272,8 @@ class Counted:
                 recorder.from_first.gather(times, rows["since_first"].copy())
             return
         self._tally(n, first, last - first + 1)
+        if n == MOST:
+            self._tally_at_once()
 
     def _tally(self, n: int, first: int, seconds: int) -> None:
         plane, recorder = self._plane, self._recorder

@@ -51,7 +51,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
     const message *each = &p->messages[m];
     int32_t why = DONE;
     if (each->mark == 0) {
-        if ((why = short_of(p, t))) return why;
+        if ((why = short_of(p, t, now))) return why;
         int32_t made = 0;
         if (c->operator != TAKES_IN) made = hand_on(p, t, c, each, now);
         count_tuple(p, t, c, &p->messages[m], now, made);

@@ -224,6 +224,16 @@ typedef struct {
     int64_t since_first;
 } latency;
 
+/* Latencies of one second: exact sums, and counts in the bins of tideover/sim/histogram.py. */
+typedef struct {
+    int64_t count;
+    int64_t sum;
+    int64_t greatest;
+    uint64_t squares_high; /* upper and lower 64 bits of the sum of squares */
+    uint64_t squares_low;
+    uint32_t bins[8192];
+} tally;
+
 enum state { IDLE, SERVING, AT_TURN };
 enum calls { BY_TABLE, BY_GAP, NEVER_CALLED };
 
@@ -348,6 +358,10 @@ typedef struct {
     latency *latencies;
     int64_t n_latencies;
     int64_t latencies_room;
+    tally *tallies;      /* in the place of this log: of the seconds from ``first_second`` on */
+    int64_t first_second;
+    int64_t tallied_until;
+    int32_t again;       /* some roots have been emitted again: their latencies are told apart */
     row_log emitted;     /* roots, if somebody wants to know */
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
     int32_t logs_emitted;
@@ -382,16 +396,6 @@ void plane_let_go(plane *p, int32_t c, int64_t now);
 int64_t plane_listed(plane *p, const list *l, row *out, int64_t room);
 int64_t plane_coming(plane *p, int32_t t, row *out, int64_t room);
 int64_t plane_undrawn(plane *p, int32_t t, row *out, int32_t *which, int64_t room);
-
-/* Latencies of one second: exact sums, and counts in the bins of tideover/sim/histogram.py. */
-typedef struct {
-    int64_t count;
-    int64_t sum;
-    int64_t greatest;
-    uint64_t squares_high; /* upper and lower 64 bits of the sum of squares */
-    uint64_t squares_low;
-    uint32_t bins[8192];
-} tally;
 
 void plane_tally(const latency *l, int64_t n, int32_t since_first, int64_t second, int64_t seconds, tally *out);
 
