@@ -202,7 +202,7 @@ class FlowBolt(FlowNode, BoltTask):
     def take_in_at_arrival(self) -> None:
         super().take_in_at_arrival()
         c, lib = self._plane.components[self.component.index], self._plane.lib
-        c.service.kind, c.service.low, c.charge = lib.DRAW_CONSTANT, 0, 0
+        c.service.kind, c.service.low, c.charge, c.due = lib.DRAW_CONSTANT, 0, 0, self._plane.ffi.NULL
         c.serves_at_once = 1
 
     # -- windows ---------------------------------------------------------------------------------------------

@@ -129,6 +129,10 @@ class FlowJob(Job):
         assert isinstance(config, BoltConfig)
         bolt = config.bolt
         describe(plane, config.service, c.service)
+        if c.service.kind not in (lib.DRAW_CONSTANT, lib.DRAW_ELSEWHERE):
+            due = plane.ffi.new("draws_due *")
+            plane.keep(due)
+            c.due = due
         c.service_key = int(self.draws.key(component.name, Purpose.SERVICE))
         if component.window is not None:
             c.operator = lib.TAKES_IN

@@ -62,7 +62,7 @@ static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
 static int32_t run_bolt(plane *p, task *t, int64_t until) {
     int64_t now;
     const component *c = &p->components[t->component];
-    if (t->arriving && c->service.kind != DRAW_CONSTANT && c->service.kind != DRAW_ELSEWHERE) draw_services(p, t, c);
+    if (c->due && c->due->n) draw_services(p, c);
     while ((now = bolt_next(p, t)) <= until) {
         int32_t why = bolt_step(p, t, now);
         if (!why && t->state == IDLE && !t->queue.n && t->up && !t->closed) why = run_queue(p, t, c, until);
@@ -79,6 +79,10 @@ static int32_t together(plane *p, group *g, int64_t until) {
         g->winner[g->leaves + i] = i;
     }
     for (int32_t i = g->leaves - 1; i > 0; i--) play(g, i);
+    for (int32_t i = 0; i < p->n_components; i++) {
+        const component *c = &p->components[i];
+        if (c->due && c->due->n) draw_services(p, c);
+    }
     p->moving = g;
     int32_t why = DONE;
     while (g->next[1] <= until) {

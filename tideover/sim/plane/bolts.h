@@ -28,9 +28,6 @@ HOT int64_t service_of(const plane *p, const component *c, int32_t m) {
     return takes + draw_duration(&c->service, draw_bits(c->service_key, each->uid, each->attempt));
 }
 
-/* Draw the services of all that is on its way to a task. */
-void draw_services(plane *p, task *t, const component *c);
-
 /* A message that finds the task down, or not open yet. */
 void turn_away(plane *p, task *t, int32_t m);
 

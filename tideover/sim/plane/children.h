@@ -3,10 +3,10 @@
 #define TIDEOVER_CHILDREN_H
 #include "wires.h"
 
-/* Something made by task ``t`` leaves, as soon as there is room for it. */
-HOT void leave(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
+/* Something made by task ``t`` leaves, as soon as there is room for it; returns whether it is not lost. */
+HOT int leave(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
     (void)t;
-    send_message(p, &p->channels[route], m, now);
+    return send_message(p, &p->channels[route], m, now);
 }
 
 /* Uid at the receiver, from the uid at the sender. */
@@ -27,6 +27,19 @@ HOT int32_t target(const outlet *o, int64_t uid, int64_t key) {
     }
 }
 
+void draw_services(plane *p, const component *c);
+
+/* The service of a message to a component will have to be drawn: where tasks move in turns, which is before any of the
+ * receivers moves. */
+HOT void draw_later(plane *p, const component *c, int32_t m, const message *each) {
+    draws_due *due = c->due;
+    if (!due || p->moving) return;
+    due->which[due->n] = m;
+    due->uid[due->n] = each->uid;
+    due->attempt[due->n] = each->attempt;
+    if (++due->n == TOGETHER) draw_services(p, c);
+}
+
 /* One copy of a tuple for each replica of one receiving task. */
 HOT int32_t to_task(plane *p, task *t, const outlet *o, const message *what, int64_t uid, int32_t to, int64_t now) {
     const int32_t *routes = p->routes + o->routes + to * o->replicas;
@@ -36,7 +49,7 @@ HOT int32_t to_task(plane *p, task *t, const outlet *o, const message *what, int
         *copy = *what;
         copy->uid = uid;
         copy->flags = 0;
-        leave(p, t, routes[r], m, now);
+        if (leave(p, t, routes[r], m, now)) draw_later(p, &p->components[o->component], m, copy);
     }
     return o->replicas;
 }

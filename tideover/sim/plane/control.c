@@ -148,7 +148,6 @@ static void put_in_order(plane *p, task *t) {
     t->arriving = 0;
     for (int32_t i = 0; i < t->inputs; i++) {
         channel *c = &p->channels[t->first_input + i];
-        c->undrawn = c->wire.n ? c->wire.head : -1;
         if (c->wire.n) announce(p, c);
     }
 }

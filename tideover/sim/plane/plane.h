@@ -135,7 +135,6 @@ typedef struct {
     int32_t position;    /* among the inputs of ``down``, in the order of the senders */
     int32_t remote;
     list wire;
-    int32_t undrawn;     /* the first on the wire whose service may not be drawn yet; -1: none */
     distribution latency;
     uint64_t key;        /* of the draws of its latency */
     double stretch;      /* how many times as long it takes, while it is slow */
@@ -170,6 +169,16 @@ typedef struct {
     int64_t digit;       /* of the input, at its place */
 } outlet;
 
+#define TOGETHER 64
+
+/* Messages whose services are drawn together: many at once take a fraction of the time. */
+typedef struct {
+    int32_t n;
+    int32_t which[TOGETHER];
+    int64_t uid[TOGETHER];
+    int64_t attempt[TOGETHER];
+} draws_due;
+
 enum operator { FORWARDS, TABLE, KEEPS, MULTIPLIES, TAKES_IN, MADE_ELSEWHERE };
 
 /* What all tasks of a component do. */
@@ -188,6 +197,7 @@ typedef struct {
     const int64_t *words;
     distribution service;
     uint64_t service_key;
+    draws_due *due;      /* NULL: nothing is drawn ahead */
     int64_t charge;      /* what each tuple takes besides */
     int32_t serves_at_once; /* nothing takes any time there */
     int32_t end;         /* of a spout: the only component where its roots end, if what they become is not drawn; -1 */

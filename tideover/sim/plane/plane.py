@@ -66,8 +66,6 @@ class Plane:
         p.room, p.freed, p.most_made, p.budget = MESSAGES, -1, 64, BUDGET
         for log in (p.lost, p.emitted):
             self._widen(log, FEW)
-        for number in range(channels):
-            self.channels[number].undrawn = -1
         self.array(p, "work", np.full(MESSAGES, -1, np.int64))
         self.group([[number] for number in range(tasks)])
         self.valued = False

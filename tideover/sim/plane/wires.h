@@ -53,7 +53,6 @@ HOT int32_t take_arrival(plane *p, task *t) {
     arrival *heap = p->arriving + t->first_input;
     channel *c = next_input(p, t);
     int32_t m = take_first(p, &c->wire);
-    if (c->undrawn == m) c->undrawn = c->wire.n ? c->wire.head : -1;
     if (c->wire.n) {
         const message *next = &p->messages[c->wire.head];
         __builtin_prefetch(&p->messages[next->next]);
@@ -79,12 +78,12 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now);
 /* A message is on its way to a task: what happens there next may have changed. */
 void has_come(plane *p, int32_t t);
 
-/* A message leaves by a channel. */
-HOT void send_message(plane *p, channel *c, int32_t m, int64_t now) {
+/* A message leaves by a channel; returns whether it is on its way. */
+HOT int send_message(plane *p, channel *c, int32_t m, int64_t now) {
     message *each = &p->messages[m];
     if (c->losing && each->mark == 0) {
         lose_message(p, c, m, now);
-        return;
+        return 0;
     }
     int64_t time = now + time_on_wire(p, c);
     if (time < c->last) time = c->last;
@@ -94,10 +93,10 @@ HOT void send_message(plane *p, channel *c, int32_t m, int64_t now) {
     each->turn = time == p->instant ? p->turn : 0;
     each->source = c->position;
     append(p, &c->wire, m);
-    if (c->undrawn < 0) c->undrawn = m;
     if (c->wire.n == 1) {
         announce(p, c);
         if (p->moving) has_come(p, c->down);
     }
+    return 1;
 }
 #endif
