@@ -1,8 +1,8 @@
 """Accounts of what happens to every tuple, where the compiled data plane counts it.
 
-The plane counts in the accounts' own arrays; what control actions change is counted in the same arrays by the accounts
-themselves. So these are the accounts of `backlog`, `ledger` and `recoveries`, which hear neither of emissions nor of
-what is processed.
+The plane counts in the accounts' own arrays; what control actions change is counted in the same arrays by the
+accounts themselves. So these are the accounts of `backlog`, `ledger` and `recoveries`, which hear neither of
+emissions nor of what is processed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SERIES = ("entered", "left", "done", "output")
 
 
 def counts_itself(component: Component) -> bool:
-    """Whether the plane can tell which tuples of a component take effect: not those that may be late, or known."""
+    """Whether the plane can tell which tuples of a component take effect: none may be late, or known."""
     window = component.window
     return component.ends_roots and (window is None or (window.by != "event" and window.saved != "ids"))
 
@@ -84,7 +84,12 @@ class Counted:
     """
 
     def __init__(
-        self, plane: Plane, backlog: Backlog, ledger: CountedLedger | CountedDestroyed, recorder: Recorder, duration: int
+        self,
+        plane: Plane,
+        backlog: Backlog,
+        ledger: CountedLedger | CountedDestroyed,
+        recorder: Recorder,
+        duration: int,
     ) -> None:
         """``duration``: of the run (ns)."""
         self._plane, self._backlog, self._ledger, self._recorder = plane, backlog, ledger, recorder
@@ -147,7 +152,9 @@ class Counted:
         backlog._used = used
         for book in self._ledger._books.values():
             used = book._used
-            book._index(np.array([(book._base + room << book.component.bits) - 1], np.int64), book.replicas - 1)
+            book._index(
+                np.array([(book._base + room << book.component.bits) - 1], np.int64), book.replicas - 1
+            )
             book._used = used
         self.connect()
 
@@ -249,7 +256,9 @@ class Counted:
             tally = self._tallies[place]
             if tally.count:
                 self._recorder.latency.merge(plane.p.first_second + place, _histogram(plane, tally))
-                plane.ffi.memmove(plane.ffi.addressof(tally), plane.ffi.new("tally *"), plane.ffi.sizeof("tally"))
+                plane.ffi.memmove(
+                    plane.ffi.addressof(tally), plane.ffi.new("tally *"), plane.ffi.sizeof("tally")
+                )
         self._begin_tallies()
         if plane.p.again:
             plane.p.tallies = plane.ffi.NULL

@@ -98,15 +98,22 @@ class Entrance:
         self._plane.lib.plane_open(self._plane.p, self._task.number, self._task._kernel.now)
 
 
-class FlowBolt(FlowNode, BoltTask):
-    """A bolt's task or one replica of it. What it has done is logged by the data plane, and read (``catch_up``) when
-    somebody asks for its state.
+class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
+    """A bolt's task or one replica of it. The data plane logs what it has done, which is read (``catch_up``)
+    when somebody asks for its state.
     """
 
     def __init__(
-        self, context: Context, component: Component, index: int, replica: int, host: int, plane: Plane, number: int
+        self,
+        context: Context,
+        component: Component,
+        index: int,
+        replica: int,
+        host: int,
+        plane: Plane,
+        number: int,
     ) -> None:
-        self.before: Callable[[], None] = int
+        self.before: Callable[[], object] = int
         """Tells of what was emitted before."""
         self._join(plane, number)
         super().__init__(context, component, index, replica, host)
@@ -211,7 +218,7 @@ class FlowBolt(FlowNode, BoltTask):
         """A marker has been served."""
         self.catch_up()
         p = self._plane.p
-        source = self._input(self.inputs[p.marked.source])  # type: ignore[arg-type]
+        source = self._input(self.inputs[p.marked.source])
         self._last_mark = single(when, 0, key=source, mark=p.marked.mark)
         self._stall(self._fire(when), when)
 
@@ -295,9 +302,9 @@ class FlowBolt(FlowNode, BoltTask):
             lib.plane_set_aside(p, self.number)
             c.closed = 0
         else:
-            lost = self._taken(c.queue) + self._taken(c.aside)
+            lost = self._emptied(c.queue) + self._emptied(c.aside)
             if was_up:
-                lost += self._taken(c.held)
+                lost += self._emptied(c.held)
             c.closed = 0
             self.windows.crash()
         self.up = False

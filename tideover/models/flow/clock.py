@@ -1,4 +1,4 @@
-"""The clock of a job whose data plane is compiled: control actions in their order, and the data up to each of them."""
+"""The clock of a job whose data plane is compiled: control actions, and the data up to each of them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ class Clock(Kernel):
         self.now = now
 
     def next_data_event(self) -> int | None:
-        found = min((self.plane.lib.plane_next_event(self.plane.p, t) for t in range(self.plane.p.n_tasks)), default=FAR)
+        found = min(
+            (self.plane.lib.plane_next_event(self.plane.p, t) for t in range(self.plane.p.n_tasks)),
+            default=FAR,
+        )
         return None if found >= FAR else int(found)
 
     def run(self, until: int) -> None:

@@ -1,4 +1,4 @@
-"""Which runs the compiled data plane moves: the one place where that is chosen, as long as there is another."""
+"""Which runs the compiled data plane moves: the one place where that is chosen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from tideover.sim.registry import kind_of
 
 STRATEGIES = frozenset({"none"})
 OPERATORS = frozenset(
-    {"split_words", "filter", "generic", "forward", "windowed_count", "windowed_join", "running_count", "distinct"}
+    {
+        "split_words",
+        "filter",
+        "generic",
+        "forward",
+        "windowed_count",
+        "windowed_join",
+        "running_count",
+        "distinct",
+    }
 )
 GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
 

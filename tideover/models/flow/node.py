@@ -25,17 +25,17 @@ class Busy(Occupancy):
     def __init__(self, plane: Plane, c: Any) -> None:
         self._c, self._serving = c, plane.lib.SERVING
 
-    @property  # type: ignore[override]
-    def free_at(self) -> int:
+    @property
+    def free_at(self) -> int:  # type: ignore[override]
         c = self._c
         return int(max(c.free_at, c.ends) if c.state == self._serving else c.free_at)
 
-    @property  # type: ignore[override]
-    def stopped_until(self) -> int:
+    @property
+    def stopped_until(self) -> int:  # type: ignore[override]
         return int(self._c.stopped_until)
 
-    @property  # type: ignore[override]
-    def total(self) -> int:
+    @property
+    def total(self) -> int:  # type: ignore[override]
         return int(self._c.busy)
 
     def add(self, now: int, duration: int) -> None:
@@ -77,8 +77,8 @@ class FlowNode:
     def enqueue(
         self, rank: int, action: Action, reads: Reads = None, first: bool = False, *, last: bool = False
     ) -> None:
-        """Put a control marker at the end of the queue now; ``action`` runs when all that is ahead of it has been
-        served, unless the task crashes. ``last``: the action under way does nothing after it.
+        """Put a control marker at the end of the queue now; ``action`` runs when all that is ahead of it has
+        been served, unless the task crashes. ``last``: the action under way does nothing after it.
         """
         assert not first
         self._plane.have_messages(1)
@@ -122,7 +122,7 @@ class FlowNode:
         self._plane.lib.plane_interrupt(self._plane.p, self.number, self._kernel.now)
         self._cancel_markers()
 
-    def _taken(self, messages: Any) -> list[Train]:
+    def _emptied(self, messages: Any) -> list[Train]:
         """What is in a list, which is empty then."""
         train = self._plane.listed(messages)
         self._plane.lib.plane_free_list(self._plane.p, self._plane.ffi.addressof(messages))

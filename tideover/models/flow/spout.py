@@ -33,11 +33,19 @@ class Feed(deque[Train]):
         self._spout.feed_on(train)
 
 
-class FlowSpout(FlowNode, SpoutTask):
+class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
     """A spout's task. Its calls, and what its roots contain, are worked out ahead, block by block."""
 
     def __init__(
-        self, context: Context, component: Component, index: int, number: int, host: int, fed: bool, plane: Plane, task: int
+        self,
+        context: Context,
+        component: Component,
+        index: int,
+        number: int,
+        host: int,
+        fed: bool,
+        plane: Plane,
+        task: int,
     ) -> None:
         self._join(plane, task)
         super().__init__(context, component, index, number, host, fed)
@@ -183,5 +191,3 @@ class FlowSpout(FlowNode, SpoutTask):
         self.life += 1
         self.c.free_at = max(self.c.free_at, self._kernel.now)
         self._go_on_from(self._kernel.now)
-
-

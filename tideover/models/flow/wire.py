@@ -85,8 +85,8 @@ class Wire:
         self._plane.lib.plane_let_go(self._plane.p, self.number, now)
 
     def slow_down(self, reason: int, latency: float, transfer: float) -> None:
-        """Messages that come to the wire from now on are on it for ``latency`` times as long; of several reasons the
-        greatest factor holds.
+        """Messages that come to the wire from now on are on it for ``latency`` times as long; of several
+        reasons the greatest factor holds.
         """
         self._slow[reason] = latency
         self.c.stretch = max(self._slow.values())

@@ -1,7 +1,8 @@
 """The compiled data plane, from Python's side: its arrays, what it asks for, what it hands out.
 
-Python lays the tasks, channels and tables out, moves the data up to the next control action (``advance``), and reads
-and changes what it finds. `plane.h` says what there is. All arrays belong to Python; the library keeps nothing.
+Python lays out the tasks, channels and tables, moves the data up to the next control action (``advance``),
+and reads and changes what it finds. `plane.h` says what there is. All arrays belong to Python; the library keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.sim.train import Ints, Train
 
@@ -32,7 +34,7 @@ Rows = Any
 
 
 def library() -> tuple[Any, Any]:
-    """cffi's ``ffi`` and the library, opened when they are first needed."""
+    """The ``ffi`` of cffi, and the library, opened when they are first needed."""
     from tideover.sim.plane import library as opened
 
     return opened.ffi, opened.lib
@@ -58,7 +60,12 @@ class Plane:
             "arriving": ffi.new("arrival[]", max(1, channels)),
             "routes": ffi.new("int32_t[]", routes or [0]),
         }
-        p.tasks, p.channels, p.outlets, p.components = self.tasks, self.channels, self.outlets, self.components
+        p.tasks, p.channels, p.outlets, p.components = (
+            self.tasks,
+            self.channels,
+            self.outlets,
+            self.components,
+        )
         for name, array in self._kept.items():
             setattr(p, name, array)
         p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
@@ -94,7 +101,7 @@ class Plane:
 
     # -- room ------------------------------------------------------------------------------------------------
 
-    def array(self, of: Any, name: str, values: Ints) -> None:
+    def array(self, of: Any, name: str, values: npt.NDArray[Any]) -> None:
         """Let the struct ``of`` have an array of numbers, which is kept as long as it has it."""
         assert values.flags.c_contiguous
         kind = {"f": "double *", "i": f"int{8 * values.itemsize}_t *", "u": f"uint{8 * values.itemsize}_t *"}
