@@ -9,8 +9,8 @@ from tideover.sim.link import Carried
 from tideover.sim.train import Train
 
 if TYPE_CHECKING:
-    from tideover.models.flow.bolt import FlowBolt
-    from tideover.models.flow.spout import FlowSpout
+    from tideover.models.runtime.bolt_task import BoltTask
+    from tideover.models.runtime.spout_task import SpoutTask
     from tideover.sim.plane.plane import Plane
 
 
@@ -28,8 +28,8 @@ class Wire:
         self,
         plane: Plane,
         number: int,
-        up: FlowSpout | FlowBolt,
-        down: FlowBolt,
+        up: SpoutTask | BoltTask,
+        down: BoltTask,
         position: int,
         message_bytes: int,
         remote: bool,
