@@ -1,8 +1,8 @@
 """The compiled data plane, from Python's side: its arrays, what it asks for, what it hands out.
 
 Python lays out the tasks, channels and tables, moves the data up to the next control action (``advance``),
-and reads and changes what it finds. `plane.h` says what there is. All arrays belong to Python; the library keeps
-nothing.
+and reads and changes what it finds. `plane.h` says what there is. All arrays belong to Python; the library
+keeps nothing.
 """
 
 from __future__ import annotations
