@@ -35,8 +35,13 @@ class Cores:
         self.since = 0
 
     @property
+    def share(self) -> float:
+        """Of a core, that each busy task has."""
+        return min(1.0, self.number / max(1, len(self.jobs)))
+
+    @property
     def speed(self) -> float:
-        return self.factor * min(1.0, self.number / max(1, len(self.jobs)))
+        return self.factor * self.share
 
     def _work(self) -> None:
         """What has been done since it was looked at last."""
@@ -63,11 +68,12 @@ class Cores:
         self._plan()
 
     def give_up(self, task: Task) -> Job | None:
-        """It is not any more; returns what is left."""
+        """It is not any more; returns what is left. Nothing changes if it was not."""
+        if task not in self.jobs:
+            return None
         self._work()
-        job = self.jobs.pop(task, None)
-        if job is not None:
-            Clock.cancel(job.event)
+        job = self.jobs.pop(task)
+        Clock.cancel(job.event)
         self._plan()
         return job
 

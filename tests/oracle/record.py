@@ -37,7 +37,7 @@ class Record:
         self.windows_out: dict[tuple[str, int, int], int] = {}  # where nobody reads them: the first time
         self.tuples_out: list[int] = []
         self.window_times: dict[tuple[str, int, int], tuple[int, int]] = {}  # first emission: time, replica
-        self.busy: Counter[Task] = Counter()
+        self.busy: Counter[Task] = Counter()  # a part of a core's time, where tasks share them
         self.blocked: Counter[Task] = Counter()
         self.up: Counter[Task] = Counter()
         self.control_bytes = 0
@@ -105,8 +105,9 @@ class Record:
         """All events of this instant are over, and the next is at ``until``."""
         span, is_busy = until - self.world.clock.now, self.world.protocol.is_busy
         for task in self.world.tasks:
-            if is_busy(task):
-                self.busy[task] += span
+            if is_busy(task):  # with tuples, for as long as it has a core
+                shares = task.cores is not None and task in task.cores.jobs
+                self.busy[task] += span * task.cores.share if shares else span
             if task.line.full:
                 self.blocked[task] += span
             if not task.down:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tideover.models.flow.node import Busy, FlowNode
+from tideover.models.flow.node import Busy, FlowNode, SharedBusy
 from tideover.models.flow.wire import Wire
 from tideover.models.job.topology import Component
 from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
@@ -127,6 +127,10 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
             self.c.fills = window.every
         self.c.logs = window is not None
         plane.log(self.c.log)
+
+    def share(self) -> None:
+        """It shares the cores of its host."""
+        self.busy = SharedBusy(self._plane, self.c)
 
     # -- what it has done ------------------------------------------------------------------------------------
 

@@ -35,9 +35,9 @@ def moves_compiled(scenario: Scenario, deployment: Deployment) -> bool:
     if any(bounds.length is not None for bounds in deployment.bounds.values()):
         return False
     hosts = deployment.cluster.hosts
-    if any(host.nic is not None or host.cores is not None for host in hosts) or deployment.moves:
+    if any(host.nic is not None for host in hosts) or deployment.moves:
         return False
-    if any(fault.kind in ("slow_host", "partition") for fault in scenario.failures):
+    if any(fault.kind == "partition" for fault in scenario.failures):
         return False
     links = deployment.links
     if links.serialise or links.serialise_cost or links.deserialise or links.deserialise_cost:

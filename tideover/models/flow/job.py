@@ -10,6 +10,8 @@ import numpy as np
 
 from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.clock import Clock
+from tideover.models.flow.cores import share_cores
+from tideover.models.flow.groups import groups
 from tideover.models.flow.laws import describe
 from tideover.models.flow.outlet import FlowOutlet
 from tideover.models.flow.spout import FlowSpout
@@ -183,7 +185,12 @@ class FlowJob(Job):
         return task
 
     def _bring_together(self) -> None:
-        """Nobody feels another. How long a step may be is known."""
+        """Tasks feel one another that share cores. How long a step may be is known."""
+        plane, bolts = self.plane, self.bolt_tasks
+        self.context.cores = share_cores(plane, self.deployment, bolts)  # type: ignore[assignment, arg-type]
+        feel = [[task.number for task in bolts if task.c.cores == place] for place in range(plane.p.n_cores)]  # type: ignore[attr-defined]
+        ways = ((wire.c.up, wire.c.down) for task in bolts for wire in task.inputs)  # type: ignore[attr-defined]
+        plane.group(groups(len(self.tasks), ways, feel))
         rate = sum(1 / spout._config.arrivals.mean_gap_ns for spout in self.spouts)
         self.plane.p.step = round(ROOTS / rate) if rate else 0
 

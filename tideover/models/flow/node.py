@@ -43,6 +43,29 @@ class Busy(Occupancy):
         self._c.busy += duration
 
 
+class SharedBusy(Busy):
+    """The same of a task that shares cores: it is busy for as long as it has one. When it will be free is known to
+    the data plane only: nobody may reckon with ``free_at``.
+    """
+
+    __slots__ = ("_plane",)
+
+    def __init__(self, plane: Plane, c: Any) -> None:
+        super().__init__(plane, c)
+        self._plane = plane
+
+    def until(self, now: int) -> int:
+        c = self._c
+        had: float = c.had
+        if c.works:
+            cores = self._plane.p.cores[c.cores]
+            had += cores.shared + (now - cores.since) * cores.share
+        return round(had)
+
+    def add(self, now: int, duration: int) -> None:
+        self._plane.lib.plane_occupy(self._plane.p, self._c.number, now, duration)
+
+
 class FlowNode:
     """A task of which the struct ``c`` is in the data plane's ``task`` array.
 
@@ -59,6 +82,7 @@ class FlowNode:
         self._plane = plane
         self.c = plane.tasks[number]
         self.c.number, self.c.up, self.c.serving, self.c.fills = number, 1, -1, -1
+        self.c.cores = -1
         self._turns: dict[int, tuple[int, Action]] = {}
         self._placed = 0
         self.number = number

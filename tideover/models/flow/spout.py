@@ -180,7 +180,8 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         self.up = False
         c = self.c
         c.stopped_until, c.free_at = 0, self._kernel.now
-        c.since = min(c.since, self._kernel.now)  # what kept it busy is over
+        # what kept it busy is over; it may be before the first call
+        c.since = min(c.since, max(self._kernel.now, self._last_call))
         self._plan_anew()
         self.retries.clear()
         self.in_flight.clear()

@@ -65,7 +65,8 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
     if (c->due && c->due->n) draw_services(p, c);
     while ((now = bolt_next(p, t)) <= until) {
         int32_t why = bolt_step(p, t, now);
-        if (!why && t->state == IDLE && !t->queue.n && t->up && !t->closed) why = run_queue(p, t, c, until);
+        int plain = t->state == IDLE && !t->queue.n && t->up && !t->closed && t->cores < 0;
+        if (!why && plain) why = run_queue(p, t, c, until);
         if (why) return why;
         p->events++;
     }

@@ -3,6 +3,7 @@
 #define TIDEOVER_BOLTS_H
 #include "accounts.h"
 #include "children.h"
+#include "cores.h"
 
 /* What is next in the queue, and when it is there; -1: nothing. It may be on its wire still. */
 HOT int64_t next_in_line(const plane *p, const task *t) {
@@ -12,7 +13,7 @@ HOT int64_t next_in_line(const plane *p, const task *t) {
 
 /* When something happens at a bolt's task next. */
 HOT int64_t bolt_next(const plane *p, const task *t) {
-    if (t->state == SERVING) return t->ends;
+    if (t->state >= SERVING) return t->ends;
     if (t->closed || !t->up) return next_arrival(p, t);
     if (t->state == AT_TURN) return NEVER;
     int64_t there = next_in_line(p, t);
@@ -37,6 +38,10 @@ HOT void begin(plane *p, task *t, const component *c, int32_t m, int64_t now) {
     t->serving = m;
     t->state = SERVING;
     t->began = now;
+    if (t->cores >= 0) {
+        join_and_plan(p, t, (double)takes, now);
+        return;
+    }
     t->ends = now + takes;
     t->busy += takes;
 }
@@ -65,25 +70,68 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
     return why;
 }
 
+/* What is first in line; -1: nothing is there at ``now``. */
+HOT int32_t first_in_line(const plane *p, const task *t, int64_t now) {
+    if (t->queue.n) return t->queue.head;
+    if (next_arrival(p, t) > now) return -1;
+    return next_input(p, t)->wire.head;
+}
+
+HOT void take_and_begin(plane *p, task *t, const component *c, int32_t m, int64_t now) {
+    if (t->queue.n) take_first(p, &t->queue);
+    else take_arrival(p, t);
+    begin(p, t, c, m, now);
+}
+
+HOT int needs_draws(const plane *p, const component *c, int32_t m) {
+    return c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0;
+}
+
+/* A task that shares cores is done with what it was at, and begins with the next in the same breath: nobody sees the
+ * speed that others have in between. Or it was stopped, and goes on. */
+HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
+    if (!t->works) {
+        join_and_plan(p, t, t->left, now);
+        return DONE;
+    }
+    int32_t m = t->closed ? -1 : first_in_line(p, t, now), why = DONE;
+    if (m >= 0 && needs_draws(p, c, m)) return NEED_DRAWS;
+    if (t->state == SERVING) {
+        why = finish(p, t, c);
+        if (t->state == SERVING) return why;
+    }
+    t->state = IDLE;
+    t->free_at = now;
+    quit(p, t, now);
+    if (t->owes > 0) {
+        double work = t->owes;
+        t->owes = 0;
+        occupy(p, t, work, now);
+    } else if (why == DONE && m >= 0 && p->messages[m].mark != CONTROL) {
+        take_and_begin(p, t, c, m, now);
+    } else {
+        plan(p, &p->cores[t->cores], now, t->number);
+    }
+    return why;
+}
+
 /* What happens at a bolt's task next, happens. */
 HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
     const component *c = &p->components[t->component];
-    if (t->state == SERVING) return finish(p, t, c);
+    if (t->state >= SERVING) return t->cores < 0 ? finish(p, t, c) : shared_step(p, t, c, now);
     if (t->closed || !t->up) {
         if (full(&p->lost)) return HAS_LOST;
         turn_away(p, t, take_arrival(p, t));
         return DONE;
     }
-    int32_t m = t->queue.n ? t->queue.head : next_input(p, t)->wire.head;
+    int32_t m = first_in_line(p, t, now);
     if (p->messages[m].mark == CONTROL) {
         t->state = AT_TURN;
         p->when = now;
         return TURN;
     }
-    if (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0) return NEED_DRAWS;
-    if (t->queue.n) take_first(p, &t->queue);
-    else take_arrival(p, t);
-    begin(p, t, c, m, now);
+    if (needs_draws(p, c, m)) return NEED_DRAWS;
+    take_and_begin(p, t, c, m, now);
     return DONE;
 }
 #endif

@@ -89,8 +89,10 @@ int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     plane_take_in(p, number, now);
     int64_t free_at = t->free_at;
+    t->owes = 0;
+    if (t->works) quit_and_plan(p, t, now);
     if (t->state == SERVING) {
-        if (t->ends > free_at) free_at = t->ends;
+        if (t->cores < 0 && t->ends > free_at) free_at = t->ends;
         p->messages[t->serving].flags |= HAS_BEGUN;
         put_first(p, &t->queue, t->serving);
         t->serving = -1;
@@ -139,8 +141,33 @@ void plane_stop(plane *p, int32_t number, int64_t now, int64_t until) {
     int64_t from = now < t->stopped_until ? t->stopped_until : now;
     if (until <= from) return;
     t->stopped_until = until;
-    if (t->state == SERVING) t->ends += until - from;
+    if (t->works) t->left = quit_and_plan(p, t, now);
+    if (t->state >= SERVING) t->ends = t->cores < 0 ? t->ends + until - from : until;
     t->free_at = (t->free_at < now ? now : t->free_at) + until - from;
+}
+
+/* An action keeps a task, which shares cores, occupied with so much work, behind what it does already. */
+void plane_occupy(plane *p, int32_t number, int64_t now, int64_t duration) {
+    task *t = &p->tasks[number];
+    if (duration <= 0) return;
+    if (t->state == SERVING) {
+        t->owes += (double)duration;
+    } else if (t->state != OCCUPIED) {
+        occupy(p, t, (double)duration, now);
+    } else if (!t->works) {
+        t->left += (double)duration;
+    } else {
+        double left = quit(p, t, now);
+        join_and_plan(p, t, left + (double)duration, now);
+    }
+}
+
+/* From now on a core works at this part of its speed. */
+void plane_slow(plane *p, int32_t number, int64_t now, double factor) {
+    cores *h = &p->cores[number];
+    look_at_work(h, now);
+    h->factor = factor;
+    plan(p, h, now, -1);
 }
 
 /* What is on the way to a task, in order, after its times have changed. */

@@ -234,6 +234,7 @@ typedef struct {
     int64_t since_first;
 } latency;
 
+<<<<<<< HEAD
 /* Latencies of one second: exact sums, and counts in the bins of tideover/sim/histogram.py. */
 typedef struct {
     int64_t count;
@@ -245,6 +246,10 @@ typedef struct {
 } tally;
 
 enum state { IDLE, SERVING, AT_TURN };
+=======
+/* OCCUPIED: with an action, where tasks share cores. */
+enum state { IDLE, AT_TURN, SERVING, OCCUPIED };
+>>>>>>> 88226f04b33ce2b0c20b0bd243cec81b5e81ad32
 enum calls { BY_TABLE, BY_GAP, NEVER_CALLED };
 
 /* A task: a queue and a server; or a spout. */
@@ -285,6 +290,12 @@ typedef struct {
     int32_t *attempts;
     int64_t n_taken;
     int64_t taken_room;
+    /* where cores are shared, or slow */
+    int32_t cores;         /* of its host; -1: it has one of its own */
+    int32_t works;         /* it works there */
+    double left;           /* of what it was at when it was stopped (ns of a core's work) */
+    double owes;           /* work that keeps it occupied after the service under way */
+    double had;            /* time of a core; while it works, less ``shared`` of its cores when it began */
     /* of a spout */
     int32_t calls_by;
     int32_t ended;         /* there are no calls behind those that are known */
@@ -328,6 +339,21 @@ typedef struct {
     int64_t room;
     int64_t twice;       /* effects that were applied before */
 } counts;
+
+/* The cores of a host, shared by its busy tasks: each has min(1, number / jobs) of one. */
+typedef struct {
+    double number;       /* infinite: one for each task */
+    double factor;       /* how fast a core is: 1, or less while the host is slow */
+    double share;        /* what each busy task has of a core now */
+    double speed;        /* and how fast that makes it */
+    int64_t since;       /* when it was looked last what has been done */
+    double shared;       /* how long a task that always was busy has had a core until then */
+    int64_t busy;        /* and how long the cores were busy, all together */
+    int32_t jobs;        /* busy tasks */
+    int32_t first;       /* the task that is done first; -1: none */
+    int32_t *who;        /* those that are busy, who has the least to do last */
+    double *left;        /* what each has to do still (ns of a core's work); with room for one more */
+} cores;
 
 /* Tasks that feel one another at any instant: they share cores, or wait for room in queues. Each alone, else. */
 typedef struct {
@@ -381,6 +407,8 @@ typedef struct {
     int64_t events;
     int32_t n_groups;
     group *groups;       /* in topological order; behind them one of all tasks */
+    cores *cores;        /* of each host whose tasks share them, or are slow for a while */
+    int32_t n_cores;
     group *moving;       /* whose members move in one order of events now; NULL: none */
 } plane;
 
@@ -400,6 +428,8 @@ int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);
 void plane_set_aside(plane *p, int32_t t);
 void plane_stop(plane *p, int32_t t, int64_t now, int64_t until);
+void plane_occupy(plane *p, int32_t t, int64_t now, int64_t duration);
+void plane_slow(plane *p, int32_t h, int64_t now, double factor);
 void plane_hold(plane *p, int32_t c, int64_t now, int64_t until);
 void plane_lose(plane *p, int32_t c, int64_t now);
 void plane_let_go(plane *p, int32_t c, int64_t now);

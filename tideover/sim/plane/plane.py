@@ -99,6 +99,21 @@ class Plane:
             for at, number in enumerate(members if place < len(groups) else ()):
                 p.tasks[number].group, p.tasks[number].place = place, at
 
+    def share(self, cores: list[tuple[float, list[int]]]) -> None:
+        """Let these tasks, by number, share cores: so many (infinite: one each) of each host."""
+        ffi, p = self.ffi, self.p
+        self._kept["cores"] = p.cores = ffi.new("cores[]", max(1, len(cores)))
+        p.n_cores = len(cores)
+        for place, (number, tasks) in enumerate(cores):
+            each = p.cores[place]
+            arrays = {"who": ffi.new("int32_t[]", len(tasks)), "left": ffi.new("double[]", len(tasks) + 1)}
+            self._kept["cores", place] = arrays
+            for name, array in arrays.items():
+                setattr(each, name, array)
+            each.number, each.factor, each.share, each.speed, each.first = number, 1.0, 1.0, 1.0, -1
+            for task in tasks:
+                p.tasks[task].cores = place
+
     # -- room ------------------------------------------------------------------------------------------------
 
     def array(self, of: Any, name: str, values: npt.NDArray[Any]) -> None:
