@@ -12,8 +12,18 @@ from tideover.sim.registry import kind_of
 
 STRATEGIES = frozenset({"none"})
 OPERATORS = frozenset(
-    {"split_words", "filter", "generic", "forward", "windowed_count", "windowed_join", "running_count", "distinct"}
+    {
+        "split_words",
+        "filter",
+        "generic",
+        "forward",
+        "windowed_count",
+        "windowed_join",
+        "running_count",
+        "distinct",
+    }
 )
+SOURCES = frozenset({"kafka", "kestrel"})
 GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
 
 
@@ -40,6 +50,6 @@ def moves_compiled(scenario: Scenario, deployment: Deployment) -> bool:
 
 def _is_known(config: SpoutConfig | BoltConfig) -> bool:
     if isinstance(config, SpoutConfig):
-        return config.source is None
+        return config.source is None or kind_of(config.source) in SOURCES
     groupings = {kind_of(grouping) for grouping in config.from_.values()}
     return kind_of(config.bolt) in OPERATORS and groupings <= GROUPINGS

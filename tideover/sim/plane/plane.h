@@ -86,6 +86,7 @@ enum reason {
     NEED_ROWS,     /* the log of ``who`` is full */
     NEED_LATENCIES,/* so is that of latencies */
     NEED_ROOTS,    /* there is no room for another root in the accounts */
+    EXPIRED,       /* records up to ``oldest`` were deleted before the spout ``who`` read them */
     NEED_DRAWS,    /* messages at ``who`` whose service Python draws */
     NEED_CHILDREN, /* messages at ``who`` whose children Python makes */
     NEED_LATENCY,  /* the channel ``who`` does not know how long the next message takes */
@@ -245,7 +246,17 @@ typedef struct {
 } tally;
 
 enum state { IDLE, SERVING, AT_TURN };
-enum calls { BY_TABLE, BY_GAP, NEVER_CALLED };
+enum calls { BY_TABLE, BY_GAP, BY_RECORD, NEVER_CALLED };
+enum emissions { NONE_LOGGED, RETRIES_LOGGED, ALL_LOGGED };
+
+/* A root that waits to be emitted again. */
+typedef struct {
+    int64_t root;
+    int64_t value;
+    int64_t created;     /* -1: as it is emitted */
+    int32_t key;
+    int32_t attempt;
+} retry;
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -307,6 +318,16 @@ typedef struct {
     const int64_t *values;
     int64_t first_content;
     int64_t n_content;
+    const retry *retries;  /* served before anything new, from number ``retried`` on */
+    int64_t n_retries;
+    int64_t retried;
+    int64_t retries_since; /* when the first of them could be served */
+    int64_t most_in_flight; /* no calls while so many roots are in flight; -1: however many */
+    int64_t in_flight;
+    int64_t first_record;  /* if it reads a queue: ``times`` are when records from this number on were appended */
+    int64_t oldest;        /* the record that it reads next, if those before it were deleted */
+    int64_t poll_cost;     /* what reading one takes */
+    int64_t retention;     /* records that are older were deleted; -1: none */
 } task;
 
 /* Roots that are there: their open tuples, from root number ``base`` on. */
@@ -374,7 +395,7 @@ typedef struct {
     int32_t again;       /* some roots have been emitted again: their latencies are told apart */
     row_log emitted;     /* roots, if somebody wants to know */
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
-    int32_t logs_emitted;
+    int32_t logs_emitted; /* which */
     int32_t accounts;    /* whether anything is counted */
     int64_t step;        /* length of the steps in which tasks take turns; 0: all the way */
     int64_t budget;      /* events until it sees to signals */
