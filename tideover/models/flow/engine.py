@@ -7,7 +7,6 @@ import os
 from tideover.models.config import Scenario
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.deployment import Deployment
-from tideover.sim.recorder import LONG
 from tideover.sim.registry import kind_of
 
 STRATEGIES = frozenset({"none"})
@@ -31,7 +30,7 @@ def moves_compiled(scenario: Scenario, deployment: Deployment) -> bool:
     """Whether all that the scenario asks for is there."""
     if os.environ.get("TIDEOVER_TRAINS"):
         return False
-    if getattr(scenario.strategy, "kind", None) not in STRATEGIES or scenario.run.duration > LONG:
+    if getattr(scenario.strategy, "kind", None) not in STRATEGIES:
         return False
     if any(bounds.length is not None for bounds in deployment.bounds.values()):
         return False

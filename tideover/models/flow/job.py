@@ -188,10 +188,10 @@ class FlowJob(Job):
         rate = sum(1 / spout._config.arrivals.mean_gap_ns for spout in self.spouts)
         self.plane.p.step = round(ROOTS / rate) if rate else 0
 
-    def count(self, reserve: Callable[[int], None]) -> None:
-        """The data plane counts; before it moves up to a moment ``reserve`` makes room for that."""
+    def count(self, reach: Callable[[int], int]) -> None:
+        """The data plane counts; ``reach`` says for how far there is room for that."""
         assert isinstance(self.kernel, Clock)
-        self.kernel.before.append(reserve)
+        self.kernel.reach = reach
         for task in self.bolt_tasks:
             component = task.component
             assert isinstance(task, FlowBolt)

@@ -342,11 +342,11 @@ typedef struct {
 } roots;
 
 typedef struct {
+    int64_t first;       /* number of the first slot that has a place */
     int64_t *entered;    /* all by slots of 10 ms */
     int64_t *left;
     int64_t *done;
     int64_t *output;
-    int64_t room;
     int64_t twice;       /* effects that were applied before */
 } counts;
 
