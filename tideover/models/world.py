@@ -135,7 +135,7 @@ class World:
         """Let the data plane count what happens to every tuple, and log what somebody wants to see of it."""
         assert isinstance(self.ledger, CountedLedger | CountedDestroyed)
         counted = Counted(job.plane, self.backlog, self.ledger, recorder, self.scenario.run.duration)
-        job.count(counted.reserve)
+        job.count(counted.reach)
         looks_at_all = self.trace is not None or self.fates is not None
         wants = (self.reference, self.completion, job.context.events)
         job.log(emitted=looks_at_all or any(one is not None for one in wants), processed=looks_at_all)

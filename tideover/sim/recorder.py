@@ -122,6 +122,11 @@ class FewCounts(Series):
     def _count(self, times: Ints) -> None:
         self._parts.append(np.unique(slots_of(times), return_counts=True))
 
+    def put(self, slots: Ints, counts: Ints) -> None:
+        """So many events happened in these slots."""
+        if len(slots):
+            self._parts.append((slots, counts))
+
     def events(self) -> tuple[Ints, Ints]:
         """The slots in which something happened, rising, and how much in each."""
         self._flush()

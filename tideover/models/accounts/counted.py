@@ -30,6 +30,8 @@ FEW, MOST = 1_024, 65_536
 """Latencies that are kept before they are sorted into histograms: at first, and at most."""
 SECONDS = 4
 """So many are open at a time where the plane sorts latencies itself; its steps are shorter than one."""
+WINDOW = 1 << 15
+"""Slots that a long run counts in at a time."""
 SPARSE = 512
 """With fewer to a second it is not worth to have all bins of each second at hand."""
 KEYS = 1_024
@@ -96,8 +98,9 @@ class Counted:
         ledger.counted = self
         p, lib = plane.p, plane.lib
         p.accounts = 1
-        self._lengths = dict.fromkeys(SERIES, 0)
-        self._reserved = -1
+        self._slots = -1
+        """Slots up to this one have a place."""
+        self._window = {name: np.zeros(WINDOW, np.int64) for name in SERIES if recorder.is_long}
         self._whole = duration // SLOT + 2
         self._latencies = np.zeros(0, LATENCY)
         if recorder._latencies:
@@ -172,17 +175,41 @@ class Counted:
         roots.used = self._backlog._used
         self.connect()
 
-    def reserve(self, until: int) -> None:
-        """Make room for all that happens up to ``until`` (ns)."""
+    def reach(self, until: int) -> int:
+        """How far data may move, on its way to ``until`` (ns): there is room for all that happens up to there."""
         slots = until // SLOT + 2
-        if slots <= self._reserved:
-            return
-        self._reserved = self._whole if self._whole <= SLOTS else max(slots, min(2 * slots, self._whole))
-        counts = self._plane.p.counts
+        if slots <= self._slots:
+            return until
+        if self._window:
+            return self._move_window(until)
+        self._slots = self._whole if self._whole <= SLOTS else max(slots, min(2 * slots, self._whole))
         for name in SERIES:
             series: Any = getattr(self._recorder, name)
-            series._reserve(self._reserved)
-            self._plane.array(counts, name, series._counts)
+            series._reserve(self._slots)
+            self._plane.array(self._plane.p.counts, name, series._counts)
+        return until
+
+    def _move_window(self, until: int) -> int:
+        """A long run has places for some slots only: let them be those in which something happens next."""
+        p, lib = self._plane.p, self._plane.lib
+        following = max(int(p.now), min(lib.plane_next_event(p, task) for task in range(p.n_tasks)))
+        if following > until:
+            return until
+        self._empty_window()
+        counts = p.counts
+        for name, places in self._window.items():
+            self._plane.array(counts, name, places)
+        counts.first = max(0, following // SLOT)
+        self._slots = counts.first + WINDOW
+        return min(until, (self._slots - 2) * SLOT)
+
+    def _empty_window(self) -> None:
+        """Tell the recorder what was counted in a window."""
+        first = int(self._plane.p.counts.first)
+        for name, places in self._window.items():
+            filled = np.flatnonzero(places)
+            getattr(self._recorder, name).put(filled + first, places[filled])
+            places[filled] = 0
 
     def missing(self, topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
         """Uids of the effects of these roots that are not applied, by component."""
@@ -218,6 +245,7 @@ class Counted:
         counts = self._plane.p.counts
         self._ledger.twice(int(counts.twice))
         counts.twice = 0
+        self._empty_window()
         self.note_used()
         self._read_latencies()
 

@@ -18,7 +18,7 @@ class Clock(Kernel):
 
     plane     the data plane, as soon as there is one
     handlers  who sees to what the data plane comes back for, by reason: with the number of a task, and when
-    before    is called before data moves up to a moment
+    reach     asked before data moves up to a moment: how far it may move now
     """
 
     plane: Plane
@@ -26,7 +26,7 @@ class Clock(Kernel):
     def __init__(self) -> None:
         super().__init__()
         self.handlers: dict[int, Callable[[int, int], None]] = {}
-        self.before: list[Callable[[int], None]] = []
+        self.reach: Callable[[int], int] = int
 
     def move(self, reads: Reads) -> None:
         """All data has been moved."""
@@ -44,11 +44,12 @@ class Clock(Kernel):
     def _flow(self, until: int) -> bool:
         """Move the data up to ``until``; False: a control marker has its turn before that, or then."""
         plane, handlers = self.plane, self.handlers
-        for look in self.before:
-            look(until)
         while True:
-            reason = plane.advance(until)
+            to = self.reach(until)
+            reason = plane.advance(to)
             if reason == 0:
+                if to < until:
+                    continue
                 break
             now, self.now = self.now, plane.p.when
             handlers[reason](plane.p.who, self.now)

@@ -7,7 +7,6 @@ import os
 from tideover.models.config import Scenario
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.deployment import Deployment
-from tideover.sim.recorder import LONG
 from tideover.sim.registry import kind_of
 
 STRATEGIES = frozenset({"none"})
@@ -23,6 +22,7 @@ OPERATORS = frozenset(
         "distinct",
     }
 )
+SOURCES = frozenset({"kafka", "kestrel"})
 GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
 
 
@@ -30,7 +30,7 @@ def moves_compiled(scenario: Scenario, deployment: Deployment) -> bool:
     """Whether all that the scenario asks for is there."""
     if os.environ.get("TIDEOVER_TRAINS"):
         return False
-    if getattr(scenario.strategy, "kind", None) not in STRATEGIES or scenario.run.duration > LONG:
+    if getattr(scenario.strategy, "kind", None) not in STRATEGIES:
         return False
     if any(bounds.length is not None for bounds in deployment.bounds.values()):
         return False
@@ -49,6 +49,6 @@ def moves_compiled(scenario: Scenario, deployment: Deployment) -> bool:
 
 def _is_known(config: SpoutConfig | BoltConfig) -> bool:
     if isinstance(config, SpoutConfig):
-        return config.source is None
+        return config.source is None or kind_of(config.source) in SOURCES
     groupings = {kind_of(grouping) for grouping in config.from_.values()}
     return kind_of(config.bolt) in OPERATORS and groupings <= GROUPINGS

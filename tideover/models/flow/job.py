@@ -163,6 +163,7 @@ class FlowJob(Job):
             lib.NEED_CALLS: lambda t: self._spout(t).look_ahead(),
             lib.NEED_CONTENT: lambda t: self._spout(t).make_contents(),
             lib.NEED_ROWS: self._read_log,
+            lib.EXPIRED: lambda t: self._spout(t).expire(),
             lib.HAS_LOST: lambda _: self.tell_of_losses(),
             lib.NEED_DRAWS: self._draw_services,
         }
@@ -172,7 +173,7 @@ class FlowJob(Job):
             lib.MARK: lambda t, when: self._bolt(t).served_mark(when),
             lib.WINDOW_FULL: lambda t, when: self._bolt(t).window_is_full(when),
         }
-        self.kernel.listeners.append(lambda now: self.tell_of_losses())
+        self.kernel.listeners.append(self._tell)
 
     def _spout(self, number: int) -> FlowSpout:
         task = self.tasks[number]
@@ -194,10 +195,10 @@ class FlowJob(Job):
         rate = sum(1 / spout._config.arrivals.mean_gap_ns for spout in self.spouts)
         self.plane.p.step = round(ROOTS / rate) if rate else 0
 
-    def count(self, reserve: Callable[[int], None]) -> None:
-        """The data plane counts; before it moves up to a moment ``reserve`` makes room for that."""
+    def count(self, reach: Callable[[int], int]) -> None:
+        """The data plane counts; ``reach`` says for how far there is room for that."""
         assert isinstance(self.kernel, Clock)
-        self.kernel.before.append(reserve)
+        self.kernel.reach = reach
         for task in self.bolt_tasks:
             component = task.component
             assert isinstance(task, FlowBolt)
@@ -205,8 +206,9 @@ class FlowJob(Job):
             task.c.outputs = component.ends_roots and not component.window
 
     def log(self, emitted: bool, processed: bool) -> None:
-        """What is logged, besides what states take in."""
-        self.plane.p.logs_emitted = emitted
+        """What is logged, besides retries, and what states take in."""
+        lib = self.plane.lib
+        self.plane.p.logs_emitted = lib.ALL_LOGGED if emitted else lib.RETRIES_LOGGED
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             if processed:
@@ -237,6 +239,12 @@ class FlowJob(Job):
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             task.catch_up()
+
+    def _tell(self, now: int) -> None:
+        """Data has moved: tell what control actions may have to know."""
+        self.tell_of_losses()
+        if self.hooks.has("emitted"):
+            self.tell_of_emissions()
 
     def tell_of_emissions(self) -> None:
         """Tell of the roots that were emitted."""

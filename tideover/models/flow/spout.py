@@ -9,9 +9,11 @@ import numpy as np
 
 from tideover.models.flow.laws import describe
 from tideover.models.flow.node import Busy, FlowNode
+from tideover.models.flow.retries import InFlight, Retries
 from tideover.models.job.arrivals.poisson import Poisson
 from tideover.models.job.topology import Component
 from tideover.models.runtime.context import Context
+from tideover.models.runtime.reading import Reading
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.draws import Purpose
@@ -68,6 +70,11 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
             plane.array(c, "gaps", np.zeros(lib.GAPS, np.int64))
         elif gaps is not None:
             c.gap.low = int(gaps[0])
+        if self.reading is not None:
+            self._read(self.reading)
+        self._again = Retries(plane, c, self._content_again)
+        self.retries = self._again  # type: ignore[assignment]
+        self.in_flight = InFlight(c, self._go_on_from)  # type: ignore[assignment]
         self._many = {"calls": CALLS, "content": CALLS}
         self._feed: list[Train] = []
         if fed:
@@ -83,9 +90,22 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         self._many[what] = min(2 * n, MOST)
         return self._config.arrivals.at_once(n)
 
+    def _read(self, reading: Reading) -> None:
+        """It reads records, as they are there."""
+        c, source = self.c, reading.source
+        c.calls_by, c.poll_cost = self._plane.lib.BY_RECORD, source.poll_cost
+        c.retention = -1 if source.retention is None else source.retention
+
     def look_ahead(self) -> None:
-        """Work out more calls."""
+        """Work out more calls; or when more records are appended."""
         c, plane = self.c, self._plane
+        if self.reading is not None:
+            n = self._next_many("calls")
+            c.first_record = self.reading.oldest(int(c.next_root), int(c.since))
+            times = self.reading.appended(int(c.first_record), n)
+            plane.array(c, "times", np.ascontiguousarray(times))
+            c.n_times, c.ended = len(times), len(times) < n
+            return
         known = c.times[c.n_times - 1] if c.used < c.n_times else c.since
         n = self._next_many("calls")
         times = self._config.arrivals.next_calls(self.name, self._context.draws, int(known), int(c.calls), n)
@@ -97,10 +117,27 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         c, context = self.c, self._context
         first, n = int(c.next_root), self._next_many("content")
         number = np.arange(first, first + n, dtype=np.int64)
-        roots = number << context.topology.spout_bits | self.spout_number
-        key, value = self._config.spout.content(self.component.name, context.draws, roots, number)
+        key, value = self._content(number << context.topology.spout_bits | self.spout_number)
         self._contain(key, value)
         c.first_content, c.n_content = first, n
+
+    def _content(self, roots: Ints) -> tuple[Ints, Ints | None]:
+        context = self._context
+        number = roots >> context.topology.spout_bits
+        return self._config.spout.content(self.component.name, context.draws, roots, number)
+
+    def _content_again(self, roots: Ints) -> tuple[Ints, Ints | None, Ints | None]:
+        created = None
+        if self.reading is not None:
+            created = self.reading.appended_at(roots >> self._context.topology.spout_bits)
+        return *self._content(roots), created
+
+    def expire(self) -> None:
+        """Records were deleted before they were read."""
+        c = self.c
+        gone = np.arange(c.next_root, c.oldest, dtype=np.int64)
+        c.next_root = c.oldest
+        self._context.say.expired(self, gone << self._context.topology.spout_bits | self.spout_number)
 
     def _contain(self, key: Ints, value: Ints | None) -> None:
         c, plane = self.c, self._plane
@@ -154,12 +191,18 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
             plane.lib.plane_broadcast(plane.p, self.number, self._kernel.now, number)
         self.c.epoch = self._epoch
 
+    def emit_again(self, roots: Ints, attempts: Ints) -> None:
+        self._again.append(roots, attempts, self._kernel.now)
+        self._context.say.retrying(self, roots)
+
     def emitted(self, rows: Any) -> None:
         """These rows are roots that it has emitted: tell who wants to know."""
         train = self._plane.train(rows)
         if self._context.events is not None and self.feed is None:
             self._context.events.emitted(self.spout_number, train)
         self._context.say.emitted(self, train, [])
+        if self.feed is None:
+            self._context.hooks.emitted(self, train, [])
 
     # -- life ------------------------------------------------------------------------------------------------
 

@@ -109,7 +109,7 @@ class Reading:
             first += there
             if there < len(appended):
                 since = int(begins[there])
-                first = self._oldest(first, since)
+                first = self.oldest(first, since)
             elif there:
                 since = int(begins[-1]) + cost
         return np.concatenate(times), np.concatenate(numbers)
@@ -120,9 +120,10 @@ class Reading:
         gone = NO_RECORDS if retention is None else np.flatnonzero(begins - appended > retention)
         return int(gone[0]) if len(gone) else len(appended)
 
-    def _oldest(self, first: int, now: int) -> int:
+    def oldest(self, first: int, now: int) -> int:
         """The first record from number ``first`` on that is not deleted at ``now``."""
-        assert self.source.retention is not None
+        if self.source.retention is None:
+            return first
         while len(appended := self.appended(first, CHUNK)):
             gone = int(appended.searchsorted(now - self.source.retention, "left"))
             first += gone

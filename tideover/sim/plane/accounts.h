@@ -7,8 +7,8 @@
 #define SLOT 10000000
 #define ROOM_FOR_A_STEP 64
 
-/* The slot in which a moment shows: the first boundary at or after it. */
-HOT int64_t slot_of(int64_t time) { return (time + SLOT - 1) / SLOT; }
+/* The place of the slot in which a moment shows: the first boundary at or after it. */
+HOT int64_t slot_of(const plane *p, int64_t time) { return (time + SLOT - 1) / SLOT - p->counts.first; }
 
 /* A spout emits a root with so many tuples. */
 HOT void root_enters(plane *p, int64_t root, int64_t now, int64_t created, int32_t tuples) {
@@ -18,9 +18,9 @@ HOT void root_enters(plane *p, int64_t root, int64_t now, int64_t created, int32
     r->open[i] += tuples;
     r->first[i] = created;
     if (r->last[i] < now) r->last[i] = now;
-    p->counts.entered[slot_of(now)]++;
+    p->counts.entered[slot_of(p, now)]++;
     if (tuples) r->inside[i] = 1;
-    else p->counts.left[slot_of(now)]++;
+    else p->counts.left[slot_of(p, now)]++;
 }
 
 /* So many more tuples of a root are open since ``now`` (mostly one less). */
@@ -31,7 +31,7 @@ HOT void root_changes(plane *p, int64_t root, int64_t now, int32_t more) {
     r->last[i] = last;
     if ((r->open[i] += more) == 0) {
         r->inside[i] = 0;
-        p->counts.left[slot_of(last)]++;
+        p->counts.left[slot_of(p, last)]++;
     }
 }
 
@@ -44,7 +44,7 @@ HOT void take_effect(plane *p, const component *c, const task *t, int64_t uid) {
 
 /* A tuple of the measured component is done. */
 HOT void measure(plane *p, const message *m, int64_t root, int64_t now) {
-    p->counts.done[slot_of(now)]++;
+    p->counts.done[slot_of(p, now)]++;
     if (p->tallies) tally_up(&p->tallies[now / SECOND - p->first_second], now - m->created);
     if (!p->latencies || p->tallies) return;
     latency *l = &p->latencies[p->n_latencies++];
@@ -97,7 +97,7 @@ HOT void count_tuple(plane *p, task *t, const component *c, const message *m, in
     if (t->sums) take_up(t, m);
     if (!c->anchored || !p->accounts) return;
     int64_t root = m->uid >> c->bits;
-    if (t->outputs) p->counts.output[slot_of(now)]++;
+    if (t->outputs) p->counts.output[slot_of(p, now)]++;
     if (t->measures) measure(p, m, root, now);
     if (c->applies) take_effect(p, c, t, m->uid);
     if (made != 1) root_changes(p, root, now, made - 1);

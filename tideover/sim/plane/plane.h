@@ -86,6 +86,7 @@ enum reason {
     NEED_ROWS,     /* the log of ``who`` is full */
     NEED_LATENCIES,/* so is that of latencies */
     NEED_ROOTS,    /* there is no room for another root in the accounts */
+    EXPIRED,       /* records up to ``oldest`` were deleted before the spout ``who`` read them */
     NEED_DRAWS,    /* messages at ``who`` whose service Python draws */
     NEED_CHILDREN, /* messages at ``who`` whose children Python makes */
     NEED_LATENCY,  /* the channel ``who`` does not know how long the next message takes */
@@ -234,7 +235,6 @@ typedef struct {
     int64_t since_first;
 } latency;
 
-<<<<<<< HEAD
 /* Latencies of one second: exact sums, and counts in the bins of tideover/sim/histogram.py. */
 typedef struct {
     int64_t count;
@@ -245,12 +245,19 @@ typedef struct {
     uint32_t bins[8192];
 } tally;
 
-enum state { IDLE, SERVING, AT_TURN };
-=======
 /* OCCUPIED: with an action, where tasks share cores. */
 enum state { IDLE, AT_TURN, SERVING, OCCUPIED };
->>>>>>> 88226f04b33ce2b0c20b0bd243cec81b5e81ad32
-enum calls { BY_TABLE, BY_GAP, NEVER_CALLED };
+enum calls { BY_TABLE, BY_GAP, BY_RECORD, NEVER_CALLED };
+enum emissions { NONE_LOGGED, RETRIES_LOGGED, ALL_LOGGED };
+
+/* A root that waits to be emitted again. */
+typedef struct {
+    int64_t root;
+    int64_t value;
+    int64_t created;     /* -1: as it is emitted */
+    int32_t key;
+    int32_t attempt;
+} retry;
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -318,6 +325,16 @@ typedef struct {
     const int64_t *values;
     int64_t first_content;
     int64_t n_content;
+    const retry *retries;  /* served before anything new, from number ``retried`` on */
+    int64_t n_retries;
+    int64_t retried;
+    int64_t retries_since; /* when the first of them could be served */
+    int64_t most_in_flight; /* no calls while so many roots are in flight; -1: however many */
+    int64_t in_flight;
+    int64_t first_record;  /* if it reads a queue: ``times`` are when records from this number on were appended */
+    int64_t oldest;        /* the record that it reads next, if those before it were deleted */
+    int64_t poll_cost;     /* what reading one takes */
+    int64_t retention;     /* records that are older were deleted; -1: none */
 } task;
 
 /* Roots that are there: their open tuples, from root number ``base`` on. */
@@ -332,11 +349,11 @@ typedef struct {
 } roots;
 
 typedef struct {
+    int64_t first;       /* number of the first slot that has a place */
     int64_t *entered;    /* all by slots of 10 ms */
     int64_t *left;
     int64_t *done;
     int64_t *output;
-    int64_t room;
     int64_t twice;       /* effects that were applied before */
 } counts;
 
@@ -400,7 +417,7 @@ typedef struct {
     int32_t again;       /* some roots have been emitted again: their latencies are told apart */
     row_log emitted;     /* roots, if somebody wants to know */
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
-    int32_t logs_emitted;
+    int32_t logs_emitted; /* which */
     int32_t accounts;    /* whether anything is counted */
     int64_t step;        /* length of the steps in which tasks take turns; 0: all the way */
     int64_t budget;      /* events until it sees to signals */
