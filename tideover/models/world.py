@@ -78,7 +78,7 @@ class World:
         self.train_cap = train_cap
         strategy = scenario.strategy
         deployment = deployment_of(scenario)
-        self._compiled = compiled = watched is None and moves_compiled(scenario, deployment)
+        self._compiled = compiled = watched is None and moves_compiled(scenario, deployment, fates)
         self._kernel = kernel = Clock() if compiled else Kernel()
         recorder = Recorder(scenario.run.duration, latencies=not curves_only)
         self.trace = Trace(lambda: kernel.now) if trace else None
@@ -138,7 +138,9 @@ class World:
         job.count(counted.reach)
         looks_at_all = self.trace is not None or self.fates is not None
         wants = (self.reference, self.completion, job.context.events)
-        job.log(emitted=looks_at_all or any(one is not None for one in wants), processed=looks_at_all)
+        emitted = looks_at_all or any(one is not None for one in wants)
+        completed = self.trace is not None or self.completion is not None
+        job.log(emitted=emitted, processed=looks_at_all, completed=completed)
         return counted
 
     def _measured(self, looks: int) -> tuple[Usage, Completion]:

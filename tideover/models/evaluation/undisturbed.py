@@ -14,8 +14,9 @@ import numpy as np
 
 from tideover.models import config
 from tideover.models.accounts import truths
-from tideover.models.config import Scenario, identity
+from tideover.models.config import Scenario, deployment_of, identity
 from tideover.models.evaluation.curves import Curves, curves
+from tideover.models.flow.engine import moves_compiled
 from tideover.models.job.components import SpoutConfig
 from tideover.models.world import World
 
@@ -59,6 +60,8 @@ def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None
     """The run as it is if everything comes in time, which is less to simulate; None: it may not have."""
     prompt = quiet.strategy.prompt()
     reads = any(isinstance(c, SpoutConfig) and c.source is not None for c in quiet.topology.values())
+    if moves_compiled(quiet, deployment_of(quiet)):
+        return None  # all is not more to simulate there
     if prompt is None or reads or quiet.queues is not None or quiet.detector is not None:
         return None
     world = _run(quiet.with_strategy(prompt), replication, train_cap)

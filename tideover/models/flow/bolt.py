@@ -148,7 +148,10 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
             if self._state.ids is not None:
                 train = train.adding(**{STREAM: self._logical[rows["source"]]})
             train = self._take_up(train, arrival)
-        self._context.say.processed(self, train, arrival, self._sent(train))
+        sent = self._sent(train)
+        self._context.say.processed(self, train, arrival, sent)
+        if self.component.anchored:
+            self._context.hooks.processed(self, train, sent)
 
     def sum_up(self) -> None:
         """Let the data plane sum up what the state takes in, if that is all that it does."""
@@ -295,6 +298,7 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         shift = max(0, moment - max(now, int(self.c.stopped_until)))
         self.put_off += shift
         self._plane.lib.plane_stop(self._plane.p, self.number, now, moment)
+        self.c.acks.since += shift
         return shift
 
     def crash(self, keep_queue: bool = False) -> list[Train]:

@@ -9,7 +9,7 @@ from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.deployment import Deployment
 from tideover.sim.registry import kind_of
 
-STRATEGIES = frozenset({"none"})
+STRATEGIES = frozenset({"none", "source_replay"})
 OPERATORS = frozenset(
     {
         "split_words",
@@ -26,11 +26,13 @@ SOURCES = frozenset({"kafka", "kestrel"})
 GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
 
 
-def moves_compiled(scenario: Scenario, deployment: Deployment) -> bool:
-    """Whether all that the scenario asks for is there."""
+def moves_compiled(scenario: Scenario, deployment: Deployment, fates: bool = False) -> bool:
+    """Whether all that the scenario asks for is there; ``fates``: and who asks what became of each tuple."""
     if os.environ.get("TIDEOVER_TRAINS"):
         return False
     if getattr(scenario.strategy, "kind", None) not in STRATEGIES:
+        return False
+    if fates and scenario.strategy.composed_of:
         return False
     if any(bounds.length is not None for bounds in deployment.bounds.values()):
         return False

@@ -35,7 +35,7 @@ ROOTS = 256
 class FlowJob(Job):
     """A job, wired: its tasks, channels and tables are in ``plane``."""
 
-    plane: Plane
+    plane: Plane  # type: ignore[assignment]
 
     def _wire(self, fed: bool) -> None:
         assert isinstance(self.kernel, Clock)
@@ -205,9 +205,11 @@ class FlowJob(Job):
             task.c.measures = component is self.topology.measured
             task.c.outputs = component.ends_roots and not component.window
 
-    def log(self, emitted: bool, processed: bool) -> None:
+    def log(self, emitted: bool, processed: bool, completed: bool = False) -> None:
         """What is logged, besides retries, and what states take in."""
         lib = self.plane.lib
+        self.plane.log(self.plane.p.completed)
+        self.plane.p.logs_completed = completed
         self.plane.p.logs_emitted = lib.ALL_LOGGED if emitted else lib.RETRIES_LOGGED
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
@@ -221,6 +223,8 @@ class FlowJob(Job):
             c = self.plane.components[component.index]
             c.charge = 0 if c.serves_at_once else self.context.overhead.get(component.name, 0)
         super().start()
+        if any(spout.in_flight.most is not None for spout in self.spouts):
+            self.plane.group([list(range(len(self.tasks)))])  # all wait for what is done anywhere
 
     # -- what the data plane asks for ------------------------------------------------------------------------
 
@@ -239,6 +243,8 @@ class FlowJob(Job):
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             task.catch_up()
+        for settle in self.settlers:
+            settle()
 
     def _tell(self, now: int) -> None:
         """Data has moved: tell what control actions may have to know."""

@@ -86,8 +86,6 @@ class InFlight:
 
     def settle(self, roots: int, moment: int) -> None:
         """So many roots were settled at ``moment`` (ns)."""
-        if self.most is None:
-            return
         was_capped = self.capped
         self._c.in_flight -= roots
         if was_capped and not self.capped:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -27,6 +27,7 @@ from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.link import Channel, Latency
+from tideover.sim.plane.plane import Plane
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
 
@@ -40,6 +41,10 @@ class Job:
 
     def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:
         self.context = context
+        self.plane: Plane | None = None
+        """What moves its data, if that is compiled."""
+        self.settlers: list[Callable[[], None]] = []
+        """Called when accounts are to know all that has happened."""
         self.kernel = context.kernel
         """The clock, and control events."""
         self.deployment = deployment
@@ -227,6 +232,9 @@ class Job:
     def store_named(self, name: str | None) -> Storage:
         """The store of that name; None: that of those who name none."""
         return self.store if name is None else self.stores[name]
+
+    def catch_up(self) -> None:
+        """Tell accounts and mechanisms all that tasks have done."""
 
     def step(self, who: str, what: str, detail: str = "", to: str = "") -> None:
         """Say what a control action does now (`tideover.models.runtime.steps.Step`)."""

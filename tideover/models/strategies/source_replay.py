@@ -9,6 +9,7 @@ from pydantic import Field
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.acking.acks import AckCosts, Acks
+from tideover.models.mechanisms.acking.compiled import acks_of
 from tideover.models.mechanisms.acking.prompt import PromptAcks
 from tideover.models.mechanisms.acking.rotation import Rotation
 from tideover.models.remarks import timeouts
@@ -120,7 +121,7 @@ class Replay(Protocol):
         super().__init__(job)
         s = self.strategy = strategy
         ack = s.ack_cost, s.ack_size
-        self.acks = Acks(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
+        self.acks = acks_of(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
         self.rotation = Rotation(job, self.acks, s.message_timeout, s.timeout_buckets, s.timeout_phase)
         offsets.follow(job, self.acks.acker.maps)
 

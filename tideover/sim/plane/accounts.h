@@ -75,6 +75,7 @@ HOT row *log_row(row_log *log, const message *m, int32_t t, int64_t time) {
 HOT int32_t short_of(const plane *p, const task *t, int64_t now) {
     if (scarce(p)) return NEED_MESSAGES;
     if (t->logs && full(&t->log)) return NEED_ROWS;
+    if (p->logs_completed && full(&p->completed)) return HAS_COMPLETED;
     if (t->sums && t->n_taken >= t->taken_room) return NEED_ROWS;
     if (t->measures && p->latencies) {
         int is_short = p->tallies ? now >= p->tallied_until || p->again : p->n_latencies >= p->latencies_room;

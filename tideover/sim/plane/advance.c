@@ -48,8 +48,7 @@ static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
         int32_t why = short_of(p, t, now + takes);
         if (why) return why;
         take_arrival(p, t);
-        int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, &p->messages[m], now + takes);
-        count_tuple(p, t, c, &p->messages[m], now + takes, made);
+        tuple_is_done(p, t, c, m, now + takes);
         t->fills -= t->fills > 0;
         t->busy += takes;
         t->free_at = now + takes;
@@ -65,7 +64,7 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
     if (c->due && c->due->n) draw_services(p, c);
     while ((now = bolt_next(p, t)) <= until) {
         int32_t why = bolt_step(p, t, now);
-        int plain = t->state == IDLE && !t->queue.n && t->up && !t->closed && t->cores < 0;
+        int plain = t->acks.sent == t->acks.n && t->state == IDLE && !t->queue.n && t->up && !t->closed && t->cores < 0;
         if (!why && plain) why = run_queue(p, t, c, until);
         if (why) return why;
         p->events++;

@@ -2,6 +2,7 @@
 #ifndef TIDEOVER_BOLTS_H
 #define TIDEOVER_BOLTS_H
 #include "accounts.h"
+#include "acks.h"
 #include "children.h"
 #include "cores.h"
 
@@ -11,13 +12,20 @@ HOT int64_t next_in_line(const plane *p, const task *t) {
     return next_arrival(p, t);
 }
 
-/* When something happens at a bolt's task next. */
-HOT int64_t bolt_next(const plane *p, const task *t) {
+HOT int64_t bolt_next_but_acks(const plane *p, const task *t) {
     if (t->state >= SERVING) return t->ends;
     if (t->closed || !t->up) return next_arrival(p, t);
     if (t->state == AT_TURN) return NEVER;
     int64_t there = next_in_line(p, t);
     return there < t->free_at ? t->free_at : there;
+}
+
+/* When something happens at a bolt's task next. */
+HOT int64_t bolt_next(const plane *p, const task *t) {
+    int64_t next = bolt_next_but_acks(p, t);
+    if (t->acks.sent == t->acks.n) return next;
+    int64_t acks = next_ack(t);
+    return acks < next ? acks : next;
 }
 
 HOT int64_t service_of(const plane *p, const component *c, int32_t m) {
@@ -46,6 +54,15 @@ HOT void begin(plane *p, task *t, const component *c, int32_t m, int64_t now) {
     t->busy += takes;
 }
 
+/* A task is done with a tuple. */
+HOT void tuple_is_done(plane *p, task *t, const component *c, int32_t m, int64_t now) {
+    const message *each = &p->messages[m];
+    p->created = 0;
+    int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, each, now);
+    if (c->acks) ack(p, each->uid >> c->bits, each->attempt, id_of(c, each->uid, each->attempt) ^ p->created, now);
+    count_tuple(p, t, c, each, now, made);
+}
+
 /* The message in service is done with. */
 HOT int32_t finish(plane *p, task *t, const component *c) {
     int32_t m = t->serving;
@@ -54,9 +71,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
     int32_t why = DONE;
     if (each->mark == 0) {
         if ((why = short_of(p, t, now))) return why;
-        int32_t made = 0;
-        if (c->operator != TAKES_IN) made = hand_on(p, t, c, each, now);
-        count_tuple(p, t, c, &p->messages[m], now, made);
+        tuple_is_done(p, t, c, m, now);
         if (t->fills > 0 && --t->fills == 0) why = WINDOW_FULL;
     } else {
         p->marked = *each;
@@ -118,6 +133,10 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
 /* What happens at a bolt's task next, happens. */
 HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
     const component *c = &p->components[t->component];
+    if (next_ack(t) <= now) {
+        send_ack(p, t);
+        return DONE;
+    }
     if (t->state >= SERVING) return t->cores < 0 ? finish(p, t, c) : shared_step(p, t, c, now);
     if (t->closed || !t->up) {
         if (full(&p->lost)) return HAS_LOST;

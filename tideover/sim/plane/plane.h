@@ -90,6 +90,8 @@ enum reason {
     NEED_DRAWS,    /* messages at ``who`` whose service Python draws */
     NEED_CHILDREN, /* messages at ``who`` whose children Python makes */
     NEED_LATENCY,  /* the channel ``who`` does not know how long the next message takes */
+    NEED_PENDING,  /* the map of the spout ``who`` is full */
+    HAS_COMPLETED, /* the log of completed roots is full */
     HAS_LOST,      /* the log of lost tuples is full */
     LONG           /* it has run for a while: see to signals, and come again */
 };
@@ -155,6 +157,7 @@ enum grouping { SHUFFLE, BY_KEY, FIRST, EVERY };
 
 /* What one task sends over one edge. */
 typedef struct {
+    uint64_t identity;   /* key of the ids that tuples have there */
     int32_t grouping;
     int32_t tasks;
     int32_t replicas;
@@ -201,6 +204,10 @@ typedef struct {
     draws_due *due;      /* NULL: nothing is drawn ahead */
     int64_t charge;      /* what each tuple takes besides */
     int32_t serves_at_once; /* nothing takes any time there */
+    int32_t acks;        /* its tuples are acked as soon as they are done with */
+    int32_t input_shift; /* where in a uid the number of its input stands */
+    int64_t input_mask;
+    const uint64_t *identities; /* keys of the ids of its tuples, by input */
     int32_t end;         /* of a spout: the only component where its roots end, if what they become is not drawn; -1 */
     const int32_t *expected; /* then: how many effects each of its keys has */
     int32_t applies;     /* its tuples take effect here: counted in the book (1), once each (2) */
@@ -259,6 +266,32 @@ typedef struct {
     int32_t attempt;
 } retry;
 
+/* Acks that a task sends one after the other. */
+typedef struct {
+    const int64_t *uid;
+    const int64_t *attempt;
+    int64_t n;
+    int64_t sent;
+    int64_t since;         /* the first is sent ``cost`` after this, and so on */
+    int64_t cost;
+} burst;
+
+/* Roots of one spout task that are neither completed nor given up, with the acker's value of each, by the root's number
+ * from ``base`` on (tideover/models/mechanisms/acking/pending.py). */
+typedef struct {
+    int64_t base;
+    int64_t size;
+    int64_t room;
+    uint64_t *value;
+    int64_t *emitted;
+    int64_t *last_ack;
+    int32_t *attempt;
+    int32_t *outage;
+    int32_t *cause;
+    int32_t *live;         /* the attempt that is pending, and 1; 0: none is */
+    uint8_t *retrying;
+} pending;
+
 /* A task: a queue and a server; or a spout. */
 typedef struct {
     int32_t number;
@@ -297,6 +330,7 @@ typedef struct {
     int32_t *attempts;
     int64_t n_taken;
     int64_t taken_room;
+    burst acks;
     /* where cores are shared, or slow */
     int32_t cores;         /* of its host; -1: it has one of its own */
     int32_t works;         /* it works there */
@@ -418,6 +452,16 @@ typedef struct {
     row_log emitted;     /* roots, if somebody wants to know */
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
     int32_t logs_emitted; /* which */
+    pending *pending;    /* of each spout task; NULL: nobody acks */
+    const int32_t *spouts; /* the tasks */
+    uint64_t created;    /* the ids of what the tuple at hand has become, XORed */
+    int64_t alive_since; /* the acker knows only roots that were emitted after this */
+    int64_t acker_outage;/* because of which it is down; -1 */
+    int64_t rotation;    /* its own map rotates so often, */
+    int64_t buckets;     /* and has so many buckets */
+    int64_t acked;       /* acks that were sent */
+    int32_t logs_completed;
+    row_log completed;
     int32_t accounts;    /* whether anything is counted */
     int64_t step;        /* length of the steps in which tasks take turns; 0: all the way */
     int64_t budget;      /* events until it sees to signals */
@@ -440,6 +484,7 @@ void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark);
 int64_t plane_missing(plane *p, int32_t spout, int64_t n, const int64_t *roots, const int64_t *keys, int64_t *uid,
                       int32_t *at, int64_t room);
 int64_t plane_expected(plane *p, int32_t spout, int64_t key);
+void plane_ack(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t *attempt, const int64_t *times);
 void plane_free_list(plane *p, list *l);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);

@@ -2,6 +2,7 @@
 #ifndef TIDEOVER_SPOUTS_H
 #define TIDEOVER_SPOUTS_H
 #include "accounts.h"
+#include "acks.h"
 #include "children.h"
 
 void draw_gaps(task *t);
@@ -72,6 +73,7 @@ HOT int64_t next_root(const plane *p, const task *t) {
 /* Why a root cannot be emitted now; DONE: it can. */
 HOT int32_t hinders(const plane *p, int64_t root) {
     if (scarce(p)) return NEED_MESSAGES;
+    if (p->pending && !has_place(p, root)) return NEED_PENDING;
     if (p->accounts && root - p->roots.base >= p->roots.room) return NEED_ROOTS;
     if (p->logs_emitted && full(&p->emitted)) return NEED_ROWS;
     return DONE;
@@ -81,8 +83,11 @@ HOT int32_t hinders(const plane *p, int64_t root) {
 HOT void emit(plane *p, task *t, message *m, int64_t now) {
     m->epoch = (int32_t)t->epoch;
     m->next = -1;
+    p->created = 0;
     int32_t made = send_tuple(p, t, m, 0, now);
-    t->in_flight += t->most_in_flight >= 0;
+    t->in_flight++;
+    p->again |= m->attempt > 0;
+    if (p->pending) tree_begins(p, m, now);
     if (p->accounts) {
         if (m->attempt) root_changes(p, m->uid, now, made - 1); /* it waits no more */
         else root_enters(p, m->uid, now, m->created, made);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -62,9 +63,14 @@ class Acks(AckCosts):
         super().__init__(job, ack_cost)
         self._ack_size = ack_size
         self._held: dict[TaskView, list[Effects]] | None = {} if held else None
-        self.acker = Acker(job.context, job.supervisor, job.deployment.replicas, period, buckets, host)
+        self.acker = self._new_acker(
+            job.context, job.supervisor, job.deployment.replicas, period, buckets, host
+        )
         job.context.machines.append(self.acker)
         job.context.keepers.append(self.acker)
+
+    def _new_acker(self, *how: Any) -> Acker:
+        return Acker(*how)
 
     # -- a root and every tuple anchored to it get an id; the acker keeps their XOR --------------------------
 
