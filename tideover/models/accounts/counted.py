@@ -72,6 +72,8 @@ class CountedLedger(_Books):
     """The ledger."""
 
     def _missing(self, roots: Ints) -> dict[str, Ints]:
+        if not self.counted.knows_children:
+            return super()._missing(roots)
         return self.counted.missing(self._topology, self._draws, roots)
 
 
@@ -93,6 +95,9 @@ class Counted:
         ledger.counted = self
         p, lib = plane.p, plane.lib
         p.accounts = 1
+        components = (plane.components[number] for number in range(p.n_components))
+        self.knows_children = all(c.operator != lib.MADE_ELSEWHERE for c in components)
+        """Whether the plane can tell what children tuples have."""
         self._slots = -1
         """Slots up to this one have a place."""
         self._window = {name: np.zeros(WINDOW, np.int64) for name in SERIES if recorder.is_long}

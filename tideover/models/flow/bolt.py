@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from tideover.models.flow.node import Busy, FlowNode
+from tideover.models.flow.outside import give_targets
 from tideover.models.flow.wire import Wire
 from tideover.models.job.topology import Component
 from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
+from tideover.models.operators.base import Children
 from tideover.models.operators.state import Effects, State
 from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.bolt_task import BoltTask
@@ -241,6 +243,7 @@ class FlowBolt(FlowNode, BoltTask):
         plane, ffi = self._plane, self._plane.ffi
         plane.valued = True
         plane.have_messages(train.n * self._copies)
+        give_targets(self.outlets, plane, self._context.draws, train, Children())  # type: ignore[arg-type]
         epoch = 0 if train.epoch is None else int(train.epoch[0])
         assert train.value is not None
         columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]

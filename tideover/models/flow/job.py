@@ -12,6 +12,7 @@ from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.clock import Clock
 from tideover.models.flow.laws import describe
 from tideover.models.flow.outlet import FlowOutlet
+from tideover.models.flow.outside import make_children, makes_children
 from tideover.models.flow.spout import FlowSpout
 from tideover.models.flow.wire import Wire
 from tideover.models.job.components import BoltConfig
@@ -136,6 +137,9 @@ class FlowJob(Job):
         c.service_key = int(self.draws.key(component.name, Purpose.SERVICE))
         if component.window is not None:
             c.operator = lib.TAKES_IN
+        elif makes_children(component):
+            c.operator = lib.MADE_ELSEWHERE
+            plane.make_elsewhere()
         elif isinstance(bolt, SplitWords):
             c.operator, c.sentences = lib.TABLE, len(LENGTHS)
             for name, table in (("starts", STARTS), ("lengths", LENGTHS), ("words", FLAT)):
@@ -164,6 +168,7 @@ class FlowJob(Job):
             lib.EXPIRED: lambda t: self._spout(t).expire(),
             lib.HAS_LOST: lambda _: self.tell_of_losses(),
             lib.NEED_DRAWS: self._draw_services,
+            lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
         }
         assert isinstance(self.kernel, Clock)
         self.kernel.handlers |= {
@@ -261,12 +266,7 @@ class FlowJob(Job):
 
     def _draw_services(self, number: int) -> None:
         """Draw the services of all that waits at a task, or comes to it."""
-        plane, ffi, task = self.plane, self.plane.ffi, self._bolt(number)
-        room = plane.p.in_use
-        rows, which = ffi.new("row[]", room), ffi.new("int32_t[]", room)
-        n = plane.lib.plane_undrawn(plane.p, number, rows, which, room)
-        found = plane._rows(rows, n)
-        uid, attempt = np.ascontiguousarray(found["uid"]), found["attempt"].astype(np.int64)
-        bits = self.draws.bits(task.component.name, Purpose.SERVICE, uid, attempt)
-        work: Ints = plane.work
-        work[np.frombuffer(ffi.buffer(which, 4 * n), np.int32)] = task._service.sample(bits)
+        plane, task = self.plane, self._bolt(number)
+        train, which = plane.waiting(number)
+        bits = self.draws.bits(task.component.name, Purpose.SERVICE, train.uid, train.attempt)
+        plane.work[which] = task._service.sample(bits)

@@ -81,6 +81,7 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         return TURN;
     }
     if (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0) return NEED_DRAWS;
+    if (c->operator == MADE_ELSEWHERE && p->made[m] < 0 && p->messages[m].mark == 0) return NEED_CHILDREN;
     if (t->queue.n) take_first(p, &t->queue);
     else take_arrival(p, t);
     begin(p, t, c, m, now);
