@@ -1,4 +1,4 @@
-"""Bolts and groupings from outside on the compiled data plane: what Python makes of tuples is what the plane makes."""
+"""Bolts and groupings from outside on the compiled data plane: Python makes of tuples what the plane makes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def from_outside(scenario: Scenario, bolts: bool, groupings: bool) -> Scenario:
             if bolts:
                 update["bolt"] = _own(config.bolt, BOLTS, OWN_BOLTS)
             if groupings:
-                update["from_"] = {up: _own(each, GROUPINGS, OWN_GROUPINGS) for up, each in config.from_.items()}
+                update["from_"] = {
+                    up: _own(each, GROUPINGS, OWN_GROUPINGS) for up, each in config.from_.items()
+                }
             topology[name] = config.model_copy(update=update)
     return scenario.model_copy(update={"topology": topology})
 
@@ -103,7 +105,13 @@ def test_parts_from_outside_do_what_the_planes_own_do_in_many_worlds() -> None:
 
 @pytest.mark.parametrize("case", ["targets", "children"])
 def test_what_a_part_from_outside_does_wrong_is_said(case: str) -> None:
-    made = bolt("forward", {"s": "astray"}, 1, parallelism=2) if case == "targets" else bolt("wrong", {"s": "shuffle"}, 1)
-    says = "q: would get tuples in no task" if case == "targets" else "q: makes more of a tuple than its fan_out"
+    made = (
+        bolt("forward", {"s": "astray"}, 1, parallelism=2)
+        if case == "targets"
+        else bolt("wrong", {"s": "shuffle"}, 1)
+    )
+    says = (
+        "q: would get tuples in no task" if case == "targets" else "q: makes more of a tuple than its fan_out"
+    )
     with pytest.raises(ValueError, match=says):
         simulate(world({"s": spout(), "q": made, "r": bolt("forward", {"q": "shuffle"})}))

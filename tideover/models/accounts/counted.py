@@ -122,7 +122,7 @@ class Counted:
             c.end = -1
             ends = topology.ends
             plain = len(ends) == 1 and ends[0].bits >= 3 and plane.components[ends[0].index].replicas == 1
-            if plain and not drawn and spout.keys <= KEYS and ends[0].name in self._ledger._books:
+            if plain and not drawn and self.knows_children and spout.keys <= KEYS and ends[0].name in self._ledger._books:
                 counts = [plane.lib.plane_expected(plane.p, spout.index, key) for key in range(spout.keys)]
                 plane.array(c, "expected", np.array(counts, np.int32))
                 c.end = ends[0].index

@@ -11,8 +11,8 @@ from tideover.models.flow.node import Busy, FlowNode
 from tideover.models.flow.outside import give_targets
 from tideover.models.flow.wire import Wire
 from tideover.models.job.topology import Component
-from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
 from tideover.models.operators.base import Children
+from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
 from tideover.models.operators.state import Effects, State
 from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.bolt_task import BoltTask

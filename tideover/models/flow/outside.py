@@ -43,9 +43,13 @@ def make_children(task: FlowBolt, plane: Plane, draws: Draws) -> None:
     position = np.zeros(len(rows), np.int64) if children.position is None else children.position
     key = train.key[rows] if children.key is None else children.key
     _check(component, len(copies) == train.n, "has children of tuples that it did not get")
-    _check(component, bool((rows[1:] >= rows[:-1]).all()), "has children that are not in order of their parents")
+    _check(
+        component, bool((rows[1:] >= rows[:-1]).all()), "has children that are not in order of their parents"
+    )
     _check(component, not copies.max(initial=0) > component.fan_out, "makes more of a tuple than its fan_out")
-    _check(component, _all_below(position, component.fan_out), "has positions that its fan_out does not allow")
+    _check(
+        component, _all_below(position, component.fan_out), "has positions that its fan_out does not allow"
+    )
     _check(component, _all_below(key, MOST_KEYS), "has keys that are not in [0, 2**31)")
     starts = np.concatenate([[0], copies.cumsum()])
     for name, column in (("child_starts", starts), ("child_keys", key), ("child_positions", position)):
@@ -55,14 +59,23 @@ def make_children(task: FlowBolt, plane: Plane, draws: Draws) -> None:
 
 
 def give_targets(
-    outlets: Sequence[FlowOutlet], plane: Plane, draws: Draws, train: Train, children: Children, again: bool = False
+    outlets: Sequence[FlowOutlet],
+    plane: Plane,
+    draws: Draws,
+    train: Train,
+    children: Children,
+    again: bool = False,
 ) -> None:
     """Find out where these children go, over those edges where Python has to."""
     for outlet in outlets:
         if is_given(outlet.edge):
             sent, edge, tasks = outlet.sent(train, children).train, outlet.edge, len(outlet.channels)
             found: Ints = edge.grouping.targets(edge.name, draws, sent, tasks)
-            _check(edge.down, len(found) == sent.n and _all_below(found, tasks), "would get tuples in no task of it")
+            _check(
+                edge.down,
+                len(found) == sent.n and _all_below(found, tasks),
+                "would get tuples in no task of it",
+            )
             plane.array(outlet.c, "given_again" if again else "given", found.astype(np.int32))
 
 

@@ -42,13 +42,13 @@ static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
         if (now < t->free_at) now = t->free_at;
         if (now > until) return DONE;
         int32_t m = next_input(p, t)->wire.head;
-        if (p->messages[m].mark || (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0)) return DONE;
+        if (p->messages[m].mark || missing_for(p, c, m)) return DONE;
         int64_t takes = service_of(p, c, m);
         if (now + takes > until || t->fills == 1) return DONE;
         int32_t why = short_of(p, t, now + takes);
         if (why) return why;
         take_arrival(p, t);
-        int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, &p->messages[m], now + takes);
+        int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, m, now + takes);
         count_tuple(p, t, c, &p->messages[m], now + takes, made);
         t->fills -= t->fills > 0;
         t->busy += takes;

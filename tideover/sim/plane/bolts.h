@@ -50,7 +50,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
     if (each->mark == 0) {
         if ((why = short_of(p, t, now))) return why;
         int32_t made = 0;
-        if (c->operator != TAKES_IN) made = hand_on(p, t, c, each, now);
+        if (c->operator != TAKES_IN) made = hand_on(p, t, c, m, now);
         count_tuple(p, t, c, &p->messages[m], now, made);
         if (t->fills > 0 && --t->fills == 0) why = WINDOW_FULL;
     } else {
@@ -63,6 +63,13 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
     free_message(p, m);
     if (why) p->when = now;
     return why;
+}
+
+/* What Python has to say before a message can be served; DONE: nothing. */
+HOT int32_t missing_for(const plane *p, const component *c, int32_t m) {
+    if (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0) return NEED_DRAWS;
+    if (c->operator == MADE_ELSEWHERE && p->made[m] < 0 && p->messages[m].mark == 0) return NEED_CHILDREN;
+    return DONE;
 }
 
 /* What happens at a bolt's task next, happens. */
@@ -80,8 +87,8 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         p->when = now;
         return TURN;
     }
-    if (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0) return NEED_DRAWS;
-    if (c->operator == MADE_ELSEWHERE && p->made[m] < 0 && p->messages[m].mark == 0) return NEED_CHILDREN;
+    int32_t why = missing_for(p, c, m);
+    if (why) return why;
     if (t->queue.n) take_first(p, &t->queue);
     else take_arrival(p, t);
     begin(p, t, c, m, now);

@@ -80,9 +80,9 @@ HOT int32_t copies_of(const component *c, const message *m) {
     return c->whole + more;
 }
 
-/* The children that Python has made of the tuple in service. */
-static inline int32_t hand_on_made(plane *p, task *t, message *child, int64_t now) {
-    int32_t made = 0, of = p->made[t->serving];
+/* The children that Python has made of the tuple at this place of its block. */
+static inline int32_t hand_on_made(plane *p, task *t, message *child, int32_t of, int64_t now) {
+    int32_t made = 0;
     for (int32_t row = t->child_starts[of]; row < t->child_starts[of + 1]; row++) {
         child->key = t->child_keys[row];
         made += send_tuple(p, t, child, t->child_positions[row], row, now);
@@ -91,13 +91,13 @@ static inline int32_t hand_on_made(plane *p, task *t, message *child, int64_t no
 }
 
 /* Send the children of a tuple that task ``t`` is done with; returns how many messages they are. */
-HOT int32_t hand_on(plane *p, task *t, const component *c, const message *m, int64_t now) {
-    message child = *m;
+HOT int32_t hand_on(plane *p, task *t, const component *c, int32_t m, int64_t now) {
+    message child = p->messages[m];
     if (c->operator == FORWARDS) return send_tuple(p, t, &child, 0, 0, now);
-    if (c->operator == MADE_ELSEWHERE) return hand_on_made(p, t, &child, now);
+    if (c->operator == MADE_ELSEWHERE) return hand_on_made(p, t, &child, p->made[m], now);
     int32_t made = 0;
     if (c->operator == TABLE) {
-        int64_t row = m->key < c->sentences ? m->key : c->sentences - 1;
+        int64_t row = child.key < c->sentences ? child.key : c->sentences - 1;
         const int64_t *words = c->words + c->starts[row];
         int32_t n = (int32_t)c->lengths[row];
         for (int32_t i = 0; i < n; i++) {
@@ -106,7 +106,7 @@ HOT int32_t hand_on(plane *p, task *t, const component *c, const message *m, int
         }
         return made;
     }
-    int32_t n = copies_of(c, m);
+    int32_t n = copies_of(c, &child);
     for (int32_t i = 0; i < n; i++) made += send_tuple(p, t, &child, i, 0, now);
     return made;
 }

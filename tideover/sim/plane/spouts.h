@@ -117,6 +117,7 @@ static inline int32_t emit_again(plane *p, task *t, int64_t now) {
     m.key = r->key;
     m.value = r->value;
     m.attempt = r->attempt;
+    p->again = 1;
     emit(p, t, &m, ~t->retried, now);
     t->retried++;
     return DONE;
