@@ -14,8 +14,11 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.ledger import Destroyed, Ledger
+from tideover.models.accounts.recoveries import Recoveries
+from tideover.models.flow.job import FlowJob
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component, Topology
+from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
@@ -79,6 +82,17 @@ class CountedLedger(_Books):
 
 class CountedDestroyed(_Books, Destroyed):
     """A ledger that counts no effects."""
+
+
+class CountedRecoveries(Recoveries):
+    """Recoveries, of which it is looked at every tuple only where somebody can say that it is a replay."""
+
+    def on_struck(self, outage: Outage) -> None:
+        super().on_struck(outage)
+        job = self._job
+        if any(type(keeper).replayed is not Keeper.replayed for keeper in self._context.keepers):
+            assert isinstance(job, FlowJob)
+            job.show(self.see)
 
 
 class Counted:

@@ -18,6 +18,7 @@ from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train, single
 
@@ -110,6 +111,10 @@ class FlowBolt(FlowNode, BoltTask):
     ) -> None:
         self.before: Callable[[], None] = int
         """Tells of what was emitted before."""
+        self.see: Callable[[BoltView, Train, Ints], None] | None = None
+        """Who wants to know what it has done, whoever else is told."""
+        self.shows_sent = False
+        """Whether somebody wants to know what it has sent."""
         self._join(plane, number)
         super().__init__(context, component, index, replica, host)
         self.inputs: list[Wire] = []  # type: ignore[assignment]
@@ -140,6 +145,14 @@ class FlowBolt(FlowNode, BoltTask):
                 train = train.adding(**{STREAM: self._logical[rows["source"]]})
             train = self._take_up(train, arrival)
         self._context.say.processed(self, train, arrival, self._sent(train))
+        if self.see is not None:
+            self.see(self, train, arrival)
+
+    def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
+        """From now on tell ``see`` of all that it has done."""
+        self.catch_up()
+        self.see = see
+        self.c.sums, self.c.logs = self._plane.ffi.NULL, 1
 
     def sum_up(self) -> None:
         """Let the data plane sum up what the state takes in, if that is all that it does."""
@@ -183,7 +196,7 @@ class FlowBolt(FlowNode, BoltTask):
         return np.array([self._input(wire) for wire in self.inputs], np.int64)  # type: ignore[arg-type]
 
     def _sent(self, train: Train) -> list[Sent]:
-        if self._state is not None or not self.outlets:
+        if self._state is not None or not self.outlets or not self.shows_sent:
             return []
         children = self._bolt.children(self.component.name, self._context.draws, train)
         return [outlet.sent(train, children) for outlet in self.outlets]  # type: ignore[attr-defined]

@@ -23,9 +23,10 @@ from tideover.models.operators.generic import Generic
 from tideover.models.operators.split_words import SplitWords
 from tideover.models.operators.vocabulary import FLAT, LENGTHS, STARTS
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView
 from tideover.sim.draws import Purpose
 from tideover.sim.plane.plane import Plane
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, Train
 
 ROOTS = 256
 """Roots that are made in one step of the data plane, about: what is under way stays in the caches then."""
@@ -35,6 +36,7 @@ class FlowJob(Job):
     """A job, wired: its tasks, channels and tables are in ``plane``."""
 
     plane: Plane
+    _shows = False
 
     def _wire(self, fed: bool) -> None:
         assert isinstance(self.kernel, Clock)
@@ -210,7 +212,7 @@ class FlowJob(Job):
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             if processed:
-                task.c.logs = 1
+                task.c.logs, task.shows_sent = 1, True
             else:
                 task.sum_up()
 
@@ -238,11 +240,20 @@ class FlowJob(Job):
             assert isinstance(task, FlowBolt)
             task.catch_up()
 
+    def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
+        """From now on tell ``see`` of all that bolts have done, before any control action."""
+        self._shows = True
+        for task in self.bolt_tasks:
+            assert isinstance(task, FlowBolt)
+            task.show(see)
+
     def _tell(self, now: int) -> None:
         """Data has moved: tell what control actions may have to know."""
         self.tell_of_losses()
         if self.hooks.has("emitted"):
             self.tell_of_emissions()
+        if self._shows:
+            self.catch_up()
 
     def tell_of_emissions(self) -> None:
         """Tell of the roots that were emitted."""
