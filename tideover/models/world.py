@@ -6,7 +6,7 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.completion import Completion
-from tideover.models.accounts.counted import Counted, CountedDestroyed, CountedLedger
+from tideover.models.accounts.counted import Counted, CountedDestroyed, CountedLedger, CountedRecoveries
 from tideover.models.accounts.fates import Fates
 from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Destroyed, Ledger
@@ -96,7 +96,8 @@ class World:
         self.job = FlowJob(context, deployment) if compiled else Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
-        self.recoveries = Recoveries(self.job, recorder, self.backlog)
+        recoveries = CountedRecoveries if compiled else Recoveries
+        self.recoveries = recoveries(self.job, recorder, self.backlog)
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
         self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None

@@ -14,8 +14,11 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.ledger import Destroyed, Ledger
+from tideover.models.accounts.recoveries import Recoveries
+from tideover.models.flow.job import FlowJob
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component, Topology
+from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
@@ -72,11 +75,24 @@ class CountedLedger(_Books):
     """The ledger."""
 
     def _missing(self, roots: Ints) -> dict[str, Ints]:
+        if not self.counted.knows_children:
+            return super()._missing(roots)
         return self.counted.missing(self._topology, self._draws, roots)
 
 
 class CountedDestroyed(_Books, Destroyed):
     """A ledger that counts no effects."""
+
+
+class CountedRecoveries(Recoveries):
+    """Recoveries, of which it is looked at every tuple only where somebody can say that it is a replay."""
+
+    def on_struck(self, outage: Outage) -> None:
+        super().on_struck(outage)
+        job = self._job
+        if any(type(keeper).replayed is not Keeper.replayed for keeper in self._context.keepers):
+            assert isinstance(job, FlowJob)
+            job.show(self.see)
 
 
 class Counted:
@@ -98,6 +114,9 @@ class Counted:
         ledger.counted = self
         p, lib = plane.p, plane.lib
         p.accounts = 1
+        components = (plane.components[number] for number in range(p.n_components))
+        self.knows_children = all(c.operator != lib.MADE_ELSEWHERE for c in components)
+        """Whether the plane can tell what children tuples have."""
         self._slots = -1
         """Slots up to this one have a place."""
         self._window = {name: np.zeros(WINDOW, np.int64) for name in SERIES if recorder.is_long}
@@ -122,7 +141,7 @@ class Counted:
             c.end = -1
             ends = topology.ends
             plain = len(ends) == 1 and ends[0].bits >= 3 and plane.components[ends[0].index].replicas == 1
-            if plain and not drawn and spout.keys <= KEYS and ends[0].name in self._ledger._books:
+            if plain and not drawn and self.knows_children and spout.keys <= KEYS and ends[0].name in self._ledger._books:
                 counts = [plane.lib.plane_expected(plane.p, spout.index, key) for key in range(spout.keys)]
                 plane.array(c, "expected", np.array(counts, np.int32))
                 c.end = ends[0].index

@@ -124,15 +124,30 @@ class Recoveries:
         for recovery in self._watched:
             self._see(recovery, task, train, arrival, latencies)
 
+    def see(self, task: BoltView, train: Train, arrival: Ints) -> None:
+        """Tuples are done whose latencies the recorder knows already: whether they are replays."""
+        component, latencies = task.component, None
+        if not component.anchored:
+            return
+        if component is self._measured and self._job.is_lead(task):
+            first, latency = self._first(component, train), train.time - train.created
+            latencies = latency, latency if first is train.created else train.time - first
+        for recovery in self._watched:
+            self._see(recovery, task, train, arrival, latencies)
+
     def _measure(self, component: Component, train: Train) -> tuple[Ints, Ints]:
         """Latencies of tuples that are done: from their creation stamps, and from their roots' first
         emissions (the same array if none of them was emitted again).
         """
-        since = train.created
-        if train.attempt is not None and (again := np.flatnonzero(train.attempt > 0)).size:
-            since = since.copy()
-            since[again] = self._backlog.first(train.uid[again] >> component.bits)
-        return self.recorder.measure(train.time, train.created, since)
+        return self.recorder.measure(train.time, train.created, self._first(component, train))
+
+    def _first(self, component: Component, train: Train) -> Ints:
+        """When the tuples' roots were emitted first."""
+        if train.attempt is None or not (again := np.flatnonzero(train.attempt > 0)).size:
+            return train.created
+        first = train.created.copy()
+        first[again] = self._backlog.first(train.uid[again] >> component.bits)
+        return first
 
     def _see(
         self,

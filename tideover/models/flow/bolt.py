@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from tideover.models.flow.node import Busy, FlowNode, SharedBusy
+from tideover.models.flow.outside import give_targets
 from tideover.models.flow.wire import Wire
 from tideover.models.job.topology import Component
+from tideover.models.operators.base import Children
 from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
 from tideover.models.operators.state import Effects, State
 from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.views import BoltView
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train, single
 
@@ -115,6 +118,10 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
     ) -> None:
         self.before: Callable[[], object] = int
         """Tells of what was emitted before."""
+        self.see: Callable[[BoltView, Train, Ints], None] | None = None
+        """Who wants to know what it has done, whoever else is told."""
+        self.shows_sent = False
+        """Whether somebody wants to know what it has sent."""
         self._join(plane, number)
         super().__init__(context, component, index, replica, host)
         self.inputs: list[Wire] = []  # type: ignore[assignment]
@@ -152,6 +159,14 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         self._context.say.processed(self, train, arrival, sent)
         if self.component.anchored:
             self._context.hooks.processed(self, train, sent)
+        if self.see is not None:
+            self.see(self, train, arrival)
+
+    def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
+        """From now on tell ``see`` of all that it has done."""
+        self.catch_up()
+        self.see = see
+        self.c.sums, self.c.logs = self._plane.ffi.NULL, 1
 
     def sum_up(self) -> None:
         """Let the data plane sum up what the state takes in, if that is all that it does."""
@@ -195,7 +210,7 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         return np.array([self._input(wire) for wire in self.inputs], np.int64)  # type: ignore[arg-type]
 
     def _sent(self, train: Train) -> list[Sent]:
-        if self._state is not None or not self.outlets:
+        if self._state is not None or not self.outlets or not self.shows_sent:
             return []
         children = self._bolt.children(self.component.name, self._context.draws, train)
         return [outlet.sent(train, children) for outlet in self.outlets]  # type: ignore[attr-defined]
@@ -255,6 +270,7 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         plane, ffi = self._plane, self._plane.ffi
         plane.valued = True
         plane.have_messages(train.n * self._copies)
+        give_targets(self.outlets, plane, self._context.draws, train, Children())  # type: ignore[arg-type]
         epoch = 0 if train.epoch is None else int(train.epoch[0])
         assert train.value is not None
         columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]

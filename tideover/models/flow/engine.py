@@ -5,25 +5,9 @@ from __future__ import annotations
 import os
 
 from tideover.models.config import Scenario
-from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.deployment import Deployment
-from tideover.sim.registry import kind_of
 
 STRATEGIES = frozenset({"none", "source_replay"})
-OPERATORS = frozenset(
-    {
-        "split_words",
-        "filter",
-        "generic",
-        "forward",
-        "windowed_count",
-        "windowed_join",
-        "running_count",
-        "distinct",
-    }
-)
-SOURCES = frozenset({"kafka", "kestrel"})
-GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
 
 
 def moves_compiled(scenario: Scenario, deployment: Deployment, fates: bool = False) -> bool:
@@ -44,13 +28,4 @@ def moves_compiled(scenario: Scenario, deployment: Deployment, fates: bool = Fal
     links = deployment.links
     if links.serialise or links.serialise_cost or links.deserialise or links.deserialise_cost:
         return False
-    if not all(each.law().compiled for each in (links.latency, links.local, *links.pairs.values())):
-        return False
-    return all(_is_known(config) for config in scenario.topology.values())
-
-
-def _is_known(config: SpoutConfig | BoltConfig) -> bool:
-    if isinstance(config, SpoutConfig):
-        return config.source is None or kind_of(config.source) in SOURCES
-    groupings = {kind_of(grouping) for grouping in config.from_.values()}
-    return kind_of(config.bolt) in OPERATORS and groupings <= GROUPINGS
+    return all(each.law().compiled for each in (links.latency, links.local, *links.pairs.values()))

@@ -14,6 +14,7 @@ from tideover.models.flow.cores import share_cores
 from tideover.models.flow.groups import groups
 from tideover.models.flow.laws import describe
 from tideover.models.flow.outlet import FlowOutlet
+from tideover.models.flow.outside import make_children, makes_children
 from tideover.models.flow.spout import FlowSpout
 from tideover.models.flow.wire import Wire
 from tideover.models.job.components import BoltConfig
@@ -24,9 +25,10 @@ from tideover.models.operators.generic import Generic
 from tideover.models.operators.split_words import SplitWords
 from tideover.models.operators.vocabulary import FLAT, LENGTHS, STARTS
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView
 from tideover.sim.draws import Purpose
 from tideover.sim.plane.plane import Plane
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, Train
 
 ROOTS = 256
 """Roots that are made in one step of the data plane, about: what is under way stays in the caches then."""
@@ -36,6 +38,7 @@ class FlowJob(Job):
     """A job, wired: its tasks, channels and tables are in ``plane``."""
 
     plane: Plane  # type: ignore[assignment]
+    _shows = False
 
     def _wire(self, fed: bool) -> None:
         assert isinstance(self.kernel, Clock)
@@ -138,6 +141,9 @@ class FlowJob(Job):
         c.service_key = int(self.draws.key(component.name, Purpose.SERVICE))
         if component.window is not None:
             c.operator = lib.TAKES_IN
+        elif makes_children(component):
+            c.operator = lib.MADE_ELSEWHERE
+            plane.make_elsewhere()
         elif isinstance(bolt, SplitWords):
             c.operator, c.sentences = lib.TABLE, len(LENGTHS)
             for name, table in (("starts", STARTS), ("lengths", LENGTHS), ("words", FLAT)):
@@ -166,6 +172,7 @@ class FlowJob(Job):
             lib.EXPIRED: lambda t: self._spout(t).expire(),
             lib.HAS_LOST: lambda _: self.tell_of_losses(),
             lib.NEED_DRAWS: self._draw_services,
+            lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
         }
         assert isinstance(self.kernel, Clock)
         self.kernel.handlers |= {
@@ -214,7 +221,7 @@ class FlowJob(Job):
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             if processed:
-                task.c.logs = 1
+                task.c.logs, task.shows_sent = 1, True
             else:
                 task.sum_up()
 
@@ -246,11 +253,20 @@ class FlowJob(Job):
         for settle in self.settlers:
             settle()
 
+    def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
+        """From now on tell ``see`` of all that bolts have done, before any control action."""
+        self._shows = True
+        for task in self.bolt_tasks:
+            assert isinstance(task, FlowBolt)
+            task.show(see)
+
     def _tell(self, now: int) -> None:
         """Data has moved: tell what control actions may have to know."""
         self.tell_of_losses()
         if self.hooks.has("emitted"):
             self.tell_of_emissions()
+        if self._shows:
+            self.catch_up()
 
     def tell_of_emissions(self) -> None:
         """Tell of the roots that were emitted."""
@@ -274,12 +290,7 @@ class FlowJob(Job):
 
     def _draw_services(self, number: int) -> None:
         """Draw the services of all that waits at a task, or comes to it."""
-        plane, ffi, task = self.plane, self.plane.ffi, self._bolt(number)
-        room = plane.p.in_use
-        rows, which = ffi.new("row[]", room), ffi.new("int32_t[]", room)
-        n = plane.lib.plane_undrawn(plane.p, number, rows, which, room)
-        found = plane._rows(rows, n)
-        uid, attempt = np.ascontiguousarray(found["uid"]), found["attempt"].astype(np.int64)
-        bits = self.draws.bits(task.component.name, Purpose.SERVICE, uid, attempt)
-        work: Ints = plane.work
-        work[np.frombuffer(ffi.buffer(which, 4 * n), np.int32)] = task._service.sample(bits)
+        plane, task = self.plane, self._bolt(number)
+        train, which = plane.waiting(number)
+        bits = self.draws.bits(task.component.name, Purpose.SERVICE, train.uid, train.attempt)
+        plane.work[which] = task._service.sample(bits)

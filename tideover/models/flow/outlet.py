@@ -13,6 +13,16 @@ from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Train
 
 
+GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
+"""Groupings that the data plane knows."""
+
+
+def is_given(edge: Edge) -> bool:
+    """Whether Python finds out where the tuples of an edge go."""
+    grouping = edge.grouping
+    return grouping.kind not in GROUPINGS and not grouping.copies and edge.down.tasks > 1
+
+
 class FlowOutlet:
     """One edge of one task: ``channels[task][replica]``. ``packing`` is the data plane's business."""
 
@@ -21,12 +31,17 @@ class FlowOutlet:
 
     def __init__(self, edge: Edge, channels: list[list[Wire]]) -> None:
         self.edge, self.channels = edge, channels
+        self.c: Any = None
+        """The struct ``outlet``, as soon as it is described."""
 
     def describe(self, plane: Plane, o: Any, routes: int, draws: Draws) -> None:
         """Fill in the struct ``outlet``; its channels are in ``routes`` from this place on."""
         edge, lib = self.edge, plane.lib
+        self.c = o
         kinds = {"shuffle": lib.SHUFFLE, "fields": lib.BY_KEY, "direct": lib.BY_KEY, "global": lib.FIRST}
-        o.grouping = lib.EVERY if edge.grouping.copies else kinds[edge.grouping.kind]
+        o.grouping = lib.EVERY if edge.grouping.copies else kinds.get(edge.grouping.kind, lib.FIRST)
+        if is_given(edge):
+            o.grouping = lib.GIVEN
         o.component = edge.down.index
         o.tasks, o.replicas, o.routes = len(self.channels), len(self.channels[0]), routes
         o.key = int(draws.key(edge.name, Purpose.TARGET))

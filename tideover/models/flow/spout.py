@@ -9,9 +9,12 @@ import numpy as np
 
 from tideover.models.flow.laws import describe
 from tideover.models.flow.node import Busy, FlowNode
+from tideover.models.flow.outlet import is_given
+from tideover.models.flow.outside import give_targets
 from tideover.models.flow.retries import InFlight, Retries
 from tideover.models.job.arrivals.poisson import Poisson
 from tideover.models.job.topology import Component
+from tideover.models.operators.base import Children
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.reading import Reading
 from tideover.models.runtime.spout_task import SpoutTask
@@ -117,8 +120,8 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         c, context = self.c, self._context
         first, n = int(c.next_root), self._next_many("content")
         number = np.arange(first, first + n, dtype=np.int64)
-        key, value = self._content(number << context.topology.spout_bits | self.spout_number)
-        self._contain(key, value)
+        roots = number << context.topology.spout_bits | self.spout_number
+        self._contain(roots, *self._content(roots))
         c.first_content, c.n_content = first, n
 
     def _content(self, roots: Ints) -> tuple[Ints, Ints | None]:
@@ -139,12 +142,20 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         c.next_root = c.oldest
         self._context.say.expired(self, gone << self._context.topology.spout_bits | self.spout_number)
 
-    def _contain(self, key: Ints, value: Ints | None) -> None:
+    def _contain(self, roots: Ints, key: Ints, value: Ints | None) -> None:
         c, plane = self.c, self._plane
+        self._give_targets(roots, key, value)
         plane.array(c, "keys", np.ascontiguousarray(key))
         if value is not None:
             plane.valued = True
             plane.array(c, "values", np.ascontiguousarray(value))
+
+    def _give_targets(self, roots: Ints, key: Ints, value: Ints | None, again: bool = False) -> None:
+        """Find out where roots go, over those edges where the data plane cannot."""
+        if any(is_given(edge) for edge in self.component.outputs):
+            some = np.zeros(len(roots), np.int64)
+            train = Train(some, roots, some, key, value=value)
+            give_targets(self.outlets, self._plane, self._context.draws, train, Children(), again)  # type: ignore[arg-type]
 
     def feed_on(self, train: Train) -> None:
         """Emit these roots, each at its time."""
@@ -154,7 +165,7 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         self._feed = [whole]
         for name, column in (("times", whole.time), ("uids", whole.uid), ("stamps", whole.created)):
             plane.array(c, name, np.ascontiguousarray(column))
-        self._contain(whole.key, whole.value)
+        self._contain(whole.uid, whole.key, whole.value)
         c.used, c.n_times = 0, whole.n
 
     def horizon(self, now: int) -> int:
@@ -193,6 +204,8 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
 
     def emit_again(self, roots: Ints, attempts: Ints) -> None:
         self._again.append(roots, attempts, self._kernel.now)
+        for waiting, _ in self._again:
+            self._give_targets(waiting, *self._content(waiting), again=True)
         self._context.say.retrying(self, roots)
 
     def emitted(self, rows: Any) -> None:

@@ -58,7 +58,7 @@ HOT void begin(plane *p, task *t, const component *c, int32_t m, int64_t now) {
 HOT void tuple_is_done(plane *p, task *t, const component *c, int32_t m, int64_t now) {
     const message *each = &p->messages[m];
     p->created = 0;
-    int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, each, now);
+    int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, m, now);
     if (c->acks) ack(p, each->uid >> c->bits, each->attempt, id_of(c, each->uid, each->attempt) ^ p->created, now);
     count_tuple(p, t, c, each, now, made);
 }
@@ -98,8 +98,11 @@ HOT void take_and_begin(plane *p, task *t, const component *c, int32_t m, int64_
     begin(p, t, c, m, now);
 }
 
-HOT int needs_draws(const plane *p, const component *c, int32_t m) {
-    return c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0;
+/* What Python has to say before a message can be served; DONE: nothing. */
+HOT int32_t missing_for(const plane *p, const component *c, int32_t m) {
+    if (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0) return NEED_DRAWS;
+    if (c->operator == MADE_ELSEWHERE && p->made[m] < 0 && p->messages[m].mark == 0) return NEED_CHILDREN;
+    return DONE;
 }
 
 /* A task that shares cores is done with what it was at, and begins with the next in the same breath: nobody sees the
@@ -109,8 +112,9 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
         join_and_plan(p, t, t->left, now);
         return DONE;
     }
-    int32_t m = t->closed ? -1 : first_in_line(p, t, now), why = DONE;
-    if (m >= 0 && needs_draws(p, c, m)) return NEED_DRAWS;
+    int32_t m = t->closed ? -1 : first_in_line(p, t, now);
+    int32_t why = m < 0 ? DONE : missing_for(p, c, m);
+    if (why) return why;
     if (t->state == SERVING) {
         why = finish(p, t, c);
         if (t->state == SERVING) return why;
@@ -149,7 +153,8 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         p->when = now;
         return TURN;
     }
-    if (needs_draws(p, c, m)) return NEED_DRAWS;
+    int32_t why = missing_for(p, c, m);
+    if (why) return why;
     take_and_begin(p, t, c, m, now);
     return DONE;
 }

@@ -19,10 +19,12 @@ HOT int64_t child_uid(const outlet *o, int64_t uid, int32_t position) {
     return uid;
 }
 
-HOT int32_t target(const outlet *o, int64_t uid, int64_t key) {
+/* ``row``: place in the sender's tables, if it has some; ~place: in those of its retries. */
+HOT int32_t target(const outlet *o, int64_t uid, int64_t key, int64_t row) {
     switch (o->grouping) {
     case SHUFFLE: return o->tasks == 1 ? 0 : (int32_t)below(draw_bits(o->key, uid, 0), o->tasks);
     case BY_KEY: return (int32_t)((uint32_t)key % (uint32_t)o->tasks);
+    case GIVEN: return row < 0 ? o->given_again[~row] : o->given[row];
     default: return 0;
     }
 }
@@ -55,8 +57,9 @@ HOT int32_t to_task(plane *p, task *t, const outlet *o, const message *what, int
     return o->replicas;
 }
 
-/* Send a tuple over all edges; ``what->uid`` is that at the sender. Returns how many messages it has become. */
-HOT int32_t send_tuple(plane *p, task *t, const message *what, int32_t position, int64_t now) {
+/* Send a tuple over all edges; ``what->uid`` is that at the sender, ``row`` its place in tables. Returns how many
+ * messages it has become. */
+HOT int32_t send_tuple(plane *p, task *t, const message *what, int32_t position, int64_t row, int64_t now) {
     int32_t made = 0;
     for (int32_t i = 0; i < t->outlets; i++) {
         const outlet *o = &p->outlets[t->first_outlet + i];
@@ -64,7 +67,7 @@ HOT int32_t send_tuple(plane *p, task *t, const message *what, int32_t position,
         if (o->grouping == EVERY) {
             for (int32_t to = 0; to < o->tasks; to++) made += to_task(p, t, o, what, uid | to, to, now);
         } else {
-            made += to_task(p, t, o, what, uid, target(o, uid, what->key), now);
+            made += to_task(p, t, o, what, uid, target(o, uid, what->key, row), now);
         }
     }
     return made;
@@ -78,23 +81,34 @@ HOT int32_t copies_of(const component *c, const message *m) {
     return c->whole + more;
 }
 
+/* The children that Python has made of the tuple at this place of its block. */
+static inline int32_t hand_on_made(plane *p, task *t, message *child, int32_t of, int64_t now) {
+    int32_t made = 0;
+    for (int32_t row = t->child_starts[of]; row < t->child_starts[of + 1]; row++) {
+        child->key = t->child_keys[row];
+        made += send_tuple(p, t, child, t->child_positions[row], row, now);
+    }
+    return made;
+}
+
 /* Send the children of a tuple that task ``t`` is done with; returns how many messages they are. */
-HOT int32_t hand_on(plane *p, task *t, const component *c, const message *m, int64_t now) {
-    message child = *m;
-    if (c->operator == FORWARDS) return send_tuple(p, t, &child, 0, now);
+HOT int32_t hand_on(plane *p, task *t, const component *c, int32_t m, int64_t now) {
+    message child = p->messages[m];
+    if (c->operator == FORWARDS) return send_tuple(p, t, &child, 0, 0, now);
+    if (c->operator == MADE_ELSEWHERE) return hand_on_made(p, t, &child, p->made[m], now);
     int32_t made = 0;
     if (c->operator == TABLE) {
-        int64_t row = m->key < c->sentences ? m->key : c->sentences - 1;
+        int64_t row = child.key < c->sentences ? child.key : c->sentences - 1;
         const int64_t *words = c->words + c->starts[row];
         int32_t n = (int32_t)c->lengths[row];
         for (int32_t i = 0; i < n; i++) {
             child.key = (int32_t)words[i];
-            made += send_tuple(p, t, &child, i, now);
+            made += send_tuple(p, t, &child, i, 0, now);
         }
         return made;
     }
-    int32_t n = copies_of(c, m);
-    for (int32_t i = 0; i < n; i++) made += send_tuple(p, t, &child, i, now);
+    int32_t n = copies_of(c, &child);
+    for (int32_t i = 0; i < n; i++) made += send_tuple(p, t, &child, i, 0, now);
     return made;
 }
 #endif

@@ -58,7 +58,7 @@ int64_t plane_send(plane *p, int32_t number, int64_t now, int64_t n, const int64
         m.key = (int32_t)key[i];
         m.value = value[i];
         m.epoch = (int32_t)epoch;
-        made += send_tuple(p, &p->tasks[number], &m, 0, now);
+        made += send_tuple(p, &p->tasks[number], &m, 0, i, now);
     }
     return made;
 }
@@ -243,14 +243,15 @@ int64_t plane_coming(plane *p, int32_t number, row *out, int64_t room) {
     return found;
 }
 
-/* Tuples that wait at a task, or come to it, and of which Python has not drawn the service; returns how many. */
-int64_t plane_undrawn(plane *p, int32_t number, row *out, int32_t *which, int64_t room) {
+/* Tuples in service at a task, that wait there, or come to it; ``which``: the messages. Returns how many there are. */
+int64_t plane_waiting(plane *p, int32_t number, row *out, int32_t *which, int64_t room) {
     const task *t = &p->tasks[number];
     row_log log = {out, 0, room};
-    for (int32_t i = -1; i < t->inputs; i++) {
-        const list *l = i < 0 ? &t->queue : &p->channels[t->first_input + i].wire;
+    list serving = {t->serving, t->serving, t->state == SERVING};
+    for (int32_t i = -2; i < t->inputs; i++) {
+        const list *l = i == -2 ? &serving : i == -1 ? &t->queue : &p->channels[t->first_input + i].wire;
         for (int32_t m = l->head, n = l->n; n > 0 && log.n < room; n--, m = p->messages[m].next) {
-            if (p->messages[m].mark || p->work[m] >= 0) continue;
+            if (p->messages[m].mark) continue;
             which[log.n] = m;
             log_row(&log, &p->messages[m], number, p->messages[m].time);
         }

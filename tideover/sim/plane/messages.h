@@ -16,6 +16,7 @@ HOT int32_t take_message(plane *p) {
     else m = p->used++;
     p->in_use++;
     p->work[m] = -1;
+    if (p->made) p->made[m] = -1;
     return m;
 }
 

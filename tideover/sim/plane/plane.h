@@ -153,7 +153,7 @@ typedef struct {
     int64_t packing;     /* and the sender to serialise */
 } channel;
 
-enum grouping { SHUFFLE, BY_KEY, FIRST, EVERY };
+enum grouping { SHUFFLE, BY_KEY, FIRST, EVERY, GIVEN };
 
 /* What one task sends over one edge. */
 typedef struct {
@@ -171,6 +171,8 @@ typedef struct {
     int32_t pad;         /* bits between root and path, at a receiver that has longer paths */
     int32_t task_bits;
     int64_t digit;       /* of the input, at its place */
+    const int32_t *given;       /* targets that Python has found: of what its sender has in its tables */
+    const int32_t *given_again; /* and of its retries */
 } outlet;
 
 #define TOGETHER 64
@@ -325,6 +327,9 @@ typedef struct {
     int64_t worked;        /* tuples */
     int64_t fills;         /* tuples until its window is full; -1: windows do not fill */
     row_log log;
+    const int32_t *child_starts; /* where the children begin that Python has made of tuple 0, 1, ... of a block */
+    const int32_t *child_keys;
+    const int32_t *child_positions;
     int64_t *sums;         /* of the values that its state has taken in since somebody looked, by key; NULL: it is told */
     int64_t *taken;        /* the tuples behind them */
     int32_t *attempts;
@@ -440,6 +445,8 @@ typedef struct {
     const int32_t *routes;
     component *components;
     int64_t *work;       /* of each message, what was drawn for its service; -1: nothing yet */
+    int32_t *made;       /* of each message, its place in the block of which Python has made the children; -1: in none;
+                          * NULL: Python makes none */
     roots roots;
     counts counts;
     latency *latencies;
@@ -497,7 +504,7 @@ void plane_lose(plane *p, int32_t c, int64_t now);
 void plane_let_go(plane *p, int32_t c, int64_t now);
 int64_t plane_listed(plane *p, const list *l, row *out, int64_t room);
 int64_t plane_coming(plane *p, int32_t t, row *out, int64_t room);
-int64_t plane_undrawn(plane *p, int32_t t, row *out, int32_t *which, int64_t room);
+int64_t plane_waiting(plane *p, int32_t t, row *out, int32_t *which, int64_t room);
 
 void plane_tally(const latency *l, int64_t n, int32_t since_first, int64_t second, int64_t seconds, tally *out);
 

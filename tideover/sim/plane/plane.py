@@ -148,7 +148,23 @@ class Plane:
         work = np.full(room, -1, np.int64)
         work[: p.room] = self.work
         self.array(p, "work", work)
+        if p.made:
+            made = np.full(room, -1, np.int32)
+            made[: p.room] = self.kept(p, "made")
+            self.array(p, "made", made)
         p.messages, p.room = wider, room
+
+    def make_elsewhere(self) -> None:
+        """Python makes the children of some tuples."""
+        if not self.p.made:
+            self.array(self.p, "made", np.full(self.p.room, -1, np.int32))
+
+    def waiting(self, task: int) -> tuple[Train, Ints]:
+        """Tuples in service at a task, that wait there, or come to it; and which messages they are."""
+        ffi, room = self.ffi, self.p.in_use
+        rows, which = ffi.new("row[]", room), ffi.new("int32_t[]", room)
+        n = self.lib.plane_waiting(self.p, task, rows, which, room)
+        return self.train(self._rows(rows, n)), np.frombuffer(ffi.buffer(which, 4 * n), np.int32)
 
     def _widen(self, log: Any, room: int) -> None:
         ffi = self.ffi

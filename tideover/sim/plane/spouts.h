@@ -80,11 +80,11 @@ HOT int32_t hinders(const plane *p, int64_t root) {
 }
 
 /* A root leaves. */
-HOT void emit(plane *p, task *t, message *m, int64_t now) {
+HOT void emit(plane *p, task *t, message *m, int64_t row, int64_t now) {
     m->epoch = (int32_t)t->epoch;
     m->next = -1;
     p->created = 0;
-    int32_t made = send_tuple(p, t, m, 0, now);
+    int32_t made = send_tuple(p, t, m, 0, row, now);
     t->in_flight++;
     p->again |= m->attempt > 0;
     if (p->pending) tree_begins(p, m, now);
@@ -107,7 +107,7 @@ HOT int32_t emit_new(plane *p, task *t, int64_t root, int64_t now) {
     if (t->calls_by == BY_RECORD) m.created = t->times[t->next_root - t->first_record];
     m.key = (int32_t)t->keys[place];
     m.value = t->values ? t->values[place] : 1;
-    emit(p, t, &m, now);
+    emit(p, t, &m, place, now);
     t->next_root = t->uids ? (root >> p->spout_bits) + 1 : t->next_root + 1;
     return DONE;
 }
@@ -122,7 +122,8 @@ static inline int32_t emit_again(plane *p, task *t, int64_t now) {
     m.key = r->key;
     m.value = r->value;
     m.attempt = r->attempt;
-    emit(p, t, &m, now);
+    p->again = 1;
+    emit(p, t, &m, ~t->retried, now);
     t->retried++;
     return DONE;
 }
