@@ -6,7 +6,8 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.completion import Completion
-from tideover.models.accounts.counted import Counted, CountedDestroyed, CountedLedger, CountedRecoveries
+from tideover.models.accounts.counted import Counted, CountedDestroyed, CountedLedger
+from tideover.models.accounts.counted_recoveries import CountedRecoveries
 from tideover.models.accounts.fates import Fates
 from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Destroyed, Ledger
@@ -222,6 +223,8 @@ class World:
         if isinstance(self.job, FlowJob) and self._counted is not None:
             self.job.catch_up()
             self._counted.settle()
+            assert isinstance(self.recoveries, CountedRecoveries)
+            self.recoveries.read()
 
     def start(self) -> None:
         """Start the job, without running it."""

@@ -14,11 +14,8 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.ledger import Destroyed, Ledger
-from tideover.models.accounts.recoveries import Recoveries
-from tideover.models.flow.job import FlowJob
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component, Topology
-from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
@@ -82,17 +79,6 @@ class CountedLedger(_Books):
 
 class CountedDestroyed(_Books, Destroyed):
     """A ledger that counts no effects."""
-
-
-class CountedRecoveries(Recoveries):
-    """Recoveries, of which it is looked at every tuple only where somebody can say that it is a replay."""
-
-    def on_struck(self, outage: Outage) -> None:
-        super().on_struck(outage)
-        job = self._job
-        if any(type(keeper).replayed is not Keeper.replayed for keeper in self._context.keepers):
-            assert isinstance(job, FlowJob)
-            job.show(self.see)
 
 
 class Counted:
@@ -302,7 +288,7 @@ class Counted:
         for place in range(SECONDS):
             tally = self._tallies[place]
             if tally.count:
-                self._recorder.latency.merge(plane.p.first_second + place, _histogram(plane, tally))
+                self._recorder.latency.merge(plane.p.first_second + place, histogram_of(plane, tally))
                 plane.ffi.memmove(
                     plane.ffi.addressof(tally), plane.ffi.new("tally *"), plane.ffi.sizeof("tally")
                 )
@@ -339,10 +325,10 @@ class Counted:
             plane.lib.plane_tally(plane.p.latencies, n, since_first, first, seconds, tallies)
             for place in range(seconds):
                 if tallies[place].count:
-                    log.merge(first + place, _histogram(plane, tallies[place]))
+                    log.merge(first + place, histogram_of(plane, tallies[place]))
 
 
-def _histogram(plane: Plane, tally: Any) -> Histogram:
+def histogram_of(plane: Plane, tally: Any) -> Histogram:
     """A tally as a histogram."""
     bins = np.frombuffer(plane.ffi.buffer(tally.bins), np.uint32)
     squares = (int(tally.squares_high) << 64) + int(tally.squares_low)

@@ -64,6 +64,7 @@ class Clock(Kernel):
     def at_turn(self, when: int, rank: int, action: Callable[[], None], order: int) -> None:
         """Call ``action`` at ``when``, which data has come to while it was moved to a later moment."""
         now, self.now = self.now, int(self.env._now)
+        assert when >= self.now, (when, self.now)
         self.at(when, rank, action, order)
         self.now = now
 

@@ -2,6 +2,7 @@
 #ifndef TIDEOVER_ACCOUNTS_H
 #define TIDEOVER_ACCOUNTS_H
 #include "messages.h"
+#include "spans.h"
 #include "tallies.h"
 
 #define SLOT 10000000
@@ -80,6 +81,7 @@ HOT int32_t short_of(const plane *p, const task *t, int64_t now) {
     if (t->measures && p->latencies) {
         int is_short = p->tallies ? now >= p->tallied_until || p->again : p->n_latencies >= p->latencies_room;
         if (is_short) return NEED_LATENCIES;
+        if (p->n_watches && p->n_spanned >= p->spanned_room) return NEED_SPANNED;
     }
     return DONE;
 }
@@ -100,6 +102,7 @@ HOT void count_tuple(plane *p, task *t, const component *c, const message *m, in
     int64_t root = m->uid >> c->bits;
     if (t->outputs) p->counts.output[slot_of(p, now)]++;
     if (t->measures) measure(p, m, root, now);
+    if (p->n_watches) watch_tuple(p, t, m, root, now);
     if (c->applies) take_effect(p, c, t, m->uid);
     if (made != 1) root_changes(p, root, now, made - 1);
 }

@@ -115,6 +115,7 @@ int32_t plane_advance(plane *p, int64_t until) {
         int64_t to = p->step && until - p->now > p->step ? p->now + p->step : until;
         int32_t why = p->waiting ? together(p, p->groups + p->n_groups, to) : in_turns(p, to);
         if (why) return why;
+        if (p->n_spanned) settle_spans(p);
         if (to > p->now) p->now = to;
         if (to >= until) return DONE;
         if (p->events > p->budget) return LONG;

@@ -138,6 +138,7 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
 HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
     const component *c = &p->components[t->component];
     if (next_ack(t) <= now) {
+        if (p->logs_completed && full(&p->completed)) return HAS_COMPLETED;
         send_ack(p, t);
         return DONE;
     }

@@ -85,6 +85,7 @@ enum reason {
     NEED_MESSAGES, /* there may be too few messages */
     NEED_ROWS,     /* the log of ``who`` is full */
     NEED_LATENCIES,/* so is that of latencies */
+    NEED_SPANNED,  /* and that of latencies since an outage */
     NEED_ROOTS,    /* there is no room for another root in the accounts */
     EXPIRED,       /* records up to ``oldest`` were deleted before the spout ``who`` read them */
     NEED_DRAWS,    /* messages at ``who`` whose service Python draws */
@@ -376,6 +377,27 @@ typedef struct {
     int64_t retention;     /* records that are older were deleted; -1: none */
 } task;
 
+/* Latencies since an outage, until what was sent again because of it is done. Twice: since creation, and since the first
+ * emission of the root. */
+typedef struct {
+    int32_t outage;
+    int32_t goes_on;     /* something that was sent again was measured in this step */
+    int64_t end;         /* what is done at or before this is inside */
+    int64_t resolution;  /* the end is that of a stretch of this length; 0: a moment */
+    int64_t last_replay; /* when the last of it has arrived at a task that was hit */
+    int64_t replayed;    /* how many have */
+    const uint8_t *hit;  /* by task */
+    tally inside[2];
+    tally behind[2];     /* what was done later than all that is inside for certain */
+} watch;
+
+/* Because of which outage an attempt was made that is not the newest one of its root. */
+typedef struct {
+    int64_t root;
+    int64_t attempt;
+    int64_t outage;
+} cause;
+
 /* Roots that are there: their open tuples, from root number ``base`` on. */
 typedef struct {
     int64_t base;
@@ -456,6 +478,13 @@ typedef struct {
     int64_t first_second;
     int64_t tallied_until;
     int32_t again;       /* some roots have been emitted again: their latencies are told apart */
+    watch **watches;     /* outages that are watched */
+    int32_t n_watches;
+    latency *spanned;    /* of what was measured in this step */
+    int64_t n_spanned;
+    int64_t spanned_room;
+    const cause *causes;
+    int64_t n_causes;
     row_log emitted;     /* roots, if somebody wants to know */
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
     int32_t logs_emitted; /* which */

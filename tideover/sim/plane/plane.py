@@ -131,6 +131,10 @@ class Plane:
         """Something that structs point into."""
         self._kept[id(what)] = what
 
+    def keep_as(self, name: str, what: object) -> None:
+        """The same, in the place of what had this name before."""
+        self._kept[name] = what
+
     def _place(self, of: Any) -> int:
         """Address of a struct."""
         ffi = self.ffi
@@ -177,6 +181,11 @@ class Plane:
     def log(self, log: Any) -> None:
         """A log is to be kept."""
         self._widen(log, FEW)
+
+    def have_rows(self, log: Any, rows: int) -> None:
+        """Make room in a log for so many rows."""
+        if log.room - log.n < rows:
+            self._widen(log, int(log.n) + rows)
 
     def more_rows(self, log: Any) -> bool:
         """Make a log that is full longer; False: it is long enough, and has to be read."""

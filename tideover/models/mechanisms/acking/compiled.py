@@ -28,6 +28,7 @@ class CompiledPending(PendingRoots):
 
     def __init__(self, spout_bits: int, number: int, plane: Plane, c: Any) -> None:
         self._plane, self._c = plane, c
+        self.remembered: Callable[[], None] = int  # type: ignore[assignment]
         self.up_to_date: Callable[[], None] = int  # type: ignore[assignment]
         super().__init__(spout_bits, number)
         self._connect()
@@ -68,6 +69,7 @@ class CompiledPending(PendingRoots):
             root = ((at + self._base) << self._bits) | self._number
             self._causes[root, int(self._attempt[at])] = int(self._cause[at])
             self._earlier.add(int(self._cause[at]))
+        self.remembered()
 
     def expire(self, before: int) -> tuple[Ints, Ints, Ints]:
         self.up_to_date()
@@ -95,6 +97,19 @@ class CompiledAcker(Acker):
         plane.keep(self._maps)
         p.pending, p.rotation, p.buckets = self._maps, self._period, self._buckets
         p.alive_since, p.acker_outage = -1, -1
+
+    def watched(self) -> None:
+        """Outages are watched: the data plane is to know because of which older attempts were made."""
+        for map_ in self.maps:
+            assert isinstance(map_, CompiledPending)
+            map_.remembered = self._tell_causes
+        self._tell_causes()
+
+    def _tell_causes(self) -> None:
+        known = [(*key, outage) for map_ in self.maps for key, outage in map_._causes.items()]
+        self._causes = np.array(known, np.int64).reshape(-1, 3)
+        p = self.plane.p
+        p.causes, p.n_causes = self.plane.ffi.cast("cause *", self._causes.ctypes.data), len(known)
 
     def failed(self, outage: OutageView) -> None:
         super().failed(outage)
@@ -164,6 +179,10 @@ class CompiledAcks(Acks):
                 self._send(task, late.uid, late.column("attempt"), late.time)
 
     def _send(self, task: BoltView, uid: Ints, attempt: Ints, times: Ints) -> None:
+        completed = self._plane.p.completed
+        if completed.room - completed.n < len(uid):
+            self.tell()
+            self._plane.have_rows(completed, len(uid))
         columns = [self._plane.ffi.from_buffer("int64_t[]", each) for each in (uid, attempt, times)]
         self._plane.lib.plane_ack(self._plane.p, task.number, len(uid), *columns)
 
