@@ -1,4 +1,4 @@
-"""Bolts and groupings from outside on the compiled data plane: Python makes of tuples what the plane makes."""
+"""Bolts and groupings from outside on the compiled data plane: Python makes of tuples what it makes."""
 
 from __future__ import annotations
 

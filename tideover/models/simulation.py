@@ -129,6 +129,7 @@ def watch(scenario: Scenario, replication: int, stretch: Stretch) -> Diagram:
     world.start()
     longer = max(S, stretch.end - stretch.begin)
     world.kernel.run(min(world.scenario.run.duration, stretch.end + longer))
+    world.settle()
     return diagram(world, lump)
 
 

@@ -33,7 +33,7 @@ from tideover.models.runtime.outage import Outage
 from tideover.models.strategies.base import Strategy
 from tideover.models.time_of_day import timed
 from tideover.sim.draws import Draws
-from tideover.sim.kernel import Kernel
+from tideover.sim.kernel import Kernel, Rank
 from tideover.sim.recorder import Recorder
 from tideover.sim.train import Ints, Train
 
@@ -79,7 +79,7 @@ class World:
         self.train_cap = train_cap
         strategy = scenario.strategy
         deployment = deployment_of(scenario)
-        self._compiled = compiled = watched is None and moves_compiled(scenario, deployment, fates)
+        self._compiled = compiled = moves_compiled(scenario, deployment, fates or watched is not None)
         self._kernel = kernel = Clock() if compiled else Kernel()
         recorder = Recorder(scenario.run.duration, latencies=not curves_only)
         self.trace = Trace(lambda: kernel.now) if trace else None
@@ -143,6 +143,12 @@ class World:
         emitted = looks_at_all or any(one is not None for one in wants)
         completed = self.trace is not None or self.completion is not None
         job.log(emitted=emitted, processed=looks_at_all, completed=completed)
+        if self.space_time is not None:
+            job.note_senders(self.space_time.mark)
+            if self.space_time.begin > 0:
+                job.kernel.at(self.space_time.begin - 1, Rank.SAMPLE, job.log_all, reads=())
+            else:
+                job.log_all()
         return counted
 
     def _measured(self, looks: int) -> tuple[Usage, Completion]:
@@ -208,7 +214,7 @@ class World:
         """Run from 0 to the scenario's end."""
         self.start()
         self._kernel.run(self.scenario.run.duration)
-        self._settle()
+        self.settle()
         self.backlog.settle()
         if self.reference is not None:
             self.reference.finish(self.job)
@@ -218,7 +224,7 @@ class World:
                     content = task.state.content()
                     self.trace.end(task.component.name, task.index, task.replica, content)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Tell the accounts all that the data plane has counted and logged."""
         if isinstance(self.job, FlowJob) and self._counted is not None:
             self.job.catch_up()
@@ -239,7 +245,7 @@ class World:
             self._close()
 
     def _close(self) -> None:
-        self._settle()
+        self.settle()
         bits = self.job.topology.spout_bits
         made = [s.next_root << bits for s in self.job.spouts]
         roots = np.concatenate([self.unfinished(), made])

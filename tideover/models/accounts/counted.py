@@ -127,7 +127,8 @@ class Counted:
             c.end = -1
             ends = topology.ends
             plain = len(ends) == 1 and ends[0].bits >= 3 and plane.components[ends[0].index].replicas == 1
-            if plain and not drawn and self.knows_children and spout.keys <= KEYS and ends[0].name in self._ledger._books:
+            known = self.knows_children and not drawn and spout.keys <= KEYS
+            if plain and known and ends[0].name in self._ledger._books:
                 counts = [plane.lib.plane_expected(plane.p, spout.index, key) for key in range(spout.keys)]
                 plane.array(c, "expected", np.array(counts, np.int32))
                 c.end = ends[0].index
@@ -181,7 +182,7 @@ class Counted:
         self.connect()
 
     def reach(self, until: int) -> int:
-        """How far data may move, on its way to ``until`` (ns): there is room for all that happens up to there."""
+        """How far data may move, on its way to ``until`` (ns): there is room for what happens up to there."""
         slots = until // SLOT + 2
         if slots <= self._slots:
             return until

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideover.models.accounts.trace import timed_out, window_text
+from tideover.models.flow.wire import SENDER
 from tideover.models.job.topology import Edge
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.bolt_task import BARRIER
@@ -18,9 +19,6 @@ from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView
 from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
-
-SENDER = "sender"
-"""Column: number of the task that a message came from, counted from 1; 0: it has not arrived anywhere."""
 
 
 class Stretch(NamedTuple):
@@ -118,13 +116,13 @@ class SpaceTime(Hooks):
     of the protocol and its mechanisms, it sees what arrives, to write down at each message who sent it. No
     mechanism looks at that column, and the run stays what it is.
 
-    look_back   for so long before the stretch (ns) departures are noted of what may arrive in it
+    begin   from when on departures are noted (ns): some time before the stretch, for what may arrive in it
     """
 
     def __init__(self, job: Job, stretch: Stretch) -> None:
         """Make it before the protocol is plugged in."""
         self.job, self.stretch = job, stretch
-        self.look_back = max(1_000_000_000, stretch.end - stretch.begin)
+        self.begin = stretch.begin - max(1_000_000_000, stretch.end - stretch.begin)
         self.departures: list[Departures] = []
         self.arrivals: list[Arrivals] = []
         self.again: list[Again] = []
@@ -140,19 +138,19 @@ class SpaceTime(Hooks):
 
     def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
         if train.mark is not None:
-            self._mark(task, channel, train.pick(train.mark != 0))
+            self.mark(task, channel.up.number, train.pick(train.mark != 0))
         return train.adding(**{SENDER: np.full(train.n, channel.up.number + 1, np.int64)})
 
-    def _mark(self, task: BoltView, channel: Channel, marks: Train) -> None:
-        """Control messages arrive: the last time that this is said of one counts, since arrivals may be
-        worked out ahead, and again.
+    def mark(self, task: BoltView, sender: int, marks: Train) -> None:
+        """Control messages arrive from the task of this number: the last time that this is said of one
+        counts, since arrivals may be worked out ahead, and again.
         """
         ways = zip(
             *(column.tolist() for column in (marks.column("mark"), marks.created, marks.key, marks.time)),
             strict=True,
         )
         for mark, sent, key, arrival in ways:
-            self._control[channel.up.number, task.number, mark, sent, key] = arrival
+            self._control[sender, task.number, mark, sent, key] = arrival
 
     @property
     def control(self) -> list[Control]:
@@ -204,7 +202,7 @@ class SpaceTime(Hooks):
             senders, times = train.column(SENDER), np.full(train.n, self.job.kernel.now, np.int64)
         else:
             senders, times = np.full(train.n, channel.up.number + 1, np.int64), train.time
-        rows = (times >= self.stretch.begin - self.look_back) & (times <= self.stretch.end)
+        rows = (times >= self.begin) & (times <= self.stretch.end)
         if rows.any():
             columns = (senders, train.uid, train.column("attempt"), times)
             parts = (each[rows] for each in columns)
@@ -212,11 +210,11 @@ class SpaceTime(Hooks):
 
     def on_reopened(self, task: BoltView, train: Train) -> None:
         """Tuples are on their way to a task once more."""
-        if train.n and self.job.kernel.now >= self.stretch.begin - self.look_back:
+        if train.n and self.job.kernel.now >= self.begin:
             self.reopened.append(Reopened(task.number, train.uid, train.column("attempt")))
 
     def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
-        begin, end = self.stretch.begin - self.look_back, self.stretch.end
+        begin, end = self.begin, self.stretch.end
         for edge, _, train in sent:
             rows = (train.time >= begin) & (train.time <= end)
             if rows.any():
@@ -225,7 +223,7 @@ class SpaceTime(Hooks):
 
     def _came(self, task: SpoutView | BoltView, train: Train, arrival: Ints, over: Ints, fate: str) -> None:
         """What became of tuples."""
-        rows = over >= self.stretch.begin - self.look_back  # as far back as departures are noted
+        rows = over >= self.begin  # as far back as departures are noted
         if rows.any():
             columns = (train.column(SENDER), train.uid, train.column("attempt"), train.key, train.created)
             parts = (each[rows] for each in (*columns, arrival, over))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tideover.models.flow.node import Busy, FlowNode, SharedBusy
 from tideover.models.flow.outside import give_targets
-from tideover.models.flow.wire import Wire
+from tideover.models.flow.wire import SENDER, Wire
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
 from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
@@ -38,7 +38,10 @@ class Waiting:
         """All of it, in order; ``time`` is the arrival."""
         task, plane = self._task, self._plane
         plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
-        return [*self.in_service(), *(train for train in [plane.listed(task.c.queue)] if train.n)]
+        return [
+            *self.in_service(),
+            *(train for train in [plane.listed(task.c.queue, task.number)] if train.n),
+        ]
 
     def in_service(self) -> list[Train]:
         """The tuple in service."""
@@ -46,7 +49,7 @@ class Waiting:
         if c.state != plane.lib.SERVING:
             return []
         one = plane.ffi.new("list *", {"head": c.serving, "tail": c.serving, "n": 1})
-        return [plane.listed(one[0])]
+        return [plane.listed(one[0], self._task.number)]
 
     def demand(self, *trains: Train) -> int:
         """How much service tuples ask for (ns)."""
@@ -79,7 +82,7 @@ class Entrance:
         self._task.c.holds = hold
 
     def _listed(self, messages: Any) -> list[Train]:
-        train = self._plane.listed(messages)
+        train = self._plane.listed(messages, self._task.number)
         return [train] if train.n else []
 
     @property
@@ -98,6 +101,8 @@ class Entrance:
 
     def open(self) -> None:
         """What was set aside and held arrives now."""
+        for train in (*self.aside, *self.held) if self._task.notes is not None else ():
+            self._task.note_marks(train)
         self._plane.lib.plane_open(self._plane.p, self._task.number, self._task._kernel.now)
 
 
@@ -122,6 +127,9 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         """Who wants to know what it has done, whoever else is told."""
         self.shows_sent = False
         """Whether somebody wants to know what it has sent."""
+        self.notes: Callable[[BoltView, int, Train], None] | None = None
+        """Who wants to know which marks have come, once each, with the sender's number; None: nobody."""
+        self._noted: set[tuple[int, int, int]] = set()
         self._join(plane, number)
         super().__init__(context, component, index, replica, host)
         self.inputs: list[Wire] = []  # type: ignore[assignment]
@@ -150,7 +158,7 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         if self._context.events is not None:
             self.before()
         rows = self._plane.read(self.c.log)
-        train, arrival = self._plane.train(rows), np.ascontiguousarray(rows["arrival"])
+        train, arrival = self._plane.train(rows, self.number), np.ascontiguousarray(rows["arrival"])
         if self._state is not None:
             if self._state.ids is not None:
                 train = train.adding(**{STREAM: self._logical[rows["source"]]})
@@ -164,9 +172,25 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
 
     def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
         """From now on tell ``see`` of all that it has done."""
-        self.catch_up()
+        self.log_all(self.shows_sent)
         self.see = see
+
+    def log_all(self, sent: bool) -> None:
+        """From now on log all that it does; ``sent``: and tell what it sends."""
+        self.catch_up()
+        self.shows_sent = sent
         self.c.sums, self.c.logs = self._plane.ffi.NULL, 1
+
+    def note_marks(self, train: Train) -> None:
+        """The end markers among these have come."""
+        if self.notes is None or train.mark is None:
+            return
+        for row in np.flatnonzero(train.mark > 0).tolist():
+            mark, sender = train.pick(slice(row, row + 1)), int(train.column(SENDER)[row]) - 1
+            known = sender, int(mark.column("mark")[0]), int(mark.created[0])
+            if known not in self._noted:
+                self._noted.add(known)
+                self.notes(self, sender, mark)
 
     def sum_up(self) -> None:
         """Let the data plane sum up what the state takes in, if that is all that it does."""
@@ -213,7 +237,7 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         if self._state is not None or not self.outlets or not self.shows_sent:
             return []
         children = self._bolt.children(self.component.name, self._context.draws, train)
-        return [outlet.sent(train, children) for outlet in self.outlets]  # type: ignore[attr-defined]
+        return [sent for outlet in self.outlets for sent in outlet.sent(train, children)]  # type: ignore[attr-defined]
 
     @property
     def state(self) -> State | None:
@@ -240,7 +264,11 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         """A marker has been served."""
         self.catch_up()
         p = self._plane.p
-        source = self._input(self.inputs[p.marked.source])
+        wire, marked = self.inputs[p.marked.source], p.marked
+        if self.notes is not None:
+            sender = {SENDER: wire.up.number + 1}
+            self.note_marks(single(marked.time, 0, marked.created, mark=marked.mark, **sender))
+        source = self._input(wire)
         self._last_mark = single(when, 0, key=source, mark=p.marked.mark)
         self._stall(self._fire(when), when)
 
@@ -275,7 +303,9 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         assert train.value is not None
         columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]
         plane.lib.plane_send(plane.p, self.number, int(train.time[0]), train.n, *columns, epoch)
-        return [], 0
+        if not self.shows_sent:
+            return [], 0
+        return [sent for outlet in self.outlets for sent in outlet.sent(train, Children())], 0  # type: ignore[attr-defined]
 
     def _pass_on(self, mark: Train) -> None:
         assert mark.mark is not None
@@ -316,6 +346,13 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         self._plane.lib.plane_stop(self._plane.p, self.number, now, moment)
         self.c.acks.since += shift
         return shift
+
+    def _emptied(self, messages: Any) -> list[Train]:
+        """What is in a list, which is empty then."""
+        train = self._plane.listed(messages, self.number)
+        self.note_marks(train)
+        self._plane.lib.plane_free_list(self._plane.p, self._plane.ffi.addressof(messages))
+        return [train] if train.n else []
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
         was_up, c = self.up, self.c

@@ -10,13 +10,15 @@ from tideover.models.job.deployment import Deployment
 STRATEGIES = frozenset({"none", "source_replay"})
 
 
-def moves_compiled(scenario: Scenario, deployment: Deployment, fates: bool = False) -> bool:
-    """Whether all that the scenario asks for is there; ``fates``: and who asks what became of each tuple."""
+def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = False) -> bool:
+    """Whether all that the scenario asks for is there; ``closely``: and who looks at
+    each tuple.
+    """
     if os.environ.get("TIDEOVER_TRAINS"):
         return False
     if getattr(scenario.strategy, "kind", None) not in STRATEGIES:
         return False
-    if fates and scenario.strategy.composed_of:
+    if closely and scenario.strategy.composed_of:
         return False
     if any(bounds.length is not None for bounds in deployment.bounds.values()):
         return False

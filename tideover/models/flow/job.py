@@ -16,7 +16,7 @@ from tideover.models.flow.laws import describe
 from tideover.models.flow.outlet import FlowOutlet
 from tideover.models.flow.outside import make_children, makes_children
 from tideover.models.flow.spout import FlowSpout
-from tideover.models.flow.wire import Wire
+from tideover.models.flow.wire import SENDER, Wire
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.filter import Filter
@@ -220,10 +220,29 @@ class FlowJob(Job):
         self.plane.p.logs_emitted = lib.ALL_LOGGED if emitted else lib.RETRIES_LOGGED
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
-            if processed:
-                task.c.logs, task.shows_sent = 1, True
+            task.sum_up()
+        if processed:
+            self.log_all()
+
+    def log_all(self) -> None:
+        """From now on log all that spouts and bolts do, and tell what they send."""
+        self.plane.p.logs_emitted = self.plane.lib.ALL_LOGGED
+        for task in self.tasks:
+            if isinstance(task, FlowBolt):
+                task.log_all(sent=True)
             else:
-                task.sum_up()
+                task.shows_sent = True  # type: ignore[union-attr]
+
+    def note_senders(self, notes: Callable[[BoltView, int, Train], None]) -> None:
+        """Let tuples say where they have come from, and tell ``notes`` of the end markers that have come."""
+        wires: list[Any] = [wire for task in self.bolt_tasks for wire in task.inputs]
+        numbers = np.zeros(max(1, len(wires)), np.int64)
+        for wire in wires:
+            numbers[wire.number] = wire.up.number + 1
+        self.plane.senders = SENDER, numbers
+        for task in self.bolt_tasks:
+            assert isinstance(task, FlowBolt)
+            task.notes = notes
 
     def start(self) -> None:
         for component in self.topology.components:
@@ -250,6 +269,10 @@ class FlowJob(Job):
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             task.catch_up()
+            for train in task.queue.trains() if task.notes is not None else ():
+                task.note_marks(train)
+            for train in (*task.gate.aside, *task.gate.held) if task.notes is not None else ():
+                task.note_marks(train)
         for settle in self.settlers:
             settle()
 
@@ -285,7 +308,8 @@ class FlowJob(Job):
             return
         rows = self.plane.read(self.plane.p.lost)
         for number in np.unique(rows["task"]).tolist():
-            train = self.plane.train(rows[rows["task"] == number])
+            train = self.plane.train(rows[rows["task"] == number], number)
+            self._bolt(number).note_marks(train)
             self.context.destroy(self._bolt(number), [train], arrived=True)
 
     def _draw_services(self, number: int) -> None:

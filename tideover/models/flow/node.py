@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.sim.occupancy import Occupancy
 from tideover.sim.plane.plane import Plane
-from tideover.sim.train import Train
 
 if TYPE_CHECKING:
     from tideover.models.flow.clock import Clock
@@ -145,9 +144,3 @@ class FlowNode:
         self.life += 1
         self._plane.lib.plane_interrupt(self._plane.p, self.number, self._kernel.now)
         self._cancel_markers()
-
-    def _emptied(self, messages: Any) -> list[Train]:
-        """What is in a list, which is empty then."""
-        train = self._plane.listed(messages)
-        self._plane.lib.plane_free_list(self._plane.p, self._plane.ffi.addressof(messages))
-        return [train] if train.n else []

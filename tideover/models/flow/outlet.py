@@ -12,7 +12,6 @@ from tideover.sim.draws import Draws, Purpose
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Train
 
-
 GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
 """Groupings that the data plane knows."""
 
@@ -52,10 +51,14 @@ class FlowOutlet:
         o.width = edge.up.output_bits + edge.digits
         o.pad = edge.down.bits - o.width
 
-    def sent(self, parents: Train, children: Children) -> Sent:
+    def sent(self, parents: Train, children: Children) -> list[Sent]:
         """What has left over the edge, for those who look at tuples one by one."""
         train = parents if children.rows is None else parents.pick(children.rows, children.key)
         if children.key is not None:
             train = train.replace(key=children.key)
         train = train.replace(uid=self.edge.child_uid(train.uid, children.position))
-        return Sent(self.edge, children.of_each(parents.n), train)
+        copies = children.of_each(parents.n)
+        if not self.edge.grouping.copies:
+            return [Sent(self.edge, copies, train)]
+        tasks = range(len(self.channels))
+        return [Sent(self.edge, copies, train.replace(uid=train.uid | task)) for task in tasks]

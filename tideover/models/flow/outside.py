@@ -1,5 +1,5 @@
-"""What Python works out for the compiled data plane: children that bolts from outside make, and where groupings from
-outside send them.
+"""What Python works out for the compiled data plane: the children that bolts from outside make, and where
+groupings from outside send them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ MOST_KEYS = 1 << 31
 
 
 def makes_children(component: Component) -> bool:
-    """Whether Python makes the children of a component's tuples: if nobody else can, or their targets depend on it."""
+    """Whether Python makes the children of a component's tuples: nobody else can, or it has to find their
+    targets.
+    """
     if component.is_spout or component.window is not None:
         return False
     assert isinstance(component.config, BoltConfig)
@@ -69,11 +71,11 @@ def give_targets(
     """Find out where these children go, over those edges where Python has to."""
     for outlet in outlets:
         if is_given(outlet.edge):
-            sent, edge, tasks = outlet.sent(train, children).train, outlet.edge, len(outlet.channels)
-            found: Ints = edge.grouping.targets(edge.name, draws, sent, tasks)
+            (sent,), edge, tasks = outlet.sent(train, children), outlet.edge, len(outlet.channels)
+            found: Ints = edge.grouping.targets(edge.name, draws, sent.train, tasks)
             _check(
                 edge.down,
-                len(found) == sent.n and _all_below(found, tasks),
+                len(found) == sent.train.n and _all_below(found, tasks),
                 "would get tuples in no task of it",
             )
             plane.array(outlet.c, "given_again" if again else "given", found.astype(np.int32))

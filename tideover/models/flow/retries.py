@@ -20,7 +20,7 @@ Content = Callable[[Ints], tuple[Ints, Ints | None, Ints | None]]
 
 
 class Retries:
-    """Roots that wait to be emitted again, oldest first, with their attempts; iterating gives them in blocks."""
+    """Roots that wait to be emitted again, oldest first, with their attempts; to iterate gives blocks."""
 
     def __init__(self, plane: Plane, c: Any, content: Content) -> None:
         self._plane, self._c, self._content = plane, c, content
@@ -58,7 +58,7 @@ class Retries:
 
 
 class InFlight:
-    """Roots that were emitted and are neither done nor given up: counted by the data plane where there is a cap."""
+    """Roots that were emitted and are neither done nor given up: counted where there is a cap."""
 
     def __init__(self, c: Any, go_on: Callable[[int], None]) -> None:
         self._c, self._go_on = c, go_on

@@ -18,6 +18,7 @@ from tideover.models.operators.base import Children
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.reading import Reading
 from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.stream import Sent
 from tideover.sim.distributions.exponential import Exponential
 from tideover.sim.draws import Purpose
 from tideover.sim.plane.plane import Plane
@@ -56,6 +57,8 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         super().__init__(context, component, index, number, host, fed)
         self.outlets = []
         self.busy = Busy(plane, self.c)
+        self.shows_sent = False
+        """Whether somebody wants to know what it has sent."""
         c, lib = self.c, plane.lib
         c.spout = number
         c.since = self._last_call
@@ -213,9 +216,13 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         train = self._plane.train(rows)
         if self._context.events is not None and self.feed is None:
             self._context.events.emitted(self.spout_number, train)
-        self._context.say.emitted(self, train, [])
+        sent: list[Sent] = []
+        outlets: list[Any] = self.outlets if self.shows_sent else []
+        for outlet in outlets:
+            sent += outlet.sent(train, Children())
+        self._context.say.emitted(self, train, sent)
         if self.feed is None:
-            self._context.hooks.emitted(self, train, [])
+            self._context.hooks.emitted(self, train, sent)
 
     # -- life ------------------------------------------------------------------------------------------------
 

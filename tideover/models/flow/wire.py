@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tideover.sim.plane.plane import Plane
 
 
+SENDER = "sender"
+"""Column: number of the task that a message came from, counted from 1; 0: it has not arrived anywhere."""
+
+
 class Wire:
     """From one task to another: what it has carried, and what befalls it.
 

@@ -76,6 +76,8 @@ class Plane:
         self.array(p, "work", np.full(MESSAGES, -1, np.int64))
         self.group([[number] for number in range(tasks)])
         self.valued = False
+        self.senders: tuple[str, Ints] | None = None
+        """A column that says of each tuple where it came from, by number of the channel; None: none."""
         self.asked: dict[int, Callable[[int], None]] = {}
         self.asked[lib.NEED_MESSAGES] = lambda _: self.have_messages(p.room)
 
@@ -222,11 +224,11 @@ class Plane:
         size = self.ffi.sizeof("row") * n
         return np.frombuffer(bytes(self.ffi.buffer(log.rows, size)), ROW)
 
-    def listed(self, messages: Any) -> Train:
-        """What is in a list, without control markers."""
+    def listed(self, messages: Any, at: int | None = None) -> Train:
+        """What is in a list, without control markers; ``at``: the task that it has come to."""
         rows = self.ffi.new("row[]", max(1, messages.n))
         n = self.lib.plane_listed(self.p, self.ffi.addressof(messages), rows, messages.n)
-        return self.train(self._rows(rows, n))
+        return self.train(self._rows(rows, n), at)
 
     def coming(self, task: int) -> Train:
         """What is on the way to a task."""
@@ -239,9 +241,13 @@ class Plane:
         found = np.frombuffer(self.ffi.buffer(rows, self.ffi.sizeof("row") * n), ROW)
         return found[found["mark"] != self.lib.CONTROL]
 
-    def train(self, rows: Rows) -> Train:
-        """Rows as a train."""
+    def train(self, rows: Rows, at: int | None = None) -> Train:
+        """Rows as a train; ``at``: the task that they have come to."""
         attempt, epoch, mark = (rows[name] for name in ("attempt", "epoch", "mark"))
+        more = None
+        if self.senders is not None and at is not None:
+            name, numbers = self.senders
+            more = {name: numbers[self.tasks[at].first_input + rows["source"]]}
         return Train(
             np.ascontiguousarray(rows["time"]),
             np.ascontiguousarray(rows["uid"]),
@@ -251,4 +257,5 @@ class Plane:
             attempt=attempt.astype(np.int64) if attempt.any() else None,
             epoch=epoch.astype(np.int64) if epoch.any() else None,
             mark=mark.astype(np.int64) if mark.any() else None,
+            more=more,
         )
