@@ -25,7 +25,7 @@ def crowded(
     strategies: tuple[str, ...] = STRATEGY_NAMES,
     of: Callable[[tuple[str, ...]], st.SearchStrategy[Scenario]] = worlds,
 ) -> Scenario:
-    """Any world (``of`` these strategies), on one to four machines with one core, two, or any number of them."""
+    """Any world (``of`` these strategies), on one to four machines with a core, two, or any number."""
     return draw(on_cores(of(strategies)))
 
 

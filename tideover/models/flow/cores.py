@@ -20,7 +20,9 @@ class FlowCores:
     cores   how many; None: one for each task
     """
 
-    def __init__(self, plane: Plane, host: int, cores: int | None, tasks: Sequence[FlowBolt], place: int) -> None:
+    def __init__(
+        self, plane: Plane, host: int, cores: int | None, tasks: Sequence[FlowBolt], place: int
+    ) -> None:
         """``place``: among the data plane's; -1: each of these tasks has a core of its own."""
         self._plane, self._tasks, self._place = plane, tasks, place
         self.host, self.cores = host, cores
@@ -51,17 +53,15 @@ class FlowCores:
 
 
 def share_cores(plane: Plane, deployment: Deployment, tasks: Sequence[FlowBolt]) -> dict[int, FlowCores]:
-    """Let tasks share the cores of their hosts; returns all cores of which the number or the speed matters."""
-    hosts: dict[int, list[FlowBolt]] = {}
+    """Let tasks share the cores of their hosts; returns cores of which the number or the speed matters."""
+    there: dict[int, list[FlowBolt]] = {}
     for task in tasks:
-        hosts.setdefault(task.host, []).append(task)
-    number = {host: deployment.cluster.hosts[host].cores for host in hosts}
-    sharing = sorted(crowded(deployment) & hosts.keys())
-    plane.share([(number[host] or math.inf, [task.number for task in hosts[host]]) for host in sharing])
-    for task in (task for host in sharing for task in hosts[host]):
+        there.setdefault(task.host, []).append(task)
+    number = {host: deployment.cluster.hosts[host].cores for host in there}
+    sharing = sorted(crowded(deployment) & there.keys())
+    plane.share([(number[host] or math.inf, [task.number for task in there[host]]) for host in sharing])
+    for task in (task for host in sharing for task in there[host]):
         task.share()
-    return {
-        host: FlowCores(plane, host, number[host], hosts[host], sharing.index(host) if host in sharing else -1)
-        for host in sorted(hosts)
-        if host in sharing or number[host] is not None
-    }
+    place = dict.fromkeys(sorted(there), -1) | {host: place for place, host in enumerate(sharing)}
+    matter = [host for host in place if host in sharing or number[host] is not None]
+    return {host: FlowCores(plane, host, number[host], there[host], place[host]) for host in matter}

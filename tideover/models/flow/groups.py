@@ -7,8 +7,8 @@ from itertools import pairwise
 
 
 def groups(tasks: int, ways: Iterable[tuple[int, int]], feel: Iterable[Sequence[int]]) -> list[list[int]]:
-    """Tasks, by number, in groups: those that ``feel`` one another at any instant, and all that are on a way from
-    one of a group to another; a group comes before those that it sends to (``ways``: from, to).
+    """Tasks, by number, in groups: those that ``feel`` one another at any instant, and all that are on a way
+    from one of a group to another; a group comes before those that it sends to (``ways``: from, to).
     """
     below: list[set[int]] = [set() for _ in range(tasks)]
     above: list[set[int]] = [set() for _ in range(tasks)]

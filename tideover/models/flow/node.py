@@ -43,8 +43,8 @@ class Busy(Occupancy):
 
 
 class SharedBusy(Busy):
-    """The same of a task that shares cores: it is busy for as long as it has one. When it will be free is known to
-    the data plane only: nobody may reckon with ``free_at``.
+    """The same of a task that shares cores: it is busy for as long as it has one. When it will be free only
+    the data plane knows: nobody may reckon with ``free_at``.
     """
 
     __slots__ = ("_plane",)
