@@ -49,8 +49,10 @@ class Waiting:
         return [plane.listed(one[0])]
 
     def demand(self, *trains: Train) -> int:
-        """How much service tuples ask for (ns)."""
-        return sum(int(self._task._demand(train).sum()) for train in trains)
+        """How much service tuples ask for (ns): all that are there."""
+        task, plane = self._task, self._plane
+        served = sum(int(task._demand(train).sum()) for train in trains)
+        return served + int(plane.lib.plane_serialisation(plane.p, task.number))
 
 
 class Entrance:
@@ -275,7 +277,12 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         assert train.value is not None
         columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]
         plane.lib.plane_send(plane.p, self.number, int(train.time[0]), train.n, *columns, epoch)
-        return [], 0
+        return [], self._serialising(train.n, columns)
+
+    def _serialising(self, n: int, columns: list[Any]) -> int:
+        """How long it takes to serialise what a window has put out (ns)."""
+        plane = self._plane
+        return int(plane.lib.plane_packing(plane.p, self.number, n, *columns[:2])) if self.c.serialises else 0
 
     def _pass_on(self, mark: Train) -> None:
         assert mark.mark is not None
