@@ -1,4 +1,4 @@
-"""Links, cards and tasks that move on the compiled data plane: equal to the per-tuple reference, to the nanosecond."""
+"""Links, cards and tasks that move on the compiled data plane: as in the per-tuple reference, to the ns."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ class FlowJob(Job):
         self.plane.before_more.append(self.latencies.have)
         nics = {host.number: host.nic for host in self.deployment.cluster.hosts if host.nic is not None}
         moves = self.deployment.moves
-        self.network = FlowNetwork(self.plane, self.deployment.links, nics, moves)  # type: ignore[assignment]
+        self.ways = FlowNetwork(self.plane, self.deployment.links, nics, moves)
+        self.network = self.ways  # type: ignore[assignment]
         senders = self._make_tasks(copies, fed)
         self._connect(senders)
         for c in topology.components:
@@ -106,7 +107,7 @@ class FlowJob(Job):
                 down.c.inputs = len(down.inputs)
         self.wires = list(wires.values())
         """All channels."""
-        self._flow.connect(self.wires)
+        self.ways.connect(self.wires)
         outlet = route = 0
         for up in (task for c in self.topology.components for row in senders[c.name] for task in row):
             up.c.first_outlet, up.c.outlets = outlet, len(up.component.outputs)
@@ -122,14 +123,9 @@ class FlowJob(Job):
                     route += 1
         assert lib is not None
 
-    @property
-    def _flow(self) -> FlowNetwork:
-        assert isinstance(self.network, FlowNetwork)
-        return self.network
-
     def _make_wire(self, up: Any, down: FlowBolt, number: int) -> Wire:
         wire = Wire(self.plane, number, up, down, len(down.inputs), 0, up.host != down.host)
-        wire.message_bytes = self._flow.message_bytes(wire)
+        wire.message_bytes = self.ways.message_bytes(wire)
         c = wire.c
         c.up, c.down, c.position, c.stretch = up.number, down.number, wire.position, 1.0
         self._set_latency(wire)
@@ -222,7 +218,7 @@ class FlowJob(Job):
 
     def lay(self) -> None:
         """Say in which order tasks and cards move, and in which steps, by where tasks are now."""
-        self._flow.lay()
+        self.ways.lay()
         rate = sum(1 / spout._config.arrivals.mean_gap_ns for spout in self.spouts)
         step, p = round(ROOTS / rate) if rate else 0, self.plane.p
         nodes = p.n_tasks + p.n_cards
@@ -245,7 +241,7 @@ class FlowJob(Job):
 
     def lead(self, channels: Sequence[Any], before: Sequence[tuple[int, int]]) -> None:
         for wire, hosts in zip(channels, before, strict=True):
-            self._flow.lead(wire, hosts)
+            self.ways.lead(wire, hosts)
             self._set_latency(wire)
         self.latencies.have(0)
         self.supervisor.links.moved(channels)
@@ -260,7 +256,7 @@ class FlowJob(Job):
         """Who hands messages on to whom; ``over_wires``: also from one host to another."""
         cards, first, found = self.plane.cards, self.plane.p.n_tasks, []
         for wire in self.wires:
-            path = [wire.up.number, *self._flow.passed(wire), wire.down.number]
+            path = [wire.up.number, *self.ways.passed(wire), wire.down.number]
             for node, behind in pairwise(path):
                 leaves = node < first or not cards[node - first].into
                 arrives = behind < first or cards[behind - first].into
@@ -297,7 +293,7 @@ class FlowJob(Job):
             c.charge = 0 if c.serves_at_once else self.context.overhead.get(component.name, 0)
             for task in self.bolt_tasks:
                 if task.component is component:
-                    task.c.serialises = self._flow.costs and not c.serves_at_once  # type: ignore[attr-defined]
+                    task.c.serialises = self.ways.costs and not c.serves_at_once  # type: ignore[attr-defined]
         super().start()
         if any(spout.in_flight.most is not None for spout in self.spouts):
             self.lay()  # all wait for what is done anywhere

@@ -16,7 +16,7 @@ def describe(plane: Plane, distribution: Distribution, into: Any) -> None:
 
 
 def least(law: Any, lib: Any) -> int:
-    """No duration of a ``distribution`` of the plane is shorter than this, which may not be the shortest (ns)."""
+    """No duration of a ``distribution`` of the plane is shorter (ns); the shortest may be longer."""
     if law.kind in (lib.DRAW_CONSTANT, lib.DRAW_UNIFORM):
         return int(law.low)
     return 0

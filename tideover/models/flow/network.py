@@ -1,4 +1,4 @@
-"""The network of a job whose tuples the compiled data plane moves: cards, and which channels go through them."""
+"""Cards of a job whose tuples the compiled data plane moves, and which channels go through them."""
 
 from __future__ import annotations
 

@@ -86,7 +86,8 @@ int64_t plane_packing(plane *p, int32_t number, int64_t n, const int64_t *uid, c
     return takes;
 }
 
-/* How long it takes to deserialise what waits at a task, or is in service there, and to serialise what becomes of it. */
+/* How long it takes to deserialise what waits at a task, or is in service there, and to serialise what becomes of
+ * it. */
 int64_t plane_serialisation(plane *p, int32_t number) {
     const task *t = &p->tasks[number];
     const component *c = &p->components[t->component];
@@ -273,7 +274,9 @@ int64_t plane_coming(plane *p, int32_t number, row *out, int64_t room) {
     for (int32_t i = 0; i < t->inputs; i++) {
         const channel *c = &p->channels[t->first_input + i];
         found += listed(p, &c->wire, number, &log);
-        if (c->passage) found += listed(p, &c->passage->flying, number, &log) + listed(p, &c->passage->leaving, number, &log);
+        if (!c->passage) continue;
+        found += listed(p, &c->passage->flying, number, &log);
+        found += listed(p, &c->passage->leaving, number, &log);
     }
     return found;
 }

@@ -83,8 +83,8 @@ class Plane:
         self.asked[lib.NEED_MESSAGES] = lambda _: self.have_messages(p.room)
 
     def group(self, groups: list[list[int]]) -> None:
-        """Let these tasks and cards move together, groups in this order: by number, that of a card is behind all
-        tasks.
+        """Let these tasks and cards move together, groups in this order: by number; those of cards come
+        behind all tasks.
         """
         ffi, p = self.ffi, self.p
         self._kept["groups"] = p.groups = ffi.new("group[]", len(groups) + 1)
