@@ -42,7 +42,7 @@ ROOTS = 256
 class FlowJob(Job):
     """A job, wired: its tasks, channels and tables are in ``plane``."""
 
-    plane: Plane  # type: ignore[assignment]
+    plane: Plane
     _shows = False
 
     def _wire(self, fed: bool) -> None:
@@ -250,7 +250,8 @@ class FlowJob(Job):
     @property
     def _shortest_flight(self) -> int:
         """No message between hosts is on the wire for less (ns)."""
-        return min(least(wire.c.latency, self.plane.lib) for wire in self.wires if wire.remote)
+        flights = (least(wire.c.latency, self.plane.lib) for wire in self.wires if wire.remote)
+        return min(flights, default=0)
 
     def _ways(self, over_wires: bool) -> list[tuple[int, int]]:
         """Who hands messages on to whom; ``over_wires``: also from one host to another."""

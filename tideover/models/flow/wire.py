@@ -125,8 +125,8 @@ class Wire:
             self.c.passage.out_takes, self.c.passage.in_takes = out, into
 
     def lose(self, reason: int, tell: Tell) -> None:
-        """Tuples that are on the wire, or come to it from now on, are lost, because of the outage of this number;
-        control messages stay. ``tell`` is told of the former.
+        """Tuples that are on the wire, or come to it from now on, are lost, because of the outage of this
+        number; control messages stay. ``tell`` is told of the former.
         """
         p = self._plane.p
         p.losing += not self._losing
@@ -150,8 +150,8 @@ class Wire:
     # -- which way it goes -----------------------------------------------------------------------------------
 
     def go_through(self, out: FlowCard | None, into: FlowCard | None, place_out: int, place_in: int) -> None:
-        """Messages that are sent from now on go through these cards (None: through none), at these places among
-        the channels of each.
+        """Messages that are sent from now on go through these cards (None: through none), at these places
+        among the channels of each.
         """
         w, c = self._plane.passages[self.number], self.c
         w.out, w.into = (-1 if card is None else card.number for card in (out, into))
@@ -162,8 +162,9 @@ class Wire:
         self._take_time()
 
     def lead(self, before: tuple[int, int], unpacks: bool) -> None:
-        """An end has moved, and it was between those hosts ``before``: what is on the wire arrives as it would
-        have, and is not overtaken. ``unpacks``: whether messages between hosts cost the receiver something.
+        """An end has moved, and it was between the hosts ``before``: what is on the wire arrives as it
+        would have, and is not overtaken. ``unpacks``: whether messages between hosts cost the receiver
+        something.
         """
         self._before.append(self._since(before))
         self.remote = self.up.host != self.down.host
