@@ -81,9 +81,9 @@ def test_a_slow_card_carries_a_part_of_its_bandwidth() -> None:
 
 
 @st.composite
-def slowed(draw: st.DrawFn, cards: bool) -> Scenario:
+def slowed(draw: st.DrawFn, cards: bool, strategies: tuple[str, ...] = STRATEGY_NAMES) -> Scenario:
     """A world of which some links are slow once or twice, besides its own faults."""
-    base = networks(STRATEGY_NAMES).filter(is_exact) if cards else worlds(STRATEGY_NAMES)
+    base = networks(strategies).filter(is_exact) if cards else worlds(strategies)
     found = draw(base.filter(lambda one: len(hosts_of(one)) > 1))
     hosts, faults = hosts_of(found), []
     for _ in range(draw(st.integers(1, 2))):

@@ -52,8 +52,10 @@ class Waiting:
         return [plane.listed(one[0], self._task.number)]
 
     def demand(self, *trains: Train) -> int:
-        """How much service tuples ask for (ns)."""
-        return sum(int(self._task._demand(train).sum()) for train in trains)
+        """How much service tuples ask for (ns): all that are there."""
+        task, plane = self._task, self._plane
+        served = sum(int(task._demand(train).sum()) for train in trains)
+        return served + int(plane.lib.plane_serialisation(plane.p, task.number))
 
 
 class Entrance:
@@ -303,9 +305,16 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         assert train.value is not None
         columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]
         plane.lib.plane_send(plane.p, self.number, int(train.time[0]), train.n, *columns, epoch)
+        packing = self._serialising(train.n, columns)
         if not self.shows_sent:
-            return [], 0
-        return [sent for outlet in self.outlets for sent in outlet.sent(train, Children())], 0  # type: ignore[attr-defined]
+            return [], packing
+        shown = [outlet.sent(train, Children()) for outlet in self.outlets]  # type: ignore[attr-defined]
+        return [sent for each in shown for sent in each], packing
+
+    def _serialising(self, n: int, columns: list[Any]) -> int:
+        """How long it takes to serialise what a window has put out (ns)."""
+        plane = self._plane
+        return int(plane.lib.plane_packing(plane.p, self.number, n, *columns[:2])) if self.c.serialises else 0
 
     def _pass_on(self, mark: Train) -> None:
         assert mark.mark is not None

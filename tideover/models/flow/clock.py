@@ -69,10 +69,9 @@ class Clock(Kernel):
         self.now = now
 
     def next_data_event(self) -> int | None:
-        found = min(
-            (self.plane.lib.plane_next_event(self.plane.p, t) for t in range(self.plane.p.n_tasks)),
-            default=FAR,
-        )
+        plane = self.plane
+        nodes = range(plane.p.n_tasks + plane.p.n_cards)
+        found = min((plane.lib.plane_next_event(plane.p, each) for each in nodes), default=FAR)
         return None if found >= FAR else int(found)
 
     def run(self, until: int) -> None:

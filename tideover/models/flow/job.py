@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.clock import Clock
 from tideover.models.flow.cores import share_cores
 from tideover.models.flow.groups import groups
-from tideover.models.flow.laws import describe
+from tideover.models.flow.latencies import Latencies
+from tideover.models.flow.laws import describe, least
+from tideover.models.flow.network import FlowNetwork
 from tideover.models.flow.outlet import FlowOutlet
 from tideover.models.flow.outside import make_children, makes_children
 from tideover.models.flow.spout import FlowSpout
@@ -30,6 +33,8 @@ from tideover.sim.draws import Purpose
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
 
+PAYS = 16
+"""Where short steps are as good as one order of events: nodes for each root of a step, at most."""
 ROOTS = 256
 """Roots that are made in one step of the data plane, about: what is under way stays in the caches then."""
 
@@ -37,7 +42,7 @@ ROOTS = 256
 class FlowJob(Job):
     """A job, wired: its tasks, channels and tables are in ``plane``."""
 
-    plane: Plane  # type: ignore[assignment]
+    plane: Plane
     _shows = False
 
     def _wire(self, fed: bool) -> None:
@@ -49,6 +54,12 @@ class FlowJob(Job):
         outlets = sum(places[e.up.name] for e in topology.edges)
         self.plane = Plane(sum(places.values()), channels, outlets, [0] * channels, len(topology.components))
         self.kernel.plane = self.plane
+        self.latencies = Latencies(self.plane, self.draws)
+        self.plane.before_more.append(self.latencies.have)
+        nics = {host.number: host.nic for host in self.deployment.cluster.hosts if host.nic is not None}
+        moves = self.deployment.moves
+        self.ways = FlowNetwork(self.plane, self.deployment.links, nics, moves)
+        self.network = self.ways  # type: ignore[assignment]
         senders = self._make_tasks(copies, fed)
         self._connect(senders)
         for c in topology.components:
@@ -94,6 +105,9 @@ class FlowJob(Job):
                         wires[up, down] = self._make_wire(up, down, number)
                         number += 1
                 down.c.inputs = len(down.inputs)
+        self.wires = list(wires.values())
+        """All channels."""
+        self.ways.connect(self.wires)
         outlet = route = 0
         for up in (task for c in self.topology.components for row in senders[c.name] for task in row):
             up.c.first_outlet, up.c.outlets = outlet, len(up.component.outputs)
@@ -110,19 +124,22 @@ class FlowJob(Job):
         assert lib is not None
 
     def _make_wire(self, up: Any, down: FlowBolt, number: int) -> Wire:
-        links = self.deployment.links
-        remote = up.host != down.host
-        size = up.component.config.tuple_size + (links.header if remote else 0)
-        wire = Wire(self.plane, number, up, down, len(down.inputs), size, remote)
+        wire = Wire(self.plane, number, up, down, len(down.inputs), 0, up.host != down.host)
+        wire.message_bytes = self.ways.message_bytes(wire)
         c = wire.c
         c.up, c.down, c.position, c.stretch = up.number, down.number, wire.position, 1.0
-        latency = self._latency(up, down)
-        describe(self.plane, latency, c.latency)
-        if c.latency.kind != self.plane.lib.DRAW_CONSTANT:
-            c.key = int(self.draws.key(f"{up.name}->{down.name}", Purpose.LATENCY))
+        self._set_latency(wire)
         down.inputs.append(wire)
         down.windows.epochs[down._input(wire)] = 0  # type: ignore[arg-type]
         return wire
+
+    def _set_latency(self, wire: Wire) -> None:
+        """By where its ends are."""
+        latency, c = self._latency(wire.up, wire.down), wire.c
+        describe(self.plane, latency, c.latency)
+        if c.latency.kind != self.plane.lib.DRAW_CONSTANT:
+            c.key = int(self.draws.key(f"{wire.up.name}->{wire.down.name}", Purpose.LATENCY))
+        self.latencies.follow(wire, latency)
 
     def _describe(self, component: Component, replicas: int) -> None:
         """What all tasks of a component do."""
@@ -173,6 +190,7 @@ class FlowJob(Job):
             lib.HAS_LOST: lambda _: self.tell_of_losses(),
             lib.NEED_DRAWS: self._draw_services,
             lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
+            lib.NEED_LATENCY: lambda _: self.latencies.have(0),
         }
         assert isinstance(self.kernel, Clock)
         self.kernel.handlers |= {
@@ -193,14 +211,59 @@ class FlowJob(Job):
         return task
 
     def _bring_together(self) -> None:
-        """Tasks feel one another that share cores. How long a step may be is known."""
+        """Tasks feel one another that share cores."""
         plane, bolts = self.plane, self.bolt_tasks
         self.context.cores = share_cores(plane, self.deployment, bolts)  # type: ignore[assignment, arg-type]
-        feel = [[task.number for task in bolts if task.c.cores == place] for place in range(plane.p.n_cores)]  # type: ignore[attr-defined]
-        ways = ((wire.c.up, wire.c.down) for task in bolts for wire in task.inputs)  # type: ignore[attr-defined]
-        plane.group(groups(len(self.tasks), ways, feel))
+        self.lay()
+
+    def lay(self) -> None:
+        """Say in which order tasks and cards move, and in which steps, by where tasks are now."""
+        self.ways.lay()
         rate = sum(1 / spout._config.arrivals.mean_gap_ns for spout in self.spouts)
-        self.plane.p.step = round(ROOTS / rate) if rate else 0
+        step, p = round(ROOTS / rate) if rate else 0, self.plane.p
+        nodes = p.n_tasks + p.n_cards
+        feel = [
+            [task.number for task in self.bolt_tasks if task.c.cores == place]  # type: ignore[attr-defined]
+            for place in range(p.n_cores)
+        ]
+        marks = p.n_cards and self.topology.marker_length is not None
+        if marks or any(spout.in_flight.most is not None for spout in self.spouts):
+            # A marker passes a card in no time, and an ack the hosts.
+            feel = [list(range(nodes))]
+        found = groups(nodes, self._ways(True), feel)
+        if p.n_cards and max(map(len, found)) > 1:
+            short = self._shortest_flight - 1
+            in_steps = groups(nodes, self._ways(False), feel)
+            if short > 0 and short * rate * PAYS > nodes and len(in_steps) > len(found):
+                found, step = in_steps, min(step, short)
+        self.plane.group(found)
+        p.step = step
+
+    def lead(self, channels: Sequence[Any], before: Sequence[tuple[int, int]]) -> None:
+        for wire, hosts in zip(channels, before, strict=True):
+            self.ways.lead(wire, hosts)
+            self._set_latency(wire)
+        self.latencies.have(0)
+        self.supervisor.links.moved(channels)
+        self.lay()
+
+    @property
+    def _shortest_flight(self) -> int:
+        """No message between hosts is on the wire for less (ns)."""
+        flights = (least(wire.c.latency, self.plane.lib) for wire in self.wires if wire.remote)
+        return min(flights, default=0)
+
+    def _ways(self, over_wires: bool) -> list[tuple[int, int]]:
+        """Who hands messages on to whom; ``over_wires``: also from one host to another."""
+        cards, first, found = self.plane.cards, self.plane.p.n_tasks, []
+        for wire in self.wires:
+            path = [wire.up.number, *self.ways.passed(wire), wire.down.number]
+            for node, behind in pairwise(path):
+                leaves = node < first or not cards[node - first].into
+                arrives = behind < first or cards[behind - first].into
+                if over_wires or not (wire.remote and leaves and arrives):
+                    found.append((node, behind))
+        return found
 
     def count(self, reach: Callable[[int], int]) -> None:
         """The data plane counts; ``reach`` says for how far there is room for that."""
@@ -248,9 +311,13 @@ class FlowJob(Job):
         for component in self.topology.components:
             c = self.plane.components[component.index]
             c.charge = 0 if c.serves_at_once else self.context.overhead.get(component.name, 0)
+            for task in self.bolt_tasks:
+                if task.component is component:
+                    task.c.serialises = self.ways.costs and not c.serves_at_once  # type: ignore[attr-defined]
         super().start()
         if any(spout.in_flight.most is not None for spout in self.spouts):
-            self.plane.group([list(range(len(self.tasks)))])  # all wait for what is done anywhere
+            self.lay()  # all wait for what is done anywhere
+        self.latencies.have(0)
 
     # -- what the data plane asks for ------------------------------------------------------------------------
 
@@ -307,10 +374,12 @@ class FlowJob(Job):
         if not self.plane.p.lost.n:
             return
         rows = self.plane.read(self.plane.p.lost)
-        for number in np.unique(rows["task"]).tolist():
-            train = self.plane.train(rows[rows["task"] == number], number)
+        for number, source in sorted({(row["task"], min(0, row["source"])) for row in rows}):
+            found = (rows["task"] == number) & (np.minimum(rows["source"], 0) == source)
+            outage = -source - 1 if source < 0 else None
+            train = self.plane.train(rows[found], number)
             self._bolt(number).note_marks(train)
-            self.context.destroy(self._bolt(number), [train], arrived=True)
+            self.context.destroy(self._bolt(number), [train], arrived=True, outage=outage)
 
     def _draw_services(self, number: int) -> None:
         """Draw the services of all that waits at a task, or comes to it."""

@@ -13,3 +13,10 @@ def describe(plane: Plane, distribution: Distribution, into: Any) -> None:
     law = distribution.law()
     plane.ffi.memmove(plane.ffi.addressof(into), law.struct, plane.ffi.sizeof("distribution"))
     plane.keep(law)
+
+
+def least(law: Any, lib: Any) -> int:
+    """No duration of a ``distribution`` of the plane is shorter (ns); the shortest may be longer."""
+    if law.kind in (lib.DRAW_CONSTANT, lib.DRAW_UNIFORM):
+        return int(law.low)
+    return 0

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tideover.sim.link import Carried
+from tideover.sim.link import Carried, Tell
 from tideover.sim.train import Train
 
 if TYPE_CHECKING:
+    from tideover.models.flow.network import FlowCard
     from tideover.models.runtime.bolt_task import BoltTask
     from tideover.models.runtime.spout_task import SpoutTask
     from tideover.sim.plane.plane import Plane
@@ -26,7 +27,10 @@ class Wire:
     remote     whether its ends are on different hosts
     """
 
-    __slots__ = ("_plane", "_slow", "c", "down", "message_bytes", "number", "position", "remote", "up")
+    __slots__ = (
+        *("_before", "_cards", "_losing", "_plane", "_slow"),
+        *("c", "down", "message_bytes", "number", "position", "remote", "up"),
+    )
 
     def __init__(
         self,
@@ -40,7 +44,11 @@ class Wire:
     ) -> None:
         self._plane, self.number, self.up, self.down = plane, number, up, down
         self.position, self.message_bytes, self.remote = position, message_bytes, remote
-        self._slow: dict[int, float] = {}
+        self._slow: dict[int, tuple[float, float]] = {}
+        self._losing: list[int] = []
+        self._cards: tuple[FlowCard | None, FlowCard | None] = (None, None)
+        self._before: list[Carried] = []
+        """What it carried over other ways than now."""
         self.c: Any = plane.channels[number]
         """The struct ``channel``."""
 
@@ -52,25 +60,36 @@ class Wire:
         return int(self.c.sent)
 
     @property
+    def flown(self) -> int:
+        """Those of them that have come to the wire."""
+        return self.messages - (int(self.c.passage.leaving.n) if self.c.passage else 0)
+
+    @property
     def bytes(self) -> int:
         """Bytes carried so far."""
-        return self.messages * self.message_bytes
+        return sum(way.bytes for way in self.by_way)
 
     @property
     def remote_bytes(self) -> int:
         """Those of them that went from one host to another."""
-        return self.bytes if self.remote else 0
+        return sum(way.bytes for way in self.by_way if way.remote)
 
     @property
     def by_way(self) -> list[Carried]:
         """What it has carried, by where its ends were."""
-        return [Carried(self.up.host, self.down.host, self.messages, self.bytes, self.remote)]
+        return [*self._before, self._since((self.up.host, self.down.host))]
+
+    def _since(self, hosts: tuple[int, int]) -> Carried:
+        """What it has carried since it was led this way, between these hosts."""
+        messages = self.messages - sum(way.messages for way in self._before)
+        return Carried(*hosts, messages, messages * self.message_bytes, self.remote)
 
     @property
     def on_the_way(self) -> Sequence[Train]:
         """All that was sent and has not arrived."""
-        train = self._plane.listed(self.c.wire)
-        return [train] if train.n else []
+        w = self.c.passage
+        lists = [self.c.wire, w.flying, w.leaving] if w else [self.c.wire]
+        return [train for train in map(self._plane.listed, lists) if train.n]
 
     @property
     def delay(self) -> int | None:
@@ -89,13 +108,69 @@ class Wire:
         self._plane.lib.plane_let_go(self._plane.p, self.number, now)
 
     def slow_down(self, reason: int, latency: float, transfer: float) -> None:
-        """Messages that come to the wire from now on are on it for ``latency`` times as long; of several
-        reasons the greatest factor holds.
+        """Messages that come to the wire from now on are on it for ``latency`` times as long, those that come
+        to a card take ``transfer`` times as long there; of several reasons the greatest factor holds.
         """
-        self._slow[reason] = latency
-        self.c.stretch = max(self._slow.values())
+        self._slow[reason] = latency, transfer
+        self._take_time()
 
     def recover(self, reason: int) -> None:
         """What made it slow does so no more."""
         del self._slow[reason]
-        self.c.stretch = max([1.0, *self._slow.values()])
+        self._take_time()
+
+    def _take_time(self) -> None:
+        """On the wire, and at cards."""
+        self.c.stretch, transfer = map(max, zip((1.0, 1.0), *self._slow.values(), strict=True))
+        if self.c.passage:
+            out, into = (
+                0 if card is None else card.takes(self.message_bytes, transfer) for card in self._cards
+            )
+            self.c.passage.out_takes, self.c.passage.in_takes = out, into
+
+    def lose(self, reason: int, tell: Tell) -> None:
+        """Tuples that are on the wire, or come to it from now on, are lost, because of the outage of this
+        number; control messages stay. ``tell`` is told of the former.
+        """
+        p = self._plane.p
+        p.losing += not self._losing
+        self._losing.append(reason)
+        self.c.losing = reason + 1
+        self._plane.have_messages(0)
+        on_wire = self.c.passage.flying if self.c.passage and self._cards[1] is not None else self.c.wire
+        self._plane.lib.plane_take_in(p, self.down.number, p.now)
+        train = self._plane.listed(on_wire)
+        lost = train if train.mark is None else train.pick(train.mark == 0)
+        if lost.n:
+            tell(lost, True)
+            self._plane.lib.plane_lose(p, self.number, p.now)
+
+    def keep(self, reason: int) -> None:
+        """Nothing is lost any more for this reason."""
+        self._losing.remove(reason)
+        self.c.losing = self._losing[-1] + 1 if self._losing else 0
+        self._plane.p.losing -= not self._losing
+
+    # -- which way it goes -----------------------------------------------------------------------------------
+
+    def go_through(self, out: FlowCard | None, into: FlowCard | None, place_out: int, place_in: int) -> None:
+        """Messages that are sent from now on go through these cards (None: through none), at these places
+        among the channels of each.
+        """
+        w, c = self._plane.passages[self.number], self.c
+        w.out, w.into = (-1 if card is None else card.number for card in (out, into))
+        w.place_out, w.place_in = place_out, place_in
+        self._cards = out, into
+        none = out is None and into is None
+        c.passage = self._plane.ffi.NULL if none else self._plane.ffi.addressof(w)
+        self._take_time()
+
+    def lead(self, before: tuple[int, int], unpacks: bool) -> None:
+        """An end has moved, and it was between the hosts ``before``: what is on the wire arrives as it
+        would have, and is not overtaken. ``unpacks``: whether messages between hosts cost the receiver
+        something.
+        """
+        self._before.append(self._since(before))
+        self.remote = self.up.host != self.down.host
+        plane = self._plane
+        plane.lib.plane_lead(plane.p, self.number, plane.p.now, self.remote and unpacks)

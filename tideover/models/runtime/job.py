@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -160,6 +160,25 @@ class Job:
         together = companies(self.topology, self.bolt_tasks)
         duration, step = self.deployment.run.duration, self.context.step
         self.network.lay(self.kernel, self.topology, self.tasks, duration, step, together)
+
+    def lead(self, channels: Sequence[Channel], before: Sequence[tuple[int, int]]) -> None:
+        """Ends of these channels, which were between those hosts, have moved."""
+        senders = [task for task in self.bolt_tasks if any(channel.up is task for channel in channels)]
+        for task in senders:
+            if task.state is None and any(outlet.packing is not None for outlet in task.outlets):
+                task.queue.take_back()  # what waits is served by the new ways
+        for channel, hosts in zip(channels, before, strict=True):
+            up, down = self.tasks[channel.up.number], self.tasks[channel.down.number]
+            assert isinstance(down, BoltTask)
+            self.network.lead(channel, self.latency(up, down), hosts)
+        for task in senders:
+            for outlet in task.outlets:
+                outlet.packing = self.network.packing(outlet.channels)
+        self.supervisor.links.moved(channels)
+        self.lay()
+        fit_in(self.kernel, self.topology, self.bolt_tasks, self.context.cores, self.context.step)
+        for task in senders:
+            task.queue.serve_markers()
 
     def latency(self, up: SpoutTask | BoltTask, down: BoltTask) -> int | Latency:
         """Of messages from one task to another, by where they are now (ns)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.core_sharing import fit_in
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.sim.link import Channel
@@ -29,22 +28,7 @@ def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
     job.used.update(moved.values())
     if not moved or not job.deployment.moves:
         return
-    senders = [task for task in job.bolt_tasks if any(channel.up is task for channel in channels)]
-    for task in senders:
-        if task.state is None and any(outlet.packing is not None for outlet in task.outlets):
-            task.queue.take_back()  # what waits is served by the new ways
-    for channel, hosts in zip(channels, before, strict=True):
-        up, down = job.tasks[channel.up.number], job.tasks[channel.down.number]
-        assert isinstance(down, BoltTask)
-        job.network.lead(channel, job.latency(up, down), hosts)
-    for task in senders:
-        for outlet in task.outlets:
-            outlet.packing = job.network.packing(outlet.channels)
-    job.supervisor.links.moved(channels)
-    job.lay()
-    fit_in(job.kernel, job.topology, job.bolt_tasks, job.context.cores, job.context.step)
-    for task in senders:
-        task.queue.serve_markers()
+    job.lead(channels, before)
 
 
 def _outputs(task: Task) -> list[Channel]:

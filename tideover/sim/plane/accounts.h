@@ -74,7 +74,8 @@ HOT row *log_row(row_log *log, const message *m, int32_t t, int64_t time) {
 
 /* Why a task may not finish a tuple now; DONE: it may. */
 HOT int32_t short_of(const plane *p, const task *t, int64_t now) {
-    if (scarce(p)) return NEED_MESSAGES;
+    int32_t why = scarce(p);
+    if (why) return why;
     if (t->logs && full(&t->log)) return NEED_ROWS;
     if (p->logs_completed && full(&p->completed)) return HAS_COMPLETED;
     if (t->sums && t->n_taken >= t->taken_room) return NEED_ROWS;

@@ -1,5 +1,6 @@
 /* Moving the data: one task after the other, or all in one order of events. */
 #include "bolts.h"
+#include "cards.h"
 #include "order.h"
 #include "spouts.h"
 
@@ -23,6 +24,13 @@ void has_come(plane *p, int32_t number) {
     else if (g == p->groups + t->group) comes_next(g, t->place, next_at(p, t));
 }
 
+void has_come_to_card(plane *p, int32_t number) {
+    const card *k = &p->cards[number];
+    group *g = p->moving;
+    if (of_all(p, g)) card_comes_next(g, number, card_next(k), card_rank(p, k));
+    else if (g == p->groups + k->group) card_comes_next(g, k->place, card_next(k), card_rank(p, k));
+}
+
 /* All that happens at a task up to ``until``. */
 static int32_t run_spout(plane *p, task *t, int64_t until) {
     int64_t now;
@@ -43,7 +51,7 @@ static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
         if (now > until) return DONE;
         int32_t m = next_input(p, t)->wire.head;
         if (p->messages[m].mark || missing_for(p, c, m)) return DONE;
-        int64_t takes = service_of(p, c, m);
+        int64_t takes = service_of(p, t, c, m);
         if (now + takes > until || t->fills == 1) return DONE;
         int32_t why = short_of(p, t, now + takes);
         if (why) return why;
@@ -72,8 +80,17 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
     return DONE;
 }
 
-/* Whatever happens first happens first, wherever in the group it is. */
-static int32_t together(plane *p, group *g, int64_t until) {
+static int32_t run_card(plane *p, card *k, int64_t until) {
+    while (card_next(k) <= until) {
+        int32_t why = card_step(p, k);
+        if (why) return why;
+        p->events++;
+    }
+    return DONE;
+}
+
+/* Who is next in a group, as things are. */
+static void line_up(plane *p, group *g) {
     for (int32_t i = 0; i < g->leaves; i++) {
         g->next[g->leaves + i] = i < g->n ? next_at(p, &p->tasks[g->members[i]]) : NEVER;
         g->winner[g->leaves + i] = i;
@@ -83,9 +100,36 @@ static int32_t together(plane *p, group *g, int64_t until) {
         const component *c = &p->components[i];
         if (c->due && c->due->n) draw_services(p, c);
     }
+    for (int32_t i = 0; i < g->card_leaves; i++) {
+        const card *k = i < g->n_cards ? &p->cards[g->cards[i]] : NULL;
+        g->card_next[g->card_leaves + i] = k ? card_next(k) : NEVER;
+        g->card_rank[g->card_leaves + i] = k ? card_rank(p, k) : NEVER;
+        g->card_winner[g->card_leaves + i] = i;
+    }
+    for (int32_t i = g->card_leaves - 1; i > 0; i--) play_cards(g, i);
+}
+
+/* What happens at a card next. */
+static int32_t card_turn(plane *p, group *g) {
+    int32_t place = g->card_winner[1];
+    card *k = &p->cards[g->cards[place]];
+    int32_t why = card_step(p, k);
+    if (!why) card_comes_next(g, place, card_next(k), card_rank(p, k));
+    return why;
+}
+
+/* Whatever happens first happens first, wherever in the group it is; at one instant cards are behind all tasks. */
+static int32_t together(plane *p, group *g, int64_t until) {
+    line_up(p, g);
     p->moving = g;
     int32_t why = DONE;
-    while (g->next[1] <= until) {
+    for (;;) {
+        if (g->n_cards && g->card_next[1] < g->next[1]) {
+            if (g->card_next[1] > until) break;
+            if ((why = card_turn(p, g)) || ++p->events > p->budget) break;
+            continue;
+        }
+        if (g->next[1] > until) break;
         int32_t place = g->winner[1];
         task *t = &p->tasks[g->members[place]];
         if ((why = step_at(p, t, g->next[1]))) p->who = t->number;
@@ -101,10 +145,15 @@ static int32_t together(plane *p, group *g, int64_t until) {
 static int32_t in_turns(plane *p, int64_t until) {
     for (int32_t i = 0; i < p->n_groups; i++) {
         group *g = &p->groups[i];
-        task *t = &p->tasks[g->members[0]];
         int32_t why;
-        if (g->n > 1) why = together(p, g, until);
-        else if ((why = t->spout >= 0 ? run_spout(p, t, until) : run_bolt(p, t, until))) p->who = t->number;
+        if (g->n + g->n_cards > 1) {
+            why = together(p, g, until);
+        } else if (g->n) {
+            task *t = &p->tasks[g->members[0]];
+            if ((why = t->spout >= 0 ? run_spout(p, t, until) : run_bolt(p, t, until))) p->who = t->number;
+        } else {
+            why = run_card(p, &p->cards[g->cards[0]], until);
+        }
         if (why) return why;
     }
     return DONE;
@@ -122,4 +171,7 @@ int32_t plane_advance(plane *p, int64_t until) {
     }
 }
 
-int64_t plane_next_event(plane *p, int32_t t) { return next_at(p, &p->tasks[t]); }
+/* When something happens next at a task; or at a card, whose numbers come after those of the tasks. */
+int64_t plane_next_event(plane *p, int32_t t) {
+    return t < p->n_tasks ? next_at(p, &p->tasks[t]) : card_next(&p->cards[t - p->n_tasks]);
+}

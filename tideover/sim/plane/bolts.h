@@ -28,10 +28,19 @@ HOT int64_t bolt_next(const plane *p, const task *t) {
     return acks < next ? acks : next;
 }
 
-HOT int64_t service_of(const plane *p, const component *c, int32_t m) {
+/* How long it takes to deserialise a tuple, and to serialise what becomes of it. */
+HOT int64_t serialisation(const plane *p, const task *t, const component *c, int32_t which) {
+    const message *m = &p->messages[which];
+    int64_t takes = packing_children(p, t, c, which);
+    if (m->flags & FROM_AFAR) takes += p->channels[t->first_input + m->source].unpacking;
+    return takes;
+}
+
+HOT int64_t service_of(const plane *p, const task *t, const component *c, int32_t m) {
     const message *each = &p->messages[m];
     if (each->mark) return 0;
     int64_t takes = c->charge;
+    if (t->serialises) takes += serialisation(p, t, c, m);
     if (c->service.kind == DRAW_CONSTANT) return takes + c->service.low;
     if (p->work[m] >= 0) return takes + p->work[m];
     return takes + draw_duration(&c->service, draw_bits(c->service_key, each->uid, each->attempt));
@@ -42,7 +51,7 @@ void turn_away(plane *p, task *t, int32_t m);
 
 /* A message's service begins at ``now``. */
 HOT void begin(plane *p, task *t, const component *c, int32_t m, int64_t now) {
-    int64_t takes = service_of(p, c, m);
+    int64_t takes = service_of(p, t, c, m);
     t->serving = m;
     t->state = SERVING;
     t->began = now;

@@ -42,6 +42,12 @@ HOT void draw_later(plane *p, const component *c, int32_t m, const message *each
     if (++due->n == TOGETHER) draw_services(p, c);
 }
 
+/* Some of what was sent over a channel will be gone: nothing of it is due any more. */
+static inline void forget_draws(plane *p, const channel *c) {
+    const component *down = &p->components[p->tasks[c->down].component];
+    if (down->due && down->due->n) draw_services(p, down);
+}
+
 /* One copy of a tuple for each replica of one receiving task. */
 HOT int32_t to_task(plane *p, task *t, const outlet *o, const message *what, int64_t uid, int32_t to, int64_t now) {
     const int32_t *routes = p->routes + o->routes + to * o->replicas;
@@ -71,6 +77,22 @@ HOT int32_t send_tuple(plane *p, task *t, const message *what, int32_t position,
         }
     }
     return made;
+}
+
+/* What it takes to serialise a tuple for all that are to get it on other hosts. */
+HOT int64_t packing_of(const plane *p, const task *t, int64_t from, int64_t key, int32_t position, int64_t row) {
+    int64_t takes = 0;
+    for (int32_t i = 0; i < t->outlets; i++) {
+        const outlet *o = &p->outlets[t->first_outlet + i];
+        int32_t first = 0, n = o->tasks;
+        if (o->grouping != EVERY) {
+            first = target(o, child_uid(o, from, position), key, row);
+            n = 1;
+        }
+        const int32_t *routes = p->routes + o->routes + first * o->replicas;
+        for (int32_t r = 0; r < n * o->replicas; r++) takes += p->channels[routes[r]].packing;
+    }
+    return takes;
 }
 
 /* Children of a tuple. */
@@ -110,5 +132,30 @@ HOT int32_t hand_on(plane *p, task *t, const component *c, int32_t m, int64_t no
     int32_t n = copies_of(c, &child);
     for (int32_t i = 0; i < n; i++) made += send_tuple(p, t, &child, i, 0, now);
     return made;
+}
+
+/* The same for children that Python has made. */
+static inline int64_t packing_made(const plane *p, const task *t, int64_t uid, int32_t of) {
+    int64_t takes = 0;
+    for (int32_t row = t->child_starts[of]; row < t->child_starts[of + 1]; row++)
+        takes += packing_of(p, t, uid, t->child_keys[row], t->child_positions[row], row);
+    return takes;
+}
+
+/* What it takes to serialise the children of a tuple, as far as they are made. */
+HOT int64_t packing_children(const plane *p, const task *t, const component *c, int32_t which) {
+    const message *m = &p->messages[which];
+    if (c->operator == TAKES_IN) return 0;
+    if (c->operator == MADE_ELSEWHERE) return p->made[which] < 0 ? 0 : packing_made(p, t, m->uid, p->made[which]);
+    int64_t takes = 0;
+    if (c->operator == TABLE) {
+        int64_t row = m->key < c->sentences ? m->key : c->sentences - 1;
+        const int64_t *words = c->words + c->starts[row];
+        for (int32_t i = 0; i < c->lengths[row]; i++) takes += packing_of(p, t, m->uid, words[i], i, 0);
+        return takes;
+    }
+    int32_t n = copies_of(c, m);
+    for (int32_t i = 0; i < n; i++) takes += packing_of(p, t, m->uid, m->key, i, 0);
+    return takes;
 }
 #endif

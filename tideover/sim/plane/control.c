@@ -12,7 +12,7 @@ void turn_away(plane *p, task *t, int32_t m) {
 
 void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
     p->messages[m].time = now;
-    log_row(&p->lost, &p->messages[m], c->down, now);
+    log_row(&p->lost, &p->messages[m], c->down, now)->source = -c->losing;
     free_message(p, m);
 }
 
@@ -77,6 +77,26 @@ void plane_broadcast(plane *p, int32_t number, int64_t now, int32_t mark) {
             leave(p, t, p->routes[o->routes + r], m, now);
         }
     }
+}
+
+/* What it takes to serialise these tuples. */
+int64_t plane_packing(plane *p, int32_t number, int64_t n, const int64_t *uid, const int64_t *key) {
+    int64_t takes = 0;
+    for (int64_t i = 0; i < n; i++) takes += packing_of(p, &p->tasks[number], uid[i], key[i], 0, i);
+    return takes;
+}
+
+/* How long it takes to deserialise what waits at a task, or is in service there, and to serialise what becomes of
+ * it. */
+int64_t plane_serialisation(plane *p, int32_t number) {
+    const task *t = &p->tasks[number];
+    const component *c = &p->components[t->component];
+    if (!t->serialises) return 0;
+    int64_t takes = 0;
+    if (t->state == SERVING && !p->messages[t->serving].mark) takes += serialisation(p, t, c, t->serving);
+    for (int32_t m = t->queue.head, n = t->queue.n; n > 0; n--, m = p->messages[m].next)
+        if (!p->messages[m].mark) takes += serialisation(p, t, c, m);
+    return takes;
 }
 
 void plane_free_list(plane *p, list *l) {
@@ -179,31 +199,42 @@ static void put_in_order(plane *p, task *t) {
     }
 }
 
+/* What is on the wire of a channel: to the card of the receiver's host, if there is one, else to the receiver. */
+static list *on_wire(channel *c) { return c->passage && c->passage->into >= 0 ? &c->passage->flying : &c->wire; }
+
+static void wire_has_changed(plane *p, channel *c) {
+    put_in_order(p, &p->tasks[c->down]);
+    if (c->passage && c->passage->into >= 0) plane_lay_card(p, c->passage->into);
+}
+
 /* Nothing gets through before ``until``. */
 void plane_hold(plane *p, int32_t number, int64_t now, int64_t until) {
     channel *c = &p->channels[number];
     plane_take_in(p, c->down, now);
     if (c->held < until) c->held = until;
     if (c->last < until) c->last = until;
-    for (int32_t m = c->wire.head, n = c->wire.n; n > 0; n--, m = p->messages[m].next) {
+    const list *l = on_wire(c);
+    for (int32_t m = l->head, n = l->n; n > 0; n--, m = p->messages[m].next) {
         if (p->messages[m].time < until) {
             p->messages[m].time = until;
             p->messages[m].turn = 0;
         }
     }
-    put_in_order(p, &p->tasks[c->down]);
+    wire_has_changed(p, c);
 }
 
-/* What is on the wire is lost, but for marks. */
+/* What is on the wire is gone, but for marks. */
 void plane_lose(plane *p, int32_t number, int64_t now) {
     channel *c = &p->channels[number];
     plane_take_in(p, c->down, now);
-    for (int32_t n = c->wire.n; n > 0; n--) {
-        int32_t m = take_first(p, &c->wire);
-        if (p->messages[m].mark) append(p, &c->wire, m);
-        else lose_message(p, c, m, now);
+    forget_draws(p, c);
+    list *l = on_wire(c);
+    for (int32_t n = l->n; n > 0; n--) {
+        int32_t m = take_first(p, l);
+        if (p->messages[m].mark) append(p, l, m);
+        else free_message(p, m);
     }
-    put_in_order(p, &p->tasks[c->down]);
+    wire_has_changed(p, c);
 }
 
 /* What was held up arrives now, and nothing is held up any more. */
@@ -229,16 +260,23 @@ int64_t plane_listed(plane *p, const list *l, row *out, int64_t room) {
     return l->n;
 }
 
+static int64_t listed(const plane *p, const list *l, int32_t number, row_log *log) {
+    for (int32_t m = l->head, n = l->n; n > 0 && log->n < log->room; n--, m = p->messages[m].next)
+        log_row(log, &p->messages[m], number, p->messages[m].time);
+    return l->n;
+}
+
 /* What is on the way to a task as rows, input by input; returns how many there are. */
 int64_t plane_coming(plane *p, int32_t number, row *out, int64_t room) {
     const task *t = &p->tasks[number];
     row_log log = {out, 0, room};
     int64_t found = 0;
     for (int32_t i = 0; i < t->inputs; i++) {
-        const list *l = &p->channels[t->first_input + i].wire;
-        found += l->n;
-        for (int32_t m = l->head, n = l->n; n > 0 && log.n < room; n--, m = p->messages[m].next)
-            log_row(&log, &p->messages[m], number, p->messages[m].time);
+        const channel *c = &p->channels[t->first_input + i];
+        found += listed(p, &c->wire, number, &log);
+        if (!c->passage) continue;
+        found += listed(p, &c->passage->flying, number, &log);
+        found += listed(p, &c->passage->leaving, number, &log);
     }
     return found;
 }

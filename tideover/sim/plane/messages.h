@@ -6,9 +6,12 @@
 #define HOT static inline __attribute__((always_inline))
 #define NEVER INT64_MAX
 
-
-/* Whether a step that makes messages may have too few. */
-HOT int scarce(const plane *p) { return p->room - p->in_use < p->most_made; }
+/* Why a step that sends messages may not be made now; DONE: it may. */
+HOT int32_t scarce(const plane *p) {
+    if (p->room - p->in_use < p->most_made) return NEED_MESSAGES;
+    if (p->unknown) return NEED_LATENCY;
+    return p->losing && p->lost.room - p->lost.n < p->most_made ? HAS_LOST : DONE;
+}
 
 HOT int32_t take_message(plane *p) {
     int32_t m = p->freed;

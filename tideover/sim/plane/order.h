@@ -16,4 +16,22 @@ HOT void comes_next(group *g, int32_t place, int64_t time) {
     g->next[i] = time;
     while ((i /= 2)) play(g, i);
 }
+
+HOT void play_cards(group *g, int32_t i) {
+    int32_t w = 2 * i;
+    if (g->card_next[w + 1] < g->card_next[w]) w++;
+    else if (g->card_next[w + 1] == g->card_next[w] && g->card_rank[w + 1] < g->card_rank[w]) w++;
+    g->card_next[i] = g->card_next[w];
+    g->card_rank[i] = g->card_rank[w];
+    g->card_winner[i] = g->card_winner[w];
+}
+
+/* The next event of the card at this place is another one now. */
+HOT void card_comes_next(group *g, int32_t place, int64_t time, int64_t rank) {
+    int32_t i = g->card_leaves + place;
+    if (g->card_next[i] == time && g->card_rank[i] == rank) return;
+    g->card_next[i] = time;
+    g->card_rank[i] = rank;
+    while ((i /= 2)) play_cards(g, i);
+}
 #endif

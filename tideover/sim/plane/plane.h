@@ -117,6 +117,7 @@ typedef struct {
 #define CONTROL -1000
 #define HAS_PLACE 1   /* it has a place in its receiver's queue */
 #define HAS_BEGUN 2   /* it was in service before, and takes no place when it waits again */
+#define FROM_AFAR 4   /* its receiver has to deserialise it */
 
 /* First in, first out. */
 typedef struct {
@@ -132,6 +133,19 @@ typedef struct {
     int32_t position;
 } arrival;
 
+/* What a channel has that goes through cards, or once did. */
+typedef struct {
+    int32_t out;         /* the card of the sender's host; -1: it is no limit */
+    int32_t into;        /* and that of the receiver's */
+    int32_t place_out;   /* among the channels of the card */
+    int32_t place_in;
+    int64_t out_takes;   /* how long a tuple takes there */
+    int64_t in_takes;
+    list leaving;        /* it was sent at its time, and comes to the card out then */
+    list flying;         /* it comes to the card in at its time */
+    int64_t through;     /* when the last one came through the card in, or will */
+} passage;
+
 /* From one task to another: first in, first out. */
 typedef struct {
     int32_t up;
@@ -145,14 +159,29 @@ typedef struct {
     int64_t last;        /* nothing arrives before */
     int64_t sent;
     int64_t held;        /* nothing gets through before */
-    int32_t losing;      /* what is sent is lost */
+    int32_t losing;      /* what comes to the wire is lost, because of this outage; 0: it is not */
     int32_t withheld;    /* what is made for it stays with its sender */
     int64_t *drawn;      /* latencies that Python has drawn: of the messages from ``first_drawn`` on */
     int64_t first_drawn;
     int64_t n_drawn;
-    int64_t unpacking;   /* what a message costs the receiver to deserialise */
-    int64_t packing;     /* and the sender to serialise */
+    int64_t unpacking;   /* what a message from another host costs the receiver to deserialise */
+    int64_t packing;     /* and the sender to serialise, as things are */
+    int32_t unpacks;     /* it costs that now */
+    passage *passage;    /* NULL: it goes through no card */
 } channel;
+
+/* One direction of a host's network card: one message after the other. */
+typedef struct {
+    int32_t into;            /* it is that of receivers */
+    int32_t group;
+    int32_t place;           /* among the cards of its group */
+    int32_t n;               /* channels */
+    const int32_t *channels; /* by sender, then receiver */
+    arrival *coming;         /* a heap of those that have a message for it */
+    int32_t coming_n;
+    int64_t free_at;
+    int64_t busy;            /* for how long, all in all, with what has come */
+} card;
 
 enum grouping { SHUFFLE, BY_KEY, FIRST, EVERY, GIVEN };
 
@@ -320,6 +349,7 @@ typedef struct {
     int32_t measures;      /* its tuples are measured */
     int32_t outputs;       /* they leave the topology for readers */
     int32_t logs;          /* its tuples are logged */
+    int32_t serialises;    /* messages between hosts cost it something */
     int64_t began;
     int64_t ends;          /* of the service under way */
     int64_t free_at;       /* no service begins before */
@@ -440,6 +470,12 @@ typedef struct {
     const int32_t *members; /* tasks, in order */
     int64_t *next;          /* a tournament of their next events, the earliest first: the winner is at 1 */
     int32_t *winner;        /* place among the members */
+    int32_t n_cards;
+    int32_t card_leaves;
+    const int32_t *cards;   /* cards that they feel one another by */
+    int64_t *card_next;     /* their tournament: at one instant by sender and receiver of what comes next */
+    int64_t *card_rank;
+    int32_t *card_winner;
 } group;
 
 typedef struct {
@@ -502,6 +538,11 @@ typedef struct {
     int64_t step;        /* length of the steps in which tasks take turns; 0: all the way */
     int64_t budget;      /* events until it sees to signals */
     int64_t events;
+    int32_t unknown;     /* a channel of which few latencies are known, counted from 1; 0: none */
+    int32_t losing;      /* channels that lose tuples */
+    int32_t n_cards;
+    card *cards;
+    passage *passages;   /* of each channel; NULL: there are no cards */
     int32_t n_groups;
     group *groups;       /* in topological order; behind them one of all tasks */
     cores *cores;        /* of each host whose tasks share them, or are slow for a while */
@@ -511,6 +552,8 @@ typedef struct {
 
 int32_t plane_advance(plane *p, int64_t until);
 int64_t plane_next_event(plane *p, int32_t t);
+int64_t plane_serialisation(plane *p, int32_t t);
+int64_t plane_packing(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t *key);
 void plane_take_in(plane *p, int32_t t, int64_t now);
 int32_t plane_place(plane *p, int32_t t, int64_t now, int64_t name);
 void plane_turn_over(plane *p, int32_t t);
@@ -530,6 +573,8 @@ void plane_occupy(plane *p, int32_t t, int64_t now, int64_t duration);
 void plane_slow(plane *p, int32_t h, int64_t now, double factor);
 void plane_hold(plane *p, int32_t c, int64_t now, int64_t until);
 void plane_lose(plane *p, int32_t c, int64_t now);
+void plane_lead(plane *p, int32_t c, int64_t now, int32_t unpacks);
+void plane_lay_card(plane *p, int32_t k);
 void plane_let_go(plane *p, int32_t c, int64_t now);
 int64_t plane_listed(plane *p, const list *l, row *out, int64_t room);
 int64_t plane_coming(plane *p, int32_t t, row *out, int64_t room);

@@ -46,6 +46,7 @@ class Plane:
     p       the struct ``plane``
     asked   who sees to what it comes back for, by reason: is called with the number in ``who``
     valued  whether tuples carry values that are not 1
+    before_more  are called before so many messages are sent at once
     """
 
     def __init__(self, tasks: int, channels: int, outlets: int, routes: list[int], components: int) -> None:
@@ -74,32 +75,65 @@ class Plane:
         for log in (p.lost, p.emitted):
             self._widen(log, FEW)
         self.array(p, "work", np.full(MESSAGES, -1, np.int64))
+        self.cards: Any = None
         self.group([[number] for number in range(tasks)])
         self.valued = False
         self.senders: tuple[str, Ints] | None = None
         """A column that says of each tuple where it came from, by number of the channel; None: none."""
+        self.before_more: list[Callable[[int], None]] = []
         self.asked: dict[int, Callable[[int], None]] = {}
         self.asked[lib.NEED_MESSAGES] = lambda _: self.have_messages(p.room)
 
     def group(self, groups: list[list[int]]) -> None:
-        """Let these tasks, by number, move together, groups in this order."""
+        """Let these tasks and cards move together, groups in this order: by number; those of cards come
+        behind all tasks.
+        """
         ffi, p = self.ffi, self.p
-        whole = [number for members in groups for number in members]
         self._kept["groups"] = p.groups = ffi.new("group[]", len(groups) + 1)
         p.n_groups = len(groups)
-        for place, members in enumerate([*groups, sorted(whole)]):
-            group, leaves = p.groups[place], 1 << max(0, len(members) - 1).bit_length()
-            group.n, group.leaves = len(members), leaves
-            arrays = {
-                "members": ffi.new("int32_t[]", members),
-                "next": ffi.new("int64_t[]", 2 * leaves),
-                "winner": ffi.new("int32_t[]", 2 * leaves),
-            }
-            self._kept["group", place] = arrays
-            for name, array in arrays.items():
-                setattr(group, name, array)
-            for at, number in enumerate(members if place < len(groups) else ()):
-                p.tasks[number].group, p.tasks[number].place = place, at
+        everything = [*range(p.n_tasks), *range(p.n_tasks, p.n_tasks + p.n_cards)]
+        for place, members in enumerate([*groups, everything]):
+            tasks = [number for number in members if number < p.n_tasks]
+            cards = [number - p.n_tasks for number in members if number >= p.n_tasks]
+            self._line_up(p.groups[place], place, tasks, cards)
+            if place < len(groups):
+                for at, number in enumerate(tasks):
+                    p.tasks[number].group, p.tasks[number].place = place, at
+                for at, number in enumerate(cards):
+                    p.cards[number].group, p.cards[number].place = place, at
+
+    def _line_up(self, group: Any, place: int, tasks: list[int], cards: list[int]) -> None:
+        """Fill in one group."""
+        leaves, card_leaves = (1 << max(0, len(each) - 1).bit_length() for each in (tasks, cards))
+        group.n, group.leaves, group.n_cards, group.card_leaves = len(tasks), leaves, len(cards), card_leaves
+        wanted = {
+            "members": ("int32_t[]", tasks),
+            "next": ("int64_t[]", 2 * leaves),
+            "winner": ("int32_t[]", 2 * leaves),
+            "cards": ("int32_t[]", cards),
+            "card_next": ("int64_t[]", 2 * card_leaves),
+            "card_rank": ("int64_t[]", 2 * card_leaves),
+            "card_winner": ("int32_t[]", 2 * card_leaves),
+        }
+        arrays = {name: self.ffi.new(*each) for name, each in wanted.items()}
+        self._kept["group", place] = arrays
+        for name, array in arrays.items():
+            setattr(group, name, array)
+
+    def have_cards(self, number: int) -> None:
+        """Let there be so many network cards, and a passage for each channel."""
+        self.cards = self.ffi.new("card[]", number)
+        self.passages = self.ffi.new("passage[]", max(1, self.p.n_channels))
+        self.p.cards, self.p.passages, self.p.n_cards = self.cards, self.passages, number
+
+    def lay_card(self, number: int, channels: list[int]) -> None:
+        """Through a card go these channels from now on, by sender, then receiver."""
+        ffi, card = self.ffi, self.cards[number]
+        arrays = ffi.new("int32_t[]", channels), ffi.new("arrival[]", max(1, len(channels)))
+        self._kept["card", number] = arrays
+        card.channels, card.coming = arrays
+        card.n = len(channels)
+        self.lib.plane_lay_card(self.p, number)
 
     def share(self, cores: list[tuple[float, list[int]]]) -> None:
         """Let these tasks, by number, share cores: so many (infinite: one each) of each host."""
@@ -145,6 +179,10 @@ class Plane:
     def have_messages(self, more: int) -> None:
         """Make room for so many more messages than are in use."""
         p, ffi = self.p, self.ffi
+        for look in self.before_more:
+            look(more)
+        if p.losing and p.lost.room - p.lost.n - p.most_made < more:
+            self._widen(p.lost, p.lost.n + p.most_made + more)
         if p.room - p.in_use - p.most_made >= more:
             return
         room = max(2 * p.room, p.in_use + p.most_made + more)
@@ -247,7 +285,8 @@ class Plane:
         more = None
         if self.senders is not None and at is not None:
             name, numbers = self.senders
-            more = {name: numbers[self.tasks[at].first_input + rows["source"]]}
+            source = rows["source"]  # of what was lost on its way nobody asks
+            more = {name: np.where(source < 0, 0, numbers[self.tasks[at].first_input + np.maximum(source, 0)])}
         return Train(
             np.ascontiguousarray(rows["time"]),
             np.ascontiguousarray(rows["uid"]),

@@ -72,7 +72,8 @@ HOT int64_t next_root(const plane *p, const task *t) {
 
 /* Why a root cannot be emitted now; DONE: it can. */
 HOT int32_t hinders(const plane *p, int64_t root) {
-    if (scarce(p)) return NEED_MESSAGES;
+    int32_t why = scarce(p);
+    if (why) return why;
     if (p->pending && !has_place(p, root)) return NEED_PENDING;
     if (p->accounts && root - p->roots.base >= p->roots.room) return NEED_ROOTS;
     if (p->logs_emitted && full(&p->emitted)) return NEED_ROWS;

@@ -64,12 +64,12 @@ HOT int32_t take_arrival(plane *p, task *t) {
     return m;
 }
 
-HOT int64_t time_on_wire(plane *p, const channel *c) {
+/* How long the message of this number is on the wire. */
+HOT int64_t time_on_wire(const channel *c, int64_t number) {
     int64_t takes;
     if (c->latency.kind == DRAW_CONSTANT) takes = c->latency.low;
-    else if (c->latency.kind == DRAW_ELSEWHERE) takes = c->drawn[c->sent - c->first_drawn];
-    else takes = draw_duration(&c->latency, draw_bits(c->key, c->sent, 0));
-    (void)p;
+    else if (c->latency.kind == DRAW_ELSEWHERE) takes = c->drawn[number - c->first_drawn];
+    else takes = draw_duration(&c->latency, draw_bits(c->key, number, 0));
     return c->stretch == 1.0 ? takes : nearest((double)takes * c->stretch);
 }
 
@@ -78,25 +78,50 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now);
 /* A message is on its way to a task: what happens there next may have changed. */
 void has_come(plane *p, int32_t t);
 
-/* A message leaves by a channel; returns whether it is on its way. */
-HOT int send_message(plane *p, channel *c, int32_t m, int64_t now) {
+/* A message arrives at ``time``, unless something befalls it. */
+HOT void arrives(plane *p, channel *c, int32_t m, int64_t time) {
     message *each = &p->messages[m];
-    if (c->losing && each->mark == 0) {
-        lose_message(p, c, m, now);
-        return 0;
-    }
-    int64_t time = now + time_on_wire(p, c);
-    if (time < c->last) time = c->last;
-    c->last = time;
-    c->sent++;
     each->time = time;
     each->turn = time == p->instant ? p->turn : 0;
-    each->source = c->position;
     append(p, &c->wire, m);
     if (c->wire.n == 1) {
         announce(p, c);
         if (p->moving) has_come(p, c->down);
     }
+}
+
+/* The message of this number is on the wire from ``leaves`` on; returns until when. */
+HOT int64_t fly(channel *c, int64_t leaves, int64_t number) {
+    int64_t time = leaves + time_on_wire(c, number);
+    if (time < c->last) time = c->last;
+    c->last = time;
+    return time;
+}
+
+int send_by_cards(plane *p, channel *c, int32_t m, int64_t now);
+
+/* The next latencies of a channel have to be drawn before anything else is sent. */
+HOT void look_ahead(plane *p, const channel *c) {
+    if (c->latency.kind == DRAW_ELSEWHERE && c->sent + p->most_made > c->first_drawn + c->n_drawn)
+        p->unknown = (int32_t)(c - p->channels) + 1;
+}
+
+/* A message leaves by a channel; returns whether it is on its way. */
+HOT int send_message(plane *p, channel *c, int32_t m, int64_t now) {
+    message *each = &p->messages[m];
+    each->source = c->position;
+    if (c->unpacks) each->flags |= FROM_AFAR;
+    if (c->passage) {
+        return send_by_cards(p, c, m, now);
+    }
+    if (c->losing && each->mark == 0) {
+        lose_message(p, c, m, now);
+        return 0;
+    }
+    int64_t time = fly(c, now, c->sent);
+    c->sent++;
+    look_ahead(p, c);
+    arrives(p, c, m, time);
     return 1;
 }
 #endif
