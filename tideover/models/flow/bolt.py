@@ -98,6 +98,7 @@ class Entrance:
 
     def open(self) -> None:
         """What was set aside and held arrives now."""
+        self._plane.have_rows(self._plane.p.overflowed, self._task.c.held.n)
         self._plane.lib.plane_open(self._plane.p, self._task.number, self._task._kernel.now)
 
 
@@ -336,7 +337,5 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         return lost
 
     def revive(self) -> None:
-        self.up = True
-        self.life += 1
+        self._live()
         self.c.closed = 1  # until it is opened
-        self.c.free_at = max(self.c.free_at, self._kernel.now)

@@ -18,8 +18,6 @@ def moves_compiled(scenario: Scenario, deployment: Deployment, fates: bool = Fal
         return False
     if fates and scenario.strategy.composed_of:
         return False
-    if any(bounds.length is not None for bounds in deployment.bounds.values()):
-        return False
     hosts = deployment.cluster.hosts
     if any(host.nic is not None for host in hosts) or deployment.moves:
         return False

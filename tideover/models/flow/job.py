@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.clock import Clock
 from tideover.models.flow.cores import share_cores
-from tideover.models.flow.groups import groups
 from tideover.models.flow.laws import describe
+from tideover.models.flow.line import bind, with_lines
 from tideover.models.flow.outlet import FlowOutlet
 from tideover.models.flow.outside import make_children, makes_children
 from tideover.models.flow.spout import FlowSpout
@@ -170,7 +170,7 @@ class FlowJob(Job):
             lib.NEED_CONTENT: lambda t: self._spout(t).make_contents(),
             lib.NEED_ROWS: self._read_log,
             lib.EXPIRED: lambda t: self._spout(t).expire(),
-            lib.HAS_LOST: lambda _: self.tell_of_losses(),
+            lib.HAS_LOST: lambda _: self._read_losses(),
             lib.NEED_DRAWS: self._draw_services,
             lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
         }
@@ -193,14 +193,19 @@ class FlowJob(Job):
         return task
 
     def _bring_together(self) -> None:
-        """Tasks feel one another that share cores. How long a step may be is known."""
-        plane, bolts = self.plane, self.bolt_tasks
+        """Tasks feel one another that share cores, or wait for room in queues. How long a step may be is known."""
+        plane, bolts, bounds = self.plane, self.bolt_tasks, self.deployment.bounds
         self.context.cores = share_cores(plane, self.deployment, bolts)  # type: ignore[assignment, arg-type]
         feel = [[task.number for task in bolts if task.c.cores == place] for place in range(plane.p.n_cores)]  # type: ignore[attr-defined]
-        ways = ((wire.c.up, wire.c.down) for task in bolts for wire in task.inputs)  # type: ignore[attr-defined]
-        plane.group(groups(len(self.tasks), ways, feel))
+        bind(plane, self.tasks, bounds, {wire: self._notice(wire) for task in bolts for wire in task.inputs})  # type: ignore
+        together = with_lines(bolts, bounds, feel, len(self.tasks))  # type: ignore[arg-type]
+        plane.group(together)
         rate = sum(1 / spout._config.arrivals.mean_gap_ns for spout in self.spouts)
-        self.plane.p.step = round(ROOTS / rate) if rate else 0
+        self.plane.p.step = round(ROOTS / rate) if rate and len(together) > 1 else 0
+
+    def _notice(self, wire: Wire) -> int:
+        """When the sender learns that there is room for what goes by this channel (ns)."""
+        return round(self._latency(wire.up, wire.down).mean_ns)
 
     def count(self, reach: Callable[[int], int]) -> None:
         """The data plane counts; ``reach`` says for how far there is room for that."""
@@ -279,14 +284,27 @@ class FlowJob(Job):
                 assert isinstance(spout, FlowSpout)
                 spout.emitted(mine)
 
+    def _read_losses(self) -> None:
+        """A log of tuples that are lost is full."""
+        p = self.plane.p
+        if not any(self.plane.more_rows(log) for log in (p.lost, p.overflowed) if log.n >= log.room):
+            self.tell_of_losses()
+
     def tell_of_losses(self) -> None:
-        """Tell of the tuples that found their receiver down, or a wire that loses them."""
-        if not self.plane.p.lost.n:
-            return
-        rows = self.plane.read(self.plane.p.lost)
-        for number in np.unique(rows["task"]).tolist():
-            train = self.plane.train(rows[rows["task"] == number])
-            self.context.destroy(self._bolt(number), [train], arrived=True)
+        """Tell of the tuples that found their receiver down, or a wire that loses them; and of those that found a queue
+        full.
+        """
+        p, context = self.plane.p, self.context
+        for task, train in self._by_task(p.lost):
+            context.destroy(task, [train], arrived=True)
+        for task, train in self._by_task(p.overflowed):
+            context.overflow(task, train)
+
+    def _by_task(self, log: Any) -> Iterator[tuple[FlowBolt, Train]]:
+        """What is in a log of lost tuples, which is empty then."""
+        rows = self.plane.read(log) if log.n else ()
+        for number in np.unique(rows["task"]).tolist() if len(rows) else ():
+            yield self._bolt(number), self.plane.train(rows[rows["task"] == number])
 
     def _draw_services(self, number: int) -> None:
         """Draw the services of all that waits at a task, or comes to it."""

@@ -146,8 +146,18 @@ class FlowNode:
         self._plane.lib.plane_interrupt(self._plane.p, self.number, self._kernel.now)
         self._cancel_markers()
 
+    def _live(self) -> None:
+        """It is up again, and what waits in its line may leave."""
+        self.up = True
+        self.life += 1
+        c, now = self.c, self._kernel.now
+        c.free_at = max(c.free_at, now)
+        if c.line.messages.n:
+            c.line.moves = now
+
     def _emptied(self, messages: Any) -> list[Train]:
         """What is in a list, which is empty then."""
         train = self._plane.listed(messages)
-        self._plane.lib.plane_free_list(self._plane.p, self._plane.ffi.addressof(messages))
+        plane = self._plane
+        plane.lib.plane_lose_list(plane.p, self.number, plane.ffi.addressof(messages), self._kernel.now)
         return [train] if train.n else []

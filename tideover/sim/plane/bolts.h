@@ -12,17 +12,19 @@ HOT int64_t next_in_line(const plane *p, const task *t) {
     return next_arrival(p, t);
 }
 
-HOT int64_t bolt_next_but_acks(const plane *p, const task *t) {
+/* When its server does something next. */
+HOT int64_t server_next(const plane *p, const task *t) {
     if (t->state >= SERVING) return t->ends;
     if (t->closed || !t->up) return next_arrival(p, t);
-    if (t->state == AT_TURN) return NEVER;
+    if (t->state == AT_TURN || t->line.full) return NEVER;
     int64_t there = next_in_line(p, t);
     return there < t->free_at ? t->free_at : there;
 }
 
 /* When something happens at a bolt's task next. */
 HOT int64_t bolt_next(const plane *p, const task *t) {
-    int64_t next = bolt_next_but_acks(p, t);
+    int64_t next = server_next(p, t);
+    if (t->bounded) next = bounded_next(p, t, next);
     if (t->acks.sent == t->acks.n) return next;
     int64_t acks = next_ack(t);
     return acks < next ? acks : next;
@@ -43,6 +45,7 @@ void turn_away(plane *p, task *t, int32_t m);
 /* A message's service begins at ``now``. */
 HOT void begin(plane *p, task *t, const component *c, int32_t m, int64_t now) {
     int64_t takes = service_of(p, c, m);
+    if (p->messages[m].flags) leaves_queue(p, t, m, now);
     t->serving = m;
     t->state = SERVING;
     t->began = now;
@@ -102,6 +105,7 @@ HOT void take_and_begin(plane *p, task *t, const component *c, int32_t m, int64_
 HOT int32_t missing_for(const plane *p, const component *c, int32_t m) {
     if (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0) return NEED_DRAWS;
     if (c->operator == MADE_ELSEWHERE && p->made[m] < 0 && p->messages[m].mark == 0) return NEED_CHILDREN;
+    if ((p->messages[m].flags & HAS_PLACE) && scarce(p)) return NEED_MESSAGES; /* its credit is one */
     return DONE;
 }
 
@@ -122,6 +126,7 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
     t->state = IDLE;
     t->free_at = now;
     quit(p, t, now);
+    if (t->line.full) m = -1;
     if (t->owes > 0) {
         double work = t->owes;
         t->owes = 0;
@@ -137,10 +142,12 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
 /* What happens at a bolt's task next, happens. */
 HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
     const component *c = &p->components[t->component];
+    int32_t why = DONE;
     if (next_ack(t) <= now) {
         send_ack(p, t);
         return DONE;
     }
+    if (t->bounded && bounded_step(p, t, now, &why)) return why;
     if (t->state >= SERVING) return t->cores < 0 ? finish(p, t, c) : shared_step(p, t, c, now);
     if (t->closed || !t->up) {
         if (full(&p->lost)) return HAS_LOST;
@@ -153,7 +160,7 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         p->when = now;
         return TURN;
     }
-    int32_t why = missing_for(p, c, m);
+    why = missing_for(p, c, m);
     if (why) return why;
     take_and_begin(p, t, c, m, now);
     return DONE;

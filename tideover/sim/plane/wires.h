@@ -81,6 +81,7 @@ void has_come(plane *p, int32_t t);
 /* A message leaves by a channel; returns whether it is on its way. */
 HOT int send_message(plane *p, channel *c, int32_t m, int64_t now) {
     message *each = &p->messages[m];
+    each->source = c->position;
     if (c->losing && each->mark == 0) {
         lose_message(p, c, m, now);
         return 0;
@@ -91,7 +92,6 @@ HOT int send_message(plane *p, channel *c, int32_t m, int64_t now) {
     c->sent++;
     each->time = time;
     each->turn = time == p->instant ? p->turn : 0;
-    each->source = c->position;
     append(p, &c->wire, m);
     if (c->wire.n == 1) {
         announce(p, c);
