@@ -193,7 +193,9 @@ class FlowJob(Job):
         return task
 
     def _bring_together(self) -> None:
-        """Tasks feel one another that share cores, or wait for room in queues. How long a step may be is known."""
+        """Tasks feel one another that share cores, or wait for room in queues. How long a step may be is
+        known.
+        """
         plane, bolts, bounds = self.plane, self.bolt_tasks, self.deployment.bounds
         self.context.cores = share_cores(plane, self.deployment, bolts)  # type: ignore[assignment, arg-type]
         feel = [[task.number for task in bolts if task.c.cores == place] for place in range(plane.p.n_cores)]  # type: ignore[attr-defined]
@@ -291,9 +293,7 @@ class FlowJob(Job):
             self.tell_of_losses()
 
     def tell_of_losses(self) -> None:
-        """Tell of the tuples that found their receiver down, or a wire that loses them; and of those that found a queue
-        full.
-        """
+        """Tell of the tuples that found their receiver down, a wire that loses them, or a queue full."""
         p, context = self.plane.p, self.context
         for task, train in self._by_task(p.lost):
             context.destroy(task, [train], arrived=True)
@@ -302,8 +302,10 @@ class FlowJob(Job):
 
     def _by_task(self, log: Any) -> Iterator[tuple[FlowBolt, Train]]:
         """What is in a log of lost tuples, which is empty then."""
-        rows = self.plane.read(log) if log.n else ()
-        for number in np.unique(rows["task"]).tolist() if len(rows) else ():
+        if not log.n:
+            return
+        rows = self.plane.read(log)
+        for number in np.unique(rows["task"]).tolist():
             yield self._bolt(number), self.plane.train(rows[rows["task"] == number])
 
     def _draw_services(self, number: int) -> None:

@@ -47,9 +47,11 @@ class FlowLine:
         return int(self.c.blocked + (now - self.c.blocked_since if self.c.full else 0))
 
 
-def bind(plane: Plane, tasks: Sequence[Any], bounds: Mapping[str, Bounds], notices: Mapping[Wire, int]) -> None:
-    """Give queues their bounds, and tasks that may have to wait for room their lines. ``notices``: when the sender by a
-    channel learns that there is room (ns).
+def bind(
+    plane: Plane, tasks: Sequence[Any], bounds: Mapping[str, Bounds], notices: Mapping[Wire, int]
+) -> None:
+    """Give queues their bounds, and tasks that may have to wait for room their lines. ``notices``: after how long
+    the sender by a channel learns that there is room (ns).
     """
     lib, waiting = plane.lib, set()
     for task in tasks:
@@ -74,9 +76,9 @@ def bind(plane: Plane, tasks: Sequence[Any], bounds: Mapping[str, Bounds], notic
 def with_lines(
     bolts: Sequence[FlowBolt], bounds: Mapping[str, Bounds], feel: Sequence[Sequence[int]], tasks: int
 ) -> list[list[int]]:
-    """All tasks, by number, in groups of those that move together: who ``feel`` one another already; who sends to a
-    queue that holds senders back, with its server; and who has to see in what order it gets, at one instant, what
-    leaves lines at any turn of that.
+    """All tasks, by number, in groups of those that move together: who ``feel`` one another already; who sends to
+    a queue that holds senders back, with its server; and who has to see in what order it gets, at one instant,
+    what leaves lines at any turn of that.
     """
     ways = [(wire.up.number, task.number) for task in bolts for wire in task.inputs]
     full = [task for task in bolts if bounds[task.component.name].holds_back]
