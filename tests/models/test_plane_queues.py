@@ -50,8 +50,8 @@ def test_many_full_queues_where_failures_overlap_are_as_in_the_reference() -> No
 
 
 def test_a_credit_counts_ahead_of_what_leaves_at_that_instant() -> None:
-    """p is done with a root every 2 ms; q begins with it 1 ms later, and after another one p knows that the place
-    is free: just when it is done with the next root. So it never waits.
+    """p is done with a root every 2 ms; q begins with it 1 ms later, and after another one p knows that the
+    place is free: just when it is done with the next root. So it never waits.
     """
     topology: dict[str, Any] = {
         "s": spout(**ONES, gap=2),  # type: ignore[arg-type]

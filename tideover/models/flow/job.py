@@ -37,7 +37,7 @@ ROOTS = 256
 class FlowJob(Job):
     """A job, wired: its tasks, channels and tables are in ``plane``."""
 
-    plane: Plane  # type: ignore[assignment]
+    plane: Plane
     _shows = False
 
     def _wire(self, fed: bool) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.groups import groups
-from tideover.models.flow.spout import FlowSpout
 from tideover.models.flow.wire import Wire
 from tideover.models.job.queues import Bounds
 from tideover.sim.line import Bound
@@ -21,9 +20,9 @@ class FlowLine:
     c   the struct ``line``
     """
 
-    def __init__(self, plane: Plane, task: FlowSpout | FlowBolt, send: int) -> None:
+    def __init__(self, plane: Plane, task: Any, send: int) -> None:
         self._plane, self._number = plane, task.number
-        self._wires = {
+        self._wires: dict[int, Wire] = {
             wire.number: wire for outlet in task.outlets for row in outlet.channels for wire in row
         }
         self.c: Any = task.c.line
@@ -50,8 +49,9 @@ class FlowLine:
 def bind(
     plane: Plane, tasks: Sequence[Any], bounds: Mapping[str, Bounds], notices: Mapping[Wire, int]
 ) -> None:
-    """Give queues their bounds, and tasks that may have to wait for room their lines. ``notices``: after how long
-    the sender by a channel learns that there is room (ns).
+    """Give queues their bounds, and tasks that may have to wait for room their lines.
+
+    ``notices``: after how long the sender by a channel learns that there is room (ns).
     """
     lib, waiting = plane.lib, set()
     for task in tasks:
@@ -76,9 +76,10 @@ def bind(
 def with_lines(
     bolts: Sequence[FlowBolt], bounds: Mapping[str, Bounds], feel: Sequence[Sequence[int]], tasks: int
 ) -> list[list[int]]:
-    """All tasks, by number, in groups of those that move together: who ``feel`` one another already; who sends to
-    a queue that holds senders back, with its server; and who has to see in what order it gets, at one instant,
-    what leaves lines at any turn of that.
+    """All tasks, by number, in groups of those that move together.
+
+    These are who ``feel`` one another already; who sends to a queue that holds senders back, with its server;
+    and who has to see in what order it gets, at one instant, what leaves lines at any turn of that.
     """
     ways = [(wire.up.number, task.number) for task in bolts for wire in task.inputs]
     full = [task for task in bolts if bounds[task.component.name].holds_back]

@@ -139,6 +139,13 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
     return why;
 }
 
+/* A task that is done with something begins with the next tuple at once, if nobody has to be asked. */
+HOT void go_straight_on(plane *p, task *t, const component *c, int64_t now) {
+    if (t->state != IDLE || t->closed || !t->up || t->line.full || t->free_at > now) return;
+    int32_t m = first_in_line(p, t, now);
+    if (m >= 0 && p->messages[m].mark != CONTROL && missing_for(p, c, m) == DONE) take_and_begin(p, t, c, m, now);
+}
+
 /* What happens at a bolt's task next, happens. */
 HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
     const component *c = &p->components[t->component];
@@ -148,7 +155,12 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         return DONE;
     }
     if (t->bounded && bounded_step(p, t, now, &why)) return why;
-    if (t->state >= SERVING) return t->cores < 0 ? finish(p, t, c) : shared_step(p, t, c, now);
+    if (t->state >= SERVING) {
+        if (t->cores >= 0) return shared_step(p, t, c, now);
+        why = finish(p, t, c);
+        if (why == DONE && p->moving) go_straight_on(p, t, c, now);
+        return why;
+    }
     if (t->closed || !t->up) {
         if (full(&p->lost)) return HAS_LOST;
         turn_away(p, t, take_arrival(p, t));
