@@ -105,6 +105,7 @@ class Entrance:
         """What was set aside and held arrives now."""
         for train in (*self.aside, *self.held) if self._task.notes is not None else ():
             self._task.note_marks(train)
+        self._plane.have_rows(self._plane.p.overflowed, self._task.c.held.n)
         self._plane.lib.plane_open(self._plane.p, self._task.number, self._task._kernel.now)
 
 
@@ -360,7 +361,8 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         """What is in a list, which is empty then."""
         train = self._plane.listed(messages, self.number)
         self.note_marks(train)
-        self._plane.lib.plane_free_list(self._plane.p, self._plane.ffi.addressof(messages))
+        plane = self._plane
+        plane.lib.plane_lose_list(plane.p, self.number, plane.ffi.addressof(messages), self._kernel.now)
         return [train] if train.n else []
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
@@ -382,7 +384,5 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         return lost
 
     def revive(self) -> None:
-        self.up = True
-        self.life += 1
+        self._live()
         self.c.closed = 1  # until it is opened
-        self.c.free_at = max(self.c.free_at, self._kernel.now)

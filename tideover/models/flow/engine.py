@@ -20,7 +20,5 @@ def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = F
         return False
     if closely and scenario.strategy.composed_of:
         return False
-    if any(bounds.length is not None for bounds in deployment.bounds.values()):
-        return False
     # tasks that move share other cores there
     return not (deployment.moves and any(host.cores is not None for host in deployment.cluster.hosts))

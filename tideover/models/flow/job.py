@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +16,7 @@ from tideover.models.flow.groups import groups
 from tideover.models.flow.latencies import Latencies
 from tideover.models.flow.laws import describe, least
 from tideover.models.flow.network import FlowNetwork
+from tideover.models.flow.line import bind, who_waits
 from tideover.models.flow.outlet import FlowOutlet
 from tideover.models.flow.outside import make_children, makes_children
 from tideover.models.flow.spout import FlowSpout
@@ -187,7 +188,7 @@ class FlowJob(Job):
             lib.NEED_CONTENT: lambda t: self._spout(t).make_contents(),
             lib.NEED_ROWS: self._read_log,
             lib.EXPIRED: lambda t: self._spout(t).expire(),
-            lib.HAS_LOST: lambda _: self.tell_of_losses(),
+            lib.HAS_LOST: lambda _: self._read_losses(),
             lib.NEED_DRAWS: self._draw_services,
             lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
             lib.NEED_LATENCY: lambda _: self.latencies.have(0),
@@ -211,9 +212,11 @@ class FlowJob(Job):
         return task
 
     def _bring_together(self) -> None:
-        """Tasks feel one another that share cores."""
+        """Tasks feel one another that share cores, or wait for room in queues."""
         plane, bolts = self.plane, self.bolt_tasks
         self.context.cores = share_cores(plane, self.deployment, bolts)  # type: ignore[assignment, arg-type]
+        notices = {wire: self._notice(wire) for wire in self.wires}
+        bind(plane, self.tasks, self.deployment.bounds, notices)
         self.lay()
 
     def lay(self) -> None:
@@ -226,6 +229,7 @@ class FlowJob(Job):
             [task.number for task in self.bolt_tasks if task.c.cores == place]  # type: ignore[attr-defined]
             for place in range(p.n_cores)
         ]
+        feel = who_waits(self.bolt_tasks, self.deployment.bounds, feel, len(self.tasks))  # type: ignore[arg-type]
         marks = p.n_cards and self.topology.marker_length is not None
         if marks or any(spout.in_flight.most is not None for spout in self.spouts):
             # A marker passes a card in no time, and an ack the hosts.
@@ -237,7 +241,7 @@ class FlowJob(Job):
             if short > 0 and short * rate * PAYS > nodes and len(in_steps) > len(found):
                 found, step = in_steps, min(step, short)
         self.plane.group(found)
-        p.step = step
+        p.step = step if len(found) > 1 else 0
 
     def lead(self, channels: Sequence[Any], before: Sequence[tuple[int, int]]) -> None:
         for wire, hosts in zip(channels, before, strict=True):
@@ -264,6 +268,10 @@ class FlowJob(Job):
                 if over_wires or not (wire.remote and leaves and arrives):
                     found.append((node, behind))
         return found
+
+    def _notice(self, wire: Wire) -> int:
+        """When the sender learns that there is room for what goes by this channel (ns)."""
+        return round(self._latency(wire.up, wire.down).mean_ns)
 
     def count(self, reach: Callable[[int], int]) -> None:
         """The data plane counts; ``reach`` says for how far there is room for that."""
@@ -369,17 +377,30 @@ class FlowJob(Job):
                 assert isinstance(spout, FlowSpout)
                 spout.emitted(mine)
 
+    def _read_losses(self) -> None:
+        """A log of tuples that are lost is full."""
+        p = self.plane.p
+        if not any(self.plane.more_rows(log) for log in (p.lost, p.overflowed) if log.n >= log.room):
+            self.tell_of_losses()
+
     def tell_of_losses(self) -> None:
-        """Tell of the tuples that found their receiver down, or a wire that loses them."""
-        if not self.plane.p.lost.n:
+        """Tell of the tuples that found their receiver down, a wire that loses them, or a queue full."""
+        p, context = self.plane.p, self.context
+        for task, train, outage in self._by_task(p.lost):
+            context.destroy(task, [train], arrived=True, outage=outage)
+        for task, train, _ in self._by_task(p.overflowed):
+            context.overflow(task, train)
+
+    def _by_task(self, log: Any) -> Iterator[tuple[FlowBolt, Train, int | None]]:
+        """What is in a log of lost tuples, which is empty then, and which outage has lost them on their way."""
+        if not log.n:
             return
-        rows = self.plane.read(self.plane.p.lost)
+        rows = self.plane.read(log)
         for number, source in sorted({(row["task"], min(0, row["source"])) for row in rows}):
             found = (rows["task"] == number) & (np.minimum(rows["source"], 0) == source)
-            outage = -source - 1 if source < 0 else None
             train = self.plane.train(rows[found], number)
             self._bolt(number).note_marks(train)
-            self.context.destroy(self._bolt(number), [train], arrived=True, outage=outage)
+            yield self._bolt(number), train, -source - 1 if source < 0 else None
 
     def _draw_services(self, number: int) -> None:
         """Draw the services of all that waits at a task, or comes to it."""

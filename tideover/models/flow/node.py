@@ -144,3 +144,12 @@ class FlowNode:
         self.life += 1
         self._plane.lib.plane_interrupt(self._plane.p, self.number, self._kernel.now)
         self._cancel_markers()
+
+    def _live(self) -> None:
+        """It is up again, and what waits in its line may leave."""
+        self.up = True
+        self.life += 1
+        c, now = self.c, self._kernel.now
+        c.free_at = max(c.free_at, now)
+        if c.line.messages.n:
+            c.line.moves = now

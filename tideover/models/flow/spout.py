@@ -251,7 +251,5 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         return []
 
     def revive(self) -> None:
-        self.up = True
-        self.life += 1
-        self.c.free_at = max(self.c.free_at, self._kernel.now)
+        self._live()
         self._go_on_from(self._kernel.now)

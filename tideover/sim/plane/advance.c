@@ -73,6 +73,7 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
     while ((now = bolt_next(p, t)) <= until) {
         int32_t why = bolt_step(p, t, now);
         int plain = t->acks.sent == t->acks.n && t->state == IDLE && !t->queue.n && t->up && !t->closed && t->cores < 0;
+        plain &= !t->bounded;
         if (!why && plain) why = run_queue(p, t, c, until);
         if (why) return why;
         p->events++;
@@ -90,7 +91,7 @@ static int32_t run_card(plane *p, card *k, int64_t until) {
 }
 
 /* Who is next in a group, as things are. */
-static void line_up(plane *p, group *g) {
+static void set_up(plane *p, group *g) {
     for (int32_t i = 0; i < g->leaves; i++) {
         g->next[g->leaves + i] = i < g->n ? next_at(p, &p->tasks[g->members[i]]) : NEVER;
         g->winner[g->leaves + i] = i;
@@ -120,7 +121,7 @@ static int32_t card_turn(plane *p, group *g) {
 
 /* Whatever happens first happens first, wherever in the group it is; at one instant cards are behind all tasks. */
 static int32_t together(plane *p, group *g, int64_t until) {
-    line_up(p, g);
+    set_up(p, g);
     p->moving = g;
     int32_t why = DONE;
     for (;;) {

@@ -12,17 +12,19 @@ HOT int64_t next_in_line(const plane *p, const task *t) {
     return next_arrival(p, t);
 }
 
-HOT int64_t bolt_next_but_acks(const plane *p, const task *t) {
+/* When its server does something next. */
+HOT int64_t server_next(const plane *p, const task *t) {
     if (t->state >= SERVING) return t->ends;
     if (t->closed || !t->up) return next_arrival(p, t);
-    if (t->state == AT_TURN) return NEVER;
+    if (t->state == AT_TURN || t->line.full) return NEVER;
     int64_t there = next_in_line(p, t);
     return there < t->free_at ? t->free_at : there;
 }
 
 /* When something happens at a bolt's task next. */
 HOT int64_t bolt_next(const plane *p, const task *t) {
-    int64_t next = bolt_next_but_acks(p, t);
+    int64_t next = server_next(p, t);
+    if (t->bounded) next = bounded_next(p, t, next);
     if (t->acks.sent == t->acks.n) return next;
     int64_t acks = next_ack(t);
     return acks < next ? acks : next;
@@ -52,6 +54,7 @@ void turn_away(plane *p, task *t, int32_t m);
 /* A message's service begins at ``now``. */
 HOT void begin(plane *p, task *t, const component *c, int32_t m, int64_t now) {
     int64_t takes = service_of(p, t, c, m);
+    if (p->messages[m].flags) leaves_queue(p, t, m, now);
     t->serving = m;
     t->state = SERVING;
     t->began = now;
@@ -111,6 +114,7 @@ HOT void take_and_begin(plane *p, task *t, const component *c, int32_t m, int64_
 HOT int32_t missing_for(const plane *p, const component *c, int32_t m) {
     if (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0) return NEED_DRAWS;
     if (c->operator == MADE_ELSEWHERE && p->made[m] < 0 && p->messages[m].mark == 0) return NEED_CHILDREN;
+    if ((p->messages[m].flags & HAS_PLACE) && scarce(p)) return NEED_MESSAGES; /* its credit is one */
     return DONE;
 }
 
@@ -131,6 +135,7 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
     t->state = IDLE;
     t->free_at = now;
     quit(p, t, now);
+    if (t->line.full) m = -1;
     if (t->owes > 0) {
         double work = t->owes;
         t->owes = 0;
@@ -143,15 +148,29 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
     return why;
 }
 
+/* A task that is done with something begins with the next tuple at once, if nobody has to be asked. */
+HOT void go_straight_on(plane *p, task *t, const component *c, int64_t now) {
+    if (t->state != IDLE || t->closed || !t->up || t->line.full || t->free_at > now) return;
+    int32_t m = first_in_line(p, t, now);
+    if (m >= 0 && p->messages[m].mark != CONTROL && missing_for(p, c, m) == DONE) take_and_begin(p, t, c, m, now);
+}
+
 /* What happens at a bolt's task next, happens. */
 HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
     const component *c = &p->components[t->component];
+    int32_t why = DONE;
     if (next_ack(t) <= now) {
         if (p->logs_completed && full(&p->completed)) return HAS_COMPLETED;
         send_ack(p, t);
         return DONE;
     }
-    if (t->state >= SERVING) return t->cores < 0 ? finish(p, t, c) : shared_step(p, t, c, now);
+    if (t->bounded && bounded_step(p, t, now, &why)) return why;
+    if (t->state >= SERVING) {
+        if (t->cores >= 0) return shared_step(p, t, c, now);
+        why = finish(p, t, c);
+        if (why == DONE && p->moving) go_straight_on(p, t, c, now);
+        return why;
+    }
     if (t->closed || !t->up) {
         if (full(&p->lost)) return HAS_LOST;
         turn_away(p, t, take_arrival(p, t));
@@ -163,7 +182,7 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         p->when = now;
         return TURN;
     }
-    int32_t why = missing_for(p, c, m);
+    why = missing_for(p, c, m);
     if (why) return why;
     take_and_begin(p, t, c, m, now);
     return DONE;

@@ -1,11 +1,11 @@
 /* What a task makes of a tuple, and over which channels it goes. */
 #ifndef TIDEOVER_CHILDREN_H
 #define TIDEOVER_CHILDREN_H
-#include "wires.h"
+#include "lines.h"
 
-/* Something made by task ``t`` leaves, as soon as there is room for it; returns whether it is not lost. */
+/* Something made by task ``t`` leaves, as soon as there is room for it; returns whether it is on its way. */
 HOT int leave(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
-    (void)t;
+    if (t->bounded & HAS_LINE) return line_up(p, t, route, m, now);
     return send_message(p, &p->channels[route], m, now);
 }
 

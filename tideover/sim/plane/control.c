@@ -7,18 +7,18 @@ void turn_away(plane *p, task *t, int32_t m) {
         return;
     }
     log_row(&p->lost, &p->messages[m], t->number, p->messages[m].time);
-    free_message(p, m);
+    drop_message(p, t, m, p->messages[m].time);
 }
 
 void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
     p->messages[m].time = now;
     log_row(&p->lost, &p->messages[m], c->down, now)->source = -c->losing;
-    free_message(p, m);
+    drop_message(p, &p->tasks[c->down], m, now);
 }
 
 void plane_take_in(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
-    if (t->spout >= 0 || t->closed || !t->up) return;
+    if (t->spout >= 0 || t->closed || !t->up || t->length) return;
     while (next_arrival(p, t) <= now) append(p, &t->queue, take_arrival(p, t));
 }
 
@@ -34,7 +34,7 @@ int32_t plane_place(plane *p, int32_t number, int64_t now, int64_t name) {
     p->messages[m] = marker;
     append(p, &t->queue, m);
     p->waiting++;
-    if (t->queue.n > 1 || t->state != IDLE || t->free_at > now || t->closed) return 0;
+    if (t->queue.n > 1 || t->state != IDLE || t->free_at > now || t->closed || t->line.full) return 0;
     t->state = AT_TURN;
     return 1;
 }
@@ -99,8 +99,9 @@ int64_t plane_serialisation(plane *p, int32_t number) {
     return takes;
 }
 
-void plane_free_list(plane *p, list *l) {
-    while (l->n) free_message(p, take_first(p, l));
+/* What was in one of a task's lists is lost. */
+void plane_lose_list(plane *p, int32_t number, list *l, int64_t now) {
+    while (l->n) drop_message(p, &p->tasks[number], take_first(p, l), now);
 }
 
 /* Interrupt what a task does: what was in service is at the head of its queue again, control markers are gone.
@@ -121,6 +122,7 @@ int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
     if (free_at > from) t->busy -= free_at - from;
     t->free_at = from;
     t->state = IDLE;
+    t->line.moves = NEVER;
     int32_t gone = 0;
     for (int32_t n = t->queue.n; n > 0; n--) {
         int32_t m = take_first(p, &t->queue);
@@ -146,11 +148,13 @@ void plane_open(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     t->closed = 0;
     list *from[] = {&t->aside, &t->held};
+    int ahead = t->aside.n > 0;
     for (int i = 0; i < 2; i++) {
         while (from[i]->n) {
             int32_t m = take_first(p, from[i]);
             p->messages[m].time = now;
-            append(p, &t->queue, m);
+            if (i == 1 && t->length) enter(p, t, m, now, !ahead);
+            else append(p, &t->queue, m);
         }
     }
 }
@@ -164,6 +168,7 @@ void plane_stop(plane *p, int32_t number, int64_t now, int64_t until) {
     if (t->works) t->left = quit_and_plan(p, t, now);
     if (t->state >= SERVING) t->ends = t->cores < 0 ? t->ends + until - from : until;
     t->free_at = (t->free_at < now ? now : t->free_at) + until - from;
+    if (t->line.moves < until) t->line.moves = until;
 }
 
 /* An action keeps a task, which shares cores, occupied with so much work, behind what it does already. */

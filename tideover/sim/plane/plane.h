@@ -93,7 +93,7 @@ enum reason {
     NEED_LATENCY,  /* the channel ``who`` does not know how long the next message takes */
     NEED_PENDING,  /* the map of the spout ``who`` is full */
     HAS_COMPLETED, /* the log of completed roots is full */
-    HAS_LOST,      /* the log of lost tuples is full */
+    HAS_LOST,      /* a log of lost tuples is full */
     LONG           /* it has run for a while: see to signals, and come again */
 };
 
@@ -118,6 +118,7 @@ typedef struct {
 #define HAS_PLACE 1   /* it has a place in its receiver's queue */
 #define HAS_BEGUN 2   /* it was in service before, and takes no place when it waits again */
 #define FROM_AFAR 4   /* its receiver has to deserialise it */
+#define IS_COUNTED 8  /* it is one of those that wait in a queue that drops what finds it full */
 
 /* First in, first out. */
 typedef struct {
@@ -145,6 +146,8 @@ typedef struct {
     list flying;         /* it comes to the card in at its time */
     int64_t through;     /* when the last one came through the card in, or will */
 } passage;
+/* Where what leaves by a channel finds room: anywhere, in the receiver's queue, or in places of the channel's own. */
+enum placing { NO_PLACES, OF_QUEUE, OF_CHANNEL };
 
 /* From one task to another: first in, first out. */
 typedef struct {
@@ -168,6 +171,10 @@ typedef struct {
     int64_t packing;     /* and the sender to serialise, as things are */
     int32_t unpacks;     /* it costs that now */
     passage *passage;    /* NULL: it goes through no card */
+    int32_t placing;
+    int64_t credit;      /* places of its own that are free, as far as its sender knows */
+    int64_t notice;      /* until its sender learns of another one */
+    list returning;      /* of each of these: when it does */
 } channel;
 
 /* One direction of a host's network card: one message after the other. */
@@ -323,6 +330,32 @@ typedef struct {
     int32_t *live;         /* the attempt that is pending, and 1; 0: none is */
     uint8_t *retrying;
 } pending;
+/* What a task has made and not sent yet, in the order in which it was made: some places where it goes may be taken. */
+typedef struct {
+    list messages;         /* ``source`` is the channel by which each leaves */
+    int64_t tuples;        /* among them */
+    int64_t send;          /* while there are more of them the task begins nothing else */
+    int32_t full;          /* there are */
+    int32_t asked;         /* the channel by which the first one waits to leave; -1: it does not */
+    int64_t asked_at;
+    int32_t ahead;         /* tasks that wait for the same queue, before this one and after it; -1: none */
+    int32_t behind;
+    int64_t moves;         /* when something may leave it; the largest integer: not as things are */
+    int64_t blocked;       /* how long it was full, all in all, before ``blocked_since`` */
+    int64_t blocked_since;
+} line;
+
+/* Places of a queue that are free, and the tasks that wait for one, in the order in which they asked; -1: none. */
+typedef struct {
+    int64_t free;
+    int32_t first;
+    int32_t last;
+} places;
+
+/* How a task is concerned by queues with bounds. */
+#define HAS_LINE 1
+#define DROPS 2
+
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -361,6 +394,11 @@ typedef struct {
     const int32_t *child_starts; /* where the children begin that Python has made of tuple 0, 1, ... of a block */
     const int32_t *child_keys;
     const int32_t *child_positions;
+    int32_t bounded;       /* HAS_LINE, DROPS, both or neither */
+    line line;
+    places places;         /* of its queue, if those wait who find it full */
+    int64_t length;        /* of a queue that drops */
+    int64_t waiting;       /* tuples that are counted there */
     int64_t *sums;         /* of the values that its state has taken in since somebody looked, by key; NULL: it is told */
     int64_t *taken;        /* the tuples behind them */
     int32_t *attempts;
@@ -523,6 +561,7 @@ typedef struct {
     int64_t n_causes;
     row_log emitted;     /* roots, if somebody wants to know */
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
+    row_log overflowed;  /* tuples that found a queue full */
     int32_t logs_emitted; /* which */
     pending *pending;    /* of each spout task; NULL: nobody acks */
     const int32_t *spouts; /* the tasks */
@@ -564,7 +603,8 @@ int64_t plane_missing(plane *p, int32_t spout, int64_t n, const int64_t *roots, 
                       int32_t *at, int64_t room);
 int64_t plane_expected(plane *p, int32_t spout, int64_t key);
 void plane_ack(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t *attempt, const int64_t *times);
-void plane_free_list(plane *p, list *l);
+void plane_lose_list(plane *p, int32_t t, list *l, int64_t now);
+void plane_lose_line(plane *p, int32_t t, int64_t now);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);
 void plane_set_aside(plane *p, int32_t t);

@@ -19,6 +19,7 @@ FEW, ROWS = 64, 8_192
 """Rows of a log at first, and at most: then somebody reads it."""
 MESSAGES = 1_024
 LATENCIES = 65_536
+NEVER = 2**63 - 1
 BUDGET = 4_000_000
 """Events until signals are looked for: a fraction of a second."""
 
@@ -72,8 +73,11 @@ class Plane:
         p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
         p.now, p.instant = -1, -1
         p.room, p.freed, p.most_made, p.budget = MESSAGES, -1, 64, BUDGET
-        for log in (p.lost, p.emitted):
+        for log in (p.lost, p.overflowed, p.emitted):
             self._widen(log, FEW)
+        for task in self.tasks:
+            task.line.asked = task.places.first = task.places.last = -1
+            task.line.moves = NEVER
         self.array(p, "work", np.full(MESSAGES, -1, np.int64))
         self.cards: Any = None
         self.group([[number] for number in range(tasks)])
@@ -222,10 +226,10 @@ class Plane:
         """A log is to be kept."""
         self._widen(log, FEW)
 
-    def have_rows(self, log: Any, rows: int) -> None:
-        """Make room in a log for so many rows."""
-        if log.room - log.n < rows:
-            self._widen(log, int(log.n) + rows)
+    def have_rows(self, log: Any, more: int) -> None:
+        """Make room for so many more rows in a log."""
+        if log.room - log.n < more:
+            self._widen(log, log.n + more)
 
     def more_rows(self, log: Any) -> bool:
         """Make a log that is full longer; False: it is long enough, and has to be read."""
@@ -264,9 +268,13 @@ class Plane:
 
     def listed(self, messages: Any, at: int | None = None) -> Train:
         """What is in a list, without control markers; ``at``: the task that it has come to."""
+        return self.train(self.rows(messages), at)
+
+    def rows(self, messages: Any) -> Rows:
+        """The same as rows."""
         rows = self.ffi.new("row[]", max(1, messages.n))
         n = self.lib.plane_listed(self.p, self.ffi.addressof(messages), rows, messages.n)
-        return self.train(self._rows(rows, n), at)
+        return self._rows(rows, n)
 
     def coming(self, task: int) -> Train:
         """What is on the way to a task."""

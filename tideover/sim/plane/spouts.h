@@ -51,16 +51,22 @@ HOT int64_t next_call(task *t) {
     return t->calls_by == BY_RECORD ? next_read(t) : NEVER;
 }
 
-/* When a spout is called next; NEVER: not as things are. ``-1``: it does not know. */
-HOT int64_t spout_next(const plane *p, task *t) {
-    if (t->state == AT_TURN) return NEVER;
+/* When a spout is called, or a control marker has its turn; NEVER: not as things are. ``-1``: it does not know. */
+HOT int64_t turn_or_call(const plane *p, task *t) {
+    if (t->state == AT_TURN || (t->line.full && !t->uids)) return NEVER; /* what is given is emitted all the same */
     int64_t call = next_call(t);
-    if (t->queue.n) {
+    if (t->queue.n && !t->line.full) {
         int64_t turn = p->messages[t->queue.head].time;
         if (turn < t->free_at) turn = t->free_at;
         if (turn < call) return turn;
     }
     return call;
+}
+
+/* When something happens at a spout's task next. */
+HOT int64_t spout_next(const plane *p, task *t) {
+    int64_t next = turn_or_call(p, t);
+    return t->bounded ? bounded_next(p, t, next) : next;
 }
 
 /* The new root of the next call; -1: there is none. */
@@ -131,13 +137,15 @@ static inline int32_t emit_again(plane *p, task *t, int64_t now) {
 
 /* A spout is called, or a control marker has its turn. */
 HOT int32_t spout_step(plane *p, task *t, int64_t now) {
+    int32_t why = DONE;
     if (now < 0) return NEED_CALLS;
-    if (t->queue.n && p->messages[t->queue.head].time <= now && t->free_at <= now) {
+    if (t->bounded && bounded_step(p, t, now, &why)) return why;
+    if (t->queue.n && !t->line.full && p->messages[t->queue.head].time <= now && t->free_at <= now) {
         t->state = AT_TURN;
         p->when = now;
         return TURN;
     }
-    int32_t why = DONE;
+    why = DONE;
     int64_t root;
     if (retries_wait(t)) why = emit_again(p, t, now);
     else if ((root = next_root(p, t)) >= 0) why = emit_new(p, t, root, now);

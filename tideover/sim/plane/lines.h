@@ -1,0 +1,46 @@
+/* Queues with bounds: where senders wait for room, and what is lost where there is none. */
+#ifndef TIDEOVER_LINES_H
+#define TIDEOVER_LINES_H
+#include "wires.h"
+
+/* Something made leaves by this channel, or waits in its task's line; returns whether it is on its way. */
+int line_up(plane *p, task *t, int32_t route, int32_t m, int64_t now);
+
+/* Something may leave a task's line. */
+void move_line(plane *p, task *t, int64_t now);
+
+/* A message leaves its receiver's queue for good, whatever becomes of it. */
+void leaves_queue(plane *p, task *t, int32_t m, int64_t now);
+
+/* A message that had come, or was coming, to task ``t`` is gone. */
+void drop_message(plane *p, task *t, int32_t m, int64_t now);
+
+/* A message joins a queue that drops; ``serves``: what waits there may begin at once. */
+void enter(plane *p, task *t, int32_t m, int64_t now, int serves);
+
+/* Take what arrives at a queue that drops; returns why not. */
+int32_t drop_or_enter(plane *p, task *t, int64_t now);
+
+HOT int counts_arrivals(const task *t) { return t->length && t->up && !t->closed; }
+
+/* When something happens at a task that is concerned by bounds, if its server or its calls do something ``next``. */
+HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
+    if (t->line.moves < next) next = t->line.moves;
+    if (counts_arrivals(t)) {
+        int64_t comes = next_arrival(p, t);
+        if (comes < next) next = comes;
+    }
+    return next;
+}
+
+/* What happens there because of bounds, ahead of all else; 0: nothing does. */
+HOT int bounded_step(plane *p, task *t, int64_t now, int32_t *why) {
+    if (counts_arrivals(t) && next_arrival(p, t) <= now) {
+        *why = drop_or_enter(p, t, now);
+        return 1;
+    }
+    if (t->line.moves > now) return 0;
+    move_line(p, t, now);
+    return 1;
+}
+#endif
