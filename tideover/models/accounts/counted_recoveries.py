@@ -8,7 +8,7 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.counted import histogram_of
-from tideover.models.accounts.recoveries import Recoveries, Recovery
+from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.flow.job import FlowJob
 from tideover.models.mechanisms.acking.compiled import CompiledAcker
 from tideover.models.runtime.job import Job
@@ -38,7 +38,7 @@ class Watch:
         self._hit[[task.number for task in outage.tasks]] = 1
 
     def inside(self, which: int) -> Histogram:
-        """Latencies that are inside for certain: since creation (0), or since the root's first emission (1)."""
+        """Latencies that are inside for certain: since creation (0), or the root's first emission (1)."""
         return histogram_of(self._plane, self.w.inside[which])
 
 
@@ -65,8 +65,8 @@ class WatchedSpan(Span):
 
 
 class CountedRecoveries(Recoveries):
-    """Recoveries. Where only the acker says what was sent again, the data plane sees to it; if others do, all tuples
-    are shown; if nobody does, none.
+    """Recoveries. Where only the acker says what was sent again, the data plane sees to it; if others do, all
+    tuples are shown; if nobody does, none.
     """
 
     def __init__(self, job: Job, recorder: Recorder, backlog: Backlog) -> None:
@@ -100,13 +100,17 @@ class CountedRecoveries(Recoveries):
         plane.p.watches, plane.p.n_watches = pointers, len(watched)
         if not plane.p.spanned_room:
             self._make_room(plane, FEW)
-            plane.asked[plane.lib.NEED_SPANNED] = lambda _: self._make_room(plane, 2 * int(plane.p.spanned_room))
+            plane.asked[plane.lib.NEED_SPANNED] = lambda _: self._make_room(
+                plane, 2 * int(plane.p.spanned_room)
+            )
         acker.watched()
 
     def _make_room(self, plane: Plane, room: int) -> None:
         p, wider = plane.p, np.zeros(room, LATENCY)
         size = plane.ffi.sizeof("latency") * p.n_spanned
-        plane.ffi.memmove(plane.ffi.from_buffer(wider, require_writable=True), plane.ffi.buffer(p.spanned, size), size)
+        plane.ffi.memmove(
+            plane.ffi.from_buffer(wider, require_writable=True), plane.ffi.buffer(p.spanned, size), size
+        )
         plane.keep_as("spanned", wider)
         p.spanned, p.spanned_room = plane.ffi.cast("latency *", wider.ctypes.data), room
 

@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.clock import Clock
+from tideover.models.flow.components import describe_component
 from tideover.models.flow.cores import share_cores
-from tideover.models.flow.groups import groups
 from tideover.models.flow.latencies import Latencies
-from tideover.models.flow.laws import describe, least
+from tideover.models.flow.laws import describe
+from tideover.models.flow.line import bind
 from tideover.models.flow.network import FlowNetwork
-from tideover.models.flow.line import bind, who_waits
+from tideover.models.flow.order import lay
 from tideover.models.flow.outlet import FlowOutlet
-from tideover.models.flow.outside import make_children, makes_children
+from tideover.models.flow.outside import make_children
 from tideover.models.flow.spout import FlowSpout
 from tideover.models.flow.wire import SENDER, Wire
-from tideover.models.job.components import BoltConfig
-from tideover.models.job.topology import Component
-from tideover.models.operators.filter import Filter
-from tideover.models.operators.forward import Forward
-from tideover.models.operators.generic import Generic
-from tideover.models.operators.split_words import SplitWords
-from tideover.models.operators.vocabulary import FLAT, LENGTHS, STARTS
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView
 from tideover.sim.draws import Purpose
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
-
-PAYS = 16
-"""Where short steps are as good as one order of events: nodes for each root of a step, at most."""
-ROOTS = 256
-"""Roots that are made in one step of the data plane, about: what is under way stays in the caches then."""
 
 
 class FlowJob(Job):
@@ -64,7 +51,7 @@ class FlowJob(Job):
         senders = self._make_tasks(copies, fed)
         self._connect(senders)
         for c in topology.components:
-            self._describe(c, copies[c.name])
+            describe_component(self, self.plane, c, copies[c.name])
         self._answer()
 
     def _make_tasks(self, copies: dict[str, int], fed: bool) -> dict[str, list[list[Any]]]:
@@ -142,43 +129,6 @@ class FlowJob(Job):
             c.key = int(self.draws.key(f"{wire.up.name}->{wire.down.name}", Purpose.LATENCY))
         self.latencies.follow(wire, latency)
 
-    def _describe(self, component: Component, replicas: int) -> None:
-        """What all tasks of a component do."""
-        plane, lib, c = self.plane, self.plane.lib, self.plane.components[component.index]
-        c.bits, c.anchored, c.replicas = component.bits, component.anchored, replicas
-        if component.is_spout:
-            return
-        config = component.config
-        assert isinstance(config, BoltConfig)
-        bolt = config.bolt
-        describe(plane, config.service, c.service)
-        if c.service.kind not in (lib.DRAW_CONSTANT, lib.DRAW_ELSEWHERE):
-            due = plane.ffi.new("draws_due *")
-            plane.keep(due)
-            c.due = due
-        c.service_key = int(self.draws.key(component.name, Purpose.SERVICE))
-        if component.window is not None:
-            c.operator = lib.TAKES_IN
-        elif makes_children(component):
-            c.operator = lib.MADE_ELSEWHERE
-            plane.make_elsewhere()
-        elif isinstance(bolt, SplitWords):
-            c.operator, c.sentences = lib.TABLE, len(LENGTHS)
-            for name, table in (("starts", STARTS), ("lengths", LENGTHS), ("words", FLAT)):
-                plane.array(c, name, np.ascontiguousarray(table, np.int64))
-        elif isinstance(bolt, Filter | Generic):
-            c.select = int(self.draws.key(component.name, Purpose.SELECT))
-            if isinstance(bolt, Filter):
-                c.operator, c.part = lib.KEEPS, bolt.keep
-            else:
-                c.operator, c.whole = lib.MULTIPLIES, math.floor(bolt.selectivity)
-                c.part = bolt.selectivity - c.whole
-        else:
-            assert isinstance(bolt, Forward)
-            c.operator = lib.FORWARDS
-        copies = sum(e.down.tasks * self.deployment.replicas[e.down.name] for e in component.outputs)
-        plane.p.most_made = max(plane.p.most_made, 2 * component.fan_out * max(1, copies))
-
     def _answer(self) -> None:
         """Who sees to what the data plane asks for."""
         plane, lib = self.plane, self.plane.lib
@@ -222,26 +172,7 @@ class FlowJob(Job):
     def lay(self) -> None:
         """Say in which order tasks and cards move, and in which steps, by where tasks are now."""
         self.ways.lay()
-        rate = sum(1 / spout._config.arrivals.mean_gap_ns for spout in self.spouts)
-        step, p = round(ROOTS / rate) if rate else 0, self.plane.p
-        nodes = p.n_tasks + p.n_cards
-        feel = [
-            [task.number for task in self.bolt_tasks if task.c.cores == place]  # type: ignore[attr-defined]
-            for place in range(p.n_cores)
-        ]
-        feel = who_waits(self.bolt_tasks, self.deployment.bounds, feel, len(self.tasks))  # type: ignore[arg-type]
-        marks = p.n_cards and self.topology.marker_length is not None
-        if marks or any(spout.in_flight.most is not None for spout in self.spouts):
-            # A marker passes a card in no time, and an ack the hosts.
-            feel = [list(range(nodes))]
-        found = groups(nodes, self._ways(True), feel)
-        if p.n_cards and max(map(len, found)) > 1:
-            short = self._shortest_flight - 1
-            in_steps = groups(nodes, self._ways(False), feel)
-            if short > 0 and short * rate * PAYS > nodes and len(in_steps) > len(found):
-                found, step = in_steps, min(step, short)
-        self.plane.group(found)
-        p.step = step if len(found) > 1 else 0
+        lay(self, self.plane, self.wires, self.ways)
 
     def lead(self, channels: Sequence[Any], before: Sequence[tuple[int, int]]) -> None:
         for wire, hosts in zip(channels, before, strict=True):
@@ -250,24 +181,6 @@ class FlowJob(Job):
         self.latencies.have(0)
         self.supervisor.links.moved(channels)
         self.lay()
-
-    @property
-    def _shortest_flight(self) -> int:
-        """No message between hosts is on the wire for less (ns)."""
-        flights = (least(wire.c.latency, self.plane.lib) for wire in self.wires if wire.remote)
-        return min(flights, default=0)
-
-    def _ways(self, over_wires: bool) -> list[tuple[int, int]]:
-        """Who hands messages on to whom; ``over_wires``: also from one host to another."""
-        cards, first, found = self.plane.cards, self.plane.p.n_tasks, []
-        for wire in self.wires:
-            path = [wire.up.number, *self.ways.passed(wire), wire.down.number]
-            for node, behind in pairwise(path):
-                leaves = node < first or not cards[node - first].into
-                arrives = behind < first or cards[behind - first].into
-                if over_wires or not (wire.remote and leaves and arrives):
-                    found.append((node, behind))
-        return found
 
     def _notice(self, wire: Wire) -> int:
         """When the sender learns that there is room for what goes by this channel (ns)."""
@@ -392,7 +305,7 @@ class FlowJob(Job):
             context.overflow(task, train)
 
     def _by_task(self, log: Any) -> Iterator[tuple[FlowBolt, Train, int | None]]:
-        """What is in a log of lost tuples, which is empty then, and which outage has lost them on their way."""
+        """What is in a log of lost tuples, which is empty then; and which outage lost them on their way."""
         if not log.n:
             return
         rows = self.plane.read(log)

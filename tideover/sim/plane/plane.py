@@ -294,7 +294,9 @@ class Plane:
         if self.senders is not None and at is not None:
             name, numbers = self.senders
             source = rows["source"]  # of what was lost on its way nobody asks
-            more = {name: np.where(source < 0, 0, numbers[self.tasks[at].first_input + np.maximum(source, 0)])}
+            more = {
+                name: np.where(source < 0, 0, numbers[self.tasks[at].first_input + np.maximum(source, 0)])
+            }
         return Train(
             np.ascontiguousarray(rows["time"]),
             np.ascontiguousarray(rows["uid"]),

@@ -93,15 +93,17 @@ class CompiledAcker(Acker):
         self.plane, p = plane, plane.p
         self._maps = plane.ffi.new("pending[]", len(self.maps))
         bits = self._context.topology.spout_bits
-        self.maps = [CompiledPending(bits, number, plane, self._maps[number]) for number in range(len(self.maps))]
+        self.compiled = [
+            CompiledPending(bits, number, plane, self._maps[number]) for number in range(len(self.maps))
+        ]
+        self.maps = list(self.compiled)
         plane.keep(self._maps)
         p.pending, p.rotation, p.buckets = self._maps, self._period, self._buckets
         p.alive_since, p.acker_outage = -1, -1
 
     def watched(self) -> None:
         """Outages are watched: the data plane is to know because of which older attempts were made."""
-        for map_ in self.maps:
-            assert isinstance(map_, CompiledPending)
+        for map_ in self.compiled:
             map_.remembered = self._tell_causes
         self._tell_causes()
 
@@ -121,7 +123,7 @@ class CompiledAcker(Acker):
 
 
 class CompiledAcks(Acks):
-    """Acks at work in the data plane: it keeps the XOR of each tree, and sends the acks of a window one by one."""
+    """Acks in the data plane, which keeps the XOR of each tree, and sends the acks of a window one by one."""
 
     emitted = Hooks.emitted
 
@@ -129,7 +131,9 @@ class CompiledAcks(Acks):
         super().__init__(job, *acker)
         self._plane = plane
         self._acked = 0
-        self.acker.connect(plane)
+        assert isinstance(self.acker, CompiledAcker)
+        self._compiled = self.acker
+        self._compiled.connect(plane)
         self._describe(job, plane)
         plane.asked[plane.lib.NEED_PENDING] = lambda task: self._make_room(task)
         plane.asked[plane.lib.HAS_COMPLETED] = lambda _: self.tell()
@@ -139,7 +143,7 @@ class CompiledAcks(Acks):
         return CompiledAcker(*how)
 
     def _describe(self, job: Job, plane: Plane) -> None:
-        for map_ in self.acker.maps if job.topology.by_event else ():
+        for map_ in self._compiled.compiled if job.topology.by_event else ():
             map_.up_to_date = job.catch_up
         numbers = np.array([spout.number for spout in job.spouts], np.int32)
         plane.array(plane.p, "spouts", numbers)
@@ -157,7 +161,7 @@ class CompiledAcks(Acks):
                 plane.outlets[plane.tasks[sender.number].first_outlet + place].identity = int(key)
 
     def _make_room(self, task: int) -> None:
-        self.acker.maps[int(self._plane.tasks[task].spout)].make_room()
+        self._compiled.compiled[int(self._plane.tasks[task].spout)].make_room()
 
     def tell(self) -> None:
         """Tell of the acks that were sent, and of the trees that are done."""

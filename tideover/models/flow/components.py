@@ -1,0 +1,58 @@
+"""What all tasks of a component do, told to the compiled data plane."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tideover.models.flow.laws import describe
+from tideover.models.flow.outside import makes_children
+from tideover.models.job.components import BoltConfig
+from tideover.models.job.topology import Component
+from tideover.models.operators.filter import Filter
+from tideover.models.operators.forward import Forward
+from tideover.models.operators.generic import Generic
+from tideover.models.operators.split_words import SplitWords
+from tideover.models.operators.vocabulary import FLAT, LENGTHS, STARTS
+from tideover.models.runtime.job import Job
+from tideover.sim.draws import Purpose
+from tideover.sim.plane.plane import Plane
+
+
+def describe_component(job: Job, plane: Plane, component: Component, replicas: int) -> None:
+    """What all tasks of a component do."""
+    lib, c = plane.lib, plane.components[component.index]
+    c.bits, c.anchored, c.replicas = component.bits, component.anchored, replicas
+    if component.is_spout:
+        return
+    config = component.config
+    assert isinstance(config, BoltConfig)
+    bolt = config.bolt
+    describe(plane, config.service, c.service)
+    if c.service.kind not in (lib.DRAW_CONSTANT, lib.DRAW_ELSEWHERE):
+        due = plane.ffi.new("draws_due *")
+        plane.keep(due)
+        c.due = due
+    c.service_key = int(job.draws.key(component.name, Purpose.SERVICE))
+    if component.window is not None:
+        c.operator = lib.TAKES_IN
+    elif makes_children(component):
+        c.operator = lib.MADE_ELSEWHERE
+        plane.make_elsewhere()
+    elif isinstance(bolt, SplitWords):
+        c.operator, c.sentences = lib.TABLE, len(LENGTHS)
+        for name, table in (("starts", STARTS), ("lengths", LENGTHS), ("words", FLAT)):
+            plane.array(c, name, np.ascontiguousarray(table, np.int64))
+    elif isinstance(bolt, Filter | Generic):
+        c.select = int(job.draws.key(component.name, Purpose.SELECT))
+        if isinstance(bolt, Filter):
+            c.operator, c.part = lib.KEEPS, bolt.keep
+        else:
+            c.operator, c.whole = lib.MULTIPLIES, math.floor(bolt.selectivity)
+            c.part = bolt.selectivity - c.whole
+    else:
+        assert isinstance(bolt, Forward)
+        c.operator = lib.FORWARDS
+    copies = sum(e.down.tasks * job.deployment.replicas[e.down.name] for e in component.outputs)
+    plane.p.most_made = max(plane.p.most_made, 2 * component.fan_out * max(1, copies))
