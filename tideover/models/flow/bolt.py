@@ -19,7 +19,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
-from tideover.sim.plane.plane import Plane
+from tideover.sim.plane.plane import RECOVERY, Plane
 from tideover.sim.train import Ints, Train, single
 
 KEYS = 4_096
@@ -64,6 +64,8 @@ class Entrance:
     def __init__(self, task: FlowBolt, plane: Plane) -> None:
         self._task, self._plane = task, plane
         self.from_log = False
+        self.stopped = False
+        """The task is down with its queue kept."""
 
     @property
     def closed(self) -> bool:
@@ -161,7 +163,13 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         if self._context.events is not None:
             self.before()
         rows = self._plane.read(self.c.log)
-        train, arrival = self._plane.train(rows, self.number), np.ascontiguousarray(rows["arrival"])
+        recovery, arrival = rows["mark"].astype(np.int64), np.ascontiguousarray(rows["arrival"])
+        if recovery.any():
+            rows = rows.copy()
+            rows["mark"] = 0
+        train = self._plane.train(rows, self.number)
+        if recovery.any():
+            train = train.adding(**{RECOVERY: recovery})
         if self._state is not None:
             if self._state.ids is not None:
                 train = train.adding(**{STREAM: self._logical[rows["source"]]})
@@ -201,7 +209,8 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         plain = type(state) in (KeyedSums, RunningSums) and self._extent is None
         if state is None or window is None or not plain or state.ids is not None or state.keys > KEYS:
             return
-        if self.windows.trigger in ("tick", "tuples"):
+        in_one = self._context.topology.marker_length is None  # else they are kept by epoch
+        if self.windows.trigger in ("tick", "tuples") and in_one:
             self.c.logs = 0
             self._plane.array(self.c, "sums", np.zeros(state.keys, np.int64))
             self._make_room(FEW)
@@ -370,8 +379,11 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         lib, p = self._plane.lib, self._plane.p
         self._stop()
         lost: list[Train] = []
+        self.gate.stopped = keep_queue
         if keep_queue:
             lib.plane_set_aside(p, self.number)
+            if was_up:
+                lib.plane_keep_held(p, self.number)
             c.closed = 0
         else:
             lost = self._emptied(c.queue) + self._emptied(c.aside)
@@ -382,6 +394,17 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         self.up = False
         c.stopped_until, c.free_at = 0, self._kernel.now
         return lost
+
+    def close(self) -> None:
+        self.c.closed = 1
+        self._plane.lib.plane_set_aside(self._plane.p, self.number)
+
+    def empty(self) -> None:
+        """Forget what was planned, and throw away what waits and will be replayed."""
+        plane, c = self._plane, self.c
+        self._stop()
+        plane.have_rows(plane.p.discarded, c.queue.n + c.aside.n + c.held.n)
+        plane.lib.plane_empty(plane.p, self.number, self._kernel.now)
 
     def revive(self) -> None:
         self._live()

@@ -293,7 +293,7 @@ class FlowJob(Job):
     def _read_losses(self) -> None:
         """A log of tuples that are lost is full."""
         p = self.plane.p
-        if not any(self.plane.more_rows(log) for log in (p.lost, p.overflowed) if log.n >= log.room):
+        if not any(self.plane.more_rows(log) for log in (p.lost, p.overflowed, p.discarded) if log.n >= log.room):
             self.tell_of_losses()
 
     def tell_of_losses(self) -> None:
@@ -303,6 +303,10 @@ class FlowJob(Job):
             context.destroy(task, [train], arrived=True, outage=outage)
         for task, train, _ in self._by_task(p.overflowed):
             context.overflow(task, train)
+        for task, train, _ in self._by_task(p.discarded):
+            context.say.discarded(task, train if train.mark is None else train.replace(mark=None))
+            if train.mark is not None:
+                context.say.copies_lost(task, train.uid[train.mark > 0])
 
     def _by_task(self, log: Any) -> Iterator[tuple[FlowBolt, Train, int | None]]:
         """What is in a log of lost tuples, which is empty then; and which outage lost them on their way."""

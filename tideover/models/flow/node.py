@@ -84,6 +84,8 @@ class FlowNode:
         self.c.cores = -1
         self._turns: dict[int, tuple[int, Action]] = {}
         self._placed = 0
+        self.gave_up: Action = int  # type: ignore[assignment]
+        """Called when what it was to send later is forgotten."""
         self.number = number
 
     @property
@@ -143,6 +145,7 @@ class FlowNode:
         """Forget what was planned: markers, and the service under way, which begins anew."""
         self.life += 1
         self._plane.lib.plane_interrupt(self._plane.p, self.number, self._kernel.now)
+        self.gave_up()
         self._cancel_markers()
 
     def _live(self) -> None:

@@ -239,6 +239,11 @@ class BoltTask(WindowedTask):
         """What a tuple takes on average (ns)."""
         return self._service.mean_ns
 
+    def close(self) -> None:
+        """Do nothing until it is opened: what waits is set aside, arrivals are held."""
+        self.gate.closed = True
+        self.gate.aside += self.queue.clear()
+
     def start_over(self) -> list[Train]:
         """Forget what was planned; returns what was admitted and waits, in order."""
         self._interrupt()

@@ -119,9 +119,7 @@ class Verbs:
         """A task that is up does nothing until it is opened: what waits in its queue is set aside, arrivals
         are held.
         """
-        bolt = self._bolt(task)
-        bolt.gate.closed = True
-        bolt.gate.aside += bolt.queue.clear()
+        self._bolt(task).close()
 
     def take_over(self, task: TaskView, outage: OutageView) -> None:
         """A standby is in the place of a task that has failed: it is ready now, empty, and the restart is

@@ -97,7 +97,10 @@ HOT void take_up(task *t, const message *m) {
 /* All that is counted of a tuple when a bolt's task is done with it; ``made``: its children. */
 HOT void count_tuple(plane *p, task *t, const component *c, const message *m, int64_t now, int32_t made) {
     t->worked++;
-    if (t->logs) log_row(&t->log, m, t->number, now);
+    if (t->logs) {
+        row *r = log_row(&t->log, m, t->number, now);
+        if (p->numbers) r->mark = p->numbers[m - p->messages].recovery;
+    }
     if (t->sums) take_up(t, m);
     if (!c->anchored || !p->accounts) return;
     int64_t root = m->uid >> c->bits;

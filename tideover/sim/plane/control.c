@@ -18,7 +18,7 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
 
 void plane_take_in(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
-    if (t->spout >= 0 || t->closed || !t->up || t->length) return;
+    if (t->spout >= 0 || t->closed || !t->up || t->length || sifts(t)) return;
     while (next_arrival(p, t) <= now) append(p, &t->queue, take_arrival(p, t));
 }
 
@@ -140,7 +140,16 @@ int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
 /* What waits is out of the queue until the task opens. */
 void plane_set_aside(plane *p, int32_t number) {
     task *t = &p->tasks[number];
-    move_all(p, &t->queue, &t->aside);
+    for (int32_t n = t->queue.n; n > 0; n--) {
+        int32_t m = take_first(p, &t->queue);
+        append(p, p->messages[m].mark == CONTROL ? &t->queue : &t->aside, m);
+    }
+}
+
+/* What was held is in its memory, and stays there. */
+void plane_keep_held(plane *p, int32_t number) {
+    task *t = &p->tasks[number];
+    move_all(p, &t->held, &t->aside);
 }
 
 /* What was set aside, and then what was held, arrives now. */
@@ -169,6 +178,7 @@ void plane_stop(plane *p, int32_t number, int64_t now, int64_t until) {
     if (t->state >= SERVING) t->ends = t->cores < 0 ? t->ends + until - from : until;
     t->free_at = (t->free_at < now ? now : t->free_at) + until - from;
     if (t->line.moves < until) t->line.moves = until;
+    if (t->replay.goes_on) t->replay.time += until - from;
 }
 
 /* An action keeps a task, which shares cores, occupied with so much work, behind what it does already. */

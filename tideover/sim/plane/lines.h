@@ -1,6 +1,7 @@
 /* Queues with bounds: where senders wait for room, and what is lost where there is none. */
 #ifndef TIDEOVER_LINES_H
 #define TIDEOVER_LINES_H
+#include "buffers.h"
 #include "wires.h"
 
 /* Something made leaves by this channel, or waits in its task's line; returns whether it is on its way. */
@@ -21,11 +22,12 @@ void enter(plane *p, task *t, int32_t m, int64_t now, int serves);
 /* Take what arrives at a queue that drops; returns why not. */
 int32_t drop_or_enter(plane *p, task *t, int64_t now);
 
-HOT int counts_arrivals(const task *t) { return t->length && t->up && !t->closed; }
+HOT int counts_arrivals(const task *t) { return (t->length && t->up && !t->closed) || (sifts(t) && t->up); }
 
-/* When something happens at a task that is concerned by bounds, if its server or its calls do something ``next``. */
+/* When something happens at a task that is concerned by bounds or replays, if its server or its calls do something ``next``. */
 HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
     if (t->line.moves < next) next = t->line.moves;
+    if (t->replay.goes_on && t->replay.time < next) next = t->replay.time;
     if (counts_arrivals(t)) {
         int64_t comes = next_arrival(p, t);
         if (comes < next) next = comes;
@@ -33,10 +35,14 @@ HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
     return next;
 }
 
-/* What happens there because of bounds, ahead of all else; 0: nothing does. */
+/* What happens there because of them, ahead of all else; 0: nothing does. */
 HOT int bounded_step(plane *p, task *t, int64_t now, int32_t *why) {
     if (counts_arrivals(t) && next_arrival(p, t) <= now) {
-        *why = drop_or_enter(p, t, now);
+        *why = sifts(t) ? sift(p, t, now) : drop_or_enter(p, t, now);
+        return 1;
+    }
+    if (t->replay.goes_on && t->replay.time <= now) {
+        *why = replay_step(p, t, now);
         return 1;
     }
     if (t->line.moves > now) return 0;

@@ -20,6 +20,7 @@ HOT int32_t take_message(plane *p) {
     p->in_use++;
     p->work[m] = -1;
     if (p->made) p->made[m] = -1;
+    if (p->numbers) p->numbers[m] = (numbered){0, 0};
     return m;
 }
 

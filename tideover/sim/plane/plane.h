@@ -113,8 +113,15 @@ typedef struct {
     int32_t flags;
 } message;
 
+/* What only mechanisms ask of a message. */
+typedef struct {
+    int64_t number;      /* of those that its channel has carried; 0: it has none */
+    int32_t recovery;    /* of its receiver, for which it is sent again; 0: it is sent for the first time */
+} numbered;
+
 #define GAPS 64
 #define CONTROL -1000
+#define END_OF_REPLAY -1
 #define HAS_PLACE 1   /* it has a place in its receiver's queue */
 #define HAS_BEGUN 2   /* it was in service before, and takes no place when it waits again */
 #define FROM_AFAR 4   /* its receiver has to deserialise it */
@@ -146,6 +153,30 @@ typedef struct {
     list flying;         /* it comes to the card in at its time */
     int64_t through;     /* when the last one came through the card in, or will */
 } passage;
+
+/* What the sender keeps of a channel, and how far its receiver is with that. */
+typedef struct {
+    list kept;           /* copies, by number and without a gap */
+    int64_t sent;        /* newest number */
+    int64_t gone_to;     /* up to this number they went down with the sender, if they were not trimmed before */
+    int64_t processed;   /* newest number that the receiver has processed */
+    int64_t brought;     /* that its checkpoint holds, or the replay has brought */
+    int32_t recovery;    /* its newest one */
+    int32_t waits;       /* the end of the replay has not come: what is sent directly will come again */
+    int32_t unfinished;  /* nor was it processed */
+} buffer;
+
+/* What a task sends again: one message every ``step``, and an end marker with the last one. */
+typedef struct {
+    int32_t goes_on;
+    int32_t channel;
+    int32_t recovery;
+    int32_t next;        /* the copy that leaves next */
+    int64_t left;        /* how many there are still */
+    int64_t time;        /* when it does */
+    int64_t step;
+} replay;
+
 /* Where what leaves by a channel finds room: anywhere, in the receiver's queue, or in places of the channel's own. */
 enum placing { NO_PLACES, OF_QUEUE, OF_CHANNEL };
 
@@ -175,6 +206,7 @@ typedef struct {
     int64_t credit;      /* places of its own that are free, as far as its sender knows */
     int64_t notice;      /* until its sender learns of another one */
     list returning;      /* of each of these: when it does */
+    buffer *buffer;      /* NULL: nothing is kept */
 } channel;
 
 /* One direction of a host's network card: one message after the other. */
@@ -352,10 +384,11 @@ typedef struct {
     int32_t last;
 } places;
 
-/* How a task is concerned by queues with bounds. */
+/* How a task is concerned by queues with bounds, or by replays (SIFTS: some of what arrives may be turned away). */
 #define HAS_LINE 1
 #define DROPS 2
-
+#define SIFTS 4
+#define REPLAYS 8
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -394,7 +427,8 @@ typedef struct {
     const int32_t *child_starts; /* where the children begin that Python has made of tuple 0, 1, ... of a block */
     const int32_t *child_keys;
     const int32_t *child_positions;
-    int32_t bounded;       /* HAS_LINE, DROPS, both or neither */
+    int32_t bounded;       /* these, as far as they hold */
+    replay replay;
     line line;
     places places;         /* of its queue, if those wait who find it full */
     int64_t length;        /* of a queue that drops */
@@ -540,6 +574,7 @@ typedef struct {
     outlet *outlets;
     const int32_t *routes;
     component *components;
+    numbered *numbers;   /* of each message; NULL: nobody asks */
     int64_t *work;       /* of each message, what was drawn for its service; -1: nothing yet */
     int32_t *made;       /* of each message, its place in the block of which Python has made the children; -1: in none;
                           * NULL: Python makes none */
@@ -562,6 +597,7 @@ typedef struct {
     row_log emitted;     /* roots, if somebody wants to know */
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
     row_log overflowed;  /* tuples that found a queue full */
+    row_log discarded;   /* tuples that come again, or have been there; ``mark``: 1 if their copy is gone */
     int32_t logs_emitted; /* which */
     pending *pending;    /* of each spout task; NULL: nobody acks */
     const int32_t *spouts; /* the tasks */
@@ -605,9 +641,16 @@ int64_t plane_expected(plane *p, int32_t spout, int64_t key);
 void plane_ack(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t *attempt, const int64_t *times);
 void plane_lose_list(plane *p, int32_t t, list *l, int64_t now);
 void plane_lose_line(plane *p, int32_t t, int64_t now);
+void plane_trim(plane *p, int32_t c, int64_t number);
+void plane_lose_copies(plane *p, int32_t c);
+int64_t plane_replay(plane *p, int32_t c, int64_t now, int64_t after, int32_t recovery, int64_t step);
+void plane_give_up(plane *p, int32_t t);
+int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);
+void plane_empty(plane *p, int32_t t, int64_t now);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);
 void plane_set_aside(plane *p, int32_t t);
+void plane_keep_held(plane *p, int32_t t);
 void plane_stop(plane *p, int32_t t, int64_t now, int64_t until);
 void plane_occupy(plane *p, int32_t t, int64_t now, int64_t duration);
 void plane_slow(plane *p, int32_t h, int64_t now, double factor);

@@ -28,6 +28,8 @@ ROW = np.dtype(
     + [(name, np.int32) for name in ("task", "key", "attempt", "epoch", "source", "mark")]
 )
 """As ``row`` in plane.h."""
+RECOVERY = "recovery"
+"""Column: number of the recovery for which a message is replayed; 0: it is sent for the first time."""
 LATENCY = np.dtype([(name, np.int64) for name in ("time", "since_created", "since_first")])
 
 Rows = Any
@@ -73,7 +75,7 @@ class Plane:
         p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
         p.now, p.instant = -1, -1
         p.room, p.freed, p.most_made, p.budget = MESSAGES, -1, 64, BUDGET
-        for log in (p.lost, p.overflowed, p.emitted):
+        for log in (p.lost, p.overflowed, p.discarded, p.emitted):
             self._widen(log, FEW)
         for task in self.tasks:
             task.line.asked = task.places.first = task.places.last = -1
@@ -183,6 +185,7 @@ class Plane:
     def have_messages(self, more: int) -> None:
         """Make room for so many more messages than are in use."""
         p, ffi = self.p, self.ffi
+        more *= 2 if p.numbers else 1  # each may be kept
         for look in self.before_more:
             look(more)
         if p.losing and p.lost.room - p.lost.n - p.most_made < more:
@@ -200,7 +203,22 @@ class Plane:
             made = np.full(room, -1, np.int32)
             made[: p.room] = self.kept(p, "made")
             self.array(p, "made", made)
+        if p.numbers:
+            self._number(room)
         p.messages, p.room = wider, room
+
+    def number(self) -> None:
+        """Let messages be numbered, and kept by who sends them."""
+        if not self.p.numbers:
+            self._number(self.p.room)
+            self.p.most_made *= 2
+
+    def _number(self, room: int) -> None:
+        ffi, p = self.ffi, self.p
+        numbers = ffi.new("numbered[]", room)
+        if p.numbers:
+            ffi.memmove(numbers, p.numbers, ffi.sizeof("numbered") * p.room)
+        self._kept["numbers"] = p.numbers = numbers
 
     def make_elsewhere(self) -> None:
         """Python makes the children of some tuples."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.buffers.compiled import CompiledBuffer, CompiledReceiver, CompiledReplays
 from tideover.models.mechanisms.buffers.receiver import Receiver
 from tideover.models.mechanisms.buffers.replays import Replays
 from tideover.models.mechanisms.buffers.upstream_buffer import RECOVERY, Kept, UpstreamBuffer
@@ -56,7 +57,7 @@ class UpstreamBuffers(Mechanism):
     def __init__(self, job: Job, seen: CheckpointFilter | None = None) -> None:
         super().__init__(job)
         self._seen = seen
-        self._replays = Replays(job)
+        self._replays = Replays(job) if job.plane is None else CompiledReplays(job, job.plane)
         self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
         """All of them, with their receivers."""
         self._receivers: dict[TaskView, Receiver] = {}
@@ -78,11 +79,16 @@ class UpstreamBuffers(Mechanism):
         step = replay_cost if replay_rate is None else max(replay_cost, round(1e9 / replay_rate))
         for task in map(self._bolt, tasks):
             senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
-            buffers = {channel.position: UpstreamBuffer(channel) for channel in senders}
-            self._receivers[task] = Receiver(self._job, task, buffers, step)
+            buffers = {channel.position: self._buffer(channel) for channel in senders}
+            kind = Receiver if self._job.plane is None else CompiledReceiver
+            self._receivers[task] = kind(self._job, task, buffers, step)
             for buffer in buffers.values():
                 self._buffers.append((task, buffer))
                 self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
+
+    def _buffer(self, channel: Channel) -> UpstreamBuffer:
+        plane = self._job.plane
+        return UpstreamBuffer(channel) if plane is None else CompiledBuffer(channel, plane)
 
     @property
     def senders(self) -> tuple[Node, ...]:

@@ -72,8 +72,11 @@ class Replays:
         """A task is restored: each of its senders is asked, now or as soon as it is ready."""
         self._open = [request for request in self._open if request.valid and not request.done]
         for position, buffer in receiver.buffers.items():
-            self._open.append(Request(receiver, buffer, receiver.positions[position], receiver.recovery))
+            self._open.append(self._new(receiver, buffer, receiver.positions[position]))
             self.sender_ready(buffer.channel.up)
+
+    def _new(self, receiver: Receiver, buffer: UpstreamBuffer, after: int) -> Request:
+        return Request(receiver, buffer, after, receiver.recovery)
 
     def sender_ready(self, up: Node) -> None:
         """What a sender owes is asked for, if it was not in this life of it: what was under way when it

@@ -1,0 +1,170 @@
+/* Upstream buffers: the rules of tests/oracle/buffers.py. */
+#include "accounts.h"
+#include "children.h"
+
+void keep_copy(plane *p, buffer *b, int32_t m) {
+    int32_t copy = take_message(p);
+    p->messages[copy] = p->messages[m];
+    p->numbers[m].number = p->numbers[copy].number = ++b->sent;
+    append(p, &b->kept, copy);
+}
+
+/* Drop the copies up to this number. */
+void plane_trim(plane *p, int32_t number_of, int64_t number) {
+    list *kept = &p->channels[number_of].buffer->kept;
+    while (kept->n && p->numbers[kept->head].number <= number) free_message(p, take_first(p, kept));
+}
+
+/* They go down with their sender. */
+void plane_lose_copies(plane *p, int32_t number) {
+    buffer *b = p->channels[number].buffer;
+    while (b->kept.n) free_message(p, take_first(p, &b->kept));
+    b->gone_to = b->sent;
+}
+
+/* A message that was numbered before, or has no number, leaves. */
+static void leave_again(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
+    if (t->bounded & HAS_LINE) line_up(p, t, route, m, now);
+    else send_message(p, &p->channels[route], m, now);
+}
+
+static void send_again(plane *p, task *t, int64_t now) {
+    replay *r = &t->replay;
+    if (r->left) {
+        int32_t old = r->next, m = take_message(p);
+        p->messages[m] = p->messages[old];
+        p->messages[m].flags = 0;
+        p->numbers[m] = (numbered){p->numbers[old].number, r->recovery};
+        r->next = p->messages[old].next;
+        r->left--;
+        r->time += r->step;
+        leave_again(p, t, r->channel, m, now);
+    }
+    if (r->left) return;
+    int32_t m = take_message(p);
+    message end = {0};
+    end.created = now;
+    end.mark = END_OF_REPLAY;
+    p->messages[m] = end;
+    p->numbers[m].recovery = r->recovery;
+    plane_give_up(p, t->number);
+    leave_again(p, t, r->channel, m, now);
+}
+
+int32_t replay_step(plane *p, task *t, int64_t now) {
+    int32_t why = scarce(p);
+    if (why) return why;
+    send_again(p, t, now);
+    return DONE;
+}
+
+/* The sender's turn: what it has kept of a channel above number ``after`` leaves again. Returns how many messages. */
+int64_t plane_replay(plane *p, int32_t number, int64_t now, int64_t after, int32_t recovery, int64_t step) {
+    channel *c = &p->channels[number];
+    task *t = &p->tasks[c->up];
+    const list *kept = &c->buffer->kept;
+    replay *r = &t->replay;
+    r->next = kept->head;
+    r->left = kept->n;
+    while (r->left && p->numbers[r->next].number <= after) {
+        r->next = p->messages[r->next].next;
+        r->left--;
+    }
+    int64_t n = r->left;
+    r->goes_on = 1;
+    r->channel = number;
+    r->recovery = recovery;
+    r->step = step;
+    r->time = now + (n ? step : 0);
+    t->bounded |= REPLAYS;
+    while (r->goes_on && r->time == now) send_again(p, t, now);
+    return n;
+}
+
+/* Nothing more of a replay leaves. */
+void plane_give_up(plane *p, int32_t number) {
+    task *t = &p->tasks[number];
+    t->replay.goes_on = 0;
+    t->bounded &= ~REPLAYS;
+}
+
+static int has_end(const plane *p, const list *l, int32_t recovery, int32_t route) {
+    for (int32_t m = l->head, n = l->n; n > 0; n--, m = p->messages[m].next) {
+        if (route >= 0 && p->messages[m].source != route) continue;
+        if (p->messages[m].mark == END_OF_REPLAY && p->numbers[m].recovery == recovery) return 1;
+    }
+    return 0;
+}
+
+/* Whether the end of this recovery's replay is on its way, or waits in its sender's line. */
+int32_t plane_end_comes(plane *p, int32_t number, int32_t recovery) {
+    const channel *c = &p->channels[number];
+    if (has_end(p, &c->wire, recovery, -1) || has_end(p, &p->tasks[c->up].line.messages, recovery, number)) return 1;
+    if (!c->passage) return 0;
+    return has_end(p, &c->passage->flying, recovery, -1) || has_end(p, &c->passage->leaving, recovery, -1);
+}
+
+/* Whether a message is let in that arrives. */
+static int admits(plane *p, task *t, int32_t m) {
+    buffer *b = p->channels[t->first_input + p->messages[m].source].buffer;
+    if (!b) return 1;
+    const numbered *each = &p->numbers[m];
+    if (!each->recovery) return !b->waits;
+    if (each->recovery != b->recovery) return 0;
+    if (p->messages[m].mark == END_OF_REPLAY) {
+        b->waits = 0;
+        return 1;
+    }
+    if (each->number <= b->brought) return 0;
+    b->brought = each->number;
+    return 1;
+}
+
+/* A message that has come is not let in: it will come again, or has been there. */
+static void discard(plane *p, task *t, int32_t m, int64_t now) {
+    const message *each = &p->messages[m];
+    const buffer *b = p->channels[t->first_input + each->source].buffer;
+    const numbered *of = &p->numbers[m];
+    if (each->mark == 0) {
+        row *r = log_row(&p->discarded, each, t->number, now);
+        r->mark = !of->recovery && of->number > b->processed && of->number <= b->gone_to;
+    }
+    drop_message(p, t, m, now);
+}
+
+int32_t sift(plane *p, task *t, int64_t now) {
+    if (p->room - p->in_use < p->most_made) return NEED_MESSAGES;
+    if (full(&p->discarded) || full(&p->overflowed)) return HAS_LOST;
+    int32_t m = take_arrival(p, t);
+    if (!admits(p, t, m)) discard(p, t, m, now);
+    else if (t->closed) append(p, &t->held, m);
+    else if (t->length) enter(p, t, m, now, 1);
+    else append(p, &t->queue, m);
+    return DONE;
+}
+
+void replay_is_over(plane *p, task *t, buffer *b) {
+    b->unfinished = 0;
+    for (int32_t i = 0; i < t->inputs; i++) {
+        const buffer *other = p->channels[t->first_input + i].buffer;
+        if (other && other->unfinished) return;
+    }
+    t->bounded &= ~SIFTS;
+}
+
+/* A task is up, and will be restored: of what waits at it, what comes again is thrown away. */
+void plane_empty(plane *p, int32_t number, int64_t now) {
+    task *t = &p->tasks[number];
+    const component *c = &p->components[t->component];
+    if (c->due && c->due->n) draw_services(p, c);
+    plane_set_aside(p, number);
+    list *lists[] = {&t->aside, &t->held};
+    for (int i = 0; i < 2; i++) {
+        for (int32_t n = lists[i]->n; n > 0; n--) {
+            int32_t m = take_first(p, lists[i]);
+            int again = p->numbers[m].number || p->messages[m].mark == END_OF_REPLAY;
+            if (again) discard(p, t, m, now);
+            else append(p, lists[i], m);
+        }
+    }
+}
