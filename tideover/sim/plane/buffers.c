@@ -162,7 +162,7 @@ void plane_empty(plane *p, int32_t number, int64_t now) {
     for (int i = 0; i < 2; i++) {
         for (int32_t n = lists[i]->n; n > 0; n--) {
             int32_t m = take_first(p, lists[i]);
-            int again = p->numbers[m].number || p->messages[m].mark == END_OF_REPLAY;
+            int again = (p->numbers && p->numbers[m].number) || p->messages[m].mark == END_OF_REPLAY;
             if (again) discard(p, t, m, now);
             else append(p, lists[i], m);
         }
