@@ -293,7 +293,9 @@ class FlowJob(Job):
     def _read_losses(self) -> None:
         """A log of tuples that are lost is full."""
         p = self.plane.p
-        if not any(self.plane.more_rows(log) for log in (p.lost, p.overflowed, p.discarded) if log.n >= log.room):
+        if not any(
+            self.plane.more_rows(log) for log in (p.lost, p.overflowed, p.discarded) if log.n >= log.room
+        ):
             self.tell_of_losses()
 
     def tell_of_losses(self) -> None:

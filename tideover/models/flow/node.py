@@ -129,6 +129,10 @@ class FlowNode:
     def _act(self, name: int, life: int) -> None:
         if life != self.life or name not in self._turns:
             return
+        stopped = int(self.c.stopped_until)
+        if stopped > self._kernel.now and self.c.cores < 0:  # a fault of this instant came before its turn
+            self._kernel.at_turn(stopped, self._turns[name][0], partial(self._act, name, life), self.number)
+            return
         _, action = self._turns.pop(name)
         self._plane.lib.plane_turn_over(self._plane.p, self.number)
         action()

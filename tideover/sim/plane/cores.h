@@ -99,14 +99,10 @@ HOT double quit_and_plan(plane *p, task *t, int64_t now) {
     return left;
 }
 
-/* An action keeps a task that does nothing else occupied. */
+/* An action keeps a task that does nothing else occupied; if it is stopped, until then, and for so long after it. */
 HOT void occupy(plane *p, task *t, double work, int64_t now) {
     t->state = OCCUPIED;
-    if (t->stopped_until > now) {
-        t->left = work;
-        t->ends = t->stopped_until;
-    } else {
-        join_and_plan(p, t, work, now);
-    }
+    if (t->stopped_until > now) work += (double)(t->stopped_until - now);
+    join_and_plan(p, t, work, now);
 }
 #endif

@@ -27,9 +27,7 @@ class Receiver:
     step   time that a sender takes for each message that it replays (ns)
     """
 
-    def __init__(
-        self, job: Job, task: BoltTask, buffers: Mapping[int, UpstreamBuffer], step: int
-    ) -> None:
+    def __init__(self, job: Job, task: BoltTask, buffers: Mapping[int, UpstreamBuffer], step: int) -> None:
         self._job = job
         self.task = task
         self.step = step
