@@ -1,4 +1,4 @@
-"""Upstream buffers in the compiled data plane: numbered, kept, replayed and let in as the reference does it."""
+"""Upstream buffers in the compiled data plane, against the reference."""
 
 from __future__ import annotations
 
