@@ -188,6 +188,8 @@ class World:
             made = FlowJob if self._compiled else Job
             job = made(context, deployment, fed=True)
             job.plug(strategy.protocol(job))
+            if isinstance(job, FlowJob):
+                job.log(emitted=False, processed=False)
             return job
 
         key = f"{identity(quiet, replication)} {log}"
