@@ -9,7 +9,7 @@ from tideover.sim.link import Carried, Tell
 from tideover.sim.train import Train
 
 if TYPE_CHECKING:
-    from tideover.models.flow.network import FlowCard
+    from tideover.models.flow.card import FlowCard
     from tideover.models.runtime.bolt_task import BoltTask
     from tideover.models.runtime.spout_task import SpoutTask
     from tideover.sim.plane.plane import Plane
