@@ -15,8 +15,8 @@ import numpy as np
 from tideover.models import config
 from tideover.models.accounts import truths
 from tideover.models.config import Scenario, deployment_of, identity
+from tideover.models.engine import moves_compiled
 from tideover.models.evaluation.curves import Curves, curves
-from tideover.models.flow.engine import moves_compiled
 from tideover.models.job.components import SpoutConfig
 from tideover.models.world import World
 

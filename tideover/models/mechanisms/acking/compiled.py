@@ -87,6 +87,7 @@ class CompiledAcker(Acker):
     """The acker; the data plane asks when it came up, and which roots it has forgotten since."""
 
     plane: Plane
+    knows_the_plane = True
 
     def connect(self, plane: Plane) -> None:
         """Keep the maps where the data plane finds them."""
