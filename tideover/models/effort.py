@@ -87,6 +87,11 @@ class Effort:
         return {field.name: COSTS[field.name] * getattr(self, field.name) for field in fields(self)}
 
     @property
+    def moved(self) -> float:
+        """Tuples that tasks emit or work on, whatever moves them."""
+        return self.tuples + self.flows + self.events
+
+    @property
     def seconds(self) -> float:
         """How long it takes on one core of that machine: the same wherever it is asked."""
         return sum(self.parts.values())

@@ -106,7 +106,7 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
 
 def _roots(scenario: Scenario, thorough: bool) -> int:
     """How many roots a probe counts."""
-    each = effort(scenario).tuples / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
+    each = effort(scenario).moved / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
     return round(min(THOROUGH if thorough else ROUGH, TUPLES[thorough] / each))
 
 
