@@ -83,6 +83,7 @@ class FlowNetwork:
         links, c = self._links, wire.c
         c.unpacking = self._unpacking(wire)
         c.unpacks = wire.remote and c.unpacking > 0
+        self._plane.p.changed = 1
         c.packing = wire.remote * (links.serialise + wire.message_bytes * links.serialise_cost)
 
     def passed(self, wire: Wire) -> list[int]:

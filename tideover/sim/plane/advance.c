@@ -160,7 +160,19 @@ static int32_t in_turns(plane *p, int64_t until) {
     return DONE;
 }
 
+/* Which channels are plain, as things are. */
+static void look_at_channels(plane *p) {
+    p->changed = 0;
+    for (int32_t i = 0; i < p->n_channels; i++) {
+        channel *c = &p->channels[i];
+        int constant = c->latency.kind == DRAW_CONSTANT && c->stretch == 1.0;
+        c->plain = constant && !c->losing && !c->unpacks && !c->passage;
+        c->takes = c->latency.low;
+    }
+}
+
 int32_t plane_advance(plane *p, int64_t until) {
+    if (p->changed) look_at_channels(p);
     for (;;) {
         int64_t to = p->step && until - p->now > p->step ? p->now + p->step : until;
         int32_t why = p->waiting ? together(p, p->groups + p->n_groups, to) : in_turns(p, to);
