@@ -171,6 +171,7 @@ class CompiledAcks(Acks):
             self._job.say.transferred((int(p.acked) - self._acked) * self._ack_size)
             self._acked = int(p.acked)
         if p.completed.n:
+            self._job.tell_of_emissions()
             rows = self._plane.read(p.completed)
             columns = (np.ascontiguousarray(rows[name], np.int64) for name in ("uid", "attempt", "time"))
             self._job.say.completed(*columns)
