@@ -67,3 +67,32 @@ def test_what_an_action_sends_arrives_behind_what_was_there_at_its_instant() -> 
         "r": bolt("forward", {"p": "shuffle", "q": "shuffle"}, 50),
     }
     assert done(world(topology, until=250), "r") == [90, 140, 190, 240]
+
+
+def test_a_partition_loses_no_marks() -> None:
+    """5 on each wire: root 3 and the marker of 40 are on the first one at 42. The root is lost; the marker
+    ends the window of roots 0 to 2 at 45.
+    """
+    topology: dict[str, Any] = {
+        "s": spout("keys", gap=10, offset=0, keys=1, hosts=(0,)),
+        "q": bolt(
+            "windowed_count",
+            {"s": "shuffle"},
+            window=Window(length=40 * MS, trigger="marker"),
+            hosts=(1,),
+        ),
+        "r": bolt("forward", {"q": "shuffle"}, hosts=(1,)),
+    }
+    links = Links(latency=ms(5), local=ms(5))
+    lossy = cut(42, 1, 1, messages="lose")
+    assert done(world(topology, failures=(lossy,), until=95, hosts=2, links=links), "r") == [50, 90]
+
+
+def test_a_marker_has_its_turn_behind_what_waits() -> None:
+    """25 for each tuple: when the window ends at 40, roots 1 to 3 wait, until 110; at 80 it is 4 to 7."""
+    topology: dict[str, Any] = {
+        "s": spout("keys", gap=10, offset=0, keys=1),
+        "q": bolt("windowed_count", {"s": "shuffle"}, 25, window=Window(length=40 * MS)),
+        "r": bolt("forward", {"q": "shuffle"}),
+    }
+    assert done(world(topology, until=215), "r") == [110, 210]

@@ -47,7 +47,7 @@ ORDER = (
         "a marker overtakes what waits in the queue",
         "append(p, &t->queue, m);\n    p->waiting++;",
         "put_first(p, &t->queue, m);\n    p->waiting++;",
-        EXACT,
+        (BY_HAND, "-k", "behind_what_waits"),
     ),
     Mutation(
         "what was held comes ahead of what was set aside",
@@ -129,7 +129,7 @@ HOSTS = (
         "a partition that loses messages loses marks, too",
         "if (p->messages[m].mark) append(p, l, m);\n        else drop_message(p,",
         "drop_message(p,",
-        CARDS,
+        (BY_HAND, "-k", "loses_no_marks"),
     ),
 )
 ACKS = (
