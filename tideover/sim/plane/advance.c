@@ -37,7 +37,7 @@ static int32_t run_spout(plane *p, task *t, int64_t until) {
     while ((now = spout_next(p, t)) <= until) {
         int32_t why = spout_step(p, t, now);
         if (why) return why;
-        p->events++;
+        if (++p->events > p->budget) return LONG;
     }
     return DONE;
 }
@@ -61,7 +61,7 @@ static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
         t->busy += takes;
         t->free_at = now + takes;
         free_message(p, m);
-        p->events++;
+        if (++p->events > p->budget) return LONG;
     }
     return DONE;
 }
@@ -76,7 +76,7 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
         plain &= !t->bounded;
         if (!why && plain) why = run_queue(p, t, c, until);
         if (why) return why;
-        p->events++;
+        if (++p->events > p->budget) return LONG;
     }
     return DONE;
 }
@@ -85,7 +85,7 @@ static int32_t run_card(plane *p, card *k, int64_t until) {
     while (card_next(k) <= until) {
         int32_t why = card_step(p, k);
         if (why) return why;
-        p->events++;
+        if (++p->events > p->budget) return LONG;
     }
     return DONE;
 }
@@ -180,7 +180,6 @@ int32_t plane_advance(plane *p, int64_t until) {
         if (p->n_spanned) settle_spans(p);
         if (to > p->now) p->now = to;
         if (to >= until) return DONE;
-        if (p->events > p->budget) return LONG;
     }
 }
 
