@@ -24,6 +24,7 @@ MORE = (
         "        elif not task.component.window:\n            self._ack(task, sent, train)",
         "        elif True:\n            self._ack(task, sent, train)",
         (),
+        trains=True,
     ),
     Mutation(
         "a transaction's acks are sent when it is prepared",
@@ -36,6 +37,7 @@ MORE = (
         "first + (r - self._buckets + 1) * period",
         "first + (r - self._buckets + 2) * period",
         (),
+        trains=True,
     ),
     Mutation(
         "a source skips ten records after a restore",
