@@ -39,7 +39,7 @@ ORDER = (
     ),
     Mutation(
         "a message overtakes another one on its wire",
-        "if (time < c->last) time = c->last;",
+        "        if (time < c->last) time = c->last;",
         "",
         EXACT,
     ),
@@ -202,12 +202,6 @@ COUNTS = (
         EXACT,
     ),
     Mutation(
-        "a latency at the beginning of a second counts in the one before",
-        "int64_t place = l[i].time / SECOND - second;",
-        "int64_t place = (l[i].time - 1) / SECOND - second;",
-        EXACT,
-    ),
-    Mutation(
         "a root leaves the backlog twice",
         "r->inside[i] = 0;\n        p->counts.left[slot_of(p, last)]++;",
         "r->inside[i] = 0;\n        p->counts.left[slot_of(p, last)] += 2;",
@@ -224,12 +218,6 @@ COUNTS = (
         "if (free_at > from) t->busy -= free_at - from;",
         "(void)free_at;",
         EXACT,
-    ),
-    Mutation(
-        "what ends a recovery counts behind it",
-        "tally *to = l->time <= w->end ? w->inside : w->behind;",
-        "tally *to = l->time < w->end ? w->inside : w->behind;",
-        REPLAYS,
     ),
 )
 PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS)
