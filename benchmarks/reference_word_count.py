@@ -1,5 +1,5 @@
 """The word count under source replay as one writes it in SimPy: a store and a process per task, a dict as
-acker.
+acker; or, not ``acking``, without any of that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class WordCount:
         window: float = 1.0,
         timeout: float = 2.0,
         seed: int = 1,
+        acking: bool = True,
     ) -> None:
+        self.acking = acking
         self.env = simpy.Environment()
         self.random = random.Random(seed)
         self.rate, self.split_s, self.count_s, self.seconds = rate, split_s, count_s, seconds
@@ -63,9 +65,11 @@ class WordCount:
             words = self.retries.popleft() if self.retries else self.random.choice(SPLIT)
             root = self.emitted  # a retry gets an id of its own: late acks of the first attempt miss it
             self.emitted += 1
-            tuple_id = self.random.getrandbits(64)
-            self.acker[root] = tuple_id
-            self.buckets[0][root] = words
+            tuple_id = 0
+            if self.acking:
+                tuple_id = self.random.getrandbits(64)
+                self.acker[root] = tuple_id
+                self.buckets[0][root] = words
             self.random.choice(self.split_queues).put((root, tuple_id, words, self.env.now))
 
     def rotate(self) -> Process:
@@ -99,11 +103,14 @@ class WordCount:
             self.hops += 1
             value = tuple_id
             for word in words:
-                child_id = self.random.getrandbits(64)
-                value ^= child_id
+                child_id = 0
+                if self.acking:
+                    child_id = self.random.getrandbits(64)
+                    value ^= child_id
                 target = self.count_queues[WORD_NUMBER[word] % len(self.count_queues)]
                 target.put((root, child_id, word, born))
-            self.ack(root, value)
+            if self.acking:
+                self.ack(root, value)
 
     def count(self, task: int) -> Process:
         queue = self.count_queues[task]
@@ -116,7 +123,8 @@ class WordCount:
             yield self.env.timeout(self.random.expovariate(1 / self.count_s))
             self.hops += 1
             self.counts[task][word] += 1
-            self.held[task].append((root, tuple_id))
+            if self.acking:
+                self.held[task].append((root, tuple_id))
             self.counted += 1
             self.latency_sum += self.env.now - born
 
@@ -139,7 +147,8 @@ class WordCount:
 
     def run(self) -> None:
         self.env.process(self.spout())
-        self.env.process(self.rotate())
+        if self.acking:
+            self.env.process(self.rotate())
         for queue in self.split_queues:
             self.env.process(self.split(queue))
         for task in range(len(self.count_queues)):

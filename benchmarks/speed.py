@@ -21,7 +21,7 @@ from tideover.sim.units import S
 ENGINE_RATE, REFERENCE_RATE = 100_000, 2_000
 """Roots per second. The load is the same, so each tuple meets as many others in its queue."""
 LOAD = 0.7
-SMALL_TARGETS = {"micro_batch": 2}
+SMALL_TARGETS = {"none": 25, "micro_batch": 2}
 """How many times as fast as the reference; of all others ten. There are 240 batches."""
 RUN_TARGETS = {
     "source_replay": 6,
@@ -111,6 +111,39 @@ def word_count_rows(quick: bool) -> list[Row]:
         )
         rows.append(Row(f"word count, source replay, {what}", *figures, shares))
     return rows
+
+
+def kernel_row(quick: bool) -> Row:
+    """The same without failures and acks: the compiled data plane and all accounts. The reference
+    acks, as it does for all rows.
+    """
+    seconds = 5 if quick else 20
+    rate = REFERENCE_RATE / 4 if quick else REFERENCE_RATE
+    scenario = word_count(ENGINE_RATE, LOAD, seconds).with_strategy(STRATEGIES["none"]())
+    scenario = scenario.model_copy(update={"failures": ()})
+
+    def engine() -> int:
+        world = World(scenario)
+        world.run()
+        return hops(world)
+
+    def reference(acking: bool = True) -> int:
+        split, count = LOAD * SPLITTERS / rate, LOAD / rate / heaviest_share()
+        program = WordCount(rate, split, count, seconds, [], SPLITTERS, COUNTERS, seed=1, acking=acking)
+        program.run()
+        return program.hops
+
+    ours, theirs = side_by_side(engine, reference, 1 if quick else 3)
+    _, plain = side_by_side(engine, lambda: reference(acking=False), 1)
+    return Row(
+        "word count, none, World",
+        f"{ours / 1e6:.1f} M hops/s",
+        ours / theirs,
+        100,
+        True,
+        f"SimPy {theirs / 1e6:.3f} M hops/s",
+        f"{ours / plain:.0f} times SimPy without acks",
+    )
 
 
 def small_rows(quick: bool) -> list[Row]:

@@ -3,6 +3,7 @@ hypothesis draws.
 """
 
 import fcntl
+import shutil
 import signal
 import sys
 import threading
@@ -45,6 +46,16 @@ def tideover(monkeypatch, capsys):
         return ended.value.code or 0, said.out, said.err
 
     return call
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory):
+    """A copy of the package and its tests, in which bugs are planted, one at a time."""
+    copy, root = tmp_path_factory.mktemp("package"), Path(__file__).parents[1]
+    for name in ("tideover", "tests"):
+        shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(root / "pyproject.toml", copy)
+    return copy
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -63,10 +63,16 @@ def test_a_full_disk_ends_with_1(args):
     assert "Traceback" not in done.stderr
 
 
-def test_an_interrupted_run_ends_with_130():
+LARGE = ["topology.sentences.rate=1200/s", "queues.length=3", "run.duration=50000s", "run.replications=1"]
+"""Minutes in the compiled data plane."""
+
+
+@pytest.mark.parametrize("settings", [["run.replications=90000"], LARGE], ids=["many", "large"])
+def test_an_interrupted_run_ends_with_130(settings):
     """The signal is sent as soon as the bar says that the run has begun."""
     controller, terminal = pty.openpty()
-    command = [sys.executable, "-m", "tideover", "run", "wordcount", "--set", "run.replications=90000"]
+    command = [sys.executable, "-m", "tideover", "run", "wordcount"]
+    command += [part for setting in settings for part in ("--set", setting)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=terminal, text=True, env=TERMINAL
     ) as running:

@@ -8,7 +8,6 @@ impossible, the first run that could not be made) must have the words of the ste
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +24,7 @@ MORE = (
         "        elif not task.component.window:\n            self._ack(task, sent, train)",
         "        elif True:\n            self._ack(task, sent, train)",
         (),
+        trains=True,
     ),
     Mutation(
         "a transaction's acks are sent when it is prepared",
@@ -37,6 +37,7 @@ MORE = (
         "first + (r - self._buckets + 1) * period",
         "first + (r - self._buckets + 2) * period",
         (),
+        trains=True,
     ),
     Mutation(
         "a source skips ten records after a restore",
@@ -164,20 +165,20 @@ FOUND = (
 )
 
 
-def audited(mutation: Mutation, how: Audited, copy: Path) -> dict[str, Any]:
+def audited(mutation: Mutation, how: Audited, copy: Path, out: Path) -> dict[str, Any]:
     """What an audit says of a strategy with a bug."""
-    mutated(mutation, copy)
     options = ["--no-spark", "--json", "--no-second", "--each", "1", "--kinds", "crash_task"]
     options += ["--from", how.begin, "--until", how.end]
     for setting in (*USUAL, *how.settings):
         options += ["--set", setting]
-    done = subprocess.run(
-        [sys.executable, "-m", "tideover", "audit", how.strategy, *options],
-        cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy)},
-        capture_output=True,
-        text=True,
-    )
+    with mutated(mutation, copy, out) as environment:
+        done = subprocess.run(
+            [sys.executable, "-m", "tideover", "audit", how.strategy, *options],
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
 
@@ -193,8 +194,8 @@ def smallest(found: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "how", [pytest.param(how, marks=() if how.quick else pytest.mark.long, id=how.what) for how in FOUND]
 )
-def test_an_audit_finds_a_mutation_and_names_its_step(how: Audited, tmp_path: Path) -> None:
-    found = audited(BY_NAME[how.what], how, tmp_path)
+def test_an_audit_finds_a_mutation_and_names_its_step(how: Audited, package: Path, tmp_path: Path) -> None:
+    found = audited(BY_NAME[how.what], how, package, tmp_path)
     assert not found["holds"] or found["without_failures"] != "exactly once"
     assert how.step in smallest(found)
 

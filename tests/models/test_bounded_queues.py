@@ -23,6 +23,15 @@ from tideover.sim.series import Series
 STRATEGIES = ("none", "source_replay")
 
 
+@pytest.fixture
+def trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of trains, which moves what full queues hold back in blocks, or tuple by tuple."""
+    monkeypatch.setenv("TIDEOVER_TRAINS", "1")
+
+
+TRAINS = pytest.mark.usefixtures("trains")
+
+
 @settings(QUICK, max_examples=15)
 @given(queues(STRATEGIES, ("block",)))
 def test_who_waits_for_room_is_as_in_the_reference(scenario: Scenario) -> None:
@@ -69,6 +78,7 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return done
 
 
+@TRAINS
 def test_full_queues_of_one_sender_are_as_in_the_reference(in_blocks: list[int]) -> None:
     """Law: moved in blocks, all is as tuple by tuple; and some of these worlds are moved so."""
     worlds = []
@@ -95,6 +105,7 @@ def test_many_full_queues_in_series(in_blocks: list[int]) -> None:
     assert sum(in_blocks) > 0
 
 
+@TRAINS
 def test_what_is_guessed_in_blocks_and_comes_too_late_is_worked_out_anew(in_blocks: list[int]) -> None:
     """q is idle when the words of a sentence leave p, so the first begins 2 later, and only then has the next
     one a place.
@@ -109,6 +120,7 @@ def test_what_is_guessed_in_blocks_and_comes_too_late_is_worked_out_anew(in_bloc
     assert sum(in_blocks) > 100
 
 
+@TRAINS
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("send", [0, 100])
 def test_a_saturated_word_count_is_the_same_in_blocks(
@@ -158,6 +170,7 @@ def in_mesh(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return done
 
 
+@TRAINS
 def test_full_queues_of_many_senders_are_as_in_the_reference(in_mesh: list[int]) -> None:
     """Law: whoever sends, with plain numbers all is as in the reference; and worlds are moved so."""
     worlds = []
@@ -206,6 +219,7 @@ def test_many_that_wait_tuple_by_tuple(scenario: Scenario) -> None:
     assert differences(scenario, (20_000,)) == {}
 
 
+@TRAINS
 @pytest.mark.parametrize("when_full", ["block", "credits"])
 @pytest.mark.parametrize("send", [0, 100])
 def test_a_word_count_of_many_tasks_is_the_same_tuple_by_tuple(

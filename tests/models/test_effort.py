@@ -72,6 +72,23 @@ def test_tuples_and_decisions_are_counted_task_by_task() -> None:
     assert found.seconds < effort(load_text(WORLD, settings=["strategy.checkpoint_interval=1 ms"])).seconds
 
 
+@pytest.fixture
+def trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of trains."""
+    monkeypatch.setenv("TIDEOVER_TRAINS", "1")
+
+
+def test_what_the_compiled_data_plane_moves_is_told_apart() -> None:
+    """20,000 tuples at each of three components, task after task; or in one order, where tasks share cores.
+    A window ends in the one task every 10 s: each is a moment, and an end; there are ten moments more.
+    """
+    found = effort(load_text(WORLD, settings=["strategy=none"]))
+    assert (found.flows, found.events, found.actions) == (60_000, 0, 10 + 20 + 20)
+    assert found.seconds == pytest.approx(60_000 * COSTS["flows"] + 50 * COSTS["actions"])
+    assert (effort(load_text(SHARED)).flows, effort(load_text(SHARED)).events) == (0, 60_000)
+
+
+@pytest.mark.usefixtures("trains")
 @pytest.mark.parametrize("more", [[], ["queues=10"], ["hosts.machines.m.cores=3"]])
 def test_the_estimate_is_linear_in_duration_and_load(more: list[str]) -> None:
     """What is done once is the same for any duration: equal steps add as much. Twice the load is twice the
@@ -113,6 +130,7 @@ run: {duration: 200 s}
 """
 
 
+@pytest.mark.usefixtures("trains")
 def test_work_where_components_share_cores_is_told_apart() -> None:
     """Host 0 has two tasks of the job, each with a third of 100/s, and the end with all of it, on two cores;
     host 1 has one task, on two. 333 things happen in a second, each in one step of 0.25 ms, or several: of
@@ -126,6 +144,7 @@ def test_work_where_components_share_cores_is_told_apart() -> None:
     assert found.seconds > 10 * apart.seconds
 
 
+@pytest.mark.usefixtures("trains")
 def test_tuples_that_are_moved_one_by_one_are_told_apart() -> None:
     """Queues that hold senders back, where cores are shared, or a card takes in what goes to the job and what
     goes from it to the end. Not where tuples are dropped instead, or no card or core is short. For each tuple

@@ -97,14 +97,15 @@ def test_of_a_job_only_what_has_failed_goes_elsewhere() -> None:
 
 @pytest.mark.parametrize(("latency", "exact"), [(4, True), (0, False)])
 def test_a_card_that_hands_on_to_itself_after_a_move_needs_latency_to_be_exact(
-    latency: float, exact: bool
+    latency: float, exact: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """s (host 2) ──▶ p (1, host 0) ──▶ q (4, host 1) ──▶ r (host 3): each card takes 2, each wire 4. From its
     emission on a root is at p after 2 + 4 + 2, leaves it at 9, is at q at 17, leaves it at 21, and comes to
     r's card at 27, where it is through at 29. r goes to host 0: that card has served what brings this message
     about, and has a later root, emitted 20 after it, from 26 to 28. So r has it at 30. Without latency no
-    step is short enough for that.
+    step of trains is short enough for that.
     """
+    monkeypatch.setenv("TIDEOVER_TRAINS", "1")
     topology = {
         "s": spout(**ONES, hosts=(2,)),
         "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(0,)),

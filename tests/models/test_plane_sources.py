@@ -9,16 +9,20 @@ from tests.models.test_sources import crash, emitted, reading
 from tests.oracle.random_logs import logs
 from tideover.models.simulation import simulate
 
+EACH = pytest.mark.parametrize("strategy", ["none", "source_replay"])
 
+
+@EACH
 @pytest.mark.parametrize("overlap", [False, True])
-def test_the_data_plane_reads_queues_as_the_reference_does(overlap: bool) -> None:
-    agree(logs(("none",), overlap), QUICK)
+def test_the_data_plane_reads_queues_as_the_reference_does(strategy: str, overlap: bool) -> None:
+    agree(logs((strategy,), overlap), QUICK)
 
 
 @pytest.mark.long
+@EACH
 @pytest.mark.parametrize("overlap", [False, True])
-def test_the_data_plane_reads_many_queues_as_the_reference_does(overlap: bool) -> None:
-    agree(logs(("none",), overlap), SHARED)
+def test_the_data_plane_reads_many_queues_as_the_reference_does(strategy: str, overlap: bool) -> None:
+    agree(logs((strategy,), overlap), SHARED)
 
 
 def test_a_record_is_there_until_it_is_older_than_what_is_kept() -> None:

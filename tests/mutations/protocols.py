@@ -12,30 +12,35 @@ ACKING = (
         "times += self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)",
         "times += self.ack_cost * np.arange(0, len(uid), dtype=np.int64)",
         (f"{MODELS}/test_acking.py", "-k", "leave_one_after_the_other"),
+        trains=True,
     ),
     Mutation(
         "a root emitted on a bucket's border lives a timeout longer",
         "& (self._emitted[: self._size] <= before)",
         "& (self._emitted[: self._size] < before)",
         exactness("source_replay"),
+        trains=True,
     ),
     Mutation(
         "the spout's map has a bucket more",
         "first + (r - self._buckets + 1) * period",
         "first + (r - self._buckets) * period",
         exactness("source_replay"),
+        trains=True,
     ),
     Mutation(
         "the acker's map has rotated before the acks of the same instant",
         "return (-(-times // self._period) - self._buckets) * self._period",
         "return (times // self._period + 1 - self._buckets) * self._period",
         exactness("source_replay"),
+        trains=True,
     ),
     Mutation(
         "acks of earlier attempts count",
         "known = self._live.take(there) == (1 if attempt is None else attempt + 1)",
         "known = self._live.take(there) > 0",
         exactness("source_replay"),
+        trains=True,
     ),
 )
 BUFFERS = (

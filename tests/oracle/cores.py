@@ -67,6 +67,12 @@ class Cores:
         self.jobs[task] = Job(work, done)
         self._plan()
 
+    def add(self, task: Task, work: float) -> None:
+        """It has so much more to do."""
+        self._work()
+        self.jobs[task].left += work
+        self._plan()
+
     def give_up(self, task: Task) -> Job | None:
         """It is not any more; returns what is left. Nothing changes if it was not."""
         if task not in self.jobs:

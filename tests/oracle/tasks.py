@@ -138,6 +138,9 @@ class Task(Entrance):
 
     def occupy_longer(self, duration: int) -> None:
         """The same, for so much longer than anything that keeps it already."""
+        if self.occupied and self.cores is not None:
+            self.cores.add(self, duration)
+            return
         begin = self.occupied_until if self.occupied else max(self.world.clock.now, self.stopped_until)
         self.occupy(begin + duration)
 

@@ -403,11 +403,14 @@ def test_a_long_search_says_how_many_rates_it_tries_and_how_long_about(
 
 def test_a_try_takes_longer_with_more_roots_and_with_full_queues() -> None:
     """30,000 roots instead of 4,000, each two tuples, are 7.5 times the work, but for what every run has to
-    do; full queues four times that.
+    do. Full queues make it one order of events; trains of tuples they cut short: four times the work.
     """
-    one = line(1)
+    one, full = line(1), {"queues": QueueSettings(length=10)}
     rough, thorough = (probe.seconds(one, thorough=each) for each in (False, True))
-    every = 10 * (2 * COSTS["moves"] + COSTS["trains"])  # two tasks, and the channel between them
+    every = 10 * COSTS["actions"]
     assert thorough - every == pytest.approx(7.5 * (rough - every), rel=0.01)
-    full = one.model_copy(update={"queues": QueueSettings(length=10)})
-    assert probe.seconds(full, thorough=True) == 4 * probe.seconds(one, thorough=True)
+    ordered = probe.seconds(one.model_copy(update=full), thorough=True)
+    assert (ordered - every) / (thorough - every) == pytest.approx(COSTS["events"] / COSTS["flows"])
+    trains = line(1, strategy="storm_checkpoint", checkpoint_interval=100 * MS)
+    expected = 4 * probe.seconds(trains, thorough=True)
+    assert probe.seconds(trains.model_copy(update=full), thorough=True) == expected

@@ -12,6 +12,7 @@ import numpy as np
 
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario, deployment_of, topology_of
+from tideover.models.engine import moves_compiled
 from tideover.models.evaluation.undisturbed import without_failures
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.deployment import Deployment
@@ -34,6 +35,9 @@ COSTS: Mapping[str, float] = {
     "trains": 6e-6,
     "turns": 23e-6,
     "singles": 1.8e-6,
+    "flows": 0.08e-6,
+    "events": 0.2e-6,
+    "actions": 60e-6,
 }
 """What one of each takes (s), on a machine that does ``slowness``'s probe in ``_PROBE_S``: fitted by
 `python -m benchmarks.effort --fit`.
@@ -54,6 +58,9 @@ class Effort:
     moves      tasks that are moved to one of the moments at which something is decided or looked at
     trains     channels that have something to be moved then (queues that hold senders back: all of them)
     turns      tasks that are moved in short steps, as tasks of several levels of the topology share cores
+    flows      tuples that the compiled data plane moves, task after task
+    events     tuples that it moves in one order of events, as tasks feel one another
+    actions    what is decided, or looked at, in a run that it moves
     singles    tuples that are moved one by one, as bounded queues meet cards or cores that are shared, times
                the tasks that are looked at for each
     """
@@ -64,6 +71,9 @@ class Effort:
     trains: float = 0.0
     turns: float = 0.0
     singles: float = 0.0
+    flows: float = 0.0
+    events: float = 0.0
+    actions: float = 0.0
 
     def __add__(self, other: Effort) -> Effort:
         return Effort(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -75,6 +85,11 @@ class Effort:
     def parts(self) -> dict[str, float]:
         """Seconds by what they go into, on one core of the machine of ``COSTS``."""
         return {field.name: COSTS[field.name] * getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def moved(self) -> float:
+        """Tuples that tasks emit or work on, whatever moves them."""
+        return self.tuples + self.flows + self.events
 
     @property
     def seconds(self) -> float:
@@ -135,6 +150,10 @@ class _Run:
         ends, beats = self._windows()
         decisions = ends + cycles * (self._tasks + 2 * sum(n for n, _ in channels)) + self._faults()
         moments = _BASE + cycles + beats + self._timeouts() + self._looks()
+        if moves_compiled(self._scenario, self._deployment):
+            feel = self._feel_one_another()
+            actions = moments + ends + self._faults()
+            return Effort(flows=tuples * (not feel), events=tuples * feel, actions=actions)
         if singly:
             moments += decisions  # each of them moves everything
         return Effort(
@@ -145,6 +164,14 @@ class _Run:
             turns=0.0 if singly else self._turns(),
             singles=tuples * self._tasks if singly else 0.0,
         )
+
+    def _feel_one_another(self) -> bool:
+        """Whether tasks share cores or cards, or wait for one another."""
+        deployment = self._deployment
+        bounded = any(bound.holds_back for bound in deployment.bounds.values())
+        cards = any(host.nic is not None for host in deployment.cluster.hosts)
+        capped = bool(given(self._strategy, self._strategy.spouts_wait))
+        return bounded or cards or capped or bool(crowded(deployment))
 
     def _tuples(self) -> float:
         found = 0.0

@@ -20,8 +20,8 @@ from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
 from tideover.models.config import Scenario, deployment_of, identity, undisturbed
+from tideover.models.engine import moves_compiled
 from tideover.models.flow.clock import Clock
-from tideover.models.flow.engine import moves_compiled
 from tideover.models.flow.job import FlowJob
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.tree import effects_of
@@ -188,6 +188,8 @@ class World:
             made = FlowJob if self._compiled else Job
             job = made(context, deployment, fed=True)
             job.plug(strategy.protocol(job))
+            if isinstance(job, FlowJob):
+                job.log(emitted=False, processed=False)
             return job
 
         key = f"{identity(quiet, replication)} {log}"

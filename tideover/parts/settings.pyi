@@ -419,7 +419,8 @@ class Request(request.Request):
     ``RateLimiterStrategy.perSecond`` gives each subtask its part). A task that had its answer sooner stays
     occupied until it may send again.
 
-    Its own load does not slow the service; give ``answer`` as it is under that load.
+    All of it takes at most the longest duration. Its own load does not slow the service; give ``answer`` as
+    it is under that load.
 
     answer: time until the service answers
     timeout: an attempt is given up then; default: it is waited for

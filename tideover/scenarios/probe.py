@@ -32,7 +32,7 @@ _T_95 = 2.093
 """Student's t for the means of so many batches."""
 _LEAST = 10 * SLOT
 _FULL = 4.0
-"""How much longer a probe takes where queues have an end, and are full."""
+"""How much longer a probe takes where trains of tuples are cut short, as queues have an end, and are full."""
 _STEPS = 10
 """Steps of a probe in which cores and cards are shared: only throughput is wanted."""
 
@@ -106,7 +106,7 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
 
 def _roots(scenario: Scenario, thorough: bool) -> int:
     """How many roots a probe counts."""
-    each = effort(scenario).tuples / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
+    each = effort(scenario).moved / (offered(scenario) / coarseness(scenario) * scenario.run.duration / S)
     return round(min(THOROUGH if thorough else ROUGH, TUPLES[thorough] / each))
 
 
@@ -119,12 +119,13 @@ def _tried(sped: Scenario, roots: int) -> tuple[Scenario, int]:
 
 def seconds(scenario: Scenario, thorough: bool) -> float:
     """How long a probe takes on one core, very roughly. That cores are shared makes it no longer (it takes
-    few steps), full queues do.
+    few steps), full queues do where trains of tuples are cut short by them.
     """
     tried, _ = _tried(scenario, _roots(scenario, thorough))
     bounds = bounds_of(scenario.topology, scenario.queues).values()
-    full = any(bound.length is not None for bound in bounds)
-    return replace(effort(tried), turns=0.0).seconds * (_FULL if full else 1)
+    expected = effort(tried)
+    cut = expected.tuples > 0 and any(bound.length is not None for bound in bounds)
+    return replace(expected, turns=0.0).seconds * (_FULL if cut else 1)
 
 
 def at_rate(scenario: Scenario, factor: float) -> Scenario:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
-from tideover.models.accounts.ledger import Destroyed, Ledger
+from tideover.models.accounts.ledger import Applied, Destroyed, Ledger
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component, Topology
 from tideover.models.runtime.outage import Outage
@@ -112,7 +112,7 @@ class Counted:
             self._keep_latencies(FEW)
         plane.asked[lib.NEED_LATENCIES] = lambda _: self._read_or_widen()
         plane.asked[lib.NEED_ROOTS] = lambda _: self.more_roots()
-        for book in () if isinstance(ledger, Destroyed) else ledger._books.values():
+        for book in self._books.values():
             c = plane.components[book.component.index]
             c.applies = (2 if book._once else 1) * counts_itself(book.component)
         self.connect()
@@ -144,7 +144,7 @@ class Counted:
             plane.array(roots, name, getattr(backlog, f"_{name}"))
         plane.array(roots, "inside", backlog._inside.view(np.uint8))
         roots.base = backlog._base
-        for name, book in self._ledger._books.items():
+        for name, book in self._books.items():
             bits = book.component.bits
             plane.array(plane.components[book.component.index], "book", book._slots)
             rooms.append(len(book._slots) // book.replicas >> bits)
@@ -159,7 +159,7 @@ class Counted:
         used = backlog._used
         backlog._place(np.array([backlog._base + room - 1], np.int64))
         backlog._used = used
-        for book in self._ledger._books.values():
+        for book in self._books.values():
             used = book._used
             book._index(
                 np.array([(book._base + room << book.component.bits) - 1], np.int64), book.replicas - 1
@@ -167,11 +167,16 @@ class Counted:
             book._used = used
         self.connect()
 
+    @property
+    def _books(self) -> dict[str, Applied]:
+        """Those that are kept."""
+        return {} if isinstance(self._ledger, Destroyed) else self._ledger._books
+
     def note_used(self) -> None:
         """Tell the accounts how many roots there are."""
         used = int(self._plane.p.roots.used)
         self._backlog._used = max(self._backlog._used, used)
-        for book in self._ledger._books.values():
+        for book in self._books.values():
             if counts_itself(book.component):
                 book._used = max(book._used, used * book.replicas << book.component.bits)
 

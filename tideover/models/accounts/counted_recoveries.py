@@ -10,7 +10,6 @@ from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.counted import histogram_of
 from tideover.models.accounts.recoveries import Recoveries
 from tideover.models.flow.job import FlowJob
-from tideover.models.mechanisms.acking.compiled import CompiledAcker
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.outage import Outage
@@ -84,12 +83,12 @@ class CountedRecoveries(Recoveries):
         super().on_struck(outage)
         if not keepers:
             return
-        if not isinstance(keepers[0], CompiledAcker) or len(keepers) > 1:
+        if not keepers[0].knows_the_plane or len(keepers) > 1:
             job.show(self.see)
             return
         self._watch(job.plane, outage, keepers[0])
 
-    def _watch(self, plane: Plane, outage: Outage, acker: CompiledAcker) -> None:
+    def _watch(self, plane: Plane, outage: Outage, keeper: Keeper) -> None:
         """Let the plane watch those outages that still are."""
         watch = Watch(plane, outage, self._job.deployment.run.log_resolution, len(self._job.tasks))
         self._watches[outage.number] = watch
@@ -103,7 +102,7 @@ class CountedRecoveries(Recoveries):
             plane.asked[plane.lib.NEED_SPANNED] = lambda _: self._make_room(
                 plane, 2 * int(plane.p.spanned_room)
             )
-        acker.watched()
+        keeper.watched()
 
     def _make_room(self, plane: Plane, room: int) -> None:
         p, wider = plane.p, np.zeros(room, LATENCY)

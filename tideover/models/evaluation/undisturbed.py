@@ -15,8 +15,8 @@ import numpy as np
 from tideover.models import config
 from tideover.models.accounts import truths
 from tideover.models.config import Scenario, deployment_of, identity
+from tideover.models.engine import moves_compiled
 from tideover.models.evaluation.curves import Curves, curves
-from tideover.models.flow.engine import moves_compiled
 from tideover.models.job.components import SpoutConfig
 from tideover.models.world import World
 
@@ -50,8 +50,15 @@ def forget() -> None:
     config.forget()
 
 
-def _run(quiet: Scenario, replication: int, train_cap: int) -> World:
-    world = World(quiet, replication, train_cap=train_cap, looks=0, curves_only=True)
+def _run(quiet: Scenario, replication: int, train_cap: int, judge_windows: bool = True) -> World:
+    world = World(
+        quiet,
+        replication,
+        train_cap=train_cap,
+        looks=0,
+        curves_only=True,
+        judge_windows=judge_windows,
+    )
     world.run()
     return world
 
@@ -60,8 +67,10 @@ def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None
     """The run as it is if everything comes in time, which is less to simulate; None: it may not have."""
     prompt = quiet.strategy.prompt()
     reads = any(isinstance(c, SpoutConfig) and c.source is not None for c in quiet.topology.values())
-    if moves_compiled(quiet, deployment_of(quiet)):
-        return None  # all is not more to simulate there
+    if prompt is not None and moves_compiled(quiet, deployment_of(quiet)):
+        world = _run(quiet, replication, train_cap, judge_windows=False)
+        assert world.job.plane is not None
+        return None if world.job.plane.p.again else world
     if prompt is None or reads or quiet.queues is not None or quiet.detector is not None:
         return None
     world = _run(quiet.with_strategy(prompt), replication, train_cap)

@@ -124,6 +124,7 @@ class FlowJob(Job):
     def _set_latency(self, wire: Wire) -> None:
         """By where its ends are."""
         latency, c = self._latency(wire.up, wire.down), wire.c
+        self.plane.p.changed = 1
         describe(self.plane, latency, c.latency)
         if c.latency.kind != self.plane.lib.DRAW_CONSTANT:
             c.key = int(self.draws.key(f"{wire.up.name}->{wire.down.name}", Purpose.LATENCY))

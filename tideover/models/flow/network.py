@@ -3,48 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
+from tideover.models.flow.card import FlowCard
+from tideover.models.flow.wire import Wire
+from tideover.models.job.components import Links
 from tideover.sim.card import IN, OUT, Way
-from tideover.sim.units import S
-
-if TYPE_CHECKING:
-    from tideover.models.flow.wire import Wire
-    from tideover.models.job.components import Links
-    from tideover.sim.plane.plane import Plane
-
-
-class FlowCard:
-    """One direction of a host's network card, which carries ``bandwidth`` bytes/s.
-
-    number   its place among the cards of the data plane
-    exact    its waiting times are, always
-    """
-
-    exact = True
-
-    def __init__(self, plane: Plane, number: int, way: Way, host: int, bandwidth: int) -> None:
-        self._c: Any = plane.cards[number]
-        self.number, self.way, self.host, self.bandwidth = number, way, host, bandwidth
-        self._c.into = way == IN
-
-    @property
-    def kind(self) -> Way:
-        """What sort of resource it is."""
-        return self.way
-
-    @property
-    def name(self) -> str:
-        """What it is called: there is one on each host."""
-        return self.way
-
-    def busy_ns(self, now: int) -> int:
-        """For how long it has been sending, or receiving, up to ``now`` (ns)."""
-        return int(self._c.busy - max(0, self._c.free_at - now))
-
-    def takes(self, message_bytes: int, factor: float) -> int:
-        """How long a message takes, if it takes so many times as long as it should (ns)."""
-        return round(-(-message_bytes * S // self.bandwidth) * factor)
+from tideover.sim.plane.plane import Plane
 
 
 class FlowNetwork:
@@ -119,6 +83,7 @@ class FlowNetwork:
         links, c = self._links, wire.c
         c.unpacking = self._unpacking(wire)
         c.unpacks = wire.remote and c.unpacking > 0
+        self._plane.p.changed = 1
         c.packing = wire.remote * (links.serialise + wire.message_bytes * links.serialise_cost)
 
     def passed(self, wire: Wire) -> list[int]:

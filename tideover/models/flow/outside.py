@@ -5,7 +5,6 @@ groupings from outside send them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,12 +12,10 @@ from tideover.models.flow.outlet import FlowOutlet, is_given
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.sim.draws import Draws
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
-
-if TYPE_CHECKING:
-    from tideover.models.flow.bolt import FlowBolt
 
 BOLTS = frozenset({"split_words", "filter", "generic", "forward"})
 """Bolts without state that the data plane knows."""
@@ -35,7 +32,7 @@ def makes_children(component: Component) -> bool:
     return component.config.bolt.kind not in BOLTS or any(is_given(edge) for edge in component.outputs)
 
 
-def make_children(task: FlowBolt, plane: Plane, draws: Draws) -> None:
+def make_children(task: BoltTask, plane: Plane, draws: Draws) -> None:
     """Make the children of all tuples that wait at a task, or come to it."""
     component = task.component
     train, which = plane.waiting(task.number)
@@ -55,7 +52,7 @@ def make_children(task: FlowBolt, plane: Plane, draws: Draws) -> None:
     _check(component, _all_below(key, MOST_KEYS), "has keys that are not in [0, 2**31)")
     starts = np.concatenate([[0], copies.cumsum()])
     for name, column in (("child_starts", starts), ("child_keys", key), ("child_positions", position)):
-        plane.array(task.c, name, column.astype(np.int32))
+        plane.array(plane.tasks[task.number], name, column.astype(np.int32))
     plane.kept(plane.p, "made")[which] = np.arange(train.n)
     give_targets(task.outlets, plane, draws, train, Children(rows, position, key))  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ from tideover.sim.link import Carried, Tell
 from tideover.sim.train import Train
 
 if TYPE_CHECKING:
-    from tideover.models.flow.network import FlowCard
+    from tideover.models.flow.card import FlowCard
     from tideover.models.runtime.bolt_task import BoltTask
     from tideover.models.runtime.spout_task import SpoutTask
     from tideover.sim.plane.plane import Plane
@@ -121,6 +121,7 @@ class Wire:
 
     def _take_time(self) -> None:
         """On the wire, and at cards."""
+        self._plane.p.changed = 1
         self.c.stretch, transfer = map(max, zip((1.0, 1.0), *self._slow.values(), strict=True))
         if self.c.passage:
             out, into = (
@@ -134,6 +135,7 @@ class Wire:
         """
         p = self._plane.p
         p.losing += not self._losing
+        p.changed = 1
         self._losing.append(reason)
         self.c.losing = reason + 1
         self._plane.have_messages(0)
@@ -149,6 +151,7 @@ class Wire:
         """Nothing is lost any more for this reason."""
         self._losing.remove(reason)
         self.c.losing = self._losing[-1] + 1 if self._losing else 0
+        self._plane.p.changed = 1
         self._plane.p.losing -= not self._losing
 
     # -- which way it goes -----------------------------------------------------------------------------------
@@ -173,4 +176,5 @@ class Wire:
         self._before.append(self._since(before))
         self.remote = self.up.host != self.down.host
         plane = self._plane
+        plane.p.changed = 1
         plane.lib.plane_lead(plane.p, self.number, plane.p.now, self.remote and unpacks)

@@ -252,6 +252,9 @@ class Job:
         """The store of that name; None: that of those who name none."""
         return self.store if name is None else self.stores[name]
 
+    def tell_of_emissions(self) -> None:
+        """Tell accounts and mechanisms of the roots that were emitted."""
+
     def catch_up(self) -> None:
         """Tell accounts and mechanisms all that tasks have done."""
 

@@ -19,7 +19,11 @@ class Keeper:
     A root is lost only if nobody keeps anything that could still complete it, and a recovery is over only
     when every keeper has sent again what the outage took. Copies of state that only spare a restart (a
     standby's) change neither, and need no keeper.
+
+    knows_the_plane   what it says of ``replayed`` a compiled data plane sees itself, once it is ``watched``
     """
+
+    knows_the_plane = False
 
     def roots(self) -> Ints:
         """Roots that can still be emitted again as a whole."""
@@ -34,6 +38,9 @@ class Keeper:
         without markers.
         """
         return []
+
+    def watched(self) -> None:
+        """From now on somebody watches what is sent again."""
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         """Mask of the tuples that were sent again because of the outage; None: none of them."""

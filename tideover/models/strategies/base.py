@@ -43,6 +43,8 @@ class Strategy(Part):
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
+    compiled: ClassVar[bool] = False
+    """Whether the compiled data plane moves its runs (one that derives from such a one says so itself)."""
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
     bounded_queues: ClassVar[bool] = False

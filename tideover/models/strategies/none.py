@@ -26,6 +26,7 @@ class Amnesia(Strategy):
     )
     survives: ClassVar[frozenset[str]] = CRASHES
 
+    compiled: ClassVar[bool] = True
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = True

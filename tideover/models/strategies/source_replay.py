@@ -48,6 +48,7 @@ class SourceReplay(Acking):
     )
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
+    compiled: ClassVar[bool] = True
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True

@@ -37,7 +37,7 @@ static int32_t run_spout(plane *p, task *t, int64_t until) {
     while ((now = spout_next(p, t)) <= until) {
         int32_t why = spout_step(p, t, now);
         if (why) return why;
-        p->events++;
+        if (++p->events > p->budget) return LONG;
     }
     return DONE;
 }
@@ -61,7 +61,7 @@ static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
         t->busy += takes;
         t->free_at = now + takes;
         free_message(p, m);
-        p->events++;
+        if (++p->events > p->budget) return LONG;
     }
     return DONE;
 }
@@ -76,7 +76,7 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
         plain &= !t->bounded;
         if (!why && plain) why = run_queue(p, t, c, until);
         if (why) return why;
-        p->events++;
+        if (++p->events > p->budget) return LONG;
     }
     return DONE;
 }
@@ -85,7 +85,7 @@ static int32_t run_card(plane *p, card *k, int64_t until) {
     while (card_next(k) <= until) {
         int32_t why = card_step(p, k);
         if (why) return why;
-        p->events++;
+        if (++p->events > p->budget) return LONG;
     }
     return DONE;
 }
@@ -160,7 +160,19 @@ static int32_t in_turns(plane *p, int64_t until) {
     return DONE;
 }
 
+/* Which channels are plain, as things are. */
+static void look_at_channels(plane *p) {
+    p->changed = 0;
+    for (int32_t i = 0; i < p->n_channels; i++) {
+        channel *c = &p->channels[i];
+        int constant = c->latency.kind == DRAW_CONSTANT && c->stretch == 1.0;
+        c->plain = constant && !c->losing && !c->unpacks && !c->passage;
+        c->takes = c->latency.low;
+    }
+}
+
 int32_t plane_advance(plane *p, int64_t until) {
+    if (p->changed) look_at_channels(p);
     for (;;) {
         int64_t to = p->step && until - p->now > p->step ? p->now + p->step : until;
         int32_t why = p->waiting ? together(p, p->groups + p->n_groups, to) : in_turns(p, to);
@@ -168,7 +180,6 @@ int32_t plane_advance(plane *p, int64_t until) {
         if (p->n_spanned) settle_spans(p);
         if (to > p->now) p->now = to;
         if (to >= until) return DONE;
-        if (p->events > p->budget) return LONG;
     }
 }
 

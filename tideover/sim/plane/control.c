@@ -247,7 +247,7 @@ void plane_lose(plane *p, int32_t number, int64_t now) {
     for (int32_t n = l->n; n > 0; n--) {
         int32_t m = take_first(p, l);
         if (p->messages[m].mark) append(p, l, m);
-        else free_message(p, m);
+        else drop_message(p, &p->tasks[c->down], m, now);
     }
     wire_has_changed(p, c);
 }

@@ -185,13 +185,15 @@ typedef struct {
     int32_t up;
     int32_t down;
     int32_t position;    /* among the inputs of ``down``, in the order of the senders */
-    int32_t remote;
+    int32_t plain;       /* each message takes ``takes``, and nothing else is to be seen to */
     list wire;
+    int32_t remote;
+    int64_t takes;
+    int64_t last;        /* nothing arrives before */
+    int64_t sent;
     distribution latency;
     uint64_t key;        /* of the draws of its latency */
     double stretch;      /* how many times as long it takes, while it is slow */
-    int64_t last;        /* nothing arrives before */
-    int64_t sent;
     int64_t held;        /* nothing gets through before */
     int32_t losing;      /* what comes to the wire is lost, because of this outage; 0: it is not */
     int32_t withheld;    /* what is made for it stays with its sender */
@@ -559,6 +561,7 @@ typedef struct {
     int32_t n_channels;
     int32_t n_components;
     int32_t waiting;     /* control markers in queues */
+    int32_t changed;     /* what befalls channels is not as it was when data moved last */
     message *messages;
     int32_t room;        /* messages */
     int32_t used;

@@ -110,6 +110,14 @@ HOT void look_ahead(plane *p, const channel *c) {
 HOT int send_message(plane *p, channel *c, int32_t m, int64_t now) {
     message *each = &p->messages[m];
     each->source = c->position;
+    if (c->plain) {
+        int64_t time = now + c->takes;
+        if (time < c->last) time = c->last;
+        c->last = time;
+        c->sent++;
+        arrives(p, c, m, time);
+        return 1;
+    }
     if (c->unpacks) each->flags |= FROM_AFAR;
     if (c->passage) {
         return send_by_cards(p, c, m, now);

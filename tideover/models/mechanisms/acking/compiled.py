@@ -87,6 +87,7 @@ class CompiledAcker(Acker):
     """The acker; the data plane asks when it came up, and which roots it has forgotten since."""
 
     plane: Plane
+    knows_the_plane = True
 
     def connect(self, plane: Plane) -> None:
         """Keep the maps where the data plane finds them."""
@@ -170,6 +171,7 @@ class CompiledAcks(Acks):
             self._job.say.transferred((int(p.acked) - self._acked) * self._ack_size)
             self._acked = int(p.acked)
         if p.completed.n:
+            self._job.tell_of_emissions()
             rows = self._plane.read(p.completed)
             columns = (np.ascontiguousarray(rows[name], np.int64) for name in ("uid", "attempt", "time"))
             self._job.say.completed(*columns)

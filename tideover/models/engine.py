@@ -7,16 +7,12 @@ import os
 from tideover.models.config import Scenario
 from tideover.models.job.deployment import Deployment
 
-STRATEGIES = frozenset({"none", "rsm", "source_replay"})
-
 
 def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = False) -> bool:
-    """Whether all that the scenario asks for is there; ``closely``: and who looks at
-    each tuple.
-    """
+    """Whether all that the scenario asks for is there; ``closely``: and who looks at each tuple."""
     if os.environ.get("TIDEOVER_TRAINS"):
         return False
-    if getattr(scenario.strategy, "kind", None) not in STRATEGIES:
+    if not vars(type(scenario.strategy)).get("compiled", False):
         return False
     if closely and scenario.strategy.composed_of:
         return False

@@ -1,0 +1,98 @@
+"""Rules of the compiled data plane that random worlds seldom need: by hand, and as in the reference.
+
+Times in ms; a spout emits root number n at 10 (n + 1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.models.test_exactness import check
+from tests.models.test_partition import cut
+from tests.oracle.test_oracle import ONES
+from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
+from tideover.models.config import Scenario
+from tideover.models.job.components import Links
+from tideover.models.operators.window import Window
+from tideover.models.simulation import simulate
+
+
+def done(scenario: Scenario, component: str) -> list[float]:
+    """When a component was done with its tuples."""
+    check(scenario)
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    return [row[6] / MS for row in trace.processed if row[0] == component]
+
+
+@pytest.mark.parametrize("when_full", ["block", "credits"])
+def test_what_a_partition_loses_on_the_wire_gives_its_place_back(when_full: Any) -> None:
+    """5 on the wire: root 3 is lost there at 42, with the only place that q has."""
+    topology: dict[str, Any] = {
+        "s": spout(**ONES, hosts=(0,)),
+        "q": queued(bolt("forward", {"s": "shuffle"}, 1, hosts=(1,)), 1, when_full),
+    }
+    links = Links(latency=ms(5), local=ms(0))
+    lossy = cut(42, 1, 1, messages="lose")
+    scenario = world(topology, failures=(lossy,), until=95, hosts=2, links=links)
+    assert done(scenario, "q") == [16, 26, 36, 56, 66, 76, 86]
+
+
+def test_who_waits_behind_a_sender_that_crashes_takes_the_place_that_it_could_not_take() -> None:
+    """p and r send q, which has one place and takes 20, what they have made. From 21 on both wait; p, ahead,
+    is stopped when q begins with its second tuple at 31, and crashes at 40. Then r sends, and q begins with
+    that at 51.
+    """
+    topology: dict[str, Any] = {
+        "s": spout(**ONES),
+        "p": bolt("forward", {"s": "shuffle"}, 1),
+        "r": bolt("forward", {"s": "shuffle"}, 1),
+        "q": queued(bolt("forward", {"p": "shuffle", "r": "shuffle"}, 20), 1),
+    }
+    stop = fault("pause", 25, component="p", duration=30 * MS)
+    crash = fault("crash_task", 40, component="p", restart=100)
+    assert done(world(topology, failures=(stop, crash), until=80), "q") == [31, 51, 71]
+
+
+def test_what_an_action_sends_arrives_behind_what_was_there_at_its_instant() -> None:
+    """Windows end each 40: q's by tick, and then p's by marker. r, which takes 50 for each, is busy at 80:
+    there q's comes first, too, though p stands before q among r's inputs.
+    """
+    topology: dict[str, Any] = {
+        "s": spout("keys", gap=10, keys=1),
+        "p": bolt("windowed_count", {"s": "shuffle"}, window=Window(length=40 * MS, trigger="marker")),
+        "q": bolt("windowed_count", {"s": "shuffle"}, window=Window(length=40 * MS)),
+        "r": bolt("forward", {"p": "shuffle", "q": "shuffle"}, 50),
+    }
+    assert done(world(topology, until=250), "r") == [90, 140, 190, 240]
+
+
+def test_a_partition_loses_no_marks() -> None:
+    """5 on each wire: root 3 and the marker of 40 are on the first one at 42. The root is lost; the marker
+    ends the window of roots 0 to 2 at 45.
+    """
+    topology: dict[str, Any] = {
+        "s": spout("keys", gap=10, offset=0, keys=1, hosts=(0,)),
+        "q": bolt(
+            "windowed_count",
+            {"s": "shuffle"},
+            window=Window(length=40 * MS, trigger="marker"),
+            hosts=(1,),
+        ),
+        "r": bolt("forward", {"q": "shuffle"}, hosts=(1,)),
+    }
+    links = Links(latency=ms(5), local=ms(5))
+    lossy = cut(42, 1, 1, messages="lose")
+    assert done(world(topology, failures=(lossy,), until=95, hosts=2, links=links), "r") == [50, 90]
+
+
+def test_a_marker_has_its_turn_behind_what_waits() -> None:
+    """25 for each tuple: when the window ends at 40, roots 1 to 3 wait, until 110; at 80 it is 4 to 7."""
+    topology: dict[str, Any] = {
+        "s": spout("keys", gap=10, offset=0, keys=1),
+        "q": bolt("windowed_count", {"s": "shuffle"}, 25, window=Window(length=40 * MS)),
+        "r": bolt("forward", {"q": "shuffle"}),
+    }
+    assert done(world(topology, until=215), "r") == [110, 210]

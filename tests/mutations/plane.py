@@ -1,0 +1,223 @@
+"""Bugs planted in the compiled data plane, which is made anew in each copy."""
+
+from __future__ import annotations
+
+from tests.mutations.base import MODELS, Mutation, exactness
+
+EXACT = exactness("none")
+REPLAYS = exactness("source_replay")
+BY_HAND = f"{MODELS}/test_plane_by_hand.py"
+QUEUES = (f"{MODELS}/test_plane_queues.py",)
+CORES = (f"{MODELS}/test_plane_cores.py",)
+CARDS = (f"{MODELS}/test_plane_cards.py",)
+LOGS = (f"{MODELS}/test_plane_sources.py",)
+
+ORDER = (
+    Mutation(
+        "a tie goes to the task with the higher number",
+        "2 * i + (g->next[2 * i + 1] < g->next[2 * i])",
+        "2 * i + (g->next[2 * i + 1] <= g->next[2 * i])",
+        QUEUES,
+    ),
+    Mutation(
+        "of messages that arrive together, the last input's comes first",
+        "return a->position < b->position;",
+        "return a->position > b->position;",
+        EXACT,
+    ),
+    Mutation(
+        "what is sent behind a control action comes ahead of what was there before",
+        "if (a->turn != b->turn) return a->turn < b->turn;",
+        "",
+        (BY_HAND, "-k", "at_its_instant"),
+    ),
+    Mutation(
+        "the last place of a heap is not looked at",
+        "if (c + 1 < n && earlier(&heap[c + 1], &heap[c])) c++;",
+        "if (c + 2 < n && earlier(&heap[c + 1], &heap[c])) c++;",
+        EXACT,
+    ),
+    Mutation(
+        "a message overtakes another one on its wire",
+        "        if (time < c->last) time = c->last;",
+        "",
+        EXACT,
+    ),
+    Mutation(
+        "a marker overtakes what waits in the queue",
+        "append(p, &t->queue, m);\n    p->waiting++;",
+        "put_first(p, &t->queue, m);\n    p->waiting++;",
+        (BY_HAND, "-k", "behind_what_waits"),
+    ),
+    Mutation(
+        "what was held comes ahead of what was set aside",
+        "list *from[] = {&t->aside, &t->held};",
+        "list *from[] = {&t->held, &t->aside};",
+        REPLAYS,
+    ),
+)
+BOUNDS = (
+    Mutation(
+        "a place is not given back when what had it is dropped",
+        "if (route >= 0) free_place(p, t, route, now);",
+        "(void)route, (void)now;",
+        QUEUES,
+    ),
+    Mutation(
+        "a place is given back again when a service is begun again",
+        "each->flags &= ~HAS_PLACE;",
+        "",
+        QUEUES,
+    ),
+    Mutation(
+        "a sender knows of a free place at once",
+        "p->messages[m].time = now + c->notice;",
+        "p->messages[m].time = now;",
+        QUEUES,
+    ),
+    Mutation(
+        "who asks for a place at the same instant is served by the highest number",
+        "p->tasks[ahead].line.asked_at == now && ahead > t->number",
+        "p->tasks[ahead].line.asked_at == now && ahead < t->number",
+        QUEUES,
+    ),
+    Mutation(
+        "who waits behind a sender that crashes is not told",
+        "forget(p, free, t);\n    wake_first(p, free, now);",
+        "forget(p, free, t);\n    (void)now;",
+        (BY_HAND, "-k", "behind_a_sender_that_crashes"),
+    ),
+    Mutation(
+        "a queue that drops has one place more",
+        "if (t->waiting >= t->length) {",
+        "if (t->waiting > t->length) {",
+        QUEUES,
+    ),
+    Mutation(
+        "a spout makes calls that came while it was blocked",
+        "if (t->since < now) t->since = now;\n    if (t->calls_by == BY_TABLE)",
+        "if (t->calls_by == BY_GAP)",
+        QUEUES,
+    ),
+)
+HOSTS = (
+    Mutation(
+        "work of shared cores is rounded to the next nanosecond as it is",
+        "ceil(left / h->speed - 1e-6)",
+        "ceil(left / h->speed)",
+        CORES,
+    ),
+    Mutation(
+        "a task goes on at once when its process is stopped",
+        "t->line.moves = now < t->stopped_until ? t->stopped_until : now;",
+        "t->line.moves = now;",
+        QUEUES,
+    ),
+    Mutation(
+        "a card serves what comes to it by the place of its last channel",
+        "arrival a = {p->messages[l->head].time, 0, k->coming[0].position};",
+        "arrival a = {p->messages[l->head].time, 1, k->coming[0].position};",
+        CARDS,
+    ),
+    Mutation(
+        "a card takes its time for control messages",
+        "int64_t gone = through(k, now, mark ? 0 : w->out_takes);",
+        "int64_t gone = through(k, now, w->out_takes);",
+        CARDS,
+    ),
+    Mutation(
+        "a partition that loses messages loses marks, too",
+        "if (p->messages[m].mark) append(p, l, m);\n        else drop_message(p,",
+        "drop_message(p,",
+        (BY_HAND, "-k", "loses_no_marks"),
+    ),
+)
+ACKS = (
+    Mutation(
+        "a retry loses its attempt",
+        "m.attempt = r->attempt;",
+        "m.attempt = 0;",
+        REPLAYS,
+    ),
+    Mutation(
+        "a service is drawn ahead as if it were that of the first attempt",
+        "due->attempt[due->n] = each->attempt;",
+        "due->attempt[due->n] = 0;",
+        REPLAYS,
+    ),
+    Mutation(
+        "an ack is XORed with the id of the first attempt",
+        "id_of(c, each->uid, each->attempt) ^ p->created",
+        "id_of(c, each->uid, 0) ^ p->created",
+        REPLAYS,
+    ),
+    Mutation(
+        "a burst of acks is sent one too late",
+        "b->since + (b->sent + 1) * b->cost",
+        "b->since + (b->sent + 2) * b->cost",
+        REPLAYS,
+    ),
+    Mutation(
+        "the acker's map rotates when a period has begun",
+        "(now + p->rotation - 1) / p->rotation",
+        "now / p->rotation",
+        REPLAYS,
+    ),
+    Mutation(
+        "a spout emits one root more than its cap",
+        "t->in_flight >= t->most_in_flight",
+        "t->in_flight > t->most_in_flight",
+        REPLAYS,
+    ),
+    Mutation(
+        "a spout at its cap makes the calls that it has missed",
+        "if (spout->since < now) spout->since = now;",
+        "",
+        REPLAYS,
+    ),
+    Mutation(
+        "a retry is served before it could be",
+        "int64_t again = t->since < t->retries_since ? t->retries_since : t->since;",
+        "int64_t again = t->since;",
+        LOGS,
+    ),
+    Mutation(
+        "a record that is as old as what is kept is deleted",
+        "if (now - t->times[middle - t->first_record] > t->retention) low = middle + 1;",
+        "if (now - t->times[middle - t->first_record] >= t->retention) low = middle + 1;",
+        LOGS,
+    ),
+)
+COUNTS = (
+    Mutation(
+        "what a crash loses is not told",
+        "log_row(&p->lost, &p->messages[m], t->number, p->messages[m].time);\n    drop_message",
+        "drop_message",
+        EXACT,
+    ),
+    Mutation(
+        "a window is full one tuple late",
+        "if (t->fills > 0 && --t->fills == 0) why = WINDOW_FULL;",
+        "if (t->fills >= 0 && t->fills-- == 0) why = WINDOW_FULL;",
+        EXACT,
+    ),
+    Mutation(
+        "a root leaves the backlog twice",
+        "r->inside[i] = 0;\n        p->counts.left[slot_of(p, last)]++;",
+        "r->inside[i] = 0;\n        p->counts.left[slot_of(p, last)] += 2;",
+        EXACT,
+    ),
+    Mutation(
+        "what happens at the boundary of a slot shows at the next one",
+        "return (time + SLOT - 1) / SLOT - p->counts.first;",
+        "return time / SLOT + 1 - p->counts.first;",
+        EXACT,
+    ),
+    Mutation(
+        "a task is busy with a service that was interrupted",
+        "if (free_at > from) t->busy -= free_at - from;",
+        "(void)free_at;",
+        EXACT,
+    ),
+)
+PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS)
