@@ -30,7 +30,7 @@ class CompiledBuffer(UpstreamBuffer):
 
     @property
     def _number(self) -> int:
-        return cast(Any, self.channel).number  # type: ignore[no-any-return]
+        return cast(Any, self.channel).number
 
     @property
     def sent(self) -> int:  # type: ignore[override]
@@ -80,7 +80,7 @@ class CompiledReceiver(Receiver):
             setattr(each.c, name, value(position))
 
     @property
-    def positions(self) -> dict[int, int]:  # type: ignore[override]
+    def positions(self) -> dict[int, int]:
         return self._read("processed")
 
     @positions.setter
@@ -88,7 +88,7 @@ class CompiledReceiver(Receiver):
         self._write("processed", positions.__getitem__)
 
     @property
-    def _brought(self) -> dict[int, int]:  # type: ignore[override]
+    def _brought(self) -> dict[int, int]:
         return self._read("brought")
 
     @_brought.setter
@@ -96,7 +96,7 @@ class CompiledReceiver(Receiver):
         self._write("brought", brought.__getitem__)
 
     @property
-    def _waiting(self) -> set[int]:  # type: ignore[override]
+    def _waiting(self) -> set[int]:
         return {position for position, waits in self._read("waits").items() if waits}
 
     @_waiting.setter
@@ -104,7 +104,7 @@ class CompiledReceiver(Receiver):
         self._write("waits", lambda position: position in waiting)
 
     @property
-    def _unfinished(self) -> set[int]:  # type: ignore[override]
+    def _unfinished(self) -> set[int]:
         return {position for position, each in self._read("unfinished").items() if each}
 
     @_unfinished.setter
