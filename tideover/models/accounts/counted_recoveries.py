@@ -14,9 +14,11 @@ from tideover.models.mechanisms.acking.compiled import CompiledAcker
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.views import BoltView
 from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
 from tideover.sim.recorder import Recorder, Span
+from tideover.sim.train import Ints
 
 FEW = 4_096
 """Latencies of one step of the data plane, at first."""
@@ -124,8 +126,24 @@ class CountedRecoveries(Recoveries):
                 if watch.w.last_replay >= 0:
                     recovery.last_replay = int(watch.w.last_replay)
 
+    def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
+        super().on_restored(task, outage, uid)
+        for each in self._job.bolt_tasks if self._job.plane is not None else ():
+            if self._context.newest.get(each) == outage:
+                self._job.plane.tasks[each.number].repeats_until = self._job.kernel.now
+
+    def _read_repeated(self) -> None:
+        """What was dropped since replicas send it twice."""
+        for task in self._job.bolt_tasks if self._job.plane is not None else ():
+            c = self._job.plane.tasks[task.number]
+            newest = self._context.newest.get(task, -1)
+            if c.repeated and newest >= 0 and task.component.anchored:
+                self.all[newest].dropped += c.repeated
+            c.repeated = 0
+
     def on_moved(self, now: int) -> None:
         """What outages hit is known by now."""
+        self._read_repeated()
         for recovery in self._watched:
             watch = self._watches.get(recovery.outage.number)
             if watch is not None:

@@ -16,10 +16,11 @@ from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
 from tideover.models.operators.state import Effects, State
 from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import Context
+from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
-from tideover.sim.plane.plane import Plane
+from tideover.sim.kernel import Rank
+from tideover.sim.plane.plane import NEVER, Plane
 from tideover.sim.train import Ints, Train, single
 
 KEYS = 4_096
@@ -64,6 +65,8 @@ class Entrance:
     def __init__(self, task: FlowBolt, plane: Plane) -> None:
         self._task, self._plane = task, plane
         self.from_log = False
+        self.stopped = False
+        """It is down, and has kept its queue."""
 
     @property
     def closed(self) -> bool:
@@ -367,17 +370,18 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
         was_up, c = self.up, self.c
+        c.repeats_until = NEVER
         lib, p = self._plane.lib, self._plane.p
         self._stop()
         lost: list[Train] = []
         if keep_queue:
-            lib.plane_set_aside(p, self.number)
-            c.closed = 0
+            lib.plane_keep_aside(p, self.number, self._kernel.now)
+            c.closed, self.gate.stopped = 0, True
         else:
             lost = self._emptied(c.queue) + self._emptied(c.aside)
             if was_up:
                 lost += self._emptied(c.held)
-            c.closed = 0
+            c.closed, self.gate.stopped = 0, False
             self.windows.crash()
         self.up = False
         c.stopped_until, c.free_at = 0, self._kernel.now
@@ -385,4 +389,23 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
 
     def revive(self) -> None:
         self._live()
-        self.c.closed = 1  # until it is opened
+        self.c.closed, self.gate.stopped = 1, False  # until it is opened
+
+    def set_aside(self) -> None:
+        self._stop()
+        self._plane.lib.plane_set_aside(self._plane.p, self.number)
+
+    def copy_queue(self, peer: BoltTask) -> None:
+        assert isinstance(peer, FlowBolt)
+        plane, ticks = self._plane, iter(sorted(peer.windows.waiting))
+        for train in peer.queue.trains():
+            self._context.say.reopened(self, without_markers(train))
+        plane.have_messages(peer.c.queue.n + 1)
+        place = -1
+        while (
+            place := plane.lib.plane_copy(plane.p, peer.number, self.number, place + 1, self._kernel.now)
+        ) >= 0:
+            rank, _ = peer._turns[plane.p.marked.uid]
+            if rank == Rank.WINDOW:
+                self.windows.tick(next(ticks))
+                plane.have_messages(peer.c.queue.n + 1)

@@ -7,7 +7,7 @@ import os
 from tideover.models.config import Scenario
 from tideover.models.job.deployment import Deployment
 
-STRATEGIES = frozenset({"none", "source_replay"})
+STRATEGIES = frozenset({"none", "source_replay", "active_replication"})
 
 
 def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = False) -> bool:
