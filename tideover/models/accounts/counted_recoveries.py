@@ -74,6 +74,8 @@ class CountedRecoveries(Recoveries):
     def __init__(self, job: Job, recorder: Recorder, backlog: Backlog) -> None:
         super().__init__(job, recorder, backlog)
         self._watches: dict[int, Watch] = {}
+        assert job.plane is not None
+        self._structs = [(task, job.plane.tasks[task.number]) for task in job.bolt_tasks]
 
     @property
     def _keepers(self) -> list[Keeper]:
@@ -128,14 +130,13 @@ class CountedRecoveries(Recoveries):
 
     def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
         super().on_restored(task, outage, uid)
-        for each in self._job.bolt_tasks if self._job.plane is not None else ():
+        for each, c in self._structs:
             if self._context.newest.get(each) == outage:
-                self._job.plane.tasks[each.number].repeats_until = self._job.kernel.now
+                c.repeats_until = self._job.kernel.now
 
     def _read_repeated(self) -> None:
         """What was dropped since replicas send it twice."""
-        for task in self._job.bolt_tasks if self._job.plane is not None else ():
-            c = self._job.plane.tasks[task.number]
+        for task, c in self._structs if self._job.needs.paths else ():
             newest = self._context.newest.get(task, -1)
             if c.repeated and newest >= 0 and task.component.anchored:
                 self.all[newest].dropped += c.repeated

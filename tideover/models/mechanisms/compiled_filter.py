@@ -5,7 +5,7 @@ from __future__ import annotations
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter, Seen
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.plane.plane import NEVER, Plane
 
 
@@ -27,7 +27,7 @@ class CompiledFilter(DuplicateFilter):
             for place, outlet in enumerate(sender.outlets):
                 plane.outlets[first + place].first_path = job.topology.first_path(outlet.edge, sender.index)
 
-    def _know(self, task: BoltView, seen: Seen) -> None:
+    def _know(self, task: TaskView, seen: Seen) -> None:
         self._seen[task].greatest[:] = seen.greatest
 
     def admit_again(self, task: BoltView) -> None:

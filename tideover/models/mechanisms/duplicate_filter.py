@@ -93,7 +93,7 @@ class DuplicateFilter(Mechanism):
         if task in self._seen and not task.up and not self._bolt(task).gate.stopped:
             self._know(task, Seen(task.component.paths))
 
-    def _know(self, task: BoltView, seen: Seen) -> None:
+    def _know(self, task: TaskView, seen: Seen) -> None:
         self._seen[task] = seen
 
     def had(self, task: BoltView, train: Train) -> npt.NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
 from tideover.models.mechanisms.compiled_filter import duplicates_of
-from tideover.models.mechanisms.duplicate_filter import CheckpointFilter, DuplicateFilter
+from tideover.models.mechanisms.duplicate_filter import CheckpointFilter
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import TaskView
 
