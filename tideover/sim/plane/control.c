@@ -166,6 +166,7 @@ void plane_open(plane *p, int32_t number, int64_t now) {
         while (from[i]->n) {
             int32_t m = take_first(p, from[i]);
             p->messages[m].time = now;
+            p->messages[m].turn = 0;
             if (i == 1 && t->length) enter(p, t, m, now, !ahead);
             else append(p, &t->queue, m);
         }

@@ -16,6 +16,7 @@ void sift(plane *p, task *t, list *l, int64_t now) {
     for (int32_t n = l->n; n > 0; n--) {
         int32_t m = take_first(p, l);
         p->messages[m].time = now;
+        p->messages[m].turn = 0;
         if (is_new(p, t, m)) append(p, l, m);
         else turn_back(p, t, m, now);
     }
@@ -33,6 +34,7 @@ static void copy_message(plane *p, task *to, int32_t of, int64_t now) {
     message *each = &p->messages[m];
     *each = p->messages[of];
     each->time = now;
+    each->turn = 0;
     each->flags &= FROM_AFAR;
     p->paths[m] = p->paths[of];
     if (to->length) count(p, to, m);

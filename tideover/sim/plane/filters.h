@@ -14,6 +14,26 @@ HOT int is_new(const plane *p, task *t, int32_t m) {
     return 1;
 }
 
+/* Whether what arrives comes ahead of something that has come over a wire at its very instant: then the message from the
+ * first sender is first, whenever in that instant it was sent. */
+HOT int is_ahead(const plane *p, int32_t m, int32_t other) {
+    const message *a = &p->messages[m], *b = &p->messages[other];
+    return b->mark != CONTROL && a->time == b->time && a->turn == b->turn && a->source < b->source;
+}
+
+/* What has arrived takes its place in the queue. */
+HOT void join_queue(plane *p, task *t, int32_t m) {
+    if (!t->queue.n || !is_ahead(p, m, t->queue.tail)) {
+        append(p, &t->queue, m);
+        return;
+    }
+    list behind = t->queue;
+    t->queue.n = 0;
+    while (!is_ahead(p, m, behind.head)) append(p, &t->queue, take_first(p, &behind));
+    append(p, &t->queue, m);
+    move_all(p, &behind, &t->queue);
+}
+
 /* A message is known at a task, and gone. */
 void turn_back(plane *p, task *t, int32_t m, int64_t now);
 

@@ -204,7 +204,7 @@ int32_t drop_or_enter(plane *p, task *t, int64_t now) {
     int32_t m = take_arrival(p, t);
     if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
     else if (t->length) enter(p, t, m, now, 1);
-    else append(p, &t->queue, m);
+    else join_queue(p, t, m);
     return DONE;
 }
 
