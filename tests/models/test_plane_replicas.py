@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
 
 from tests.models.test_exactness import FEW, LONG, QUICK, SHARED, agree
+from tests.models.test_moved_exactness import check as check_moves
 from tests.oracle.random_cores import crowded
 from tests.oracle.random_moves import moved
 from tests.oracle.random_networks import networks
@@ -17,7 +19,6 @@ BESIDES = {
     "full queues where failures overlap": queues(REPLICAS, overlap=True),
     "cards": networks(REPLICAS),
     "shared cores": crowded(REPLICAS),
-    "moves": moved(REPLICAS),
 }
 EACH = pytest.mark.parametrize("besides", BESIDES)
 
@@ -54,3 +55,12 @@ def test_many_replicas_whose_failures_overlap_are_as_in_the_reference() -> None:
 @EACH
 def test_many_replicas_are_as_in_the_reference_with(besides: str) -> None:
     agree(BESIDES[besides], SHARED)
+
+
+def test_replicas_that_move_are_as_in_the_reference() -> None:
+    FEW(given(moved(REPLICAS))(check_moves))()
+
+
+@pytest.mark.long
+def test_many_replicas_that_move_are_as_in_the_reference() -> None:
+    SHARED(given(moved(REPLICAS))(check_moves))()
