@@ -15,8 +15,8 @@ from tests.oracle.random_worlds import overlapping, worlds
 
 REPLICAS = ("active_replication",)
 BESIDES = {
-    "queues": queues(REPLICAS),
-    "full queues where failures overlap": queues(REPLICAS, overlap=True),
+    "queues that drop": queues(REPLICAS, ("drop",)),
+    "queues that drop, where failures overlap": queues(REPLICAS, ("drop",), overlap=True),
     "cards": networks(REPLICAS),
     "shared cores": crowded(REPLICAS),
 }
