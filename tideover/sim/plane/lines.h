@@ -18,10 +18,17 @@ void drop_message(plane *p, task *t, int32_t m, int64_t now);
 /* A message joins a queue that drops; ``serves``: what waits there may begin at once. */
 void enter(plane *p, task *t, int32_t m, int64_t now, int serves);
 
-/* Take what arrives at a queue that drops; returns why not. */
+/* Take what arrives at a queue that drops, or looks at it; returns why not. */
 int32_t drop_or_enter(plane *p, task *t, int64_t now);
 
-HOT int counts_arrivals(const task *t) { return t->length && t->up && !t->closed; }
+/* A message is among those that wait in a queue that drops. */
+HOT void count(plane *p, task *t, int32_t m) {
+    if (p->messages[m].mark) return;
+    p->messages[m].flags |= IS_COUNTED;
+    t->waiting++;
+}
+
+HOT int counts_arrivals(const task *t) { return (t->length || t->seen) && t->up && !t->closed; }
 
 /* When something happens at a task that is concerned by bounds, if its server or its calls do something ``next``. */
 HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
