@@ -167,9 +167,7 @@ def _mostly(done: Effort, asked: Sequence[Scenario]) -> str:
     elif done.singles:
         what += "; one tuple after the other, as queues are bounded where cards or cores are shared"
     decisions = parts["decisions"] + parts["moves"] + parts["actions"]
-    if decisions < done.seconds / 2 and not any(
-        any(counting(one.topology, one.strategy)) for one in asked
-    ):
+    if decisions < done.seconds / 2 and not any(any(counting(one.topology, one.strategy)) for one in asked):
         what += "; run.lump_rate lets one simulated tuple stand for several"
     return what
 
