@@ -24,7 +24,7 @@ def test_what_takes_long_is_announced(
     """9e9 tuples of 1/3 us on a machine that is as quick as that of the costs take 50 minutes; twice as long
     on one that is half as quick; a short run is not worth a word.
     """
-    monkeypatch.setattr(effort, "COSTS", dict(effort.COSTS) | {"tuples": 1 / 3e6})
+    monkeypatch.setattr(effort, "COSTS", dict(effort.COSTS) | {"flows": 1 / 3e6})
     monkeypatch.setattr(effort, "slowness", lambda: 1.0)
     output.announce([load_text(LONG)])
     said = capsys.readouterr().err
@@ -44,8 +44,11 @@ def test_what_takes_long_is_announced(
     assert capsys.readouterr() == ("", "")
 
 
-def test_why_it_takes_long_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where cores are shared by several levels time goes in short steps; with full queues, tuple by tuple."""
+def test_why_it_takes_long_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where cores are shared by several levels trains go in short steps; with full queues, tuple by tuple."""
+    monkeypatch.setenv("TIDEOVER_TRAINS", "1")
     crowded = ["hosts={machines: {m: {count: 1, cores: 1}}}", "topology.job.parallelism=2"]
     text = LONG.replace(
         "strategy", "  end: {bolt: forward, from: {job: shuffle}, service: 1 ns}\nstrategy", 1

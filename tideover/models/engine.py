@@ -10,20 +10,25 @@ from tideover.models.job.deployment import Deployment
 
 def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = False) -> bool:
     """Whether all that the scenario asks for is there; ``closely``: and who looks at each tuple."""
+    strategy = scenario.strategy
     if os.environ.get("TIDEOVER_TRAINS"):
         return False
-    if not vars(type(scenario.strategy)).get("compiled", False):
+    compiled = vars(type(strategy)).get("compiled", "never")
+    if compiled == "never" or (compiled == "apart" and not _apart(scenario, deployment)):
         return False
-    if closely and scenario.strategy.composed_of:
+    if closely and strategy.composed_of:
         return False
-    if getattr(scenario.strategy, "kind", None) == "rsm" and not _plain(deployment):
+    # what replicas find full, and hold one another up by, is not exact in all worlds
+    held_back = any(bound.holds_back for bound in deployment.bounds.values())
+    if held_back and strategy.needs.paths:
         return False
     # tasks that move share other cores there
     return not (deployment.moves and any(host.cores is not None for host in deployment.cluster.hosts))
 
 
-def _plain(deployment: Deployment) -> bool:
-    """Whether tasks feel one another by their messages alone."""
+def _apart(scenario: Scenario, deployment: Deployment) -> bool:
+    """Whether tasks feel one another by their messages alone, at one speed, over wires that carry them."""
     shared = any(host.cores is not None or host.nic is not None for host in deployment.cluster.hosts)
     bounded = any(bound.length is not None for bound in deployment.bounds.values())
-    return not (shared or bounded or deployment.moves)
+    slowed = any(fault.kind in ("slow_host", "slow_link", "partition") for fault in scenario.failures)
+    return not (shared or bounded or slowed or deployment.moves)

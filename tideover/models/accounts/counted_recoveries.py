@@ -13,9 +13,11 @@ from tideover.models.flow.job import FlowJob
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.views import BoltView
 from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
 from tideover.sim.recorder import Recorder, Span
+from tideover.sim.train import Ints
 
 FEW = 4_096
 """Latencies of one step of the data plane, at first."""
@@ -71,6 +73,8 @@ class CountedRecoveries(Recoveries):
     def __init__(self, job: Job, recorder: Recorder, backlog: Backlog) -> None:
         super().__init__(job, recorder, backlog)
         self._watches: dict[int, Watch] = {}
+        assert job.plane is not None
+        self._structs = [(task, job.plane.tasks[task.number]) for task in job.bolt_tasks]
 
     @property
     def _keepers(self) -> list[Keeper]:
@@ -123,8 +127,23 @@ class CountedRecoveries(Recoveries):
                 if watch.w.last_replay >= 0:
                     recovery.last_replay = int(watch.w.last_replay)
 
+    def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
+        super().on_restored(task, outage, uid)
+        for each, c in self._structs:
+            if self._context.newest.get(each) == outage:
+                c.repeats_until = self._job.kernel.now
+
+    def _read_repeated(self) -> None:
+        """What was dropped since replicas send it twice."""
+        for task, c in self._structs if self._job.needs.paths else ():
+            newest = self._context.newest.get(task, -1)
+            if c.repeated and newest >= 0 and task.component.anchored:
+                self.all[newest].dropped += c.repeated
+            c.repeated = 0
+
     def on_moved(self, now: int) -> None:
         """What outages hit is known by now."""
+        self._read_repeated()
         for recovery in self._watched:
             watch = self._watches.get(recovery.outage.number)
             if watch is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tideover.models.flow.entrance import Entrance, Waiting
 from tideover.models.flow.node import Busy, FlowNode, SharedBusy
 from tideover.models.flow.outside import give_targets
 from tideover.models.flow.wire import SENDER, Wire
@@ -16,99 +17,17 @@ from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
 from tideover.models.operators.state import Effects, State
 from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import Context
+from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
-from tideover.sim.plane.plane import RECOVERY, Plane
+from tideover.sim.kernel import Rank
+from tideover.sim.plane.plane import NEVER, RECOVERY, Plane
 from tideover.sim.train import Ints, Train, single
 
 KEYS = 4_096
 """Most keys of which the data plane sums up what states take in."""
 FEW, MOST = 256, 32_768
 """Tuples behind these sums that are kept until somebody looks: at first, and at most."""
-
-
-class Waiting:
-    """What waits in a task's queue, and what is in service there."""
-
-    def __init__(self, task: FlowBolt, plane: Plane) -> None:
-        self._task, self._plane = task, plane
-
-    def trains(self) -> list[Train]:
-        """All of it, in order; ``time`` is the arrival."""
-        task, plane = self._task, self._plane
-        plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
-        return [
-            *self.in_service(),
-            *(train for train in [plane.listed(task.c.queue, task.number)] if train.n),
-        ]
-
-    def in_service(self) -> list[Train]:
-        """The tuple in service."""
-        c, plane = self._task.c, self._plane
-        if c.state != plane.lib.SERVING:
-            return []
-        one = plane.ffi.new("list *", {"head": c.serving, "tail": c.serving, "n": 1})
-        return [plane.listed(one[0], self._task.number)]
-
-    def demand(self, *trains: Train) -> int:
-        """How much service tuples ask for (ns): all that are there."""
-        task, plane = self._task, self._plane
-        served = sum(int(task._demand(train).sum()) for train in trains)
-        return served + int(plane.lib.plane_serialisation(plane.p, task.number))
-
-
-class Entrance:
-    """What has come to a task and is not in its queue."""
-
-    def __init__(self, task: FlowBolt, plane: Plane) -> None:
-        self._task, self._plane = task, plane
-        self.from_log = False
-        self.stopped = False
-        """The task is down with its queue kept."""
-
-    @property
-    def closed(self) -> bool:
-        """The task is up, but takes nothing in yet."""
-        return bool(self._task.c.closed)
-
-    @closed.setter
-    def closed(self, closed: bool) -> None:
-        self._task.c.closed = closed
-
-    @property
-    def hold(self) -> bool:
-        """While it is down: hold what arrives, or lose it."""
-        return bool(self._task.c.holds)
-
-    @hold.setter
-    def hold(self, hold: bool) -> None:
-        self._task.c.holds = hold
-
-    def _listed(self, messages: Any) -> list[Train]:
-        train = self._plane.listed(messages, self._task.number)
-        return [train] if train.n else []
-
-    @property
-    def held(self) -> list[Train]:
-        """Arrivals that were not let in yet."""
-        return self._listed(self._task.c.held)
-
-    @property
-    def aside(self) -> list[Train]:
-        """What was let in, and is out of the queue for a while."""
-        return self._listed(self._task.c.aside)
-
-    def unreadable(self) -> list[Train]:
-        """Nothing is withheld."""
-        return []
-
-    def open(self) -> None:
-        """What was set aside and held arrives now."""
-        for train in (*self.aside, *self.held) if self._task.notes is not None else ():
-            self._task.note_marks(train)
-        self._plane.have_rows(self._plane.p.overflowed, self._task.c.held.n)
-        self._plane.lib.plane_open(self._plane.p, self._task.number, self._task._kernel.now)
 
 
 class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
@@ -376,20 +295,19 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
         was_up, c = self.up, self.c
+        c.repeats_until = NEVER
         lib, p = self._plane.lib, self._plane.p
         self._stop()
         lost: list[Train] = []
         self.gate.stopped = keep_queue
         if keep_queue:
-            lib.plane_set_aside(p, self.number)
-            if was_up:
-                lib.plane_keep_held(p, self.number)
+            lib.plane_keep_aside(p, self.number, self._kernel.now)
             c.closed = 0
         else:
             lost = self._emptied(c.queue) + self._emptied(c.aside)
             if was_up:
                 lost += self._emptied(c.held)
-            c.closed = 0
+            c.closed, self.gate.stopped = 0, False
             self.windows.crash()
         self.up = False
         c.stopped_until, c.free_at = 0, self._kernel.now
@@ -408,4 +326,23 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
 
     def revive(self) -> None:
         self._live()
-        self.c.closed = 1  # until it is opened
+        self.c.closed, self.gate.stopped = 1, False  # until it is opened
+
+    def set_aside(self) -> None:
+        self._stop()
+        self._plane.lib.plane_set_aside(self._plane.p, self.number)
+
+    def copy_queue(self, peer: BoltTask) -> None:
+        assert isinstance(peer, FlowBolt)
+        plane, ticks = self._plane, iter(sorted(peer.windows.waiting))
+        for train in peer.queue.trains():
+            self._context.say.reopened(self, without_markers(train))
+        plane.have_messages(peer.c.queue.n + 1)
+        place = -1
+        while (
+            place := plane.lib.plane_copy(plane.p, peer.number, self.number, place + 1, self._kernel.now)
+        ) >= 0:
+            rank, _ = peer._turns[plane.p.marked.uid]
+            if rank == Rank.WINDOW:
+                self.windows.tick(next(ticks))
+                plane.have_messages(peer.c.queue.n + 1)

@@ -18,6 +18,7 @@ class Clock(Kernel):
 
     plane     the data plane, as soon as there is one
     handlers  who sees to what the data plane comes back for, by reason: with the number of a task, and when
+    before    called before data moves
     reach     asked before data moves up to a moment: how far it may move now
     """
 
@@ -27,6 +28,7 @@ class Clock(Kernel):
         super().__init__()
         self.handlers: dict[int, Callable[[int, int], None]] = {}
         self.reach: Callable[[int], int] = int
+        self.before: Callable[[], None] = int  # type: ignore[assignment]
 
     def move(self, reads: Reads) -> None:
         """All data has been moved."""
@@ -44,6 +46,7 @@ class Clock(Kernel):
     def _flow(self, until: int) -> bool:
         """Move the data up to ``until``; False: a control marker has its turn before that, or then."""
         plane, handlers = self.plane, self.handlers
+        self.before()
         while True:
             to = self.reach(until)
             reason = plane.advance(to)

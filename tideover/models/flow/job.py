@@ -191,11 +191,27 @@ class FlowJob(Job):
         """The data plane counts; ``reach`` says for how far there is room for that."""
         assert isinstance(self.kernel, Clock)
         self.kernel.reach = reach
+        self._leading = [
+            (component is self.topology.measured, component.ends_roots and not component.window, replicas)
+            for replicas in self.bolts.values()
+            for component in [replicas[0].component]
+        ]
+        if any(len(replicas) > 1 for replicas in self.bolts.values()):
+            self.kernel.before = self._choose_leads
         for task in self.bolt_tasks:
             component = task.component
             assert isinstance(task, FlowBolt)
             task.c.measures = component is self.topology.measured
             task.c.outputs = component.ends_roots and not component.window
+
+    def _choose_leads(self) -> None:
+        """Of several replicas one is measured, and puts out: who that is control actions may change."""
+        for measures, outputs, replicas in self._leading:
+            if (measures or outputs) and len(replicas) > 1:
+                for task in replicas:
+                    leads = self.is_lead(task)
+                    assert isinstance(task, FlowBolt)
+                    task.c.measures, task.c.outputs = measures and leads, outputs and leads
 
     def log(self, emitted: bool, processed: bool, completed: bool = False) -> None:
         """What is logged, besides retries, and what states take in."""

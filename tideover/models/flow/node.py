@@ -53,13 +53,13 @@ class SharedBusy(Busy):
         super().__init__(plane, c)
         self._plane = plane
 
-    def until(self, now: int) -> int:
+    def until(self, now: int) -> float:  # type: ignore[override]
         c = self._c
         had: float = c.had
         if c.works:
             cores = self._plane.p.cores[c.cores]
             had += cores.shared + (now - cores.since) * cores.share
-        return round(had)
+        return had
 
     def add(self, now: int, duration: int) -> None:
         self._plane.lib.plane_occupy(self._plane.p, self._c.number, now, duration)

@@ -51,6 +51,14 @@ class FlowOutlet:
         o.width = edge.up.output_bits + edge.digits
         o.pad = edge.down.bits - o.width
 
+    def follow(self, other: FlowOutlet) -> None:
+        """Let nothing arrive before what a replica's outlet has on its wires: connections that were opened
+        anew.
+        """
+        for mine, theirs in zip(self.channels, other.channels, strict=True):
+            for wire, ahead in zip(mine, theirs, strict=True):
+                wire.follow(ahead)
+
     def sent(self, parents: Train, children: Children) -> list[Sent]:
         """What has left over the edge, for those who look at tuples one by one."""
         train = parents if children.rows is None else parents.pick(children.rows, children.key)

@@ -91,6 +91,22 @@ class Wire:
         lists = [self.c.wire, w.flying, w.leaving] if w else [self.c.wire]
         return [train for train in map(self._plane.listed, lists) if train.n]
 
+    def arrival(self, count: int) -> tuple[int, bool]:
+        """When the message number ``count`` (from 1) of those sent arrives (ns; 0: it has), and whether this
+        is certain; else it is not before.
+        """
+        behind, w = self.messages - count, self.c.passage
+        for place, messages in enumerate((w.leaving, w.flying, self.c.wire) if w else (self.c.wire,)):
+            if behind < messages.n:
+                when = int(self._plane.rows(messages)["time"][-1 - behind])
+                return when, not w or place == 2
+            behind -= messages.n
+        return 0, True
+
+    def follow(self, ahead: Wire) -> None:
+        """Nothing that is sent from now on arrives before what another one has on its way."""
+        self._plane.lib.plane_follow(self._plane.p, self.number, ahead.number)
+
     @property
     def delay(self) -> int | None:
         """Latency of every message, ns; None: it varies."""

@@ -80,13 +80,21 @@ class DuplicateFilter(Mechanism):
         self._drop(task, train.pick(~fresh))
         return train.pick(fresh)
 
+    def admit_again(self, task: BoltView) -> None:
+        """A task has seen more than when it let in what is set aside: drop what it knows of that."""
+        gate, now = self._bolt(task).gate, self._job.kernel.now
+        gate.aside = [self.admit(task, train.at(now)) for train in gate.aside if train.n]
+
     def _drop(self, task: BoltView, train: Train) -> None:
         self._job.say.repeated(task, train)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         # who keeps the queue keeps what filtered it
         if task in self._seen and not task.up and not self._bolt(task).gate.stopped:
-            self._seen[task] = Seen(task.component.paths)
+            self._know(task, Seen(task.component.paths))
+
+    def _know(self, task: TaskView, seen: Seen) -> None:
+        self._seen[task] = seen
 
     def had(self, task: BoltView, train: Train) -> npt.NDArray[np.bool_]:
         """Which of these tuples a task has had."""
@@ -94,7 +102,7 @@ class DuplicateFilter(Mechanism):
 
     def copy(self, task: BoltView, peer: BoltView) -> None:
         """From now on ``task`` has seen what ``peer`` has."""
-        self._seen[task] = self._seen[peer].copy()
+        self._know(task, self._seen[peer].copy())
 
 
 class CheckpointFilter(DuplicateFilter):

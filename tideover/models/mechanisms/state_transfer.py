@@ -8,14 +8,12 @@ from functools import partial
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING
 from tideover.models.runtime.saved_state import restored, roll_back
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.sim.arrivals import when_arrived
 from tideover.sim.kernel import Rank
-from tideover.sim.train import Train
 
 
 class StateTransfer(Mechanism):
@@ -52,10 +50,9 @@ class StateTransfer(Mechanism):
         peer = self._peer(task)
         if peer is None:
             return False
-        gate = task.gate
-        gate.closed = True
+        task.gate.closed = True
         # no tick can end anything now; most of the queue is in the peer's too, and will be dropped
-        gate.aside = task.start_over()
+        task.set_aside()
         size = (0 if peer.state is None else peer.state.entries) * self._entry_size
         copied = now + self._copy_time
         if self._bandwidth is not None:
@@ -88,8 +85,7 @@ class StateTransfer(Mechanism):
         gate = task.gate
         self._job.step(peer.name, "state copied", to=task.name)
         self._duplicates.copy(task, peer)
-        now = self._job.kernel.now
-        gate.aside = [self._duplicates.admit(task, train.at(now)) for train in gate.aside if train.n]
+        self._duplicates.admit_again(task)
         task.windows.epochs = dict(peer.windows.epochs)
         if peer.state is not None:
             copy = peer.state.copy()
@@ -100,12 +96,6 @@ class StateTransfer(Mechanism):
         for mine, theirs in zip(task.outlets, peer.outlets, strict=True):
             mine.follow(theirs)
         gate.closed = False
-        ticks = iter(sorted(peer.windows.waiting))
-        for item in peer.queue.line():
-            if isinstance(item, Train):
-                self._job.say.reopened(task, without_markers(item))
-                task.queue.refill([item])
-            elif item.rank == Rank.WINDOW:
-                task.windows.tick(next(ticks))
+        task.copy_queue(peer)
         self._then(task, peer)
         gate.open()

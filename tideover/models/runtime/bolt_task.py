@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.window_ids import STREAM
-from tideover.models.runtime.context import Context
+from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
 from tideover.models.runtime.windowing import WindowedTask, tuples_in
@@ -249,6 +249,20 @@ class BoltTask(WindowedTask):
         self._interrupt()
         waiting, self.gate.aside = self.gate.aside + self.queue.clear(), []
         return waiting
+
+    def set_aside(self) -> None:
+        """The same; what waits is out of the queue until the task opens."""
+        self.gate.aside = self.start_over()
+
+    def copy_queue(self, peer: BoltTask) -> None:
+        """What waits at another replica arrives here, too; a tick ends the same window as there."""
+        ticks = iter(sorted(peer.windows.waiting))
+        for item in peer.queue.line():
+            if isinstance(item, Train):
+                self._context.say.reopened(self, without_markers(item))
+                self.queue.refill([item])
+            elif item.rank == Rank.WINDOW:
+                self.windows.tick(next(ticks))
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
         lost = super().crash(keep_queue)

@@ -21,6 +21,10 @@ from tideover.sim.registry import Part, Registry
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
 Promise = Literal["none", "at most once", "at least once", "exactly once"]
+Compiled = Literal["never", "apart", "always"]
+"""Apart: where tasks share neither cores nor cards and do not move, queues have no bounds, and nothing is
+slowed or cut off.
+"""
 CRASHES = frozenset({"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"})
 """Kinds of failures that take tasks, or their state."""
 KeyPath = tuple[str | int, ...]
@@ -43,8 +47,8 @@ class Strategy(Part):
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
-    compiled: ClassVar[bool] = False
-    """Whether the compiled data plane moves its runs (one that derives from such a one says so itself)."""
+    compiled: ClassVar[Compiled] = "never"
+    """When the compiled data plane moves its runs (one that derives from such a one says so itself)."""
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
     bounded_queues: ClassVar[bool] = False

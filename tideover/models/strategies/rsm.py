@@ -18,7 +18,7 @@ from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Rate, Size
 
 
@@ -34,7 +34,7 @@ class StateManagement(Strategy):
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
-    compiled: ClassVar[bool] = True
+    compiled: ClassVar[Compiled] = "apart"
     stateless_too: ClassVar[bool] = False
     bounded_queues: ClassVar[bool] = True
     credits: ClassVar[bool] = False

@@ -16,7 +16,7 @@ from tideover.models.remarks import timeouts
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Size
 
 
@@ -48,7 +48,7 @@ class SourceReplay(Acking):
     )
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
-    compiled: ClassVar[bool] = True
+    compiled: ClassVar[Compiled] = "always"
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True

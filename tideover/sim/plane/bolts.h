@@ -71,6 +71,7 @@ HOT void tuple_is_done(plane *p, task *t, const component *c, int32_t m, int64_t
     const message *each = &p->messages[m];
     p->created = 0;
     if (p->numbers) note_processed(p, t, m);
+    if (p->paths) p->path = p->paths[m];
     int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, m, now);
     if (c->acks) ack(p, each->uid >> c->bits, each->attempt, id_of(c, each->uid, each->attempt) ^ p->created, now);
     count_tuple(p, t, c, each, now, made);
@@ -102,7 +103,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
 /* What is first in line; -1: nothing is there at ``now``. */
 HOT int32_t first_in_line(const plane *p, const task *t, int64_t now) {
     if (t->queue.n) return t->queue.head;
-    if (next_arrival(p, t) > now) return -1;
+    if (next_arrival(p, t) > now || t->seen) return -1;
     return next_input(p, t)->wire.head;
 }
 
@@ -166,7 +167,10 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         send_ack(p, t);
         return DONE;
     }
-    if (t->bounded && bounded_step(p, t, now, &why)) return why;
+    if (t->bounded && bounded_step(p, t, now, &why)) {
+        if (why == DONE && p->moving && t->seen) go_straight_on(p, t, c, now);
+        return why;
+    }
     if (t->state >= SERVING) {
         if (t->cores >= 0) return shared_step(p, t, c, now);
         why = finish(p, t, c);

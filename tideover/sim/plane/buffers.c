@@ -1,6 +1,7 @@
 /* Upstream buffers: the rules of tests/oracle/buffers.py. */
 #include "accounts.h"
 #include "children.h"
+#include "filters.h"
 
 void keep_copy(plane *p, buffer *b, int32_t m) {
     int32_t copy = take_message(p);
@@ -132,14 +133,14 @@ static void discard(plane *p, task *t, int32_t m, int64_t now) {
     drop_message(p, t, m, now);
 }
 
-int32_t sift(plane *p, task *t, int64_t now) {
+int32_t screen(plane *p, task *t, int64_t now) {
     if (p->room - p->in_use < p->most_made) return NEED_MESSAGES;
     if (full(&p->discarded) || full(&p->overflowed)) return HAS_LOST;
     int32_t m = take_arrival(p, t);
     if (!admits(p, t, m)) discard(p, t, m, now);
     else if (t->closed) append(p, &t->held, m);
     else if (t->length) enter(p, t, m, now, 1);
-    else append(p, &t->queue, m);
+    else join_queue(p, t, m);
     return DONE;
 }
 
@@ -149,7 +150,7 @@ void replay_is_over(plane *p, task *t, buffer *b) {
         const buffer *other = p->channels[t->first_input + i].buffer;
         if (other && other->unfinished) return;
     }
-    t->bounded &= ~SIFTS;
+    t->bounded &= ~SCREENS;
 }
 
 /* A task is up, and will be restored: of what waits at it, what comes again is thrown away. */

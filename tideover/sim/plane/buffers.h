@@ -10,12 +10,12 @@ void keep_copy(plane *p, buffer *b, int32_t m);
 int32_t replay_step(plane *p, task *t, int64_t now);
 
 /* Take what arrives at a task to which something is replayed; returns why not. */
-int32_t sift(plane *p, task *t, int64_t now);
+int32_t screen(plane *p, task *t, int64_t now);
 
 /* The end of a replay was processed. */
 void replay_is_over(plane *p, task *t, buffer *b);
 
-HOT int sifts(const task *t) { return t->bounded & SIFTS; }
+HOT int screens(const task *t) { return t->bounded & SCREENS; }
 
 /* How far a task is with what is kept for it. */
 HOT void note_processed(plane *p, task *t, int32_t m) {

@@ -59,6 +59,7 @@ HOT int32_t to_task(plane *p, task *t, const outlet *o, const message *what, int
         *copy = *what;
         copy->uid = uid;
         copy->flags = 0;
+        if (p->paths) p->paths[m] = o->first_path + p->path;
         if (p->pending) p->created ^= draw_identity(o->identity, uid, copy->attempt);
         if (leave(p, t, routes[r], m, now)) draw_later(p, &p->components[o->component], m, copy);
     }

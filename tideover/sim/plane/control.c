@@ -1,5 +1,6 @@
 /* What Python does to tasks and wires between two moves. */
 #include "bolts.h"
+#include "filters.h"
 
 void turn_away(plane *p, task *t, int32_t m) {
     if (t->holds || t->up) {
@@ -18,7 +19,7 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
 
 void plane_take_in(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
-    if (t->spout >= 0 || t->closed || !t->up || t->length || sifts(t)) return;
+    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t)) return;
     while (next_arrival(p, t) <= now) append(p, &t->queue, take_arrival(p, t));
 }
 
@@ -51,6 +52,7 @@ void plane_turn_over(plane *p, int32_t number) {
 int64_t plane_send(plane *p, int32_t number, int64_t now, int64_t n, const int64_t *uid, const int64_t *key,
                           const int64_t *value, int64_t epoch) {
     int64_t made = 0;
+    p->path = 0;
     for (int64_t i = 0; i < n; i++) {
         message m = {0};
         m.uid = uid[i];
@@ -137,18 +139,26 @@ int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
     return gone;
 }
 
-/* What waits is out of the queue until the task opens. */
+/* What waits is out of the queue until the task opens. If something is aside already, what is in the queue was in
+ * service until now, and is first. */
 void plane_set_aside(plane *p, int32_t number) {
     task *t = &p->tasks[number];
+    list later = t->aside;
+    t->aside.n = 0;
     for (int32_t n = t->queue.n; n > 0; n--) {
         int32_t m = take_first(p, &t->queue);
         append(p, p->messages[m].mark == CONTROL ? &t->queue : &t->aside, m);
     }
+    move_all(p, &later, &t->aside);
 }
 
-/* What was held is in its memory, and stays there. */
-void plane_keep_held(plane *p, int32_t number) {
+/* A task goes down, and keeps what is in its memory: what waits, and what was held if it was up. */
+void plane_keep_aside(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
+    plane_set_aside(p, number);
+    if (!t->up) return;
+    if (t->seen) sift(p, t, &t->held, now);
+    for (int32_t m = t->held.head, n = t->held.n; n > 0 && t->length; n--, m = p->messages[m].next) count(p, t, m);
     move_all(p, &t->held, &t->aside);
 }
 
@@ -157,11 +167,13 @@ void plane_open(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     t->closed = 0;
     list *from[] = {&t->aside, &t->held};
-    int ahead = t->aside.n > 0;
+    int ahead = t->queue.n + t->aside.n > 0;
+    if (t->seen) sift(p, t, &t->held, now);
     for (int i = 0; i < 2; i++) {
         while (from[i]->n) {
             int32_t m = take_first(p, from[i]);
             p->messages[m].time = now;
+            p->messages[m].turn = 0;
             if (i == 1 && t->length) enter(p, t, m, now, !ahead);
             else append(p, &t->queue, m);
         }

@@ -2,6 +2,7 @@
 #include "lines.h"
 
 #include "accounts.h"
+#include "filters.h"
 
 /* A line may move, from ``now`` on. */
 static void wake(plane *p, task *t, int64_t now) {
@@ -192,16 +193,18 @@ void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
             drop_message(p, t, m, now);
             return;
         }
-        each->flags |= IS_COUNTED;
-        t->waiting++;
     }
+    count(p, t, m);
     append(p, &t->queue, m);
     if (serves && is_free(t, now)) discount(p, t, t->queue.head);
 }
 
 int32_t drop_or_enter(plane *p, task *t, int64_t now) {
     if (full(&p->overflowed)) return HAS_LOST;
-    enter(p, t, take_arrival(p, t), now, 1);
+    int32_t m = take_arrival(p, t);
+    if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
+    else if (t->length) enter(p, t, m, now, 1);
+    else join_queue(p, t, m);
     return DONE;
 }
 

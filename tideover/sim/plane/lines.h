@@ -19,10 +19,19 @@ void drop_message(plane *p, task *t, int32_t m, int64_t now);
 /* A message joins a queue that drops; ``serves``: what waits there may begin at once. */
 void enter(plane *p, task *t, int32_t m, int64_t now, int serves);
 
-/* Take what arrives at a queue that drops; returns why not. */
+/* Take what arrives at a queue that drops, or looks at it; returns why not. */
 int32_t drop_or_enter(plane *p, task *t, int64_t now);
 
-HOT int counts_arrivals(const task *t) { return (t->length && t->up && !t->closed) || (sifts(t) && t->up); }
+/* A message is among those that wait in a queue that drops. */
+HOT void count(plane *p, task *t, int32_t m) {
+    if (p->messages[m].mark) return;
+    p->messages[m].flags |= IS_COUNTED;
+    t->waiting++;
+}
+
+HOT int counts_arrivals(const task *t) {
+    return t->up && (screens(t) || ((t->length || t->seen) && !t->closed));
+}
 
 /* When something happens at a task that is concerned by bounds or replays, if its server or its calls do something ``next``. */
 HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
@@ -38,7 +47,7 @@ HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
 /* What happens there because of them, ahead of all else; 0: nothing does. */
 HOT int bounded_step(plane *p, task *t, int64_t now, int32_t *why) {
     if (counts_arrivals(t) && next_arrival(p, t) <= now) {
-        *why = sifts(t) ? sift(p, t, now) : drop_or_enter(p, t, now);
+        *why = screens(t) ? screen(p, t, now) : drop_or_enter(p, t, now);
         return 1;
     }
     if (t->replay.goes_on && t->replay.time <= now) {

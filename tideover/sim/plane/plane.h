@@ -242,6 +242,7 @@ typedef struct {
     int32_t pad;         /* bits between root and path, at a receiver that has longer paths */
     int32_t task_bits;
     int64_t digit;       /* of the input, at its place */
+    int32_t first_path;  /* of those over which its tuples come, as the receiver numbers them */
     const int32_t *given;       /* targets that Python has found: of what its sender has in its tables */
     const int32_t *given_again; /* and of its retries */
 } outlet;
@@ -386,11 +387,14 @@ typedef struct {
     int32_t last;
 } places;
 
-/* How a task is concerned by queues with bounds, or by replays (SIFTS: some of what arrives may be turned away). */
+/* How a task is concerned by queues with bounds, or looks at what arrives: whether it has had it (FILTERS), or will have
+ * it once more (SCREENS). */
 #define HAS_LINE 1
 #define DROPS 2
-#define SIFTS 4
-#define REPLAYS 8
+#define FILTERS 4
+#define SCREENS 8
+#define REPLAYS 16
+
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -435,6 +439,10 @@ typedef struct {
     places places;         /* of its queue, if those wait who find it full */
     int64_t length;        /* of a queue that drops */
     int64_t waiting;       /* tuples that are counted there */
+    int64_t *seen;         /* the greatest uid that has come on each path: what is not greater is turned away; NULL: all
+                            * that comes is let in */
+    int64_t repeated;      /* tuples that were turned away, up to this moment */
+    int64_t repeats_until;
     int64_t *sums;         /* of the values that its state has taken in since somebody looked, by key; NULL: it is told */
     int64_t *taken;        /* the tuples behind them */
     int32_t *attempts;
@@ -581,6 +589,8 @@ typedef struct {
     int64_t *work;       /* of each message, what was drawn for its service; -1: nothing yet */
     int32_t *made;       /* of each message, its place in the block of which Python has made the children; -1: in none;
                           * NULL: Python makes none */
+    int32_t *paths;      /* of each message, the number of the logical path by which it has come; NULL: nobody asks */
+    int32_t path;        /* that of the tuple at hand */
     roots roots;
     counts counts;
     latency *latencies;
@@ -652,8 +662,11 @@ int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);
 void plane_empty(plane *p, int32_t t, int64_t now);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);
+void plane_sift(plane *p, int32_t t, int64_t now);
+int32_t plane_copy(plane *p, int32_t from, int32_t to, int32_t place, int64_t now);
+void plane_follow(plane *p, int32_t mine, int32_t other);
+void plane_keep_aside(plane *p, int32_t t, int64_t now);
 void plane_set_aside(plane *p, int32_t t);
-void plane_keep_held(plane *p, int32_t t);
 void plane_stop(plane *p, int32_t t, int64_t now, int64_t until);
 void plane_occupy(plane *p, int32_t t, int64_t now, int64_t duration);
 void plane_slow(plane *p, int32_t h, int64_t now, double factor);

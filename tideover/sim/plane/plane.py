@@ -207,6 +207,10 @@ class Plane:
             self.array(p, "made", made)
         if p.numbers:
             self._number(room)
+        if p.paths:
+            paths = np.zeros(room, np.int32)
+            paths[: p.room] = self.kept(p, "paths")
+            self.array(p, "paths", paths)
         p.messages, p.room = wider, room
 
     def number(self) -> None:
@@ -226,6 +230,11 @@ class Plane:
         """Python makes the children of some tuples."""
         if not self.p.made:
             self.array(self.p, "made", np.full(self.p.room, -1, np.int32))
+
+    def have_paths(self) -> None:
+        """Tuples are to carry the path by which they come."""
+        if not self.p.paths:
+            self.array(self.p, "paths", np.zeros(self.p.room, np.int32))
 
     def waiting(self, task: int) -> tuple[Train, Ints]:
         """Tuples in service at a task, that wait there, or come to it; and which messages they are."""

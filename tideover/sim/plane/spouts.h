@@ -91,6 +91,7 @@ HOT void emit(plane *p, task *t, message *m, int64_t row, int64_t now) {
     m->epoch = (int32_t)t->epoch;
     m->next = -1;
     p->created = 0;
+    p->path = 0;
     int32_t made = send_tuple(p, t, m, 0, row, now);
     t->in_flight++;
     p->again |= m->attempt > 0;

@@ -116,7 +116,7 @@ class CompiledReceiver(Receiver):
         for _, each in self._each()[:1]:
             plane = each.plane
             plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
-            task.c.bounded |= plane.lib.SIFTS
+            task.c.bounded |= plane.lib.SCREENS
         super().begin_recovery()
         self._write("recovery", lambda _: self.recovery)
 

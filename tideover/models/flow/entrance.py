@@ -1,0 +1,94 @@
+"""What waits in the queue of a bolt's task, and before it, where the compiled data plane has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tideover.sim.plane.plane import Plane
+from tideover.sim.train import Train
+
+if TYPE_CHECKING:
+    from tideover.models.flow.bolt import FlowBolt
+
+
+class Waiting:
+    """What waits in a task's queue, and what is in service there."""
+
+    def __init__(self, task: FlowBolt, plane: Plane) -> None:
+        self._task, self._plane = task, plane
+
+    def trains(self) -> list[Train]:
+        """All of it, in order; ``time`` is the arrival."""
+        task, plane = self._task, self._plane
+        plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
+        return [
+            *self.in_service(),
+            *(train for train in [plane.listed(task.c.queue, task.number)] if train.n),
+        ]
+
+    def in_service(self) -> list[Train]:
+        """The tuple in service."""
+        c, plane = self._task.c, self._plane
+        if c.state != plane.lib.SERVING:
+            return []
+        one = plane.ffi.new("list *", {"head": c.serving, "tail": c.serving, "n": 1})
+        return [plane.listed(one[0], self._task.number)]
+
+    def demand(self, *trains: Train) -> int:
+        """How much service tuples ask for (ns): all that are there."""
+        task, plane = self._task, self._plane
+        served = sum(int(task._demand(train).sum()) for train in trains)
+        return served + int(plane.lib.plane_serialisation(plane.p, task.number))
+
+
+class Entrance:
+    """What has come to a task and is not in its queue."""
+
+    def __init__(self, task: FlowBolt, plane: Plane) -> None:
+        self._task, self._plane = task, plane
+        self.from_log = False
+        self.stopped = False
+        """It is down, and has kept its queue."""
+
+    @property
+    def closed(self) -> bool:
+        """The task is up, but takes nothing in yet."""
+        return bool(self._task.c.closed)
+
+    @closed.setter
+    def closed(self, closed: bool) -> None:
+        self._task.c.closed = closed
+
+    @property
+    def hold(self) -> bool:
+        """While it is down: hold what arrives, or lose it."""
+        return bool(self._task.c.holds)
+
+    @hold.setter
+    def hold(self, hold: bool) -> None:
+        self._task.c.holds = hold
+
+    def _listed(self, messages: Any) -> list[Train]:
+        train = self._plane.listed(messages, self._task.number)
+        return [train] if train.n else []
+
+    @property
+    def held(self) -> list[Train]:
+        """Arrivals that were not let in yet."""
+        return self._listed(self._task.c.held)
+
+    @property
+    def aside(self) -> list[Train]:
+        """What was let in, and is out of the queue for a while."""
+        return self._listed(self._task.c.aside)
+
+    def unreadable(self) -> list[Train]:
+        """Nothing is withheld."""
+        return []
+
+    def open(self) -> None:
+        """What was set aside and held arrives now."""
+        for train in (*self.aside, *self.held) if self._task.notes is not None else ():
+            self._task.note_marks(train)
+        self._plane.have_rows(self._plane.p.overflowed, self._task.c.held.n)
+        self._plane.lib.plane_open(self._plane.p, self._task.number, self._task._kernel.now)
