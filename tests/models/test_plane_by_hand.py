@@ -96,3 +96,21 @@ def test_a_marker_has_its_turn_behind_what_waits() -> None:
         "r": bolt("forward", {"q": "shuffle"}),
     }
     assert done(world(topology, until=215), "r") == [110, 210]
+
+
+def test_what_was_in_service_when_it_is_lost_is_served_first() -> None:
+    """p takes 20 for each root, and loses its state at 25 while root 0 is in service; it is restored at once.
+    What waits stays in its memory, and root 0, begun anew, is ahead of root 1.
+    """
+    topology: dict[str, Any] = {
+        "s": spout(**ONES),
+        "p": bolt("windowed_count", {"s": "shuffle"}, 20, window={"length": 1000 * MS}),
+    }
+    lost = fault("lose_state", 25, component="p", detection=0, restart=0)
+    kept = {"checkpoint_interval": 1000 * MS, "spout_buffer": False}
+    scenario = world(topology, "rsm", (lost,), until=90, **kept)
+    check(scenario)
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    served = sorted((row[6] / MS, row[3]) for row in trace.processed)
+    assert served == [(45, 0), (65, 1), (85, 2)]

@@ -117,6 +117,7 @@ STOPPED = (
         "if marker.reads is not None and self._holds_back:",
         "if False:",
         (f"{MODELS}/test_rsm_windows.py", "-k", "waits_behind_a_checkpoint"),
+        trains=True,
     ),
 )
 CLUSTER = (

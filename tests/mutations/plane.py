@@ -220,4 +220,50 @@ COUNTS = (
         EXACT,
     ),
 )
-PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS)
+REPLICAS = (
+    Mutation(
+        "what a replica has had last is let in again",
+        "if (each->uid <= *greatest) return 0;",
+        "if (each->uid < *greatest) return 0;",
+        exactness("active_replication"),
+    ),
+    Mutation(
+        "a copied queue leaves out what is in service",
+        "if (t->state == SERVING && at++ >= place) copy_message(p, &p->tasks[to], t->serving, now);",
+        "if (t->state == SERVING) at++;",
+        exactness("active_replication"),
+    ),
+)
+BUFFERS = (
+    Mutation(
+        "a buffer is trimmed one too little",
+        "p->numbers[kept->head].number <= number) free_message",
+        "p->numbers[kept->head].number < number) free_message",
+        (f"{MODELS}/test_rsm.py", "-k", "trimmed_by_number"),
+    ),
+    Mutation(
+        "what is sent directly is let in before the end of the replay",
+        "if (!each->recovery) return !b->waits;",
+        "if (!each->recovery) return 1;",
+        exactness("rsm"),
+    ),
+    Mutation(
+        "the end of a replay leaves a step late",
+        "    if (r->left) return;\n    int32_t m = take_message(p);",
+        "    if (r->goes_on++ < 2 || r->left) return;\n    int32_t m = take_message(p);",
+        exactness("rsm"),
+    ),
+    Mutation(
+        "a replay begins with what has been processed",
+        "p->numbers[r->next].number <= after) {",
+        "p->numbers[r->next].number < after) {",
+        exactness("rsm"),
+    ),
+    Mutation(
+        "what was in service waits behind what was set aside",
+        "    list later = t->aside;\n    t->aside.n = 0;\n",
+        "    list later = {0};\n",
+        (f"{MODELS}/test_plane_by_hand.py", "-k", "in_service_when_it_is_lost"),
+    ),
+)
+PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *BUFFERS)

@@ -49,6 +49,7 @@ BUFFERS = (
         "        kept = []\n        for train in self._trains:\n            number",
         "        kept, safe = [], safe + 1\n        for train in self._trains:\n            number",
         (f"{MODELS}/test_rsm.py", "-k", "trimmed_by_number"),
+        trains=True,
     ),
     Mutation(
         "a checkpoint says that it holds one tuple more than it does",
@@ -61,18 +62,21 @@ BUFFERS = (
         "np.flatnonzero(train.column(NUMBER) > number)",
         "np.flatnonzero((train.column(NUMBER) > number) & (train.column(NUMBER) < self.sent))",
         exactness("rsm"),
+        trains=True,
     ),
     Mutation(
         "a replay begins one too early",
         "np.flatnonzero(train.column(NUMBER) > number)",
         "np.flatnonzero(train.column(NUMBER) >= number)",
         (f"{MODELS}/test_rsm_senders.py", "-k", "could_not_be_told_to_trim"),
+        trains=True,
     ),
     Mutation(
         "direct messages are let in before the end of the replay",
         "if position in self._waiting:",
         "if False:",
         exactness("rsm"),
+        trains=True,
     ),
     Mutation(
         "arrivals are let in before the restore",
@@ -93,11 +97,12 @@ REPLICAS = (
         "uid > before[:-1]",
         "uid >= before[:-1]",
         exactness("active_replication"),
+        trains=True,
     ),
     Mutation(
         "a replica lets arrivals in before it has copied its peer",
-        "        gate.closed = True\n        # no tick",
-        "        gate.closed = False\n        # no tick",
+        "        task.gate.closed = True\n        # no tick",
+        "        task.gate.closed = False\n        # no tick",
         exactness("active_replication"),
     ),
 )
