@@ -65,7 +65,7 @@ def test_tuples_and_decisions_are_counted_task_by_task() -> None:
     lumps = effort(load_text(WORLD, settings=["run.lump=10"]))
     assert (lumps.tuples, lumps.decisions) == (6_000, found.decisions)
     replicated = effort(load_text(WORLD, settings=["strategy={kind: active_replication, k: 1}"]))
-    assert (replicated.tuples, replicated.decisions) == (20_000 * (1 + 2 + 2), 2 * 20)
+    assert (replicated.flows, replicated.actions) == (20_000 * (1 + 2 + 2), 10 + 20 + 2 * 20)
     failing = effort(load_text(WORLD, settings=["failures=[{kind: lose_state, component: end, every: 2 s}]"]))
     assert failing.decisions == 2 * found.decisions + 10 * 100
     assert failing.tuples == 2 * found.tuples
@@ -80,8 +80,11 @@ def trains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_the_compiled_data_plane_moves_is_told_apart() -> None:
     """20,000 tuples at each of three components, task after task; or in one order, where tasks share cores.
-    A window ends in the one task every 10 s: each is a moment, and an end; there are ten moments more.
+    A window ends in the one task every 10 s: each is a moment, and an end; there are ten moments more. Six
+    tasks save their state 50 times.
     """
+    saving = effort(load_text(WORLD, settings=["strategy={kind: rsm, checkpoint_interval: 4 s}"]))
+    assert (saving.flows, saving.actions) == (60_000, 10 + 20 + 20 + 50 + 50 * 6)
     found = effort(load_text(WORLD, settings=["strategy=none"]))
     assert (found.flows, found.events, found.actions) == (60_000, 0, 10 + 20 + 20)
     assert found.seconds == pytest.approx(60_000 * COSTS["flows"] + 50 * COSTS["actions"])

@@ -152,7 +152,7 @@ class _Run:
         moments = _BASE + cycles + beats + self._timeouts() + self._looks()
         if moves_compiled(self._scenario, self._deployment):
             feel = self._feel_one_another()
-            actions = moments + ends + self._faults()
+            actions = moments + ends + cycles * self._tasks + self._faults()
             return Effort(flows=tuples * (not feel), events=tuples * feel, actions=actions)
         if singly:
             moments += decisions  # each of them moves everything
