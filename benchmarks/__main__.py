@@ -10,7 +10,7 @@ from benchmarks.table import Row, show
 
 PROGRAMS: dict[str, Callable[[bool], list[Row]]] = {
     "tandem": lambda quick: [speed.tandem_row(quick)],
-    "kernel": lambda quick: [speed.kernel_row(quick)],
+    "kernel": speed.kernel_rows,
     "wordcount": speed.word_count_rows,
     "small": speed.small_rows,
     "commands": commands.rows,

@@ -21,7 +21,7 @@ from tideover.sim.units import S
 ENGINE_RATE, REFERENCE_RATE = 100_000, 2_000
 """Roots per second. The load is the same, so each tuple meets as many others in its queue."""
 LOAD = 0.7
-SMALL_TARGETS = {"none": 25, "micro_batch": 2}
+SMALL_TARGETS = {"micro_batch": 2}
 """How many times as fast as the reference; of all others ten. There are 240 batches."""
 RUN_TARGETS = {
     "source_replay": 6,
@@ -113,6 +113,11 @@ def word_count_rows(quick: bool) -> list[Row]:
     return rows
 
 
+def kernel_rows(quick: bool) -> list[Row]:
+    """The data plane by itself: no failures, no strategy."""
+    return [kernel_row(quick), small_row("none", "World without failures", 25, 3 if quick else 9)]
+
+
 def kernel_row(quick: bool) -> Row:
     """The same without failures and acks: the compiled data plane and all accounts. The reference
     acks, as it does for all rows.
@@ -156,8 +161,10 @@ def small_rows(quick: bool) -> list[Row]:
 
 
 def small_row(name: str, what: str, target: float, rounds: int) -> Row:
-    """One strategy: the world and its balance, or all that ``run`` does."""
+    """One strategy: the world and its balance, or all that ``run`` does, with its failure or without."""
     scenario = small(name)
+    if what.endswith("without failures"):
+        scenario = scenario.model_copy(update={"failures": ()})
 
     def world() -> int:
         undisturbed.forget()
@@ -174,7 +181,7 @@ def small_row(name: str, what: str, target: float, rounds: int) -> Row:
         WordCount(10, 2e-4, 1e-4, 240, [(75, 0)], splitters=1, counters=1, window=30, timeout=30).run()
         return 1
 
-    ours, theirs = side_by_side(world if what == "World" else whole, reference, rounds)
+    ours, theirs = side_by_side(whole if what == "run" else world, reference, rounds)
     figures = f"{1e3 / ours:.1f} ms", ours / theirs, target, True, f"SimPy {1e3 / theirs:.0f} ms"
     return Row(f"small scenario, {name}, {what}", *figures)
 
