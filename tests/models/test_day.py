@@ -249,7 +249,7 @@ def test_effort_is_that_of_the_hour() -> None:
     }
     assert many["peak"] == many["drawn"] == many["18:00"]
     # A spout and a bolt, with the failure and without it.
-    assert (many["4:00"].tuples, many["18:00"].tuples) == (
+    assert (many["4:00"].moved, many["18:00"].moved) == (
         pytest.approx(4 * 200 * 3, rel=0.01),
         pytest.approx(4 * 200 * 24, rel=0.01),
     )

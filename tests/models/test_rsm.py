@@ -262,7 +262,7 @@ def check_state(running: World, before: set[int]) -> None:
     sent = expected_effects(running.job.topology, running.job.draws, roots).get(
         "count", np.zeros(0, np.int64)
     )
-    trains = [*task.queue.trains(), *(train for channel in task.inputs for train in channel.wire)]
+    trains = [*task.queue.trains(), *(train for channel in task.inputs for train in channel.on_the_way)]
     coming = {int(uid) for train in trains for uid in train.uid[train.column("mark") == 0]}
     assert set(held) == set(sent.tolist()) - coming
 

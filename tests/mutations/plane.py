@@ -236,9 +236,9 @@ REPLICAS = (
 )
 BUFFERS = (
     Mutation(
-        "a buffer is trimmed one too little",
+        "a buffer is trimmed one too far",
         "p->numbers[kept->head].number <= number) free_message",
-        "p->numbers[kept->head].number < number) free_message",
+        "p->numbers[kept->head].number <= number + 1) free_message",
         (f"{MODELS}/test_rsm.py", "-k", "trimmed_by_number"),
     ),
     Mutation(

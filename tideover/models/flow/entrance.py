@@ -1,20 +1,19 @@
-"""What waits in the queue of a bolt's task, and before it, where the compiled data plane has it."""
+"""What waits in the queue of a bolt's task, and before it, where the compiled data plane has it. Its
+tasks are those of `bolt.py`, which makes them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Train
-
-if TYPE_CHECKING:
-    from tideover.models.flow.bolt import FlowBolt
 
 
 class Waiting:
     """What waits in a task's queue, and what is in service there."""
 
-    def __init__(self, task: FlowBolt, plane: Plane) -> None:
+    def __init__(self, task: Any, plane: Plane) -> None:
         self._task, self._plane = task, plane
 
     def trains(self) -> list[Train]:
@@ -44,7 +43,7 @@ class Waiting:
 class Entrance:
     """What has come to a task and is not in its queue."""
 
-    def __init__(self, task: FlowBolt, plane: Plane) -> None:
+    def __init__(self, task: Any, plane: Plane) -> None:
         self._task, self._plane = task, plane
         self.from_log = False
         self.stopped = False
