@@ -434,7 +434,6 @@ typedef struct {
     const int32_t *child_keys;
     const int32_t *child_positions;
     int32_t bounded;       /* these, as far as they hold */
-    replay replay;
     line line;
     places places;         /* of its queue, if those wait who find it full */
     int64_t length;        /* of a queue that drops */
@@ -487,6 +486,7 @@ typedef struct {
     int64_t oldest;        /* the record that it reads next, if those before it were deleted */
     int64_t poll_cost;     /* what reading one takes */
     int64_t retention;     /* records that are older were deleted; -1: none */
+    replay replay;         /* what it sends again */
 } task;
 
 /* Latencies since an outage, until what was sent again because of it is done. Twice: since creation, and since the first
