@@ -23,7 +23,7 @@ from tideover.sim.units import S
 PLACES = 1_000
 SERVED = 2_250
 """Sentences a second that the counter can take: 0.1 ms a word, 4.4 words each."""
-HALF_EMPTY, FULL = 1.5, 4.0
+HALF_EMPTY, FULL, CROWDED, SATURATED = 1.5, 1.5, 2.5, 4.0
 """How many times as long it may take."""
 
 
@@ -90,6 +90,6 @@ def rows(quick: bool) -> list[Row]:
         found.append(_row("half empty", slow, slow, strategy, HALF_EMPTY, quick))
         found.append(_row("full", fast, fast, strategy, FULL, quick))
         saturating = Saturating(emit_cost=1_000)
-        found.append(_row("full, saturating spout", saturating, as_served, strategy, FULL, quick))
-        found.append(_row("full, 4 and 8 tasks", fast, fast, strategy, FULL, quick, (4, 8)))
+        found.append(_row("full, saturating spout", saturating, as_served, strategy, SATURATED, quick))
+        found.append(_row("full, 4 and 8 tasks", fast, fast, strategy, CROWDED, quick, (4, 8)))
     return found
