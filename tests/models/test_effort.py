@@ -81,13 +81,15 @@ def trains(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_compiled_data_plane_moves_is_told_apart() -> None:
     """20,000 tuples at each of three components, task after task; or in one order, where tasks share cores.
     A window ends in the one task every 10 s: each is a moment, and an end; there are ten moments more. Six
-    tasks save their state 50 times.
+    tasks save their state 50 times. Six tasks and nine channels are built, and what every run has.
     """
     saving = effort(load_text(WORLD, settings=["strategy={kind: rsm, checkpoint_interval: 4 s}"]))
     assert (saving.flows, saving.actions) == (60_000, 10 + 20 + 20 + 50 + 50 * 6)
     found = effort(load_text(WORLD, settings=["strategy=none"]))
     assert (found.flows, found.events, found.actions) == (60_000, 0, 10 + 20 + 20)
-    assert found.seconds == pytest.approx(60_000 * COSTS["flows"] + 50 * COSTS["actions"])
+    parts = found.parts
+    assert parts.pop("built") == pytest.approx((80 + 6 + 9) * COSTS["built"])
+    assert sum(parts.values()) == pytest.approx(60_000 * COSTS["flows"] + 50 * COSTS["actions"])
     assert (effort(load_text(SHARED)).flows, effort(load_text(SHARED)).events) == (0, 60_000)
 
 

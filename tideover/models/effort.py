@@ -35,9 +35,10 @@ COSTS: Mapping[str, float] = {
     "trains": 6e-6,
     "turns": 23e-6,
     "singles": 1.8e-6,
-    "flows": 0.08e-6,
-    "events": 0.2e-6,
-    "actions": 60e-6,
+    "flows": 0.12e-6,
+    "events": 0.34e-6,
+    "actions": 28e-6,
+    "built": 26e-6,
 }
 """What one of each takes (s), on a machine that does ``slowness``'s probe in ``_PROBE_S``: fitted by
 `python -m benchmarks.effort --fit`.
@@ -46,6 +47,8 @@ COSTS: Mapping[str, float] = {
 _BASE = 10
 """Moments of every run: its start, its end, and what is read then."""
 _OF_A_FAULT = 10
+_ITSELF = 80
+"""A run, as so many tasks that are built."""
 _PROBE_S = 0.0062
 
 
@@ -61,6 +64,7 @@ class Effort:
     flows      tuples that the compiled data plane moves, task after task
     events     tuples that it moves in one order of events, as tasks feel one another
     actions    what is decided, or looked at, in a run that it moves
+    built      tasks and channels of such a run, and the run itself
     singles    tuples that are moved one by one, as bounded queues meet cards or cores that are shared, times
                the tasks that are looked at for each
     """
@@ -74,6 +78,7 @@ class Effort:
     flows: float = 0.0
     events: float = 0.0
     actions: float = 0.0
+    built: float = 0.0
 
     def __add__(self, other: Effort) -> Effort:
         return Effort(*map(sum, zip(astuple(self), astuple(other), strict=True)))
@@ -153,7 +158,8 @@ class _Run:
         if moves_compiled(self._scenario, self._deployment):
             feel = self._feel_one_another()
             actions = moments + ends + cycles * self._tasks + self._faults()
-            return Effort(flows=tuples * (not feel), events=tuples * feel, actions=actions)
+            built = _ITSELF + self._tasks + sum(n for n, _ in channels)
+            return Effort(flows=tuples * (not feel), events=tuples * feel, actions=actions, built=built)
         if singly:
             moments += decisions  # each of them moves everything
         return Effort(
