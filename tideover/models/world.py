@@ -112,7 +112,16 @@ class World:
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment):
             self.reference = self._referred(strategy.undisturbed(), replication)
-        listeners = (
+        counted = (self.backlog, self.recoveries) if compiled else ()
+        context.say = Announcer(self._listeners(), counted)
+        self._close_at = CLOSE_AT
+        self._counted: Counted | None = None
+        if isinstance(self.job, FlowJob):
+            self._counted = self._count(self.job, recorder)
+
+    def _listeners(self) -> list[object]:
+        """Who hears what happens, in this order."""
+        asked = (
             self.trace,
             self.fates,
             self.backlog,
@@ -126,12 +135,7 @@ class World:
             self.space_time,
             self,
         )
-        counted = (self.backlog, self.recoveries) if compiled else ()
-        context.say = Announcer([listener for listener in listeners if listener is not None], counted)
-        self._close_at = CLOSE_AT
-        self._counted: Counted | None = None
-        if isinstance(self.job, FlowJob):
-            self._counted = self._count(self.job, recorder)
+        return [listener for listener in asked if listener is not None]
 
     def _count(self, job: FlowJob, recorder: Recorder) -> Counted:
         """Let the data plane count what happens to every tuple, and log what somebody wants to see of it."""
