@@ -223,8 +223,8 @@ COUNTS = (
 REPLICAS = (
     Mutation(
         "what a replica has had last is let in again",
-        "if (each->uid <= *greatest) return 0;",
-        "if (each->uid < *greatest) return 0;",
+        "if (each->uid <= *greatest ||",
+        "if (each->uid < *greatest ||",
         exactness("active_replication"),
     ),
     Mutation(
@@ -266,4 +266,24 @@ BUFFERS = (
         (f"{MODELS}/test_plane_by_hand.py", "-k", "in_service_when_it_is_lost"),
     ),
 )
-PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *BUFFERS)
+STANDBYS = (
+    Mutation(
+        "a replay brings what was had by another number",
+        "    else if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);\n    else if (t->length)",
+        "    else if (t->length)",
+        exactness("passive_standby"),
+    ),
+    Mutation(
+        "copies do not know their paths",
+        "    if (p->paths) p->paths[copy] = p->paths[m];\n",
+        "",
+        exactness("passive_standby"),
+    ),
+    Mutation(
+        "what is kept again has numbers of its own",
+        "p->numbers[m].number = r->arrival;",
+        "p->numbers[m].number = ++p->channels[number].buffer->sent;",
+        exactness("passive_standby"),
+    ),
+)
+PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *BUFFERS, *STANDBYS)

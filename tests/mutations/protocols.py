@@ -224,8 +224,8 @@ STANDBYS = (
     ),
     Mutation(
         "a delta leaves out what came to the output queue at the end",
-        "return sum(int(np.count_nonzero(train.column(NUMBER) > number)) for train in self.trains)",
-        "return sum(int(np.count_nonzero(train.column(NUMBER) > number + 1)) for train in self.trains)",
+        'return int(np.count_nonzero(self.rows["arrival"] > number))',
+        'return int(np.count_nonzero(self.rows["arrival"] > number + 1))',
         (f"{MODELS}/test_passive_standby.py", "-k", "costs_only_its_bytes"),
     ),
     Mutation(

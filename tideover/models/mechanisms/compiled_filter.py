@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideover.models.mechanisms.duplicate_filter import DuplicateFilter, Seen
+from tideover.models.mechanisms.duplicate_filter import CheckpointFilter, DuplicateFilter, ReplayFilter, Seen
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
@@ -36,6 +36,38 @@ class CompiledFilter(DuplicateFilter):
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         self._plane.tasks[task.number].repeats_until = NEVER  # as long as it is not restored
         super().failed(task, outage)
+
+
+class CompiledCheckpointFilter(CompiledFilter, CheckpointFilter):
+    """The data plane notes, too, what of it is processed."""
+
+    passed = Hooks.passed
+
+    def __init__(self, job: Job, plane: Plane) -> None:
+        super().__init__(job, plane)
+        for task, done in self._done.items():
+            plane.array(plane.tasks[task.number], "done", done.greatest)
+
+    def go_back(self, task: BoltView, done: Seen) -> None:
+        self._know(task, done)
+        self._done[task].greatest[:] = done.greatest
+
+
+class CompiledReplayFilter(CompiledCheckpointFilter, ReplayFilter):
+    """The data plane turns away what belongs to epochs that are over, too, and tells of all of it."""
+
+    def __init__(self, job: Job, plane: Plane) -> None:
+        super().__init__(job, plane)
+        for task in job.bolt_tasks:
+            plane.tasks[task.number].bounded |= plane.lib.TELLS
+
+    def begin_after(self, task: BoltView, epoch: int) -> None:
+        self._plane.tasks[task.number].over = epoch
+
+
+def replays_known(job: Job) -> ReplayFilter:
+    """The filter of what comes again, in the job's data plane if that is compiled."""
+    return ReplayFilter(job) if job.plane is None else CompiledReplayFilter(job, job.plane)
 
 
 def duplicates_of(job: Job) -> DuplicateFilter:

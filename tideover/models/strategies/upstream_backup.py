@@ -10,6 +10,7 @@ from pydantic import Field
 from tideover.models.job.components import BoltConfig
 from tideover.models.mechanisms.buffers.progress import Progress
 from tideover.models.mechanisms.buffers.recovery import Reached, UpstreamBuffers
+from tideover.models.mechanisms.compiled_filter import replays_known
 from tideover.models.mechanisms.duplicate_filter import ReplayFilter
 from tideover.models.mechanisms.standbys import Standbys
 from tideover.models.operators.state import Effects
@@ -86,7 +87,7 @@ class Backups(Protocol):
         # 1. every task keeps what it has sent, and drops what it has had
         self.buffers = UpstreamBuffers(job)
         self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
-        seen = ReplayFilter(job)
+        seen = replays_known(job)
         self.standbys = Standbys(job, self.buffers, seen)
         # 2. what is done is told upstream, hop by hop
         self.progress = Progress(job, self.buffers, seen)

@@ -3,9 +3,16 @@
 #include "children.h"
 #include "filters.h"
 
-void keep_copy(plane *p, buffer *b, int32_t m) {
+/* Another message like one that there is. */
+static int32_t like(plane *p, int32_t m) {
     int32_t copy = take_message(p);
     p->messages[copy] = p->messages[m];
+    if (p->paths) p->paths[copy] = p->paths[m];
+    return copy;
+}
+
+void keep_copy(plane *p, buffer *b, int32_t m) {
+    int32_t copy = like(p, m);
     p->numbers[m].number = p->numbers[copy].number = ++b->sent;
     append(p, &b->kept, copy);
 }
@@ -23,6 +30,29 @@ void plane_lose_copies(plane *p, int32_t number) {
     b->gone_to = b->sent;
 }
 
+/* Copies of a channel as rows: with their numbers in the place of arrivals, and their paths in that of tasks. */
+int64_t plane_copies(plane *p, int32_t number, row *out) {
+    const list *kept = &p->channels[number].buffer->kept;
+    row_log log = {out, 0, kept->n};
+    for (int32_t m = kept->head; log.n < kept->n; m = p->messages[m].next) {
+        row *r = log_row(&log, &p->messages[m], p->paths ? p->paths[m] : 0, p->messages[m].time);
+        r->arrival = p->numbers[m].number;
+    }
+    return log.n;
+}
+
+/* They are kept again, behind those that are. */
+void plane_keep(plane *p, int32_t number, const row *rows, int64_t n) {
+    for (const row *r = rows; r < rows + n; r++) {
+        int32_t m = take_message(p);
+        p->messages[m] = (message){.time = r->time, .uid = r->uid, .created = r->created, .value = r->value,
+                                   .key = r->key, .attempt = r->attempt, .epoch = r->epoch, .mark = r->mark};
+        p->numbers[m].number = r->arrival;
+        if (p->paths) p->paths[m] = r->task;
+        append(p, &p->channels[number].buffer->kept, m);
+    }
+}
+
 /* A message that was numbered before, or has no number, leaves. */
 static void leave_again(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
     if (t->bounded & HAS_LINE) line_up(p, t, route, m, now);
@@ -32,8 +62,7 @@ static void leave_again(plane *p, task *t, int32_t route, int32_t m, int64_t now
 static void send_again(plane *p, task *t, int64_t now) {
     replay *r = &t->replay;
     if (r->left) {
-        int32_t old = r->next, m = take_message(p);
-        p->messages[m] = p->messages[old];
+        int32_t old = r->next, m = like(p, old);
         p->messages[m].flags = 0;
         p->numbers[m] = (numbered){p->numbers[old].number, r->recovery};
         r->next = p->messages[old].next;
@@ -139,6 +168,7 @@ int32_t screen(plane *p, task *t, int64_t now) {
     int32_t m = take_arrival(p, t);
     if (!admits(p, t, m)) discard(p, t, m, now);
     else if (t->closed) append(p, &t->held, m);
+    else if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
     else if (t->length) enter(p, t, m, now, 1);
     else join_queue(p, t, m);
     return DONE;

@@ -19,9 +19,11 @@ HOT int screens(const task *t) { return t->bounded & SCREENS; }
 
 /* How far a task is with what is kept for it. */
 HOT void note_processed(plane *p, task *t, int32_t m) {
-    buffer *b = p->channels[t->first_input + p->messages[m].source].buffer;
+    const message *each = &p->messages[m];
+    if (t->done && each->mark == 0) t->done[p->paths[m]] = each->uid;
+    buffer *b = p->channels[t->first_input + each->source].buffer;
     if (!b) return;
-    if (p->messages[m].mark == END_OF_REPLAY) replay_is_over(p, t, b);
+    if (each->mark == END_OF_REPLAY) replay_is_over(p, t, b);
     else if (p->numbers[m].number > b->processed) b->processed = p->numbers[m].number;
 }
 #endif

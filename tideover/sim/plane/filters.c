@@ -7,8 +7,12 @@
 void turn_back(plane *p, task *t, int32_t m, int64_t now) {
     const component *c = &p->components[t->component];
     const message *each = &p->messages[m];
-    if (now <= t->repeats_until) t->repeated++;
-    if (c->anchored && p->accounts) root_changes(p, each->uid >> c->bits, now, -1);
+    if (t->bounded & TELLS) {
+        log_row(&p->discarded, each, t->number, now);
+    } else {
+        if (now <= t->repeats_until) t->repeated++;
+        if (c->anchored && p->accounts) root_changes(p, each->uid >> c->bits, now, -1);
+    }
     drop_message(p, t, m, now);
 }
 

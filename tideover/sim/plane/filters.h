@@ -9,7 +9,7 @@ HOT int is_new(const plane *p, task *t, int32_t m) {
     const message *each = &p->messages[m];
     if (each->mark) return 1;
     int64_t *greatest = &t->seen[p->paths[m]];
-    if (each->uid <= *greatest) return 0;
+    if (each->uid <= *greatest || each->epoch < t->over) return 0;
     *greatest = each->uid;
     return 1;
 }

@@ -200,7 +200,7 @@ void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
 }
 
 int32_t drop_or_enter(plane *p, task *t, int64_t now) {
-    if (full(&p->overflowed)) return HAS_LOST;
+    if (full(&p->overflowed) || full(&p->discarded)) return HAS_LOST;
     int32_t m = take_arrival(p, t);
     if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
     else if (t->length) enter(p, t, m, now, 1);

@@ -156,7 +156,7 @@ typedef struct {
 
 /* What the sender keeps of a channel, and how far its receiver is with that. */
 typedef struct {
-    list kept;           /* copies, by number and without a gap */
+    list kept;           /* copies, by number */
     int64_t sent;        /* newest number */
     int64_t gone_to;     /* up to this number they went down with the sender, if they were not trimmed before */
     int64_t processed;   /* newest number that the receiver has processed */
@@ -388,12 +388,13 @@ typedef struct {
 } places;
 
 /* How a task is concerned by queues with bounds, or looks at what arrives: whether it has had it (FILTERS), or will have
- * it once more (SCREENS). */
+ * it once more (SCREENS); whether what is turned away is told, since it comes again because of a failure (TELLS). */
 #define HAS_LINE 1
 #define DROPS 2
 #define FILTERS 4
 #define SCREENS 8
 #define REPLAYS 16
+#define TELLS 32
 
 
 /* A task: a queue and a server; or a spout. */
@@ -440,6 +441,8 @@ typedef struct {
     int64_t waiting;       /* tuples that are counted there */
     int64_t *seen;         /* the greatest uid that has come on each path: what is not greater is turned away; NULL: all
                             * that comes is let in */
+    int64_t *done;         /* the uid of the last tuple of each path that it has processed; NULL: nobody asks */
+    int64_t over;          /* tuples of older epochs than this are turned away, too */
     int64_t repeated;      /* tuples that were turned away, up to this moment */
     int64_t repeats_until;
     int64_t *sums;         /* of the values that its state has taken in since somebody looked, by key; NULL: it is told */
@@ -656,6 +659,8 @@ void plane_lose_list(plane *p, int32_t t, list *l, int64_t now);
 void plane_lose_line(plane *p, int32_t t, int64_t now);
 void plane_trim(plane *p, int32_t c, int64_t number);
 void plane_lose_copies(plane *p, int32_t c);
+int64_t plane_copies(plane *p, int32_t c, row *out);
+void plane_keep(plane *p, int32_t c, const row *rows, int64_t n);
 int64_t plane_replay(plane *p, int32_t c, int64_t now, int64_t after, int32_t recovery, int64_t step);
 void plane_give_up(plane *p, int32_t t);
 int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);

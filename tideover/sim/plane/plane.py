@@ -305,6 +305,15 @@ class Plane:
         n = self.lib.plane_listed(self.p, self.ffi.addressof(messages), rows, messages.n)
         return self._rows(rows, n)
 
+    def copies(self, channel: int, n: int) -> Rows:
+        """What the sender keeps of a channel, ``n`` messages. Numbers stand in the place of arrivals, and
+        paths in that of tasks.
+        """
+        rows = np.empty(n, ROW)
+        if n:
+            self.lib.plane_copies(self.p, channel, self.ffi.from_buffer("row[]", rows, require_writable=True))
+        return rows
+
     def coming(self, task: int) -> Train:
         """What is on the way to a task."""
         n = self.lib.plane_coming(self.p, task, self.ffi.NULL, 0)

@@ -7,14 +7,31 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
+import numpy as np
+
 from tideover.models.mechanisms.buffers.receiver import Receiver
 from tideover.models.mechanisms.buffers.replays import Replays, Request
 from tideover.models.mechanisms.buffers.upstream_buffer import Kept, UpstreamBuffer
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.sim.node import Node
-from tideover.sim.plane.plane import Plane
+from tideover.sim.plane.plane import Plane, Rows
 from tideover.sim.train import Ints, Train
+
+
+class CompiledKept:
+    """A copy of a buffer, as `Kept`: rows of the data plane, with their numbers in the place of arrivals."""
+
+    def __init__(self, plane: Plane, rows: Rows, sent: int, gone_to: int) -> None:
+        self.plane, self.rows, self.sent, self.gone_to = plane, rows, sent, gone_to
+
+    def above(self, number: int) -> int:
+        """How many of its messages have a greater number."""
+        return int(np.count_nonzero(self.rows["arrival"] > number))
+
+    def tuples(self) -> list[Train]:
+        """Its messages without the markers."""
+        return [without_markers(self.plane.train(self.rows))] if len(self.rows) else []
 
 
 class CompiledBuffer(UpstreamBuffer):
@@ -24,6 +41,7 @@ class CompiledBuffer(UpstreamBuffer):
         plane.number()
         self.channel, self.plane = channel, plane
         self.safe = 0
+        self._bare = False
         self.c: Any = plane.ffi.new("buffer *")
         plane.keep(self.c)
         channel.c.buffer = self.c
@@ -41,29 +59,42 @@ class CompiledBuffer(UpstreamBuffer):
         return int(self.c.kept.n)
 
     @property
-    def gone_to(self) -> int:  # type: ignore[override]
+    def gone_to(self) -> int:
         return int(self.c.gone_to)
+
+    @gone_to.setter
+    def gone_to(self, number: int) -> None:
+        self.c.gone_to = number
 
     def trim(self, safe: int) -> None:
         self.safe = max(self.safe, safe)
         self.plane.lib.plane_trim(self.plane.p, self._number, safe)
 
     def clear(self) -> None:
+        self._bare = True
         self.plane.lib.plane_lose_copies(self.plane.p, self._number)
 
     def copy(self) -> Kept:
-        train = self._all()
-        return Kept((train,) if train.n else (), self.sent, self.gone_to)
+        return cast(Kept, CompiledKept(self.plane, self._all(), self.sent, self.gone_to))
+
+    def become(self, kept: Kept) -> None:
+        plane, rows = self.plane, cast(CompiledKept, kept).rows
+        plane.lib.plane_trim(plane.p, self._number, self.sent)
+        plane.have_messages(len(rows))
+        plane.lib.plane_keep(plane.p, self._number, plane.ffi.from_buffer("row[]", rows), len(rows))
 
     def after(self, number: int) -> Train | None:
-        train = self._all().pick(slice(max(0, number - self.sent + self.size), None))
-        return train if train.n else None
+        rows = self._all()
+        rows = rows[rows["arrival"] > number]
+        return self.plane.train(rows) if len(rows) else None
 
     def uids(self) -> Ints:
-        return without_markers(self._all()).uid
+        rows = self._all()
+        return rows["uid"][rows["mark"] == 0]
 
-    def _all(self) -> Train:
-        return self.plane.listed(self.c.kept)
+    def _all(self) -> Rows:
+        """The copies, with their numbers in the place of arrivals."""
+        return self.plane.copies(self._number, self.size)
 
 
 class CompiledReceiver(Receiver):
