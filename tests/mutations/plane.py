@@ -45,8 +45,8 @@ ORDER = (
     ),
     Mutation(
         "a marker overtakes what waits in the queue",
-        "append(p, &t->queue, m);\n    p->waiting++;",
-        "put_first(p, &t->queue, m);\n    p->waiting++;",
+        "    if (first) put_first(p, &t->queue, m);",
+        "    if (first || ahead < 0) put_first(p, &t->queue, m);",
         (BY_HAND, "-k", "behind_what_waits"),
     ),
     Mutation(
@@ -286,4 +286,36 @@ STANDBYS = (
         exactness("passive_standby"),
     ),
 )
-PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *BUFFERS, *STANDBYS)
+READ_AGAIN = (
+    Mutation(
+        "what a task reads again comes behind what has come since",
+        "    list later = t->held, *again[] =",
+        "    list later = {0}, *again[] =",
+        exactness("changelog"),
+    ),
+    Mutation(
+        "what a crash finds in the queue is not read again",
+        "if (is_logged(p, t, m)) append(p, &t->read, m);\n        else drop_message",
+        "drop_message",
+        exactness("changelog"),
+    ),
+    Mutation(
+        "a commit waits for what is in the queue",
+        "    if (first) put_first(p, &t->queue, m);\n    else append",
+        "    append",
+        exactness("changelog"),
+    ),
+    Mutation(
+        "a commit covers what was sent since its turn",
+        "for (int32_t n = each->key; n > 0; n--) {",
+        "for (int32_t n = of->withheld.n; n > 0; n--) {",
+        exactness("changelog"),
+    ),
+    Mutation(
+        "what was on its way when it was aborted arrives",
+        "if (p->messages[m].mark != COMMIT && --keep < 0) p->messages[m].flags",
+        "if (p->messages[m].mark != COMMIT && --keep < -1000000) p->messages[m].flags",
+        exactness("changelog"),
+    ),
+)
+PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *BUFFERS, *STANDBYS, *READ_AGAIN)

@@ -305,7 +305,7 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
             c.closed = 0
         else:
             lost = self._emptied(c.queue) + self._emptied(c.aside)
-            if was_up:
+            if was_up and not self.gate.from_log:
                 lost += self._emptied(c.held)
             c.closed, self.gate.stopped = 0, False
             self.windows.crash()

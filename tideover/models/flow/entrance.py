@@ -45,7 +45,7 @@ class Entrance:
 
     def __init__(self, task: Any, plane: Plane) -> None:
         self._task, self._plane = task, plane
-        self.from_log = False
+        self._from_log = False
         self.stopped = False
         """It is down, and has kept its queue."""
 
@@ -65,7 +65,16 @@ class Entrance:
 
     @hold.setter
     def hold(self, hold: bool) -> None:
-        self._task.c.holds = hold
+        self._task.c.holds = hold or self.from_log
+
+    @property
+    def from_log(self) -> bool:
+        """What waits here waits in a log: it is always held, and no crash takes it."""
+        return self._from_log
+
+    @from_log.setter
+    def from_log(self, from_log: bool) -> None:
+        self._from_log = self._task.c.holds = from_log
 
     def _listed(self, messages: Any) -> list[Train]:
         train = self._plane.listed(messages, self._task.number)
@@ -82,8 +91,9 @@ class Entrance:
         return self._listed(self._task.c.aside)
 
     def unreadable(self) -> list[Train]:
-        """Nothing is withheld."""
-        return []
+        """What has come and is not committed."""
+        channels = [wire.c.transactions for wire in self._task.inputs if wire.c.transactions]
+        return [train for channel in channels for train in self._listed(channel.withheld)]
 
     def open(self) -> None:
         """What was set aside and held arrives now."""

@@ -102,15 +102,15 @@ class FlowNode:
     def enqueue(
         self, rank: int, action: Action, reads: Reads = None, first: bool = False, *, last: bool = False
     ) -> None:
-        """Put a control marker at the end of the queue now; ``action`` runs when all that is ahead of it has
-        been served, unless the task crashes. ``last``: the action under way does nothing after it.
+        """Put a control marker at the end of the queue now, or ``first`` ahead of all that waits; ``action``
+        runs when all that is ahead of it has been served, unless the task crashes. ``last``: the action under
+        way does nothing after it.
         """
-        assert not first
         self._plane.have_messages(1)
         self._placed += 1
         self._turns[self._placed] = rank, action
         kernel = self._kernel
-        if not self._plane.lib.plane_place(self._plane.p, self.number, kernel.now, self._placed):
+        if not self._plane.lib.plane_place(self._plane.p, self.number, kernel.now, self._placed, first):
             return
         if last and kernel.goes_on(rank, self.number):
             self._act(self._placed, self.life)

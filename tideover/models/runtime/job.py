@@ -255,6 +255,9 @@ class Job:
     def tell_of_emissions(self) -> None:
         """Tell accounts and mechanisms of the roots that were emitted."""
 
+    def tell_of_losses(self) -> None:
+        """Tell them of the tuples that were lost while data moved."""
+
     def catch_up(self) -> None:
         """Tell accounts and mechanisms all that tasks have done."""
 

@@ -8,12 +8,21 @@ from pydantic import Field, model_validator
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.changelog.changelogs import Changelogs, Keeping, Pace
+from tideover.models.mechanisms.changelog.compiled import changelogs_of
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import CRASHES, STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import (
+    CRASHES,
+    STRATEGIES,
+    Compiled,
+    KeyPath,
+    Promise,
+    Protocol,
+    Strategy,
+)
 from tideover.sim.units import MS, Duration, S, Size
 
 COMMITS = {"at_least_once": 30 * S, "exactly_once": 100 * MS}
@@ -29,6 +38,7 @@ class ChangelogTopics(Strategy):
     Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions.
     """
 
+    compiled: ClassVar[Compiled] = "apart"
     promise: ClassVar[Promise] = "at least once"
     alone: ClassVar[str | None] = "all that its tasks read waits in logs, and what others read does not"
     survives: ClassVar[frozenset[str]] = CRASHES
@@ -122,7 +132,7 @@ class Commits(Protocol):
         pace = Pace(s.commits, s.commit_time, s.batch_interval)
         costs = Costs(0, 0, s.restore_time, s.restore_cost, s.entry_size, s.store)
         keeping = Keeping(s.standby_replicas, s.local_state)
-        Changelogs(job, pace, costs, keeping, atomic=s.guarantee == "exactly_once")
+        changelogs_of(job)(job, pace, costs, keeping, atomic=s.guarantee == "exactly_once")
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

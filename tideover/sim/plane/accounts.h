@@ -99,7 +99,7 @@ HOT void count_tuple(plane *p, task *t, const component *c, const message *m, in
     t->worked++;
     if (t->logs) {
         row *r = log_row(&t->log, m, t->number, now);
-        if (p->numbers) r->mark = p->numbers[m - p->messages].recovery;
+        r->mark = p->numbers ? p->numbers[m - p->messages].recovery : m->flags & WAS_READ;
     }
     if (t->sums) take_up(t, m);
     if (!c->anchored || !p->accounts) return;

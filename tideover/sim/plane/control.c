@@ -19,12 +19,13 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
 
 void plane_take_in(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
-    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t)) return;
+    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t) || isolates(t)) return;
     while (next_arrival(p, t) <= now) append(p, &t->queue, take_arrival(p, t));
 }
 
-/* Put a control marker at the end of the queue; returns whether it has its turn at once. */
-int32_t plane_place(plane *p, int32_t number, int64_t now, int64_t name) {
+/* Put a control marker at the end of the queue, or ``first`` ahead of all that waits, but for one whose turn it is
+ * already; returns whether it has its turn at once. */
+int32_t plane_place(plane *p, int32_t number, int64_t now, int64_t name, int32_t first) {
     task *t = &p->tasks[number];
     plane_take_in(p, number, now);
     int32_t m = take_message(p);
@@ -33,9 +34,12 @@ int32_t plane_place(plane *p, int32_t number, int64_t now, int64_t name) {
     marker.uid = name;
     marker.mark = CONTROL;
     p->messages[m] = marker;
-    append(p, &t->queue, m);
+    int32_t ahead = first && t->state == AT_TURN ? take_first(p, &t->queue) : -1;
+    if (first) put_first(p, &t->queue, m);
+    else append(p, &t->queue, m);
+    if (ahead >= 0) put_first(p, &t->queue, ahead);
     p->waiting++;
-    if (t->queue.n > 1 || t->state != IDLE || t->free_at > now || t->closed || t->line.full) return 0;
+    if (t->queue.head != m || t->state != IDLE || t->free_at > now || t->closed || t->line.full) return 0;
     t->state = AT_TURN;
     return 1;
 }
@@ -101,9 +105,14 @@ int64_t plane_serialisation(plane *p, int32_t number) {
     return takes;
 }
 
-/* What was in one of a task's lists is lost. */
+/* What was in one of a task's lists is lost, but for what is in its log. */
 void plane_lose_list(plane *p, int32_t number, list *l, int64_t now) {
-    while (l->n) drop_message(p, &p->tasks[number], take_first(p, l), now);
+    task *t = &p->tasks[number];
+    while (l->n) {
+        int32_t m = take_first(p, l);
+        if (is_logged(p, t, m)) append(p, &t->read, m);
+        else drop_message(p, t, m, now);
+    }
 }
 
 /* Interrupt what a task does: what was in service is at the head of its queue again, control markers are gone.
@@ -156,7 +165,7 @@ void plane_set_aside(plane *p, int32_t number) {
 void plane_keep_aside(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     plane_set_aside(p, number);
-    if (!t->up) return;
+    if (!t->up || reads_log(t)) return;
     if (t->seen) sift(p, t, &t->held, now);
     for (int32_t m = t->held.head, n = t->held.n; n > 0 && t->length; n--, m = p->messages[m].next) count(p, t, m);
     move_all(p, &t->held, &t->aside);

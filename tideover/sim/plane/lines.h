@@ -2,6 +2,7 @@
 #ifndef TIDEOVER_LINES_H
 #define TIDEOVER_LINES_H
 #include "buffers.h"
+#include "logs.h"
 #include "wires.h"
 
 /* Something made leaves by this channel, or waits in its task's line; returns whether it is on its way. */
@@ -30,7 +31,7 @@ HOT void count(plane *p, task *t, int32_t m) {
 }
 
 HOT int counts_arrivals(const task *t) {
-    return t->up && (screens(t) || ((t->length || t->seen) && !t->closed));
+    return isolates(t) || (t->up && (screens(t) || ((t->length || t->seen) && !t->closed)));
 }
 
 /* When something happens at a task that is concerned by bounds or replays, if its server or its calls do something ``next``. */
@@ -47,7 +48,7 @@ HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
 /* What happens there because of them, ahead of all else; 0: nothing does. */
 HOT int bounded_step(plane *p, task *t, int64_t now, int32_t *why) {
     if (counts_arrivals(t) && next_arrival(p, t) <= now) {
-        *why = screens(t) ? screen(p, t, now) : drop_or_enter(p, t, now);
+        *why = screens(t) ? screen(p, t, now) : isolates(t) ? take_committed(p, t, now) : drop_or_enter(p, t, now);
         return 1;
     }
     if (t->replay.goes_on && t->replay.time <= now) {

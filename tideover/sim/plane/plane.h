@@ -122,10 +122,14 @@ typedef struct {
 #define GAPS 64
 #define CONTROL -1000
 #define END_OF_REPLAY -1
+#define COMMIT -3
 #define HAS_PLACE 1   /* it has a place in its receiver's queue */
 #define HAS_BEGUN 2   /* it was in service before, and takes no place when it waits again */
 #define FROM_AFAR 4   /* its receiver has to deserialise it */
 #define IS_COUNTED 8  /* it is one of those that wait in a queue that drops what finds it full */
+#define WAS_READ 16   /* its receiver had read it of its log, and gone back */
+#define IS_VOID 32    /* its sender has aborted it; above these flags: by which outage */
+#define VOID_SHIFT 8
 
 /* First in, first out. */
 typedef struct {
@@ -165,6 +169,15 @@ typedef struct {
     int32_t waits;       /* the end of the replay has not come: what is sent directly will come again */
     int32_t unfinished;  /* nor was it processed */
 } buffer;
+
+/* What a channel carries in transactions: its reader sees what is committed. Messages are numbered as they are sent, from
+ * 0, but for those that say that others are committed. */
+typedef struct {
+    list withheld;       /* what has come and is not committed */
+    int64_t commits;     /* messages that say so */
+    int64_t ready;       /* what was sent before this number will hold with the commit under way */
+    int64_t settled;     /* and what before this is committed, or aborted */
+} transactions;
 
 /* What a task sends again: one message every ``step``, and an end marker with the last one. */
 typedef struct {
@@ -209,6 +222,8 @@ typedef struct {
     int64_t notice;      /* until its sender learns of another one */
     list returning;      /* of each of these: when it does */
     buffer *buffer;      /* NULL: nothing is kept */
+    int32_t logged;      /* its receiver reads it of a log, and may go back */
+    transactions *transactions; /* NULL: what has come is there */
 } channel;
 
 /* One direction of a host's network card: one message after the other. */
@@ -388,14 +403,16 @@ typedef struct {
 } places;
 
 /* How a task is concerned by queues with bounds, or looks at what arrives: whether it has had it (FILTERS), or will have
- * it once more (SCREENS); whether what is turned away is told, since it comes again because of a failure (TELLS). */
+ * it once more (SCREENS), or may read it yet (ISOLATES); whether what is turned away is told, since it comes again because
+ * of a failure (TELLS); whether it reads of a log. */
 #define HAS_LINE 1
 #define DROPS 2
 #define FILTERS 4
 #define SCREENS 8
 #define REPLAYS 16
 #define TELLS 32
-
+#define ISOLATES 64
+#define READS_LOG 128
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -415,6 +432,7 @@ typedef struct {
     list queue;            /* what has arrived, and control markers; arrivals come in when somebody looks */
     list held;             /* what has arrived and is not let in yet */
     list aside;            /* what was let in, and is out of the queue for a while */
+    list read;             /* of its log, and done with since that was trimmed */
     int32_t up;
     int32_t closed;        /* it is up, and takes nothing in yet */
     int32_t holds;         /* what comes while it is down is held, not lost */
@@ -646,7 +664,7 @@ int64_t plane_next_event(plane *p, int32_t t);
 int64_t plane_serialisation(plane *p, int32_t t);
 int64_t plane_packing(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t *key);
 void plane_take_in(plane *p, int32_t t, int64_t now);
-int32_t plane_place(plane *p, int32_t t, int64_t now, int64_t name);
+int32_t plane_place(plane *p, int32_t t, int64_t now, int64_t name, int32_t first);
 void plane_turn_over(plane *p, int32_t t);
 int64_t plane_send(plane *p, int32_t t, int64_t now, int64_t n, const int64_t *uid, const int64_t *key,
                    const int64_t *value, int64_t epoch);
@@ -663,6 +681,12 @@ int64_t plane_copies(plane *p, int32_t c, row *out);
 void plane_keep(plane *p, int32_t c, const row *rows, int64_t n);
 int64_t plane_replay(plane *p, int32_t c, int64_t now, int64_t after, int32_t recovery, int64_t step);
 void plane_give_up(plane *p, int32_t t);
+void plane_trim_log(plane *p, int32_t t, int64_t n);
+void plane_go_back(plane *p, int32_t t);
+int64_t plane_logged(plane *p, int64_t now);
+void plane_prepare(plane *p, int32_t t);
+void plane_commit(plane *p, int32_t t, int64_t now);
+void plane_abort(plane *p, int32_t t, int64_t now, int32_t outage);
 int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);
 void plane_empty(plane *p, int32_t t, int64_t now);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);

@@ -60,9 +60,9 @@ _ALONE = Keeping()
 class _Task:
     """One task, and what it has under way."""
 
-    def __init__(self, job: Job, task: BoltTask, costs: Costs, keeping: Keeping) -> None:
-        self.bolt = task
-        self.reader = Reader(job, task)
+    def __init__(self, job: Job, reader: Reader, costs: Costs, keeping: Keeping) -> None:
+        self.bolt = task = reader.task
+        self.reader = reader
         self.changelog = Changelog(task, costs.entry_size)
         standbys = keeping.standbys if task.component.keeps_state else 0
         self.copies = Copies(job, task, self.changelog, costs, standbys, keeping.on_disk)
@@ -94,14 +94,18 @@ class Changelogs(Mechanism, Keeper):
         self._pace, self._costs = pace, costs
         self._do = Verbs(job)
         self._tasks: dict[TaskView, _Task] = {
-            task: _Task(job, task, costs, keeping) for task in job.bolt_tasks
+            task: _Task(job, self._reader(task), costs, keeping) for task in job.bolt_tasks
         }
         self._isolated: dict[Channel, Isolated] = {}
         if atomic:
             self._isolate()
         job.context.keepers.append(self)
 
+    def _reader(self, task: BoltTask) -> Reader:
+        return Reader(self._job, task)
+
     def _isolate(self) -> None:
+        """Readers of what tasks send see what is committed."""
         for own in self._tasks.values():
             outlets = [outlet.channels for outlet in own.bolt.outlets]
             channels = [channel for tasks in outlets for replicas in tasks for channel in replicas]
