@@ -37,7 +37,7 @@ from tideover.sim.kernel import Kernel, Rank
 from tideover.sim.recorder import Recorder
 from tideover.sim.train import Ints, Train
 
-CLOSE_AT = 1 << 21
+CLOSE_AT = 1 << 18
 """Slots in the ledger at which old roots are settled."""
 
 

@@ -13,7 +13,7 @@ from tideover.models.flow.wire import Wire
 from tideover.models.runtime.job import Job
 from tideover.sim.plane.plane import Plane
 
-ROOTS = 256
+ROOTS = 512
 """Roots that are made in one step of the data plane, about: what is under way stays in the caches then."""
 PAYS = 16
 """Where short steps are as good as one order of events: nodes for each root of a step, at most."""

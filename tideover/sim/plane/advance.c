@@ -42,10 +42,21 @@ static int32_t run_spout(plane *p, task *t, int64_t until) {
     return DONE;
 }
 
+/* Whether nobody wants to know more of what a task does than what its state takes in. */
+HOT int is_plain(const plane *p, const task *t) {
+    return !p->numbers && !p->paths && !p->made && !p->pending && !p->n_watches && !p->moving && !t->bounded && !t->serialises;
+}
+
+/* It stays so as long as data moves: the compiler leaves out all that is done for them. */
+HOT void need_not_look(const plane *p, const task *t) {
+    if (!is_plain(p, t)) __builtin_unreachable();
+}
+
 /* The same for a bolt's task that is up, and has nothing but tuples in its queue: one after the other, as they come
  * over their wires. What is left, or is no tuple, is for the caller. */
-static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
+HOT int32_t run_queue(plane *p, task *t, const component *c, int64_t until, int plain) {
     while (t->arriving) {
+        if (plain) need_not_look(p, t);
         int64_t now = next_arrival(p, t);
         if (now < t->free_at) now = t->free_at;
         if (now > until) return DONE;
@@ -56,6 +67,7 @@ static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
         int32_t why = short_of(p, t, now + takes);
         if (why) return why;
         take_arrival(p, t);
+        if (plain) need_not_look(p, t);
         tuple_is_done(p, t, c, m, now + takes);
         t->fills -= t->fills > 0;
         t->busy += takes;
@@ -66,6 +78,10 @@ static int32_t run_queue(plane *p, task *t, const component *c, int64_t until) {
     return DONE;
 }
 
+static int32_t run_plain(plane *p, task *t, const component *c, int64_t until) { return run_queue(p, t, c, until, 1); }
+
+static int32_t run_any(plane *p, task *t, const component *c, int64_t until) { return run_queue(p, t, c, until, 0); }
+
 static int32_t run_bolt(plane *p, task *t, int64_t until) {
     int64_t now;
     const component *c = &p->components[t->component];
@@ -74,7 +90,7 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
         int32_t why = bolt_step(p, t, now);
         int plain = t->acks.sent == t->acks.n && t->state == IDLE && !t->queue.n && t->up && !t->closed && t->cores < 0;
         plain &= !t->bounded;
-        if (!why && plain) why = run_queue(p, t, c, until);
+        if (!why && plain) why = is_plain(p, t) ? run_plain(p, t, c, until) : run_any(p, t, c, until);
         if (why) return why;
         if (++p->events > p->budget) return LONG;
     }

@@ -7,10 +7,26 @@
 /* The longest mean for which no duration reaches 2**51: 2**46 * 22.9. */
 #define SHORT_MEAN (INT64_C(1) << 46)
 
+/* The same instructions for more numbers at a time, where the machine has them: the same bytes. */
+#if defined(__x86_64__)
+#define WIDE __attribute__((target("avx512f,avx512dq")))
+#define IS_WIDE (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+#else
+#define WIDE
+#define IS_WIDE 0
+#endif
+
+WIDE static void draw_bits_wide(uint64_t key, const int64_t *index, const int64_t *attempt, uint64_t *out) {
+    uint64_t block[BLOCK];
+    for (int i = 0; i < BLOCK; i++) block[i] = draw_bits(key, index[i], attempt[i]);
+    memcpy(out, block, sizeof block);
+}
+
 void draw_bits_array(uint64_t key, const int64_t *index, const int64_t *attempt, int64_t n, uint64_t *out) {
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = draw_bits(key, index[i], attempt ? attempt[i] : 0);
-    }
+    int64_t done = 0;
+    if (attempt && IS_WIDE)
+        for (; done + BLOCK <= n; done += BLOCK) draw_bits_wide(key, index + done, attempt + done, out + done);
+    for (; done < n; done++) out[done] = draw_bits(key, index[done], attempt ? attempt[done] : 0);
 }
 
 void draw_identity_array(uint64_t key, const int64_t *index, const int64_t *attempt, int64_t n, uint64_t *out) {
@@ -83,12 +99,9 @@ static int64_t exponential_blocks_narrow(double scale, const uint64_t *bits, int
     return exponential_blocks(scale, bits, n, out);
 }
 
-#if defined(__x86_64__)
-__attribute__((target("avx512f,avx512dq"))) static int64_t exponential_blocks_wide(double scale, const uint64_t *bits,
-                                                                                   int64_t n, int64_t *out) {
+WIDE static int64_t exponential_blocks_wide(double scale, const uint64_t *bits, int64_t n, int64_t *out) {
     return exponential_blocks(scale, bits, n, out);
 }
-#endif
 
 /* The first attempts of a block's requests are drawn together. */
 static void draw_request_array(const distribution *law, const uint64_t *bits, int64_t n, int64_t *out) {
@@ -109,12 +122,8 @@ void draw_duration_array(const distribution *law, const uint64_t *bits, int64_t 
         return;
     }
     if (law->kind == DRAW_EXPONENTIAL && law->mean < SHORT_MEAN && n >= BLOCK) {
-        int64_t (*blocks)(double, const uint64_t *, int64_t, int64_t *) = exponential_blocks_narrow;
-#if defined(__x86_64__)
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-            blocks = exponential_blocks_wide; /* the same instructions for more numbers at a time: the same bytes */
-        }
-#endif
+        int64_t (*blocks)(double, const uint64_t *, int64_t, int64_t *) =
+            IS_WIDE ? exponential_blocks_wide : exponential_blocks_narrow;
         done = blocks(-(double)law->mean, bits, n, out);
     }
     for (; done < n; done++) {
