@@ -7,7 +7,7 @@ import pytest
 from tests.models.test_exactness import LONG, QUICK, agree
 from tests.oracle.random_worlds import overlapping, worlds
 
-EACH = pytest.mark.parametrize("strategy", ["passive_standby"])
+EACH = pytest.mark.parametrize("strategy", ["passive_standby", "upstream_backup"])
 
 
 @pytest.fixture(autouse=True)

@@ -280,6 +280,18 @@ STANDBYS = (
         exactness("passive_standby"),
     ),
     Mutation(
+        "tuples of windows that are over are let in",
+        " || each->epoch < t->over) return 0;",
+        ") return 0;",
+        exactness("upstream_backup"),
+    ),
+    Mutation(
+        "a tuple in a log has the number of the one before it",
+        "t->numbers[t->log.n - 1] = p->numbers[m - p->messages].number;",
+        "t->numbers[t->log.n - 1] = p->numbers[m - p->messages].number - 1;",
+        exactness("upstream_backup"),
+    ),
+    Mutation(
         "what is kept again has numbers of its own",
         "p->numbers[m].number = r->arrival;",
         "p->numbers[m].number = ++p->channels[number].buffer->sent;",

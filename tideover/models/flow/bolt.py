@@ -21,7 +21,7 @@ from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
 from tideover.sim.kernel import Rank
-from tideover.sim.plane.plane import NEVER, RECOVERY, Plane
+from tideover.sim.plane.plane import CHANNEL, NEVER, NUMBER, RECOVERY, Plane
 from tideover.sim.train import Ints, Train, single
 
 KEYS = 4_096
@@ -51,6 +51,8 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         """Who wants to know what it has done, whoever else is told."""
         self.shows_sent = False
         """Whether somebody wants to know what it has sent."""
+        self.passed: Callable[[BoltView, Train], None] | None = None
+        """Who wants to know by number what it is done with, end markers too; None: nobody."""
         self.notes: Callable[[BoltView, int, Train], None] | None = None
         """Who wants to know which marks have come, once each, with the sender's number; None: nobody."""
         self._noted: set[tuple[int, int, int]] = set()
@@ -89,6 +91,9 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         train = self._plane.train(rows, self.number)
         if recovery.any():
             train = train.adding(**{RECOVERY: recovery})
+        if self.passed is not None:
+            numbers = self._plane.kept(self.c, "numbers")[: train.n].copy()
+            self.passed(self, train.adding(**{NUMBER: numbers, CHANNEL: rows["source"].astype(np.int64)}))
         if self._state is not None:
             if self._state.ids is not None:
                 train = train.adding(**{STREAM: self._logical[rows["source"]]})
@@ -99,6 +104,11 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
             self._context.hooks.processed(self, train, sent)
         if self.see is not None:
             self.see(self, train, arrival)
+
+    def tell_numbers(self, passed: Callable[[BoltView, Train], None]) -> None:
+        """From now on tell by number what it is done with."""
+        self.passed = passed
+        self._plane.array(self.c, "numbers", np.zeros(self.c.log.room, np.int64))
 
     def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
         """From now on tell ``see`` of all that it has done."""
@@ -126,7 +136,8 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         """Let the data plane sum up what the state takes in, if that is all that it does."""
         state, window = self._state, self.component.window
         plain = type(state) in (KeyedSums, RunningSums) and self._extent is None
-        if state is None or window is None or not plain or state.ids is not None or state.keys > KEYS:
+        told = self.passed is not None
+        if told or state is None or window is None or not plain or state.ids is not None or state.keys > KEYS:
             return
         in_one = self._context.topology.marker_length is None  # else they are kept by epoch
         if self.windows.trigger in ("tick", "tuples") and in_one:
@@ -145,6 +156,8 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         if c.logs and c.log.n >= c.log.room:
             if not plane.more_rows(c.log):
                 self.catch_up()
+            elif self.passed is not None:
+                plane.array(c, "numbers", np.resize(plane.kept(c, "numbers"), c.log.room))
             return
         self.catch_up()
         self._make_room(min(4 * int(c.taken_room), MOST))
@@ -196,6 +209,9 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         self.catch_up()
         p = self._plane.p
         wire, marked = self.inputs[p.marked.source], p.marked
+        if self.passed is not None:
+            columns = {NUMBER: p.marked_number, CHANNEL: marked.source}
+            self.passed(self, single(when, 0, mark=marked.mark, **columns))
         if self.notes is not None:
             sender = {SENDER: wire.up.number + 1}
             self.note_marks(single(marked.time, 0, marked.created, mark=marked.mark, **sender))

@@ -14,6 +14,7 @@ from tideover.models.operators.window_ids import STREAM
 from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Outlet, Sent
+from tideover.models.runtime.views import BoltView
 from tideover.models.runtime.windowing import WindowedTask, tuples_in
 from tideover.sim.card import UNPACKING
 from tideover.sim.distributions.constant import Constant
@@ -221,6 +222,12 @@ class BoltTask(WindowedTask):
         self._context.say.processed(self, train, arrival, sent)
         if self.component.anchored:
             self._context.hooks.processed(self, train, sent)
+
+    def catch_up(self) -> None:
+        """Tell accounts and mechanisms all that it has done."""
+
+    def tell_numbers(self, passed: Callable[[BoltView, Train], None]) -> None:
+        """Tell by number what it is done with, which the hook ``passed`` does."""
 
     # -- windows ---------------------------------------------------------------------------------------------
 

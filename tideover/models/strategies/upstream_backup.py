@@ -20,7 +20,7 @@ from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Compiled, Promise, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, S, Size
 
@@ -38,6 +38,7 @@ class UpstreamBackup(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = "all tasks downstream have to say what they are done with"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    compiled: ClassVar[Compiled] = "apart"
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})

@@ -100,6 +100,7 @@ HOT void count_tuple(plane *p, task *t, const component *c, const message *m, in
     if (t->logs) {
         row *r = log_row(&t->log, m, t->number, now);
         r->mark = p->numbers ? p->numbers[m - p->messages].recovery : m->flags & WAS_READ;
+        if (t->numbers) t->numbers[t->log.n - 1] = p->numbers[m - p->messages].number;
     }
     if (t->sums) take_up(t, m);
     if (!c->anchored || !p->accounts) return;

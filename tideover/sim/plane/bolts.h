@@ -90,6 +90,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
     } else {
         if (p->numbers) note_processed(p, t, m);
         p->marked = *each;
+        p->marked_number = p->numbers ? p->numbers[m].number : 0;
         why = each->mark == END_OF_REPLAY ? DONE : MARK;
     }
     t->state = IDLE;

@@ -460,6 +460,7 @@ typedef struct {
     int64_t *seen;         /* the greatest uid that has come on each path: what is not greater is turned away; NULL: all
                             * that comes is let in */
     int64_t *done;         /* the uid of the last tuple of each path that it has processed; NULL: nobody asks */
+    int64_t *numbers;      /* of what is in its log; NULL: nobody asks */
     int64_t over;          /* tuples of older epochs than this are turned away, too */
     int64_t repeated;      /* tuples that were turned away, up to this moment */
     int64_t repeats_until;
@@ -600,6 +601,7 @@ typedef struct {
     int32_t who;
     int64_t when;
     message marked;
+    int64_t marked_number;
     task *tasks;
     channel *channels;
     arrival *arriving;   /* for each task from its first input on: the a heap of those that have messages */

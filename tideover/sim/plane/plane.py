@@ -32,6 +32,10 @@ ROW = np.dtype(
 """As ``row`` in plane.h."""
 RECOVERY = "recovery"
 """Column: number of the recovery for which a message is replayed; 0: it is sent for the first time."""
+NUMBER = "number"
+"""Column: the channel's number of a message; 0: it has none."""
+CHANNEL = "channel"
+"""Column: position of the channel over which a message comes, among the inputs of its receiver."""
 LATENCY = np.dtype([(name, np.int64) for name in ("time", "since_created", "since_first")])
 
 Rows = Any

@@ -66,6 +66,8 @@ class Progress(Mechanism):
         super().__init__(job)
         self._buffers, self._filter = buffers, seen
         self._of: dict[TaskView, _Task] = {task: _Task(Seen(task.component.paths)) for task in job.bolt_tasks}
+        for task in job.bolt_tasks:
+            task.tell_numbers(self.passed)
 
     def told(self, task: BoltView) -> dict[int, int]:
         """By input channel, up to which number others know that everything is done."""
@@ -134,6 +136,7 @@ class Progress(Mechanism):
         whether there is a new one.
         """
         own, outputs = self._of[task], self._buffers.sent_by(task)
+        self._bolt(task).catch_up()
         epoch = self._bolt(task).windows.epoch
         own.markers = {key: number for key, number in own.markers.items() if key[1] > epoch}
         positions = dict(self._buffers.positions(task))

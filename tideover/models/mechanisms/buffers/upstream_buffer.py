@@ -14,15 +14,13 @@ import numpy as np
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.keeper import Mask
 from tideover.sim.link import Channel
+from tideover.sim.plane.plane import CHANNEL as CHANNEL
+from tideover.sim.plane.plane import NUMBER as NUMBER
 from tideover.sim.plane.plane import RECOVERY as RECOVERY
 from tideover.sim.train import Ints, Train, join
 
 END_OF_REPLAY = -1
 """Mark of the message that ends a replay."""
-NUMBER = "number"
-"""Column: the channel's number of a message; 0: it has none."""
-CHANNEL = "channel"
-"""Column: position of the channel over which a message comes, among the inputs of its receiver."""
 
 
 class Kept(NamedTuple):
