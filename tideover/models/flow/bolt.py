@@ -282,6 +282,14 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         return self.up and not self.c.closed
 
     @property
+    def silent(self) -> bool:
+        return bool(self.c.silent)
+
+    @silent.setter
+    def silent(self, silent: bool) -> None:
+        self.c.silent = silent
+
+    @property
     def worked(self) -> int:
         """Tuples that it has worked on so far."""
         return int(self.c.worked)

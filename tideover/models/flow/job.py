@@ -308,15 +308,16 @@ class FlowJob(Job):
                 spout.emitted(mine)
 
     def _read_losses(self) -> None:
-        """A log of tuples that are lost is full."""
+        """A log of tuples that are lost, or sent again, is full."""
         p = self.plane.p
-        if not any(
-            self.plane.more_rows(log) for log in (p.lost, p.overflowed, p.discarded) if log.n >= log.room
-        ):
+        logs = (p.lost, p.overflowed, p.discarded, p.resent)
+        if not any(self.plane.more_rows(log) for log in logs if log.n >= log.room):
             self.tell_of_losses()
 
     def tell_of_losses(self) -> None:
-        """Tell of the tuples that found their receiver down, a wire that loses them, or a queue full."""
+        """Tell of the tuples that found their receiver down, a wire that loses them, or a queue full; and of
+        those that were sent again.
+        """
         p, context = self.plane.p, self.context
         for task, train, outage in self._by_task(p.lost):
             context.destroy(task, [train], arrived=True, outage=outage)
@@ -326,6 +327,16 @@ class FlowJob(Job):
             context.say.discarded(task, train if train.mark is None else train.replace(mark=None))
             if train.mark is not None:
                 context.say.copies_lost(task, train.uid[train.mark > 0])
+        self._tell_of_resent()
+
+    def _tell_of_resent(self) -> None:
+        if not self.plane.p.resent.n:
+            return
+        rows = self.plane.read(self.plane.p.resent)
+        for number, source in dict.fromkeys(zip(rows["task"].tolist(), rows["source"].tolist(), strict=True)):
+            task, mine = self._bolt(number), (rows["task"] == number) & (rows["source"] == source)
+            wire: Any = task.inputs[source]
+            self.context.say.replayed(task, self.plane.train(rows[mine]), wire)
 
     def _by_task(self, log: Any) -> Iterator[tuple[FlowBolt, Train, int | None]]:
         """What is in a log of lost tuples, which is empty then; and which outage lost them on their way."""

@@ -60,6 +60,15 @@ class Wire:
         return int(self.c.sent)
 
     @property
+    def withheld(self) -> bool:
+        """What is made for it does not leave: its sender keeps it."""
+        return bool(self.c.withheld)
+
+    @withheld.setter
+    def withheld(self, withheld: bool) -> None:
+        self.c.withheld = withheld
+
+    @property
     def flown(self) -> int:
         """Those of them that have come to the wire."""
         return self.messages - (int(self.c.passage.leaving.n) if self.c.passage else 0)

@@ -73,6 +73,7 @@ HOT void tuple_is_done(plane *p, task *t, const component *c, int32_t m, int64_t
     if (p->numbers) note_processed(p, t, m);
     if (p->paths) p->path = p->paths[m];
     int32_t made = c->operator == TAKES_IN ? 0 : hand_on(p, t, c, m, now);
+    if (t->silent) made = 0;
     if (c->acks) ack(p, each->uid >> c->bits, each->attempt, id_of(c, each->uid, each->attempt) ^ p->created, now);
     count_tuple(p, t, c, each, now, made);
 }

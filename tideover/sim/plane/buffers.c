@@ -7,20 +7,36 @@
 static int32_t like(plane *p, int32_t m) {
     int32_t copy = take_message(p);
     p->messages[copy] = p->messages[m];
+    p->messages[copy].flags = 0;
+    p->numbers[copy] = p->numbers[m];
     if (p->paths) p->paths[copy] = p->paths[m];
     return copy;
 }
 
-void keep_copy(plane *p, buffer *b, int32_t m) {
-    int32_t copy = like(p, m);
-    p->numbers[m].number = p->numbers[copy].number = ++b->sent;
-    append(p, &b->kept, copy);
+int keep(plane *p, const channel *c, int32_t m) {
+    buffer *b = c->buffer;
+    p->numbers[m].number = ++b->sent;
+    append(p, &b->kept, c->withheld ? m : like(p, m));
+    return c->withheld;
 }
 
 /* Drop the copies up to this number. */
 void plane_trim(plane *p, int32_t number_of, int64_t number) {
     list *kept = &p->channels[number_of].buffer->kept;
     while (kept->n && p->numbers[kept->head].number <= number) free_message(p, take_first(p, kept));
+}
+
+/* Drop the copies of what the receiver has had: of marks, those up to this one. */
+void plane_trim_known(plane *p, int32_t number, int32_t newest_mark) {
+    const channel *c = &p->channels[number];
+    const int64_t *seen = p->tasks[c->down].seen;
+    list *kept = &c->buffer->kept;
+    for (int32_t n = kept->n; n > 0; n--) {
+        int32_t m = take_first(p, kept), mark = p->messages[m].mark;
+        int is_known = mark ? mark <= newest_mark : p->messages[m].uid <= seen[p->paths[m]];
+        if (is_known) free_message(p, m);
+        else append(p, kept, m);
+    }
 }
 
 /* They go down with their sender. */
@@ -59,62 +75,70 @@ static void leave_again(plane *p, task *t, int32_t route, int32_t m, int64_t now
     else send_message(p, &p->channels[route], m, now);
 }
 
+/* What is due of that which a task sends again leaves. */
 static void send_again(plane *p, task *t, int64_t now) {
     replay *r = &t->replay;
-    if (r->left) {
-        int32_t old = r->next, m = like(p, old);
-        p->messages[m].flags = 0;
-        p->numbers[m] = (numbered){p->numbers[old].number, r->recovery};
-        r->next = p->messages[old].next;
-        r->left--;
-        r->time += r->step;
-        leave_again(p, t, r->channel, m, now);
+    while (r->messages.n) {
+        int32_t m = r->messages.head, route = p->messages[m].source;
+        const channel *c = &p->channels[route];
+        if (p->messages[m].mark != END_OF_REPLAY) {
+            if (r->time > now) return;
+            r->time += r->step;
+        }
+        take_first(p, &r->messages);
+        if (!p->messages[m].mark) log_row(&p->resent, &p->messages[m], c->down, now)->source = c->position;
+        leave_again(p, t, route, m, now);
     }
-    if (r->left) return;
-    int32_t m = take_message(p);
-    message end = {0};
-    end.created = now;
-    end.mark = END_OF_REPLAY;
-    p->messages[m] = end;
-    p->numbers[m].recovery = r->recovery;
-    plane_give_up(p, t->number);
-    leave_again(p, t, r->channel, m, now);
+    t->bounded &= ~REPLAYS;
 }
 
 int32_t replay_step(plane *p, task *t, int64_t now) {
     int32_t why = scarce(p);
     if (why) return why;
+    if (full(&p->resent)) return HAS_LOST;
     send_again(p, t, now);
     return DONE;
 }
 
-/* The sender's turn: what it has kept of a channel above number ``after`` leaves again. Returns how many messages. */
-int64_t plane_replay(plane *p, int32_t number, int64_t now, int64_t after, int32_t recovery, int64_t step) {
-    channel *c = &p->channels[number];
-    task *t = &p->tasks[c->up];
-    const list *kept = &c->buffer->kept;
-    replay *r = &t->replay;
-    r->next = kept->head;
-    r->left = kept->n;
-    while (r->left && p->numbers[r->next].number <= after) {
-        r->next = p->messages[r->next].next;
-        r->left--;
+/* What is kept of a channel above number ``after`` is to leave again, and an end marker of this recovery behind it (0:
+ * none). Returns how many messages that are kept. */
+int64_t plane_line_up_kept(plane *p, int32_t number, int64_t now, int64_t after, int32_t recovery) {
+    const channel *c = &p->channels[number];
+    list *again = &p->tasks[c->up].replay.messages;
+    int64_t found = 0;
+    for (int32_t old = c->buffer->kept.head, n = c->buffer->kept.n; n > 0; n--, old = p->messages[old].next) {
+        if (p->numbers[old].number <= after) continue;
+        int32_t m = like(p, old);
+        p->messages[m].source = number;
+        p->numbers[m].recovery = recovery;
+        append(p, again, m);
+        found++;
     }
-    int64_t n = r->left;
-    r->goes_on = 1;
-    r->channel = number;
-    r->recovery = recovery;
-    r->step = step;
-    r->time = now + (n ? step : 0);
+    if (!recovery) return found;
+    int32_t m = take_message(p);
+    message end = {0};
+    end.created = now;
+    end.mark = END_OF_REPLAY;
+    end.source = number;
+    p->messages[m] = end;
+    p->numbers[m].recovery = recovery;
+    append(p, again, m);
+    return found;
+}
+
+/* A task begins to send again what is lined up for that. */
+void plane_replay(plane *p, int32_t number, int64_t now, int64_t step) {
+    task *t = &p->tasks[number];
+    t->replay.step = step;
+    t->replay.time = now + step;
     t->bounded |= REPLAYS;
-    while (r->goes_on && r->time == now) send_again(p, t, now);
-    return n;
+    send_again(p, t, now);
 }
 
 /* Nothing more of a replay leaves. */
 void plane_give_up(plane *p, int32_t number) {
     task *t = &p->tasks[number];
-    t->replay.goes_on = 0;
+    while (t->replay.messages.n) free_message(p, take_first(p, &t->replay.messages));
     t->bounded &= ~REPLAYS;
 }
 

@@ -3,8 +3,8 @@
 #define TIDEOVER_BUFFERS_H
 #include "messages.h"
 
-/* What is made for a channel has a number from now on, and its sender keeps it. */
-void keep_copy(plane *p, buffer *b, int32_t m);
+/* What is made for a channel has a number from now on, and its sender keeps it; returns whether it stays there. */
+int keep(plane *p, const channel *c, int32_t m);
 
 /* The next message of a replay leaves; returns why not. */
 int32_t replay_step(plane *p, task *t, int64_t now);

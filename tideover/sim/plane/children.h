@@ -6,7 +6,7 @@
 /* Something made by task ``t`` leaves, as soon as there is room for it; returns whether it is on its way. */
 HOT int leave(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
     channel *c = &p->channels[route];
-    if (c->buffer) keep_copy(p, c->buffer, m);
+    if (c->buffer && keep(p, c, m)) return 0;
     if (t->bounded & HAS_LINE) return line_up(p, t, route, m, now);
     return send_message(p, c, m, now);
 }

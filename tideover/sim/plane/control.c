@@ -199,7 +199,7 @@ void plane_stop(plane *p, int32_t number, int64_t now, int64_t until) {
     if (t->state >= SERVING) t->ends = t->cores < 0 ? t->ends + until - from : until;
     t->free_at = (t->free_at < now ? now : t->free_at) + until - from;
     if (t->line.moves < until) t->line.moves = until;
-    if (t->replay.goes_on) t->replay.time += until - from;
+    t->replay.time += until - from;
 }
 
 /* An action keeps a task, which shares cores, occupied with so much work, behind what it does already. */

@@ -179,14 +179,10 @@ typedef struct {
     int64_t settled;     /* and what before this is committed, or aborted */
 } transactions;
 
-/* What a task sends again: one message every ``step``, and an end marker with the last one. */
+/* What a task sends again: one message every ``step``; end markers leave with what is ahead of them. */
 typedef struct {
-    int32_t goes_on;
-    int32_t channel;
-    int32_t recovery;
-    int32_t next;        /* the copy that leaves next */
-    int64_t left;        /* how many there are still */
-    int64_t time;        /* when it does */
+    list messages;       /* copies; ``source`` is the channel by which each leaves */
+    int64_t time;        /* when the next one does */
     int64_t step;
 } replay;
 
@@ -436,7 +432,7 @@ typedef struct {
     int32_t up;
     int32_t closed;        /* it is up, and takes nothing in yet */
     int32_t holds;         /* what comes while it is down is held, not lost */
-    int32_t silent;
+    int32_t silent;        /* what it makes goes nowhere */
     int32_t measures;      /* its tuples are measured */
     int32_t outputs;       /* they leave the topology for readers */
     int32_t logs;          /* its tuples are logged */
@@ -634,6 +630,7 @@ typedef struct {
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
     row_log overflowed;  /* tuples that found a queue full */
     row_log discarded;   /* tuples that come again, or have been there; ``mark``: 1 if their copy is gone */
+    row_log resent;      /* tuples that were sent again, by their receivers */
     int32_t logs_emitted; /* which */
     pending *pending;    /* of each spout task; NULL: nobody acks */
     const int32_t *spouts; /* the tasks */
@@ -678,10 +675,12 @@ void plane_ack(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t
 void plane_lose_list(plane *p, int32_t t, list *l, int64_t now);
 void plane_lose_line(plane *p, int32_t t, int64_t now);
 void plane_trim(plane *p, int32_t c, int64_t number);
+void plane_trim_known(plane *p, int32_t c, int32_t newest_mark);
 void plane_lose_copies(plane *p, int32_t c);
 int64_t plane_copies(plane *p, int32_t c, row *out);
 void plane_keep(plane *p, int32_t c, const row *rows, int64_t n);
-int64_t plane_replay(plane *p, int32_t c, int64_t now, int64_t after, int32_t recovery, int64_t step);
+int64_t plane_line_up_kept(plane *p, int32_t c, int64_t now, int64_t after, int32_t recovery);
+void plane_replay(plane *p, int32_t t, int64_t now, int64_t step);
 void plane_give_up(plane *p, int32_t t);
 void plane_trim_log(plane *p, int32_t t, int64_t n);
 void plane_go_back(plane *p, int32_t t);

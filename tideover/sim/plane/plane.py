@@ -81,7 +81,7 @@ class Plane:
         p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
         p.now, p.instant = -1, -1
         p.room, p.freed, p.most_made, p.budget = MESSAGES, -1, 64, BUDGET
-        for log in (p.lost, p.overflowed, p.discarded, p.emitted):
+        for log in (p.lost, p.overflowed, p.discarded, p.resent, p.emitted):
             self._widen(log, FEW)
         for task in self.tasks:
             task.line.asked = task.places.first = task.places.last = -1

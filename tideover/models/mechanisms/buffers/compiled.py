@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -12,6 +12,7 @@ import numpy as np
 from tideover.models.mechanisms.buffers.receiver import Receiver
 from tideover.models.mechanisms.buffers.replays import Replays, Request
 from tideover.models.mechanisms.buffers.upstream_buffer import Kept, UpstreamBuffer
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.sim.node import Node
@@ -69,6 +70,10 @@ class CompiledBuffer(UpstreamBuffer):
     def trim(self, safe: int) -> None:
         self.safe = max(self.safe, safe)
         self.plane.lib.plane_trim(self.plane.p, self._number, safe)
+
+    def drop_known(self, newest_mark: int) -> None:
+        """Keep what the receiver, as it is, has not had; it has had the marks up to this one."""
+        self.plane.lib.plane_trim_known(self.plane.p, self._number, newest_mark)
 
     def clear(self) -> None:
         self._bare = True
@@ -157,91 +162,65 @@ class CompiledReceiver(Receiver):
 
 @dataclass(eq=False)
 class CompiledRequest(Request):
-    """A request; ``settle`` sees how far its sender is."""
-
-    settle: Callable[[], None] = int  # type: ignore[assignment]
+    """A request; the data plane knows how far its sender is."""
 
     @property
     def done(self) -> bool:
-        self.settle()
-        if not self.served:
-            return False
         channel, plane = cast(Any, self.buffer.channel), cast(CompiledBuffer, self.buffer).plane
         comes = plane.lib.plane_end_comes(plane.p, channel.number, self.recovery)
-        return bool(comes) or self.receiver.has_come(channel)
+        return self.served and (bool(comes) or self.receiver.has_come(channel))
 
 
-@dataclass(eq=False)
-class Running:
-    """A replay: what is sent again, and how much of it is told."""
+def send_kept(
+    job: Job, up: Any, asked: Sequence[tuple[UpstreamBuffer, int]], recovery: int, step: int
+) -> int:
+    """What a sender keeps in these buffers, each above a number, leaves again from now on, one message every
+    ``step`` (ns), which keeps it occupied; returns how many there are.
 
-    request: CompiledRequest
-    train: Train
-    told: int = 0
+    recovery   of the receiver, which is told of the end; 0: nobody is
+    """
+    plane, now = cast(Plane, job.plane), job.kernel.now
+    plane.have_messages(sum(buffer.size + 1 for buffer, _ in asked))
+    numbers = [(cast(Any, buffer.channel).number, after) for buffer, after in asked]
+    n = sum(plane.lib.plane_line_up_kept(plane.p, each, now, after, recovery) for each, after in numbers)
+    for receiver, train in _lined_up(job, up):
+        job.say.reopened(receiver, train)
+    plane.have_rows(plane.p.resent, n)
+    up.gave_up = partial(_give_up, job, up)
+    plane.lib.plane_replay(plane.p, up.number, now, step)
+    if n:
+        up.occupy(n * step)
+    return n
+
+
+def _lined_up(job: Job, up: Any) -> Iterator[tuple[BoltTask, Train]]:
+    """What a sender is to send again, by receiver."""
+    plane = cast(Plane, job.plane)
+    rows = plane.rows(up.c.replay.messages)
+    rows = rows[rows["mark"] == 0]
+    for number in dict.fromkeys(rows["source"].tolist()):
+        receiver = job.tasks[plane.channels[number].down]
+        yield cast(BoltTask, receiver), plane.train(rows[rows["source"] == number])
+
+
+def _give_up(job: Job, up: Any) -> None:
+    """A sender forgets what it was to send again."""
+    for receiver, train in _lined_up(job, up):
+        job.say.unsent(receiver, train)
+    plane = cast(Plane, job.plane)
+    plane.lib.plane_give_up(plane.p, up.number)
 
 
 class CompiledReplays(Replays):
-    """The data plane replays; what has left is told when somebody asks."""
-
-    def __init__(self, job: Job, plane: Plane) -> None:
-        super().__init__(job)
-        self._plane = plane
-        self._running: dict[int, Running] = {}
-        job.settlers.append(self._settle_all)
+    """The data plane replays."""
 
     def _new(self, receiver: Receiver, buffer: UpstreamBuffer, after: int) -> Request:
-        up = buffer.channel.up
-        up.gave_up = partial(self._gave_up, up.number)  # type: ignore[attr-defined]
-        settle = partial(self._settle, up.number)
-        return CompiledRequest(receiver, buffer, after, receiver.recovery, settle=settle)
+        return CompiledRequest(receiver, buffer, after, receiver.recovery)
 
     def _serve(self, up: Node, request: Request) -> None:
         if not request.valid:
             return
-        self._settle(up.number)
-        assert isinstance(request, CompiledRequest)
-        plane, buffer, task = self._plane, request.buffer, request.receiver.task
-        now, kept = self._job.kernel.now, buffer.after(request.after)
-        n = 0 if kept is None else kept.n
-        plane.have_messages(n + 1)
-        step, channel = request.receiver.step, cast(Any, buffer.channel)
-        if kept is not None:
-            self._job.say.reopened(task, without_markers(kept))
-            self._running[up.number] = Running(request, kept)
-        sent = plane.lib.plane_replay(plane.p, channel.number, now, request.after, request.recovery, step)
-        assert sent == n
-        if kept is not None:
-            up.occupy(n * step)
-        self._job.step(up.name, "buffer replayed", f"{n} tuples", task.name)
-        if kept is None:
-            request.served = True
-        self._settle(up.number)
-
-    def _settle(self, number: int) -> None:
-        """Tell what a sender has sent again."""
-        running = self._running.get(number)
-        if running is None:
-            return
-        replay = self._plane.tasks[number].replay
-        train, left = running.train, int(replay.left)
-        part = without_markers(train.pick(slice(running.told, train.n - left)))
-        running.told = train.n - left
-        if part.n:
-            request = running.request
-            self._job.say.replayed(request.receiver.task, part, request.buffer.channel)
-        if not replay.goes_on:
-            running.request.served = True
-            del self._running[number]
-
-    def _settle_all(self) -> None:
-        for number in list(self._running):
-            self._settle(number)
-
-    def _gave_up(self, number: int) -> None:
-        """A sender forgets what it was to send again."""
-        self._settle(number)
-        running = self._running.pop(number, None)
-        if running is not None:
-            self._plane.lib.plane_give_up(self._plane.p, number)
-            rest = without_markers(running.train.pick(slice(running.told, None)))
-            self._job.say.unsent(running.request.receiver.task, rest)
+        asked = [(request.buffer, request.after)]
+        n = send_kept(self._job, up, asked, request.recovery, request.receiver.step)
+        self._job.step(up.name, "buffer replayed", f"{n} tuples", request.receiver.task.name)
+        request.served = True

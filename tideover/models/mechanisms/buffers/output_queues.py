@@ -9,6 +9,7 @@ import numpy as np
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.buffers.compiled import CompiledBuffer, send_kept
 from tideover.models.mechanisms.buffers.upstream_buffer import UpstreamBuffer
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
 from tideover.models.runtime.bolt_task import BoltTask
@@ -39,9 +40,12 @@ class OutputQueues(Mechanism, Keeper):
         for task in job.bolt_tasks:
             task.silent, task.unsaid = task.replica > 0, {}
             for channel in _outputs(task):
-                self._of[channel] = UpstreamBuffer(channel)
+                self._of[channel] = self._buffer(channel)
             self._withhold(task)
         job.context.keepers.append(self)
+
+    def _buffer(self, channel: Channel) -> UpstreamBuffer:
+        return UpstreamBuffer(channel)
 
     def _withhold(self, task: BoltTask) -> None:
         for channel in _outputs(task):
@@ -66,10 +70,14 @@ class OutputQueues(Mechanism, Keeper):
         for channel in task.inputs:
             if channel in self._of and channel.up.available:
                 told += 1
-                self._of[channel].keep(partial(self._wanted, task, channel))
+                self._drop_known(task, channel)
         newest = max(each.said for each in self._replicas(task))
         task.unsaid = {number: closed for number, closed in (task.unsaid or {}).items() if number > newest}
         return told
+
+    def _drop_known(self, task: BoltTask, channel: Channel) -> None:
+        """Keep only what a task has not had."""
+        self._of[channel].keep(partial(self._wanted, task, channel))
 
     def _wanted(self, task: BoltTask, channel: Channel, train: Train) -> Mask:
         mark = train.column("mark")
@@ -122,10 +130,15 @@ class OutputQueues(Mechanism, Keeper):
         """Its turn: what it has kept leaves, channel by channel; what it makes from now on comes behind."""
         if not task.silent or self._speaker[_place(task)] is not task:
             return
-        now, say = self._job.kernel.now, self._job.say
         task.say_unsaid(max(each.said for each in self._replicas(task)))
         task.silent = False
         self._withhold(task)
+        self._job.step(task.name, "queue sent", f"{self._send_kept(task)} messages")
+        task.outbox.let_out(self._job.kernel.now)
+
+    def _send_kept(self, task: BoltTask) -> int:
+        """What a task has kept leaves from now on, channel by channel; returns how many messages that are."""
+        now, say = self._job.kernel.now, self._job.say
         end, messages = now, 0
         for channel in _outputs(task):
             kept, receiver = self._of[channel].after(0), self._receiver(channel)
@@ -136,8 +149,7 @@ class OutputQueues(Mechanism, Keeper):
                 leaves, lost = partial(self._leaves, channel), partial(self._unsent, receiver)
                 task.outbox.post(kept.replace(time=times), leaves, lost, channel)
         task.occupy(end - now)
-        self._job.step(task.name, "queue sent", f"{messages} messages")
-        task.outbox.let_out(now)
+        return messages
 
     def _leaves(self, channel: Channel, train: Train) -> None:
         self._job.say.replayed(self._receiver(channel), without_markers(train), channel)
@@ -170,6 +182,29 @@ class OutputQueues(Mechanism, Keeper):
             for channel, buffer in self._of.items()
             for train in buffer.copy().tuples()
         ]
+
+
+class CompiledQueues(OutputQueues):
+    """The same in the compiled data plane."""
+
+    def _buffer(self, channel: Channel) -> UpstreamBuffer:
+        assert self._job.plane is not None
+        return CompiledBuffer(channel, self._job.plane)
+
+    def _drop_known(self, task: BoltTask, channel: Channel) -> None:
+        buffer = self._of[channel]
+        assert isinstance(buffer, CompiledBuffer)
+        buffer.drop_known(task.newest_marker(channel))
+
+    def _send_kept(self, task: BoltTask) -> int:
+        asked = [(self._of[channel], 0) for channel in _outputs(task)]
+        return send_kept(self._job, task, asked, 0, self._cost)
+
+
+def output_queues(job: Job, duplicates: DuplicateFilter, cost_ns: int) -> OutputQueues:
+    """Those of a job, in its data plane if that is compiled."""
+    kind = OutputQueues if job.plane is None else CompiledQueues
+    return kind(job, duplicates, cost_ns)
 
 
 def _place(task: BoltTask) -> tuple[str, int]:

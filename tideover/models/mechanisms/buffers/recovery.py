@@ -57,7 +57,7 @@ class UpstreamBuffers(Mechanism):
     def __init__(self, job: Job, seen: CheckpointFilter | None = None) -> None:
         super().__init__(job)
         self._seen = seen
-        self._replays = Replays(job) if job.plane is None else CompiledReplays(job, job.plane)
+        self._replays = Replays(job) if job.plane is None else CompiledReplays(job)
         self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
         """All of them, with their receivers."""
         self._receivers: dict[TaskView, Receiver] = {}
