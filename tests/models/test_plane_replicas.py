@@ -13,7 +13,7 @@ from tests.oracle.random_networks import networks
 from tests.oracle.random_queues import queues
 from tests.oracle.random_worlds import overlapping, worlds
 
-REPLICAS = ("active_replication",)
+REPLICAS = ("active_replication", "active_standby")
 BESIDES = {
     "queues that drop": queues(REPLICAS, ("drop",)),
     "queues that drop, where failures overlap": queues(REPLICAS, ("drop",), overlap=True),

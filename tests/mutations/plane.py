@@ -234,6 +234,20 @@ REPLICAS = (
         exactness("active_replication"),
     ),
 )
+PAIRS = (
+    Mutation(
+        "what a silent task makes is on its way",
+        "if (t->silent) made = 0;",
+        "",
+        exactness("active_standby"),
+    ),
+    Mutation(
+        "an ack takes a mark that has not come",
+        "mark ? mark <= newest_mark :",
+        "mark ? mark <= newest_mark + 1 :",
+        exactness("active_standby"),
+    ),
+)
 BUFFERS = (
     Mutation(
         "a buffer is trimmed one too far",
@@ -249,14 +263,14 @@ BUFFERS = (
     ),
     Mutation(
         "the end of a replay leaves a step late",
-        "    if (r->left) return;\n    int32_t m = take_message(p);",
-        "    if (r->goes_on++ < 2 || r->left) return;\n    int32_t m = take_message(p);",
+        "if (p->messages[m].mark != END_OF_REPLAY) {\n            if (r->time",
+        "if (p->messages[m].mark <= 0) {\n            if (r->time",
         exactness("rsm"),
     ),
     Mutation(
         "a replay begins with what has been processed",
-        "p->numbers[r->next].number <= after) {",
-        "p->numbers[r->next].number < after) {",
+        "if (p->numbers[old].number <= after) continue;",
+        "if (p->numbers[old].number < after) continue;",
         exactness("rsm"),
     ),
     Mutation(
@@ -330,4 +344,4 @@ READ_AGAIN = (
         exactness("changelog"),
     ),
 )
-PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *BUFFERS, *STANDBYS, *READ_AGAIN)
+PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *PAIRS, *BUFFERS, *STANDBYS, *READ_AGAIN)

@@ -266,8 +266,8 @@ STANDBYS = (
     ),
     Mutation(
         "who takes over sends nothing of what it has kept",
-        "            if kept is not None:\n                times = end",
-        "            if False:\n                times = end",
+        "asked = [(self._of[channel], 0) for",
+        "asked = [(self._of[channel], 1 << 62) for",
         (f"{MODELS}/test_active_standby.py", "-k", "what_is_in_its_queue"),
     ),
     Mutation(
@@ -278,8 +278,8 @@ STANDBYS = (
     ),
     Mutation(
         "an ack takes a tuple that was not had",
-        "known: npt.NDArray[np.bool_] = train.uid <=",
-        "known: npt.NDArray[np.bool_] = train.uid - 1 <=",
+        "p->messages[m].uid <= seen[",
+        "p->messages[m].uid - 1 <= seen[",
         (f"{MODELS}/test_active_standby.py", "-k", "was_not_had"),
     ),
 )
