@@ -58,9 +58,9 @@ def test_many_replicas_are_as_in_the_reference_with(besides: str) -> None:
 
 
 def test_replicas_that_move_are_as_in_the_reference() -> None:
-    FEW(given(moved(REPLICAS))(check_moves))()
+    FEW(given(moved(("active_replication",)))(check_moves))()
 
 
 @pytest.mark.long
 def test_many_replicas_that_move_are_as_in_the_reference() -> None:
-    SHARED(given(moved(REPLICAS))(check_moves))()
+    SHARED(given(moved(("active_replication",)))(check_moves))()
