@@ -29,7 +29,10 @@ def describe_component(job: Job, plane: Plane, component: Component, replicas: i
     config = component.config
     assert isinstance(config, BoltConfig)
     bolt = config.bolt
-    describe(plane, config.service, c.service)
+    if job.needs.batches:  # in which all has been done when a task hands it on
+        c.serves_at_once = 1
+    else:
+        describe(plane, config.service, c.service)
     if c.service.kind not in (lib.DRAW_CONSTANT, lib.DRAW_ELSEWHERE):
         due = plane.ffi.new("draws_due *")
         plane.keep(due)

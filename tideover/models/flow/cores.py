@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.runtime.core_sharing import crowded
-
 if TYPE_CHECKING:
     from tideover.models.flow.bolt import FlowBolt
     from tideover.models.job.deployment import Deployment
@@ -52,13 +50,17 @@ class FlowCores:
         self._plane.lib.plane_slow(self._plane.p, self._place, now, factor)
 
 
-def share_cores(plane: Plane, deployment: Deployment, tasks: Sequence[FlowBolt]) -> dict[int, FlowCores]:
-    """Let tasks share the cores of their hosts; returns cores of which the number or the speed matters."""
+def share_cores(
+    plane: Plane, deployment: Deployment, tasks: Sequence[FlowBolt], crowded: frozenset[int]
+) -> dict[int, FlowCores]:
+    """Let tasks share the cores of their hosts if these are ``crowded``; returns cores of which the number or
+    the speed matters.
+    """
     there: dict[int, list[FlowBolt]] = {}
     for task in tasks:
         there.setdefault(task.host, []).append(task)
     number = {host: deployment.cluster.hosts[host].cores for host in there}
-    sharing = sorted(crowded(deployment) & there.keys())
+    sharing = sorted(crowded & there.keys())
     plane.share([(number[host] or math.inf, [task.number for task in there[host]]) for host in sharing])
     for task in (task for host in sharing for task in there[host]):
         task.share()

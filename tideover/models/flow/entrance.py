@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tideover.sim.plane.plane import Plane
+import numpy as np
+
+from tideover.sim.plane.plane import ROW, Plane, Rows
 from tideover.sim.train import Train
 
 
@@ -94,6 +96,20 @@ class Entrance:
         """What has come and is not committed."""
         channels = [wire.c.transactions for wire in self._task.inputs if wire.c.transactions]
         return [train for channel in channels for train in self._listed(channel.withheld)]
+
+    def take_away(self) -> Rows:
+        """Arrivals that were not let in, as rows; they are not here any more."""
+        plane = self._plane
+        rows = np.empty(self._task.c.held.n, ROW)
+        out = plane.ffi.from_buffer("row[]", rows, require_writable=True)
+        plane.lib.plane_take_away(plane.p, self._task.number, out)
+        return rows
+
+    def work_off(self, rows: Rows) -> None:
+        """Let these rows arrive in the queue now."""
+        plane, now, n = self._plane, self._task._kernel.now, len(rows)
+        plane.have_messages(n)
+        plane.lib.plane_work_off(plane.p, self._task.number, now, n, plane.ffi.from_buffer("row[]", rows))
 
     def open(self) -> None:
         """What was set aside and held arrives now."""

@@ -20,6 +20,7 @@ from tideover.models.flow.outlet import FlowOutlet
 from tideover.models.flow.outside import make_children
 from tideover.models.flow.spout import FlowSpout
 from tideover.models.flow.wire import SENDER, Wire
+from tideover.models.runtime.core_sharing import crowded
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView
 from tideover.sim.draws import Purpose
@@ -44,7 +45,8 @@ class FlowJob(Job):
         self.kernel.plane = self.plane
         self.latencies = Latencies(self.plane, self.draws)
         self.plane.before_more.append(self.latencies.have)
-        nics = {host.number: host.nic for host in self.deployment.cluster.hosts if host.nic is not None}
+        limits = () if self.needs.batches else self.deployment.cluster.hosts
+        nics = {host.number: host.nic for host in limits if host.nic is not None}
         moves = self.deployment.moves
         self.ways = FlowNetwork(self.plane, self.deployment.links, nics, moves)
         self.network = self.ways  # type: ignore[assignment]
@@ -165,7 +167,8 @@ class FlowJob(Job):
     def _bring_together(self) -> None:
         """Tasks feel one another that share cores, or wait for room in queues."""
         plane, bolts = self.plane, self.bolt_tasks
-        self.context.cores = share_cores(plane, self.deployment, bolts)  # type: ignore[assignment, arg-type]
+        sharing = frozenset() if self.needs.batches else crowded(self.deployment)
+        self.context.cores = share_cores(plane, self.deployment, bolts, sharing)  # type: ignore[assignment, arg-type]
         notices = {wire: self._notice(wire) for wire in self.wires}
         bind(plane, self.tasks, self.deployment.bounds, notices)
         self.lay()

@@ -34,8 +34,12 @@ class Busy(Occupancy):
         return int(self._c.stopped_until)
 
     @property
-    def total(self) -> int:  # type: ignore[override]
+    def total(self) -> int:
         return int(self._c.busy)
+
+    @total.setter
+    def total(self, total: int) -> None:
+        self._c.busy = total
 
     def add(self, now: int, duration: int) -> None:
         self._c.free_at = max(self.free_at, now) + duration

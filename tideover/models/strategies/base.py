@@ -224,3 +224,10 @@ class Protocol(Hooks):
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         """``task`` is up again, empty: it takes in what was held for it."""
         self.do.open(task)
+
+
+class BatchProtocol(Protocol):
+    """One whose mechanisms hand tasks what they read, batch by batch."""
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        """What is held waits for the next batch."""

@@ -706,6 +706,8 @@ void plane_lead(plane *p, int32_t c, int64_t now, int32_t unpacks);
 void plane_lay_card(plane *p, int32_t k);
 void plane_let_go(plane *p, int32_t c, int64_t now);
 int64_t plane_listed(plane *p, const list *l, row *out, int64_t room);
+void plane_take_away(plane *p, int32_t t, row *out);
+void plane_work_off(plane *p, int32_t t, int64_t now, int64_t n, const row *rows);
 int64_t plane_coming(plane *p, int32_t t, row *out, int64_t room);
 int64_t plane_waiting(plane *p, int32_t t, row *out, int32_t *which, int64_t room);
 

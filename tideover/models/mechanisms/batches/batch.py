@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tideover.models.mechanisms.batches.log import Content
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.saved_state import SavedState
 
 
@@ -55,19 +54,19 @@ class Batch:
     @property
     def tuples(self) -> int:
         """What it reads, without end markers."""
-        return sum(without_markers(train).n for train in self.content.values())
+        return sum(records.tuples for records in self.content.values())
 
     @property
     def size(self) -> int:
         """What it reads, end markers too."""
-        return sum(train.n for train in self.content.values())
+        return sum(records.n for records in self.content.values())
 
     def come_out(self, now: int) -> None:
         """All of it takes effect now, through the tasks that read it."""
         self.before = self.start
         self.shown_at = now if self.shown_at is None else self.shown_at
-        for task, train in self.content.items():
-            task.queue.refill([train])
+        for task, records in self.content.items():
+            records.work_off(task)
 
     def committed(self, triggered: int, now: int) -> Record:
         """What is remembered of it, when it is done for good."""

@@ -10,6 +10,7 @@ from tideover.models.mechanisms.batches.batch import Batch
 from tideover.models.mechanisms.batches.cluster import LATE
 from tideover.models.mechanisms.batches.executor import DRIVER
 from tideover.models.mechanisms.batches.query import Query
+from tideover.models.mechanisms.batches.records import Records
 from tideover.models.mechanisms.batches.rehearsal import end_batch
 from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
@@ -17,7 +18,6 @@ from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
-from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.kernel import Rank, Reads
 from tideover.sim.server import collect
@@ -48,22 +48,26 @@ class Batches(Query):
         """When the last batch was triggered, and how many there are in the offset log."""
         self._cold = False
         """Whether the next batch is the first since a restart."""
-        ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self._cluster.tasks}
-        self._sources = [task for task in ups if True in ups[task]]
-        """The tasks that fill the log."""
-        self._mixed = any(len(kinds) > 1 for kinds in ups.values())
-        """Whether a task reads the log and other tasks too: of each batch the log comes first."""
         self._reads: Reads = tuple(self._sources if self._mixed else job.spouts)
         """What brings the log up to now, when it is filled."""
 
     def start(self) -> None:
+        self._hold(True)
         self._driver.at(0, Rank.BATCH, self._trigger, self._reads)
 
     def _fill_log(self) -> None:
         """What has arrived up to now is in the log; what has come out of batches waits in its queues."""
-        now = self._job.kernel.now
+        plane, now = self._job.plane, self._job.kernel.now
         for task in self._sources:
-            collect(task, now)
+            if plane is None:
+                collect(task, now)
+            elif task.c.held.n:
+                self._log.append(task, Records(plane, task.gate.take_away()))
+
+    def _hold(self, holds: bool) -> None:
+        """Whether what comes waits before the tasks that read the log, from now on."""
+        for task in self._sources if self._job.plane is not None else ():
+            task.gate.closed = holds
 
     def _then(self, delay: int, action: Callable[[], None], reads: Reads = ()) -> None:
         """What the driver does ``delay`` ns from now. Without any it waits for its turn, behind all tasks of
@@ -111,11 +115,13 @@ class Batches(Query):
 
     def _output(self, batch: Batch) -> None:
         now = self._job.kernel.now
+        self._hold(False)
         batch.come_out(now)
-        if self._job.topology.by_event:
-            self._job.kernel.move(None)
-            end_batch(self._job, now)
-            self._job.kernel.move(None)
+        if self._job.plane is not None or self._job.topology.by_event:
+            self._job.kernel.advance()
+            if end_batch(self._job, now):
+                self._job.kernel.advance()
+            self._hold(True)
         self._is_out(batch)
         if self._output_mode == "update" and batch.tuples:
             self._job.say.put_out((DRIVER, 0, batch.number), now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +13,12 @@ from tideover.models.mechanisms.batches.batch import Batch, Record
 from tideover.models.mechanisms.batches.cluster import Cluster
 from tideover.models.mechanisms.batches.executor import Executor
 from tideover.models.mechanisms.batches.log import Content, Log, effects_of_read
-from tideover.models.mechanisms.batches.rehearsal import Rehearsal
+from tideover.models.mechanisms.batches.records import OfTrain
+from tideover.models.mechanisms.batches.rehearsal import CompiledRehearsal, Rehearsal
 from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
@@ -46,7 +47,12 @@ class Query(Mechanism, Keeper, Runner):
         self._left: list[tuple[BoltTask, int, list[Effects]]] = []
         """What has left with windows that may be taken back: who has put it out, and the window's number."""
         self._cluster = Cluster(job, settings, saving, self)
-        self._rehearsal = Rehearsal(job)
+        self._rehearsal: Rehearsal = CompiledRehearsal(job) if job.plane is not None else Rehearsal(job)
+        ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self._cluster.tasks}
+        self._sources: list[Any] = [task for task in ups if True in ups[task]]
+        """The tasks that fill the log, or before which it lies."""
+        self._mixed = any(len(kinds) > 1 for kinds in ups.values())
+        """Whether a task reads the log and other tasks too: of each batch the log comes first."""
         job.context.machines += [self._cluster.driver, *self._cluster.executors]
         job.context.keepers.append(self)
         job.context.runner = self
@@ -57,7 +63,7 @@ class Query(Mechanism, Keeper, Runner):
     def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
         if not isinstance(channel.up, SpoutTask):
             return train
-        self._log.append(self._bolt(task), train)
+        self._log.append(self._bolt(task), OfTrain(train))
         return train.pick(slice(0, 0))
 
     def executor_failed(self, executor: Executor, outage: OutageView) -> None:
@@ -111,19 +117,28 @@ class Query(Mechanism, Keeper, Runner):
     @property
     def _rows_kept(self) -> int:
         """Rows that the log keeps for the query."""
-        return self._log.size + (0 if self._batch is None else self._batch.size)
+        return self._waiting + (0 if self._batch is None else self._batch.size)
+
+    @property
+    def _waiting(self) -> int:
+        """Those of them that are in no batch."""
+        if self._job.plane is None:
+            return self._log.size
+        return self._log.size + sum(int(task.c.held.n) for task in self._sources)
 
     def _contents(self) -> list[Content]:
         """The same, by the task that reads them."""
-        contents: list[Content] = [{task: train} for task, ts in self._log.waiting.items() for train in ts]
+        contents: list[Content] = [
+            {task: part} for task, parts in self._log.waiting.items() for part in parts
+        ]
         return contents if self._batch is None else [*contents, self._batch.content]
 
     def effects(self) -> list[tuple[Component, Ints]]:
         parts: dict[str, list[Ints]] = {}
         for content in self._contents():
-            for task, train in content.items():  # what will be filtered out has no effect, but is here
-                parts.setdefault(task.component.name, []).append(without_markers(train).uid)
-            for name, uid in effects_of_read(self._job, content.items()).items():
+            for task, records in content.items():  # what will be filtered out has no effect, but is here
+                parts.setdefault(task.component.name, []).append(records.train.uid)
+            for name, uid in effects_of_read(self._job, _tuples(content)).items():
                 parts.setdefault(name, []).append(uid)
         before = {} if self._batch is None else self._batch.before or {}
         for task, state in before.items():
@@ -156,9 +171,14 @@ class Query(Mechanism, Keeper, Runner):
         self._open_again({task: state.newest for task, state in before.items()})
         for task, state in before.items():
             go_back(job, task, state)
-        for name, uid in effects_of_read(job, batch.content.items()).items():
+        for name, uid in effects_of_read(job, _tuples(batch.content)).items():
             component = job.topology.by_name[name]
             if not component.window:
                 job.say.void(component, uid, 0)
-        for task, train in batch.content.items():
-            job.say.reopened(task, without_markers(train))
+        for task, train in _tuples(batch.content):
+            job.say.reopened(task, train)
+
+
+def _tuples(content: Content) -> list[tuple[BoltTask, Train]]:
+    """Tuples that tasks read, without end markers."""
+    return [(task, records.train) for task, records in content.items()]

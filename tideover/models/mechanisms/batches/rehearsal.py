@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from tideover.models.flow.bolt import FlowBolt
+from tideover.models.flow.clock import Clock
+from tideover.models.flow.job import FlowJob
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.batches.batch import Share, Shares
 from tideover.models.mechanisms.batches.log import Content
+from tideover.models.mechanisms.batches.records import OfTrain
 from tideover.models.operators.event_clock import EventClock
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask
@@ -14,7 +18,7 @@ from tideover.models.runtime.context import Context
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import BoltView
-from tideover.sim.train import Train
+from tideover.sim.train import Ints, Train
 
 
 class _Meter(Mechanism):
@@ -41,6 +45,10 @@ class Rehearsal:
     def __init__(self, job: Job) -> None:
         context = Context(job.topology, job.draws, job.needs, Announcer([]))
         context.events = job.context.events
+        self._make(job, context)
+
+    def _make(self, job: Job, context: Context) -> None:
+        """The job in which it is played."""
         self._job = Job(context, job.deployment.quiet, fed=True)
         self._meter = _Meter(self._job)
 
@@ -58,20 +66,72 @@ class Rehearsal:
 
     def play(self, content: Content) -> Shares:
         """Shares of all logical tasks in a batch of this content."""
+        demand = self._demand(content)
+        return {
+            (task.component.name, task.index): Share(
+                demand[task], task.state.entries if task.state is not None else 0
+            )
+            for task in self._job.bolt_tasks
+        }
+
+    def _demand(self, content: Content) -> dict[BoltTask, int]:
+        """Let tasks work off a batch; returns what that takes each of them (ns)."""
         self._meter.demand.clear()
-        for task, train in content.items():
+        for task, records in content.items():
             mine = self._mirror(task)
-            mine.queue.refill([self._meter.admit(mine, train)])
+            assert isinstance(records, OfTrain)
+            mine.queue.refill([self._meter.admit(mine, records.whole)])
         for task in self._job.bolt_tasks:
             task.flow(0)
         if end_batch(self._job, 0):
             for task in self._job.bolt_tasks:
                 task.flow(0)
+        return self._meter.demand
+
+
+class CompiledRehearsal(Rehearsal):
+    """The same in a compiled data plane of its own."""
+
+    _job: FlowJob
+
+    def _make(self, job: Job, context: Context) -> None:
+        assert isinstance(job, FlowJob)
+        self._main, context.kernel = job, Clock()
+        self._job = FlowJob(context, job.deployment.quiet, fed=True)
+        self._job.log(emitted=False, processed=False)
+        self._job.plane.p.step = 0  # all goes through it at one instant
+        self._of_drawn: dict[BoltTask, int] = {}
+        """What the services take that are drawn."""
+        self._each: dict[BoltTask, int | None] = {}
+        """What each tuple takes; None: it is drawn."""
+        for task in self._job.bolt_tasks:
+            overhead = context.overhead.get(task.component.name, 0)
+            self._each[task] = None if task._constant is None else task._constant + overhead
+            if task._constant is None:
+                assert isinstance(task, FlowBolt)
+                task.show(self._see)
+
+    def _see(self, task: BoltView, train: Train, _: Ints) -> None:
+        bolt = self._job.bolt(task)
+        self._of_drawn[bolt] += int(bolt._demand(train).sum())
+
+    def _demand(self, content: Content) -> dict[BoltTask, int]:
+        kernel, main, each = self._job.kernel, self._main, self._each
+        kernel.now = main.kernel.now
+        main.tell_of_emissions()  # to whom it may concern when their events took place
+        self._job.plane.valued |= main.plane.valued
+        self._of_drawn = dict.fromkeys(each, 0)
+        before = {task: task.worked for task in each}
+        for task, records in content.items():
+            records.work_off(self._mirror(task))
+        kernel.advance()
+        if end_batch(self._job, kernel.now):
+            kernel.advance()
+        self._job.catch_up()
+        drawn = self._of_drawn
         return {
-            (task.component.name, task.index): Share(
-                self._meter.demand[task], task.state.entries if task.state is not None else 0
-            )
-            for task in self._job.bolt_tasks
+            task: drawn[task] if takes is None else takes * (task.worked - before[task])
+            for task, takes in each.items()
         }
 
 

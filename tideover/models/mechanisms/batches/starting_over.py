@@ -14,7 +14,6 @@ from tideover.models.operators.state import Effects
 from tideover.models.operators.stateful import Stateful
 from tideover.models.operators.window import Extent
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Mask
 from tideover.models.runtime.saved_state import roll_back
@@ -78,7 +77,7 @@ class StartingOver(Stopping):
     @property
     def _rows_kept(self) -> int:
         shown = self._batch is not None and self._batch.visible
-        return self._log.size if shown else super()._rows_kept
+        return self._waiting if shown else super()._rows_kept
 
     # -- what is left to see ---------------------------------------------------------------------------------
 
@@ -92,7 +91,7 @@ class StartingOver(Stopping):
         return self._because != outage.number
 
     def _contents(self) -> list[Content]:
-        kept: list[Content] = [{task: train} for task, trains in self._log.kept.items() for train in trains]
+        kept: list[Content] = [{task: part} for task, parts in self._log.kept.items() for part in parts]
         return kept + super()._contents()
 
     # -- faults ----------------------------------------------------------------------------------------------
@@ -105,16 +104,14 @@ class StartingOver(Stopping):
         epoch = self._epoch()
         if self._by_time:
             self._log.trim(self._eldest(epoch))
-        again = [(task, train) for task, trains in self._log.kept.items() for train in trains]
-        for task, train in again:
-            self._job.say.reopened(task, without_markers(train))
+        again = [(task, records) for task, parts in self._log.kept.items() for records in parts]
+        for task, records in again:
+            self._job.say.reopened(task, records.train)
         if batch is not None and not batch.visible:
             self._log.put_back(batch.content)
             again += batch.content.items() if batch.logged else []
         roots = [
-            without_markers(train).uid >> task.component.bits
-            for task, train in again
-            if task.component.anchored
+            records.train.uid >> task.component.bits for task, records in again if task.component.anchored
         ]
         self._read_again = distinct(np.concatenate([self._read_again, *roots]))
         self._log.rewind()
