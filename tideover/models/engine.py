@@ -6,6 +6,7 @@ import os
 
 from tideover.models.config import Scenario
 from tideover.models.job.deployment import Deployment
+from tideover.models.job.sinks.direct import DirectSink
 
 
 def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = False) -> bool:
@@ -15,6 +16,8 @@ def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = F
         return False
     compiled = vars(type(strategy)).get("compiled", "never")
     if compiled == "never" or (compiled == "apart" and not _apart(scenario, deployment)):
+        return False
+    if getattr(strategy, "unaligned", False) or getattr(strategy, "sink", DirectSink()) != DirectSink():
         return False
     if closely and strategy.composed_of:
         return False

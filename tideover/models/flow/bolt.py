@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tideover.models.operators.base import Children
 from tideover.models.operators.keyed_sums import KeyedSums, RunningSums
 from tideover.models.operators.state import Effects, State
 from tideover.models.operators.window_ids import STREAM
-from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.bolt_task import BARRIER, SENT_BY, BoltTask
 from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
@@ -202,6 +203,25 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         c.service.kind, c.service.low, c.charge, c.due = lib.DRAW_CONSTANT, 0, 0, self._plane.ffi.NULL
         c.serves_at_once = 1
 
+    # -- barriers --------------------------------------------------------------------------------------------
+
+    def turn(self, when: int) -> None:
+        """The first control marker of the queue has its turn; a barrier that has come is one from now on."""
+        head, lib = self._plane.p.messages[self.c.queue.head], self._plane.lib
+        if head.mark == lib.BARRIER:
+            over = {CHANNEL: head.source, SENT_BY: self.inputs[head.source].up.number}
+            message = single(head.time, 0, mark=BARRIER, key=head.key, **over)
+            self._placed += 1
+            self._turns[self._placed] = Rank.CHECKPOINT, partial(self._context.hooks.barrier, self, message)
+            head.mark, head.uid = lib.CONTROL, self._placed
+        super().turn(when)
+
+    def send_barrier(self, number: int) -> None:
+        """A barrier leaves for all that read."""
+        plane, kernel = self._plane, self._kernel
+        plane.have_messages(self._copies)
+        plane.lib.plane_broadcast(plane.p, self.number, kernel.now, plane.lib.BARRIER, number)
+
     # -- windows ---------------------------------------------------------------------------------------------
 
     def served_mark(self, when: int) -> None:
@@ -264,7 +284,7 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
     def _pass_on(self, mark: Train) -> None:
         assert mark.mark is not None
         self._plane.have_messages(self._copies)
-        self._plane.lib.plane_broadcast(self._plane.p, self.number, int(mark.time[0]), int(mark.mark[0]))
+        self._plane.lib.plane_broadcast(self._plane.p, self.number, int(mark.time[0]), int(mark.mark[0]), 0)
 
     @property
     def _copies(self) -> int:

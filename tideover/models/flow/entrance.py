@@ -50,6 +50,8 @@ class Entrance:
         self._from_log = False
         self.stopped = False
         """It is down, and has kept its queue."""
+        self.set_aside: set[int] = set()
+        """Positions of the inputs over which what comes is set aside."""
 
     @property
     def closed(self) -> bool:

@@ -71,7 +71,8 @@ class Wire:
     @property
     def flown(self) -> int:
         """Those of them that have come to the wire."""
-        return self.messages - (int(self.c.passage.leaving.n) if self.c.passage else 0)
+        waiting = int(self.c.passage.leaving.n) if self.c.passage else 0
+        return self.messages - waiting - int(self.c.stuck)
 
     @property
     def bytes(self) -> int:
@@ -178,6 +179,18 @@ class Wire:
         self.c.losing = self._losing[-1] + 1 if self._losing else 0
         self._plane.p.changed = 1
         self._plane.p.losing -= not self._losing
+
+    def cut(self) -> list[Train]:
+        """Close the connection, and open a new one: what is on its way is lost, and gives back its places;
+        returns it.
+        """
+        lost = list(self.on_the_way)
+        self._plane.have_messages(sum(train.n for train in lost))
+        self._plane.lib.plane_cut(self._plane.p, self.number, self._plane.p.now)
+        return lost
+
+    def give_back(self, _places: int, _now: int) -> None:
+        """They are given back."""
 
     # -- which way it goes -----------------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ from tideover.sim.train import Ints, Train
 
 BARRIER = -2
 """Mark of a message that becomes a control marker in the queue of the task where it arrives."""
+SENT_BY = "sent_by"
+"""Column of barriers: number of the task that they come from."""
 
 
 class BoltTask(WindowedTask):

@@ -19,7 +19,16 @@ from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import CRASHES, STRATEGIES, KeyPath, Promise, Protocol, Strategy, given
+from tideover.models.strategies.base import (
+    CRASHES,
+    STRATEGIES,
+    Compiled,
+    KeyPath,
+    Promise,
+    Protocol,
+    Strategy,
+    given,
+)
 from tideover.sim.units import MS, Duration, Size
 
 TEN_MINUTES = 600 * 10**9
@@ -33,6 +42,7 @@ class AlignedSnapshots(Strategy):
     al., *State Management in Apache Flink*, PVLDB 10(12), 2017, sections 3 and 4.
     """
 
+    compiled: ClassVar[Compiled] = "apart"
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = "all tasks go back to one snapshot together"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}

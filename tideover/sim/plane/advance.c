@@ -72,7 +72,7 @@ HOT int32_t run_queue(plane *p, task *t, const component *c, int64_t until, int 
         t->fills -= t->fills > 0;
         t->busy += takes;
         t->free_at = now + takes;
-        free_message(p, m);
+        done_with(p, t, m);
         if (++p->events > p->budget) return LONG;
     }
     return DONE;

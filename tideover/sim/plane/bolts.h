@@ -3,6 +3,7 @@
 #define TIDEOVER_BOLTS_H
 #include "accounts.h"
 #include "acks.h"
+#include "barriers.h"
 #include "children.h"
 #include "cores.h"
 
@@ -145,7 +146,7 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
         double work = t->owes;
         t->owes = 0;
         occupy(p, t, work, now);
-    } else if (why == DONE && m >= 0 && p->messages[m].mark != CONTROL) {
+    } else if (why == DONE && m >= 0 && !is_control(&p->messages[m])) {
         take_and_begin(p, t, c, m, now);
     } else {
         plan(p, &p->cores[t->cores], now, t->number);
@@ -157,7 +158,7 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
 HOT void go_straight_on(plane *p, task *t, const component *c, int64_t now) {
     if (t->state != IDLE || t->closed || !t->up || t->line.full || t->free_at > now) return;
     int32_t m = first_in_line(p, t, now);
-    if (m >= 0 && p->messages[m].mark != CONTROL && missing_for(p, c, m) == DONE) take_and_begin(p, t, c, m, now);
+    if (m >= 0 && !is_control(&p->messages[m]) && missing_for(p, c, m) == DONE) take_and_begin(p, t, c, m, now);
 }
 
 /* What happens at a bolt's task next, happens. */
@@ -185,7 +186,8 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         return DONE;
     }
     int32_t m = first_in_line(p, t, now);
-    if (p->messages[m].mark == CONTROL) {
+    if (is_control(&p->messages[m])) {
+        if (!t->queue.n) append(p, &t->queue, take_arrival(p, t));
         t->state = AT_TURN;
         p->when = now;
         return TURN;

@@ -14,7 +14,7 @@ static void announce_to_card(plane *p, int32_t number, const list *l, int32_t pl
 /* A message is on the wire from ``leaves`` on. */
 static void leaves_host(plane *p, channel *c, int32_t m, int64_t leaves) {
     passage *w = c->passage;
-    int64_t time = fly(c, leaves, c->sent - w->leaving.n - 1);
+    int64_t time = fly(c, leaves, c->sent - c->stuck - w->leaving.n - 1);
     if (w->into < 0) {
         arrives(p, c, m, time);
         return;

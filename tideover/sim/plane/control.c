@@ -1,4 +1,5 @@
 /* What Python does to tasks and wires between two moves. */
+#include "barriers.h"
 #include "bolts.h"
 #include "filters.h"
 
@@ -19,7 +20,7 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
 
 void plane_take_in(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
-    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t) || isolates(t)) return;
+    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t) || isolates(t) || aligns(t)) return;
     while (next_arrival(p, t) <= now) append(p, &t->queue, take_arrival(p, t));
 }
 
@@ -70,7 +71,7 @@ int64_t plane_send(plane *p, int32_t number, int64_t now, int64_t n, const int64
 }
 
 /* A mark leaves by every channel. */
-void plane_broadcast(plane *p, int32_t number, int64_t now, int32_t mark) {
+void plane_broadcast(plane *p, int32_t number, int64_t now, int32_t mark, int32_t key) {
     task *t = &p->tasks[number];
     for (int32_t i = 0; i < t->outlets; i++) {
         const outlet *o = &p->outlets[t->first_outlet + i];
@@ -78,8 +79,10 @@ void plane_broadcast(plane *p, int32_t number, int64_t now, int32_t mark) {
             int32_t m = take_message(p);
             message each = {0};
             each.mark = mark;
+            each.key = key;
             each.created = now;
             p->messages[m] = each;
+            p->waiting += is_control(&each);
             leave(p, t, p->routes[o->routes + r], m, now);
         }
     }
@@ -110,8 +113,12 @@ void plane_lose_list(plane *p, int32_t number, list *l, int64_t now) {
     task *t = &p->tasks[number];
     while (l->n) {
         int32_t m = take_first(p, l);
-        if (is_logged(p, t, m)) append(p, &t->read, m);
-        else drop_message(p, t, m, now);
+        if (!is_logged(p, t, m)) {
+            drop_message(p, t, m, now);
+            continue;
+        }
+        leaves_queue(p, t, m, now);
+        append(p, &t->read, m);
     }
 }
 
@@ -137,7 +144,7 @@ int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
     int32_t gone = 0;
     for (int32_t n = t->queue.n; n > 0; n--) {
         int32_t m = take_first(p, &t->queue);
-        if (p->messages[m].mark == CONTROL) {
+        if (is_control(&p->messages[m])) {
             free_message(p, m);
             gone++;
         } else {
@@ -156,7 +163,7 @@ void plane_set_aside(plane *p, int32_t number) {
     t->aside.n = 0;
     for (int32_t n = t->queue.n; n > 0; n--) {
         int32_t m = take_first(p, &t->queue);
-        append(p, p->messages[m].mark == CONTROL ? &t->queue : &t->aside, m);
+        append(p, is_control(&p->messages[m]) ? &t->queue : &t->aside, m);
     }
     move_all(p, &later, &t->aside);
 }
@@ -268,9 +275,25 @@ void plane_lose(plane *p, int32_t number, int64_t now) {
     for (int32_t n = l->n; n > 0; n--) {
         int32_t m = take_first(p, l);
         if (p->messages[m].mark) append(p, l, m);
-        else drop_message(p, &p->tasks[c->down], m, now);
+        else drop_message(p, &p->tasks[c->down], m, now), c->gone++;
     }
     wire_has_changed(p, c);
+}
+
+/* A connection breaks: what is on its way is gone, and the next one has nothing to come behind. */
+void plane_cut(plane *p, int32_t number, int64_t now) {
+    channel *c = &p->channels[number];
+    passage *w = c->passage;
+    plane_take_in(p, c->down, now);
+    forget_draws(p, c);
+    list *lists[] = {&c->wire, w ? &w->flying : NULL, w ? &w->leaving : NULL};
+    if (w) c->stuck += w->leaving.n;
+    for (int i = 0; i < 3; i++)
+        while (lists[i] && lists[i]->n) drop_message(p, &p->tasks[c->down], take_first(p, lists[i]), now);
+    c->last = c->held;
+    if (w) w->through = 0;
+    wire_has_changed(p, c);
+    if (w && w->out >= 0) plane_lay_card(p, w->out);
 }
 
 /* What was held up arrives now, and nothing is held up any more. */

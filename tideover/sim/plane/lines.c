@@ -176,6 +176,7 @@ void leaves_queue(plane *p, task *t, int32_t m, int64_t now) {
 void drop_message(plane *p, task *t, int32_t m, int64_t now) {
     int32_t route = p->messages[m].flags & HAS_PLACE ? t->first_input + p->messages[m].source : -1;
     discount(p, t, m);
+    p->waiting -= is_control(&p->messages[m]);
     free_message(p, m);
     if (route >= 0) free_place(p, t, route, now);
 }
@@ -183,6 +184,10 @@ void drop_message(plane *p, task *t, int32_t m, int64_t now) {
 /* Whether a server begins at once with what waits. */
 static int is_free(const task *t, int64_t now) {
     return t->state == IDLE && t->free_at <= now && !t->line.full;
+}
+
+void look_at_first(plane *p, task *t, int64_t now) {
+    if (t->queue.n && is_free(t, now)) discount(p, t, t->queue.head);
 }
 
 void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
@@ -196,13 +201,14 @@ void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
     }
     count(p, t, m);
     append(p, &t->queue, m);
-    if (serves && is_free(t, now)) discount(p, t, t->queue.head);
+    if (serves) look_at_first(p, t, now);
 }
 
 int32_t drop_or_enter(plane *p, task *t, int64_t now) {
     if (full(&p->overflowed) || full(&p->discarded)) return HAS_LOST;
     int32_t m = take_arrival(p, t);
-    if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
+    if (is_blocked(p, t, m)) append(p, &t->aside, m);
+    else if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
     else if (t->length) enter(p, t, m, now, 1);
     else join_queue(p, t, m);
     return DONE;
@@ -213,7 +219,11 @@ void plane_lose_line(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     line *l = &t->line;
     int32_t asked = l->asked;
-    while (l->messages.n) free_message(p, take_first(p, &l->messages));
+    while (l->messages.n) {
+        int32_t m = take_first(p, &l->messages);
+        p->waiting -= is_control(&p->messages[m]);
+        free_message(p, m);
+    }
     if (l->full) l->blocked += now - l->blocked_since;
     l->full = 0;
     l->tuples = 0;

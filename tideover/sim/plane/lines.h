@@ -1,6 +1,7 @@
 /* Queues with bounds: where senders wait for room, and what is lost where there is none. */
 #ifndef TIDEOVER_LINES_H
 #define TIDEOVER_LINES_H
+#include "barriers.h"
 #include "buffers.h"
 #include "logs.h"
 #include "wires.h"
@@ -20,18 +21,21 @@ void drop_message(plane *p, task *t, int32_t m, int64_t now);
 /* A message joins a queue that drops; ``serves``: what waits there may begin at once. */
 void enter(plane *p, task *t, int32_t m, int64_t now, int serves);
 
+/* If a task serves at once, what is first in its queue does not wait there. */
+void look_at_first(plane *p, task *t, int64_t now);
+
 /* Take what arrives at a queue that drops, or looks at it; returns why not. */
 int32_t drop_or_enter(plane *p, task *t, int64_t now);
 
 /* A message is among those that wait in a queue that drops. */
 HOT void count(plane *p, task *t, int32_t m) {
-    if (p->messages[m].mark) return;
+    if (p->messages[m].mark || (p->messages[m].flags & HAS_BEGUN)) return;
     p->messages[m].flags |= IS_COUNTED;
     t->waiting++;
 }
 
 HOT int counts_arrivals(const task *t) {
-    return isolates(t) || (t->up && (screens(t) || ((t->length || t->seen) && !t->closed)));
+    return isolates(t) || (t->up && (screens(t) || aligns(t) || ((t->length || t->seen) && !t->closed)));
 }
 
 /* When something happens at a task that is concerned by bounds or replays, if its server or its calls do something ``next``. */

@@ -31,7 +31,7 @@ void plane_go_back(plane *p, int32_t number) {
 static int64_t control_markers(const plane *p, const list *l) {
     int64_t found = 0;
     for (int32_t m = l->head, n = p->waiting ? l->n : 0; n > 0; n--, m = p->messages[m].next)
-        found += p->messages[m].mark == CONTROL;
+        found += is_control(&p->messages[m]);
     return found;
 }
 

@@ -15,8 +15,12 @@ HOT int is_logged(const plane *p, const task *t, int32_t m) {
 
 /* A task is done with a message: what it has read of its log it may have to read again. */
 HOT void done_with(plane *p, task *t, int32_t m) {
-    if (is_logged(p, t, m)) append(p, &t->read, m);
-    else free_message(p, m);
+    if (!is_logged(p, t, m)) {
+        free_message(p, m);
+        return;
+    }
+    p->messages[m].flags |= HAS_BEGUN;
+    append(p, &t->read, m);
 }
 
 /* Take what arrives at a task that reads what is committed; returns why not. */

@@ -30,6 +30,9 @@ HOT void free_message(plane *p, int32_t m) {
     p->in_use--;
 }
 
+/* Whether a message is a marker that waits for its turn, and acts then. */
+HOT int is_control(const message *m) { return m->mark == CONTROL || m->mark == BARRIER; }
+
 HOT void append(plane *p, list *l, int32_t m) {
     p->messages[m].next = -1;
     if (l->n++) p->messages[l->tail].next = m;

@@ -123,6 +123,7 @@ typedef struct {
 #define CONTROL -1000
 #define END_OF_REPLAY -1
 #define COMMIT -3
+#define BARRIER -2
 #define HAS_PLACE 1   /* it has a place in its receiver's queue */
 #define HAS_BEGUN 2   /* it was in service before, and takes no place when it waits again */
 #define FROM_AFAR 4   /* its receiver has to deserialise it */
@@ -220,6 +221,9 @@ typedef struct {
     buffer *buffer;      /* NULL: nothing is kept */
     int32_t logged;      /* its receiver reads it of a log, and may go back */
     transactions *transactions; /* NULL: what has come is there */
+    int32_t blocked;     /* what comes over it is set aside */
+    int64_t gone;        /* messages that were lost on the wire */
+    int64_t stuck;       /* those of which the connection broke before they came to it */
 } channel;
 
 /* One direction of a host's network card: one message after the other. */
@@ -400,7 +404,8 @@ typedef struct {
 
 /* How a task is concerned by queues with bounds, or looks at what arrives: whether it has had it (FILTERS), or will have
  * it once more (SCREENS), or may read it yet (ISOLATES); whether what is turned away is told, since it comes again because
- * of a failure (TELLS); whether it reads of a log. */
+ * of a failure (TELLS); whether it reads of a log, and whether
+ * some of its inputs are blocked (ALIGNS). */
 #define HAS_LINE 1
 #define DROPS 2
 #define FILTERS 4
@@ -409,6 +414,7 @@ typedef struct {
 #define TELLS 32
 #define ISOLATES 64
 #define READS_LOG 128
+#define ALIGNS 256
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -667,7 +673,7 @@ int32_t plane_place(plane *p, int32_t t, int64_t now, int64_t name, int32_t firs
 void plane_turn_over(plane *p, int32_t t);
 int64_t plane_send(plane *p, int32_t t, int64_t now, int64_t n, const int64_t *uid, const int64_t *key,
                    const int64_t *value, int64_t epoch);
-void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark);
+void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark, int32_t key);
 int64_t plane_missing(plane *p, int32_t spout, int64_t n, const int64_t *roots, const int64_t *keys, int64_t *uid,
                       int32_t *at, int64_t room);
 int64_t plane_expected(plane *p, int32_t spout, int64_t key);
@@ -688,6 +694,10 @@ int64_t plane_logged(plane *p, int64_t now);
 void plane_prepare(plane *p, int32_t t);
 void plane_commit(plane *p, int32_t t, int64_t now);
 void plane_abort(plane *p, int32_t t, int64_t now, int32_t outage);
+void plane_block(plane *p, int32_t t, int64_t now);
+void plane_unblock(plane *p, int32_t t, int64_t now);
+void plane_cut(plane *p, int32_t c, int64_t now);
+int64_t plane_come(plane *p, int32_t t, int64_t now);
 int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);
 void plane_empty(plane *p, int32_t t, int64_t now);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);

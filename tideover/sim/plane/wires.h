@@ -126,7 +126,7 @@ HOT int send_message(plane *p, channel *c, int32_t m, int64_t now) {
         lose_message(p, c, m, now);
         return 0;
     }
-    int64_t time = fly(c, now, c->sent);
+    int64_t time = fly(c, now, c->sent - c->stuck);
     c->sent++;
     look_ahead(p, c);
     arrives(p, c, m, time);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from tideover.models.job.topology import Component
+from tideover.models.mechanisms.barriers.compiled import member_of
 from tideover.models.mechanisms.barriers.coordinator import Coordinator, Schedule
 from tideover.models.mechanisms.barriers.member import Member
 from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
@@ -38,7 +39,7 @@ class Barriers(Mechanism, Keeper):
         self._schedule, self._costs, self._uploading = schedule, costs, uploading
         self._patience = patience
         overtakes = patience is not None
-        self._members: dict[TaskView, Member] = {t: Member(job, t, overtakes) for t in job.bolt_tasks}
+        self._members: dict[TaskView, Member] = {t: member_of(job, t, overtakes) for t in job.bolt_tasks}
         members = self._members.values()
         self._sources: Reads = None
         into = [task for member in members if member.reads_log for task in member.reached_at_once]

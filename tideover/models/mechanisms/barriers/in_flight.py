@@ -11,10 +11,8 @@ import numpy as np
 from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.sim.line import PLACELESS, Batch
+from tideover.sim.plane.plane import CHANNEL
 from tideover.sim.train import Ints, Train, join
-
-CHANNEL = "channel"
-"""Column: position of the channel over which a message came; messages may be set aside by it."""
 
 
 @dataclass

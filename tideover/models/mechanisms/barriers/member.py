@@ -9,27 +9,29 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tideover.models.flow.bolt import FlowBolt
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.backing import Backing
-from tideover.models.mechanisms.barriers.in_flight import CHANNEL, InFlight, Waits
+from tideover.models.mechanisms.barriers.in_flight import InFlight, Waits
 from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
 from tideover.models.mechanisms.source_log import SourceLog
 from tideover.models.operators.state import Effects
-from tideover.models.runtime.bolt_task import BARRIER, BoltTask
+from tideover.models.runtime.bolt_task import BARRIER, SENT_BY, BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.sim.arrivals import waiting, when_arrived
 from tideover.sim.kernel import Rank
 from tideover.sim.line import places
+from tideover.sim.plane.plane import CHANNEL
 from tideover.sim.train import Train, single
-
-SENT_BY = "sent_by"
-"""Column of barriers: number of the task that they come from."""
 
 
 def hand_on(job: Job, task: BoltTask, number: int) -> None:
     """Send the barrier of that number on all channels of a task."""
+    if isinstance(task, FlowBolt):
+        task.send_barrier(number)
+        return
     kernel, line = job.kernel, task.line
     message = single(kernel.now, 0, mark=BARRIER, key=number, **{SENT_BY: task.number})
     for outlet in task.outlets:
@@ -150,8 +152,11 @@ class Member:
         self._come.update(self._channels_of(message))
         if len(self._come) == len(self.task.inputs):
             return True
-        self.task.gate.aside += self.task.queue.withdraw(self._held_up)
+        self._set_aside()
         return False
+
+    def _set_aside(self) -> None:
+        self.task.gate.aside += self.task.queue.withdraw(self._held_up)
 
     def overtaken(self, number: int, message: Train | None) -> None:
         """A barrier that overtakes has its turn (None: that of the sources)."""
@@ -230,11 +235,15 @@ class Member:
 
     def completed(self, number: int, part: Part) -> None:
         """Snapshot ``number``, with this part, is what the task will go back to."""
-        self._log.trim(part.position)
+        self._trim(part.position)
         self.backing.counts(part.share)
         self._saved = part.waits
         for old in [n for n in self._emitted if n < number]:
             del self._emitted[old]
+
+    def _trim(self, position: int) -> None:
+        """What is before this in its log it will not read again."""
+        self._log.trim(position)
 
     def store_lost(self) -> None:
         """The store has nothing of the task any more."""
@@ -245,8 +254,7 @@ class Member:
         snapshot, where the task had this ``part``.
         """
         task, job = self.task, self._job
-        self._come.clear()
-        self.in_flight.stop()
+        self.let_go()
         for channel in task.inputs:
             if isinstance(channel.up, BoltTask):
                 lost = channel.cut()
@@ -257,13 +265,18 @@ class Member:
                 job.say.void(task.component, parts.uid, task.replica)
         self._emitted.clear()
         task.windows.reopen(part.state.newest)
-        again = self._log.rewind()
+        again = self._go_back()
         for train in again:
             job.say.reopened(task, without_markers(train))
         for down, train in part.waits.at(task):
             job.say.reopened(down, train)
-        task.gate.held[:0] = again
         self._again += again
+
+    def _go_back(self) -> list[Train]:
+        """What has been read since the complete snapshot waits in the log; returns it."""
+        again = self._log.rewind()
+        self.task.gate.held[:0] = again
+        return again
 
     def read_again(self, part: Part) -> int:
         """The job runs again: what is in the log above the snapshot is there at once, in order, behind what
@@ -273,9 +286,13 @@ class Member:
         again, self._again = self._again, []
         for train in again:
             self._job.say.replayed(self.task, without_markers(train), None)
-        part.waits.give_back(self.task, self._job.kernel.now)
+        self._give_back(part)
         self.task.gate.open()
         return sum(train.n for train in again)
+
+    def _give_back(self, part: Part) -> None:
+        """What its part has of messages is there again."""
+        part.waits.give_back(self.task, self._job.kernel.now)
 
     # -- what the log keeps ----------------------------------------------------------------------------------
 
@@ -284,8 +301,12 @@ class Member:
         """Messages in the log that have been read and may be read again, and those that wait in it."""
         return self._log.size + sum(train.n for train in self.task.gate.held) if self.reads_log else 0
 
+    def _log_read(self) -> list[Train]:
+        """What it has read of its log, and may read again."""
+        return self._log.trains
+
     def copies(self) -> list[tuple[Component, Train]]:
         """Tuples that have been read, or were overtaken, and may be served again, and where."""
-        read = [(self.task.component, without_markers(train)) for train in self._log.trains]
+        read = [(self.task.component, without_markers(train)) for train in self._log_read()]
         saved = ((down.component, train) for down, train in self._saved.at(self.task))
         return [*read, *((component, train) for component, train in saved if component.anchored)]

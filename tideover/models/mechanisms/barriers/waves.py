@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from tideover.models.mechanisms.barriers.member import SENT_BY, hand_on
+from tideover.models.mechanisms.barriers.member import hand_on
 from tideover.models.mechanisms.base import Mechanism
-from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.bolt_task import SENT_BY, BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, TaskView
