@@ -344,4 +344,18 @@ READ_AGAIN = (
         exactness("changelog"),
     ),
 )
-PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *PAIRS, *BUFFERS, *STANDBYS, *READ_AGAIN)
+PARTS = (
+    Mutation(
+        "a batch is worked off from behind",
+        "        p->messages[m] = each;\n        append(p, &t->queue, m);",
+        "        p->messages[m] = each;\n        put_first(p, &t->queue, m);",
+        exactness("trident"),
+    ),
+    Mutation(
+        "what is worked off does not know over which input it has come",
+        "        each.source = r->source;\n",
+        "",
+        exactness("trident"),
+    ),
+)
+PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *PAIRS, *BUFFERS, *STANDBYS, *READ_AGAIN, *PARTS)

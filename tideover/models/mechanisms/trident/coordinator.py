@@ -52,6 +52,7 @@ class Coordinator(Tasks):
         if not self._lives or len(self._under_way) >= self._settings.max_spout_pending:
             return
         txid = max(self._under_way, default=self._current - 1) + 1
+        self._gather(self._readers)
         content = self._source.read(txid)
         if not content:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.batches.log import effects_of_read
 from tideover.models.mechanisms.trident.attempt import Attempt, roots_of
+from tideover.models.mechanisms.trident.compiled import held, take
 from tideover.models.mechanisms.trident.partitions import Content
 from tideover.models.mechanisms.trident.settings import TridentSettings
 from tideover.models.mechanisms.trident.spouts import SOURCES
@@ -20,7 +21,6 @@ from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, OutageView
 from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
@@ -38,11 +38,15 @@ class Reading(Mechanism, Keeper):
         self._under_way: dict[int, Attempt] = {}
         """By number of the transaction."""
         self._stores = {t: STORES[settings.state](job, t) for t in job.bolt_tasks if is_end(t)}
+        self._readers = [t for t in job.bolt_tasks if any(isinstance(c.up, SpoutTask) for c in t.inputs)]
+        """Tasks that read spouts."""
         self._passing: tuple[Attempt, BoltTask] | None = None
         """Whose part passes now, and where."""
         self._again: dict[int, Ints] = {}
         """Roots that are read again, by the number of the outage that is why (-1: none is)."""
         job.context.keepers.append(self)
+        for task in job.bolt_tasks if job.plane is not None else ():
+            task.gate.closed = True
 
     # -- what comes ------------------------------------------------------------------------------------------
 
@@ -57,6 +61,15 @@ class Reading(Mechanism, Keeper):
             if sender in self._stores:
                 self._stores[sender].handed_on.append((bolt, train))
         return train.pick(slice(0, 0))
+
+    def _gather(self, tasks: Iterable[BoltTask]) -> None:
+        """Take what has come to these, if it is held in a data plane that is compiled."""
+        plane = self._job.plane
+        if plane is None:
+            return
+        for task in tasks:
+            for channel, train in take(plane, task):
+                self.receive(task, channel, train)
 
     # -- what is given up ------------------------------------------------------------------------------------
 
@@ -109,9 +122,11 @@ class Reading(Mechanism, Keeper):
         mask: Mask = np.isin(train.uid >> task.component.bits, np.concatenate(again))
         return mask if mask.any() else None
 
-    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+    def _tell_again(self, task: BoltTask, train: Train) -> None:
+        """A task has worked off these."""
+        train = without_markers(train)
         again = self._comes_again(task, train, list(self._again.values()))
-        if again is not None:
+        if again is not None and task.component.anchored:
             self._job.say.replayed(task, train.pick(again), None)
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
@@ -133,8 +148,11 @@ class Reading(Mechanism, Keeper):
                 yield attempt.content
 
     def moved(self, now: int) -> None:
+        if self._passing is not None:
+            return  # what is held may be no part of the log
+        waits = sum(map(held, self._readers)) if self._job.plane is not None else 0
         read = sum(train.n for a in self._under_way.values() for train in a.content.values())
-        self._job.say.kept(self._source.size + read)
+        self._job.say.kept(self._source.size + read + waits)
 
     def effects(self) -> list[tuple[Component, Ints]]:
         read = [(task, train) for content in self._kept() for (task, _), train in content.items()]

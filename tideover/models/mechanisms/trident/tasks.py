@@ -8,6 +8,7 @@ import numpy as np
 
 from tideover.models.mechanisms.batches.executor import Process
 from tideover.models.mechanisms.trident.attempt import Attempt
+from tideover.models.mechanisms.trident.compiled import work_off
 from tideover.models.mechanisms.trident.reading import Reading
 from tideover.models.mechanisms.trident.settings import TridentSettings
 from tideover.models.mechanisms.trident.station import Station, Work
@@ -32,8 +33,10 @@ class Tasks(Reading, Runner):
             for task in job.bolt_tasks
         }
         """The bolt tasks that each one reads."""
-        self._readers = [t for t in job.bolt_tasks if len(self._reads[t]) < len(t.inputs)]
-        """Those that read spouts."""
+        self._read_by = {
+            task: [down for down in job.bolt_tasks if task in self._reads[down]] for task in job.bolt_tasks
+        }
+        """Those that read it."""
         self._early = self._before_states(job)
         self._epochs: dict[BoltTask, list[tuple[Attempt, dict[int, int]]]] = {t: [] for t in job.bolt_tasks}
         """Which end markers had come at a task without state before attempts that are under way passed it."""
@@ -121,16 +124,20 @@ class Tasks(Reading, Runner):
             if task not in self._stores:
                 self._epochs[task].append((attempt, dict(task.windows.epochs)))
             self._passing = attempt, task
-            task.queue.refill([part])
-            self._job.kernel.advance()
+            if self._job.plane is not None:
+                work_off(self._job, task, part)
+            else:
+                task.queue.refill([part])
+                self._job.kernel.advance()
+            self._gather(self._read_by[task])
             self._passing = None
+            self._tell_again(task, part)
         self._has_passed(attempt, task)
 
     def _has_passed(self, attempt: Attempt, task: BoltTask) -> None:
         attempt.passed.add(task)
-        for down in self._job.bolt_tasks:
-            if task in self._reads[down]:
-                self._comes_to(attempt, down)
+        for down in self._read_by[task]:
+            self._comes_to(attempt, down)
         self._look_whether_stored(attempt)
 
     def _look_whether_stored(self, attempt: Attempt) -> None:
