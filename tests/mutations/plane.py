@@ -283,8 +283,8 @@ BUFFERS = (
 STANDBYS = (
     Mutation(
         "a replay brings what was had by another number",
-        "    else if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);\n    else if (t->length)",
-        "    else if (t->length)",
+        "append(p, &t->held, m);\n    else if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);",
+        "append(p, &t->held, m);",
         exactness("passive_standby"),
     ),
     Mutation(
@@ -321,8 +321,8 @@ READ_AGAIN = (
     ),
     Mutation(
         "what a crash finds in the queue is not read again",
-        "if (is_logged(p, t, m)) append(p, &t->read, m);\n        else drop_message",
-        "drop_message",
+        "        if (!is_logged(p, t, m)) {\n            drop_message",
+        "        {\n            drop_message",
         exactness("changelog"),
     ),
     Mutation(

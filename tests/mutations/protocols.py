@@ -159,8 +159,8 @@ BATCHES = (
     ),
     Mutation(
         "the log forgets the first window that is not finished",
-        'train.column("epoch") >= epoch, mark > epoch)',
-        'train.column("epoch") > epoch, mark > epoch)',
+        '["epoch"] >= epoch, mark > epoch)]',
+        '["epoch"] > epoch, mark > epoch)]',
         exactness("micro_batch"),
     ),
 )
