@@ -114,3 +114,32 @@ def test_what_was_in_service_when_it_is_lost_is_served_first() -> None:
     assert trace is not None
     served = sorted((row[6] / MS, row[3]) for row in trace.processed)
     assert served == [(45, 0), (65, 1), (85, 2)]
+
+
+def test_what_waits_for_room_leaves_a_replica_that_waits_for_its_copy() -> None:
+    """Both p have made root 3 when q, which takes 20, is full. The first p loses its state at 45; its turn
+    comes at 51, when q begins with root 1, and it is down until 70. From then on q has root 3: the copy of
+    the other p, which is asked for at 70, comes at 90.
+    """
+    topology: dict[str, Any] = {
+        "s": spout(**ONES),
+        "p": bolt("forward", {"s": "shuffle"}, 1),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 20), 1),
+    }
+    lost = fault("lose_state", 45, component="p", replica=0, restart=25)
+    more = {"k": 1, "components": ("p",), "copy_time": 20 * MS}
+    assert done(world(topology, "active_replication", (lost,), 120, **more), "q") == [31, 51, 71, 91, 111]
+
+
+def test_room_is_found_behind_what_departs_at_its_instant_in_another_group() -> None:
+    """Of each root p and then q gets a copy, and what q, which takes 15, has no room for holds up what is
+    behind it in the line of s. At 70 q begins with root 4, so root 5 leaves for q, and root 6 for p, which is
+    done with root 3 at that instant, and has a place, as it begins with root 5. p may have to wait for r.
+    """
+    topology: dict[str, Any] = {
+        "s": queued(spout(**ONES), send=3),
+        "p": queued(bolt("forward", {"s": "shuffle"}, 20), 1, "drop"),
+        "q": queued(bolt("forward", {"s": "shuffle"}, 15), 1),
+        "r": queued(bolt("forward", {"p": "shuffle"}, 5), 1),
+    }
+    assert done(world(topology, until=120), "p") == [30, 50, 70, 90, 110]

@@ -15,8 +15,8 @@ from tests.oracle.random_worlds import overlapping, worlds
 
 REPLICAS = ("active_replication", "active_standby")
 BESIDES = {
-    "queues that drop": queues(REPLICAS, ("drop",)),
-    "queues that drop, where failures overlap": queues(REPLICAS, ("drop",), overlap=True),
+    "queues": queues(REPLICAS),
+    "full queues where failures overlap": queues(REPLICAS, overlap=True),
     "cards": networks(REPLICAS),
     "shared cores": crowded(REPLICAS),
 }

@@ -222,6 +222,18 @@ COUNTS = (
 )
 REPLICAS = (
     Mutation(
+        "a task that waits for a copy lets nothing out of its line",
+        "    t->state = IDLE;\n    int32_t gone = 0;",
+        "    t->state = IDLE;\n    t->line.moves = NEVER;\n    int32_t gone = 0;",
+        (BY_HAND, "-k", "waits_for_its_copy"),
+    ),
+    Mutation(
+        "who reads of a group with full queues is no part of it if it has one itself",
+        "        of.difference_update(group_of[task.number])\n        if of:",
+        "        if of and task.number not in waiting:",
+        (BY_HAND, "-k", "in_another_group"),
+    ),
+    Mutation(
         "what a replica has had last is let in again",
         "if (each->uid <= *greatest ||",
         "if (each->uid < *greatest ||",

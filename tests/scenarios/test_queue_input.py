@@ -28,6 +28,13 @@ def test_bounds_are_read_and_written() -> None:
     assert data["topology"]["c"]["queue"] == {"length": 7, "when_full": "drop"}
 
 
+@pytest.mark.parametrize("strategy", ["active_replication", "active_standby"])
+def test_queues_of_replicas_have_bounds(strategy: str) -> None:
+    text = GOOD.replace("kind: none", f"kind: {strategy}").replace("queue: 10}", "queue: 10, parallelism: 1}")
+    found = load_text(text.replace("when_full: drop", "when_full: credits"), "good.yaml")
+    assert found.strategy.kind == strategy
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key", "words"),
     [
@@ -47,6 +54,7 @@ def test_bounds_are_read_and_written() -> None:
             "topology.c.queue",
             "credits do not go with the strategy rsm",
         ),
+        ("{kind: none}", "{kind: upstream_backup}", "topology.b.queue", "this is not simulated"),
         (
             "{kind: none}",
             "{kind: storm_checkpoint}",

@@ -21,10 +21,6 @@ def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = F
         return False
     if closely and strategy.composed_of:
         return False
-    # what replicas find full, and hold one another up by, is not exact in all worlds
-    held_back = any(bound.holds_back for bound in deployment.bounds.values())
-    if held_back and strategy.needs.paths:
-        return False
     # tasks that move share other cores there
     return not (deployment.moves and any(host.cores is not None for host in deployment.cluster.hosts))
 

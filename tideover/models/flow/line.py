@@ -87,12 +87,14 @@ def who_waits(
     if not full:
         return [list(group) for group in feel]
     found = groups(tasks, ways, [*feel, *wait])
-    waiting = {number for group in found if any(task.number in group for task in full) for number in group}
+    group_of = {number: group for group in found for number in group}
+    waiting = {number for task in full for number in group_of[task.number]}
     origins: dict[int, set[int]] = {}
     for task in bolts:
         ups = [wire.up.number for wire in task.inputs if not wire.delay]
         of = {up for up in ups if up in waiting}.union(*(origins.get(up, ()) for up in ups))
-        if of and task.number not in waiting:
+        of.difference_update(group_of[task.number])
+        if of:
             origins[task.number] = of
             if len(task.inputs) > 1 or task.bound is not None:
                 wait.append([task.number, *of])

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tideover.sim.occupancy import Occupancy
-from tideover.sim.plane.plane import Plane
+from tideover.sim.plane.plane import NEVER, Plane
 
 if TYPE_CHECKING:
     from tideover.models.flow.clock import Clock
@@ -100,6 +100,8 @@ class FlowNode:
     @up.setter
     def up(self, up: bool) -> None:
         self.c.up = up
+        if not up:
+            self.c.line.moves = NEVER
 
     # -- control markers -------------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ class ActiveReplication(Strategy):
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     compiled: ClassVar[Compiled] = "always"
+    bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"copy_time", "copy_bandwidth"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, StateTransfer)

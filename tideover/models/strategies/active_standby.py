@@ -37,6 +37,7 @@ class ActiveStandby(Strategy):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     compiled: ClassVar[Compiled] = "always"
+    bounded_queues: ClassVar[bool] = True
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, OutputQueues, StateTransfer)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "copy_time", "copy_bandwidth"})
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})

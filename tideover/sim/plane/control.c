@@ -140,7 +140,6 @@ int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
     if (free_at > from) t->busy -= free_at - from;
     t->free_at = from;
     t->state = IDLE;
-    t->line.moves = NEVER;
     int32_t gone = 0;
     for (int32_t n = t->queue.n; n > 0; n--) {
         int32_t m = take_first(p, &t->queue);
