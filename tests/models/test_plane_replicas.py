@@ -19,6 +19,7 @@ BESIDES = {
     "full queues where failures overlap": queues(REPLICAS, overlap=True),
     "cards": networks(REPLICAS),
     "shared cores": crowded(REPLICAS),
+    "checkpoints, where failures overlap": overlapping(("hybrid",)),
 }
 EACH = pytest.mark.parametrize("besides", BESIDES)
 

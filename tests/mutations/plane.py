@@ -248,6 +248,12 @@ REPLICAS = (
 )
 PAIRS = (
     Mutation(
+        "buffers that a replica copies have the other's numbers",
+        'rows["arrival"] = np.arange(self.sent + 1, self.sent + len(rows) + 1)',
+        "",
+        exactness("hybrid"),
+    ),
+    Mutation(
         "what a silent task makes is on its way",
         "if (t->silent) made = 0;",
         "",

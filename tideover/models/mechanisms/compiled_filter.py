@@ -70,6 +70,11 @@ def replays_known(job: Job) -> ReplayFilter:
     return ReplayFilter(job) if job.plane is None else CompiledReplayFilter(job, job.plane)
 
 
+def restored_with(job: Job) -> CheckpointFilter:
+    """The filter that goes back with checkpoints, in the job's data plane if that is compiled."""
+    return CheckpointFilter(job) if job.plane is None else CompiledCheckpointFilter(job, job.plane)
+
+
 def duplicates_of(job: Job) -> DuplicateFilter:
     """The filter of a job, in its data plane if that is compiled."""
     return DuplicateFilter(job) if job.plane is None else CompiledFilter(job, job.plane)

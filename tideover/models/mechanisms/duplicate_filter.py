@@ -100,6 +100,10 @@ class DuplicateFilter(Mechanism):
         """Which of these tuples a task has had."""
         return self._seen[task].has(train)
 
+    def seen(self, task: BoltView) -> Seen:
+        """What a task has had."""
+        return self._seen[task]
+
     def copy(self, task: BoltView, peer: BoltView) -> None:
         """From now on ``task`` has seen what ``peer`` has."""
         self._know(task, self._seen[peer].copy())

@@ -26,11 +26,9 @@ void plane_trim(plane *p, int32_t number_of, int64_t number) {
     while (kept->n && p->numbers[kept->head].number <= number) free_message(p, take_first(p, kept));
 }
 
-/* Drop the copies of what the receiver has had: of marks, those up to this one. */
-void plane_trim_known(plane *p, int32_t number, int32_t newest_mark) {
-    const channel *c = &p->channels[number];
-    const int64_t *seen = p->tasks[c->down].seen;
-    list *kept = &c->buffer->kept;
+/* Drop the copies of what was ``seen``, as the receiver notes it, and of marks up to this one. */
+void plane_trim_known(plane *p, int32_t number, const int64_t *seen, int32_t newest_mark) {
+    list *kept = &p->channels[number].buffer->kept;
     for (int32_t n = kept->n; n > 0; n--) {
         int32_t m = take_first(p, kept), mark = p->messages[m].mark;
         int is_known = mark ? mark <= newest_mark : p->messages[m].uid <= seen[p->paths[m]];

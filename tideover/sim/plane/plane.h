@@ -681,7 +681,7 @@ void plane_ack(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t
 void plane_lose_list(plane *p, int32_t t, list *l, int64_t now);
 void plane_lose_line(plane *p, int32_t t, int64_t now);
 void plane_trim(plane *p, int32_t c, int64_t number);
-void plane_trim_known(plane *p, int32_t c, int32_t newest_mark);
+void plane_trim_known(plane *p, int32_t c, const int64_t *seen, int32_t newest_mark);
 void plane_lose_copies(plane *p, int32_t c);
 int64_t plane_copies(plane *p, int32_t c, row *out);
 void plane_keep(plane *p, int32_t c, const row *rows, int64_t n);

@@ -12,6 +12,7 @@ import numpy as np
 from tideover.models.mechanisms.buffers.receiver import Receiver
 from tideover.models.mechanisms.buffers.replays import Replays, Request
 from tideover.models.mechanisms.buffers.upstream_buffer import Kept, UpstreamBuffer
+from tideover.models.mechanisms.duplicate_filter import Seen
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
@@ -71,9 +72,10 @@ class CompiledBuffer(UpstreamBuffer):
         self.safe = max(self.safe, safe)
         self.plane.lib.plane_trim(self.plane.p, self._number, safe)
 
-    def drop_known(self, newest_mark: int) -> None:
-        """Keep what the receiver, as it is, has not had; it has had the marks up to this one."""
-        self.plane.lib.plane_trim_known(self.plane.p, self._number, newest_mark)
+    def drop_known(self, seen: Seen, newest_mark: int = 0) -> None:
+        """The same, and marks up to this one."""
+        plane, greatest = self.plane, self.plane.ffi.from_buffer("int64_t[]", seen.greatest)
+        plane.lib.plane_trim_known(plane.p, self._number, greatest, newest_mark)
 
     def clear(self) -> None:
         self._bare = True
@@ -85,6 +87,14 @@ class CompiledBuffer(UpstreamBuffer):
     def become(self, kept: Kept) -> None:
         plane, rows = self.plane, cast(CompiledKept, kept).rows
         plane.lib.plane_trim(plane.p, self._number, self.sent)
+        plane.have_messages(len(rows))
+        plane.lib.plane_keep(plane.p, self._number, plane.ffi.from_buffer("row[]", rows), len(rows))
+
+    def follow(self, other: UpstreamBuffer) -> None:
+        plane, rows = self.plane, cast(CompiledBuffer, other)._all()
+        plane.lib.plane_trim(plane.p, self._number, self.sent)
+        rows["arrival"] = np.arange(self.sent + 1, self.sent + len(rows) + 1)
+        self.c.sent += len(rows)
         plane.have_messages(len(rows))
         plane.lib.plane_keep(plane.p, self._number, plane.ffi.from_buffer("row[]", rows), len(rows))
 

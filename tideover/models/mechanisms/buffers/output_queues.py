@@ -194,7 +194,7 @@ class CompiledQueues(OutputQueues):
     def _drop_known(self, task: BoltTask, channel: Channel) -> None:
         buffer = self._of[channel]
         assert isinstance(buffer, CompiledBuffer)
-        buffer.drop_known(task.newest_marker(channel))
+        buffer.drop_known(self._duplicates.seen(task), task.newest_marker(channel))
 
     def _send_kept(self, task: BoltTask) -> int:
         asked = [(self._of[channel], 0) for channel in _outputs(task)]

@@ -124,7 +124,7 @@ class UpstreamBuffers(Mechanism):
         self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
         buffer.trim(safe)
         if seen is not None:  # of replicas it is mostly one that was first
-            buffer.keep(lambda train: (train.column("mark") != 0) | ~seen.has(train))
+            buffer.drop_known(seen)
         self._job.step(buffer.channel.up.name, "buffer trimmed", f"up to number {safe}")
 
     # -- a sender's buffers, copied --------------------------------------------------------------------------
@@ -180,8 +180,7 @@ class UpstreamBuffers(Mechanism):
         self._receivers[task].restored(reached.positions)
         if self._seen is not None:
             self._seen.go_back(task, reached.seen or Seen(task.component.paths))
-            gate, now = self._bolt(task).gate, self._job.kernel.now
-            gate.aside = [self._seen.admit(task, train.at(now)) for train in gate.aside if train.n]
+            self._seen.admit_again(task)
 
     def ask(self, task: BoltView) -> None:
         """Ask all senders of a task for what they keep, now or as soon as they are ready."""

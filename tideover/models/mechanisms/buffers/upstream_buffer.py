@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tideover.models.mechanisms.duplicate_filter import Seen
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.keeper import Mask
 from tideover.sim.link import Channel
@@ -93,6 +94,10 @@ class UpstreamBuffer:
         kept = (train.pick(wanted(train)) for train in self._trains)
         self._trains = [train for train in kept if train.n]
         self.size = sum(train.n for train in self._trains)
+
+    def drop_known(self, seen: Seen) -> None:
+        """Drop the tuples that were seen."""
+        self.keep(lambda train: (train.column("mark") != 0) | ~seen.has(train))
 
     def become(self, kept: Kept) -> None:
         """Have what a copy has, and nothing else."""
