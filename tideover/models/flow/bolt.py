@@ -22,7 +22,7 @@ from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView
 from tideover.sim.kernel import Rank
-from tideover.sim.plane.plane import CHANNEL, NEVER, NUMBER, RECOVERY, Plane
+from tideover.sim.plane.plane import CHANNEL, NEVER, NUMBER, RECOVERY, Plane, Rows
 from tideover.sim.train import Ints, Train, single
 
 KEYS = 4_096
@@ -57,6 +57,10 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         self.notes: Callable[[BoltView, int, Train], None] | None = None
         """Who wants to know which marks have come, once each, with the sender's number; None: nobody."""
         self._noted: set[tuple[int, int, int]] = set()
+        self._logged = False
+        """Whether it told all that it did, before it did it again."""
+        self._remembers: tuple[int, Callable[[], None] | None] = 0, None
+        """Behind so many rows of its log the state is to be remembered; how."""
         self._join(plane, number)
         super().__init__(context, component, index, replica, host)
         self.inputs: list[Wire] = []  # type: ignore[assignment]
@@ -78,6 +82,9 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
 
     def catch_up(self) -> None:
         """Take what it has done since somebody looked into its state."""
+        (known, remember), self._remembers = self._remembers, (0, None)
+        if remember is not None and not known:
+            remember()
         if self.c.n_taken:
             self._take_in_sums()
         if not self.c.log.n:
@@ -85,6 +92,15 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         if self._context.events is not None:
             self.before()
         rows = self._plane.read(self.c.log)
+        if remember is not None and known:
+            self._take_rows(rows[:known])
+            remember()
+            rows = rows[known:]
+        if len(rows):
+            self._take_rows(rows)
+
+    def _take_rows(self, rows: Rows) -> None:
+        """These have been done."""
         recovery, arrival = rows["mark"].astype(np.int64), np.ascontiguousarray(rows["arrival"])
         if recovery.any():
             rows = rows.copy()
@@ -121,6 +137,25 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         self.catch_up()
         self.shows_sent = sent
         self.c.sums, self.c.logs = self._plane.ffi.NULL, 1
+
+    def does_again(self, outage: int | None) -> None:
+        """From now on it does all that it does again, because of this outage, and tells; None: no more."""
+        self.catch_up()
+        c = self.c
+        if outage is None:
+            c.logs, c.again = self._logged or self._state is not None, 0
+            return
+        self._logged = bool(c.logs)
+        self.log_all(self.shows_sent)
+        c.again = outage + 1
+
+    def remember(self, remember: Callable[[], None]) -> None:
+        """Call ``remember`` before anything more is taken into the state, as soon as somebody looks at it: it
+        is as it is now then. What was to be remembered before need not be.
+        """
+        if self.c.sums:
+            self.catch_up()
+        self._remembers = int(self.c.log.n), remember
 
     def note_marks(self, train: Train) -> None:
         """The end markers among these have come."""
@@ -256,6 +291,10 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
     def _tick_turn(self, number: int) -> None:
         self.catch_up()
         super()._tick_turn(number)
+
+    def end_batch(self, now: int) -> None:
+        self.catch_up()
+        super().end_batch(now)
 
     def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
         self.catch_up()

@@ -442,6 +442,7 @@ typedef struct {
     int32_t measures;      /* its tuples are measured */
     int32_t outputs;       /* they leave the topology for readers */
     int32_t logs;          /* its tuples are logged */
+    int32_t again;         /* all that it does it does again because of this outage, counted from 1; 0: it does not */
     int32_t serialises;    /* messages between hosts cost it something */
     int64_t began;
     int64_t ends;          /* of the service under way */

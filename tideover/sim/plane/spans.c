@@ -16,9 +16,10 @@ static int made_for(const plane *p, int64_t root, int64_t attempt, int32_t outag
 }
 
 void watch_tuple(plane *p, const task *t, const message *m, int64_t root, int64_t now) {
-    for (int32_t i = 0; i < p->n_watches && m->attempt; i++) {
+    for (int32_t i = 0; i < p->n_watches && (m->attempt || t->again); i++) {
         watch *w = p->watches[i];
-        if (!made_for(p, root, m->attempt, w->outage)) continue;
+        int again = t->again == w->outage + 1;
+        if (!again && !(m->attempt && made_for(p, root, m->attempt, w->outage))) continue;
         if (w->hit[t->number]) {
             w->replayed++;
             if (w->last_replay < m->time) w->last_replay = m->time;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ class Share(NamedTuple):
 
 Shares = dict[tuple[str, int], Share]
 """By component and task."""
+States = dict[BoltTask, SavedState]
 
 
 @dataclass
@@ -28,8 +30,8 @@ class Batch:
     content    what it reads
     saves      whether its tasks save their states
     shares     what its tasks have to do, worked out when its range is logged (before: empty)
-    start      states of its tasks before it, known since then
-    before     the same, while its results are out; None: they are not, or are taken back
+    start      finds the states of its tasks before it, known since then
+    visible    whether the sink has its results, which are not taken back
     shown_at   when they came out for the first time (ns)
     """
 
@@ -37,8 +39,8 @@ class Batch:
     content: Content
     saves: bool = True
     shares: Shares = field(default_factory=dict)
-    start: dict[BoltTask, SavedState] = field(default_factory=dict)
-    before: dict[BoltTask, SavedState] | None = None
+    start: Callable[[], States] = dict
+    visible: bool = False
     shown_at: int | None = None
 
     @property
@@ -47,9 +49,9 @@ class Batch:
         return bool(self.shares)
 
     @property
-    def visible(self) -> bool:
-        """Whether the sink has its results."""
-        return self.before is not None
+    def before(self) -> States:
+        """The states before it, if its results are out."""
+        return self.start() if self.visible else {}
 
     @property
     def tuples(self) -> int:
@@ -63,7 +65,7 @@ class Batch:
 
     def come_out(self, now: int) -> None:
         """All of it takes effect now, through the tasks that read it."""
-        self.before = self.start
+        self.visible = True
         self.shown_at = now if self.shown_at is None else self.shown_at
         for task, records in self.content.items():
             records.work_off(task)

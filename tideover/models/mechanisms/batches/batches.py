@@ -97,7 +97,7 @@ class Batches(Query):
     def _log_offsets(self, batch: Batch) -> None:
         self._logged += 1
         self._job.step(DRIVER, "offsets logged", f"batch {batch.number}")
-        batch.start = self._rehearsal.states(self._cluster.tasks)
+        batch.start = self._rehearsal.remember(self._cluster.tasks)
         batch.shares = self._rehearsal.play(batch.content)
         self._run(batch)
 
@@ -115,19 +115,32 @@ class Batches(Query):
 
     def _output(self, batch: Batch) -> None:
         now = self._job.kernel.now
-        self._hold(False)
         batch.come_out(now)
-        if self._job.plane is not None or self._job.topology.by_event:
-            self._job.kernel.advance()
-            if end_batch(self._job, now):
-                self._job.kernel.advance()
-            self._hold(True)
+        if self._job.plane is not None:
+            self._flow(now)
+        elif self._job.topology.by_event:
+            self._job.kernel.move(None)
+            end_batch(self._job, now)
+            self._job.kernel.move(None)
         self._is_out(batch)
         if self._output_mode == "update" and batch.tuples:
             self._job.say.put_out((DRIVER, 0, batch.number), now)
         self._job.step(DRIVER, "output written", f"batch {batch.number}")
         commit = partial(self._commit, batch)
         self._then(self._settings.commit_time, commit, self._read_by_commit())
+
+    def _flow(self, now: int) -> None:
+        """All of a batch goes through all tasks."""
+        again = [p for p in self._cluster.partitions if p.again >= 0]
+        for p in again:
+            p.task.does_again(p.again)  # type: ignore[attr-defined]
+        self._hold(False)
+        self._job.kernel.advance()
+        if end_batch(self._job, now):
+            self._job.kernel.advance()
+        self._hold(True)
+        for p in again:
+            p.task.does_again(None)  # type: ignore[attr-defined]
 
     def _is_out(self, batch: Batch) -> None:
         """For those who build on it: the sink has a batch, which is not committed yet."""
@@ -141,7 +154,7 @@ class Batches(Query):
     def _commit(self, batch: Batch) -> None:
         now = self._job.kernel.now
         self._fill_log()
-        self.moved(now)
+        self._tell_kept()
         self.history.append(batch.committed(self._triggered, now))
         self._job.step(DRIVER, "batch committed", f"batch {batch.number}")
         self._batch, self._cold = None, False

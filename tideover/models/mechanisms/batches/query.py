@@ -47,7 +47,9 @@ class Query(Mechanism, Keeper, Runner):
         self._left: list[tuple[BoltTask, int, list[Effects]]] = []
         """What has left with windows that may be taken back: who has put it out, and the window's number."""
         self._cluster = Cluster(job, settings, saving, self)
-        self._rehearsal: Rehearsal = CompiledRehearsal(job) if job.plane is not None else Rehearsal(job)
+        counts = bool(settings.state_cost or settings.reload_cost)
+        kind = Rehearsal if job.plane is None else CompiledRehearsal
+        self._rehearsal = kind(job, counts)
         ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self._cluster.tasks}
         self._sources: list[Any] = [task for task in ups if True in ups[task]]
         """The tasks that fill the log, or before which it lies."""
@@ -57,6 +59,10 @@ class Query(Mechanism, Keeper, Runner):
         job.context.keepers.append(self)
         job.context.runner = self
         job.context.rhythm = self._rhythm
+        self.knows_the_plane = job.plane is not None
+        if job.plane is None:
+            job.kernel.listeners.append(lambda _: self._tell_kept())
+        job.settlers.append(self._tell_kept)
 
     # -- what comes, and what strikes ------------------------------------------------------------------------
 
@@ -95,6 +101,8 @@ class Query(Mechanism, Keeper, Runner):
         return np.ones(train.n, np.bool_) if again >= 0 and outage in (None, again) else None
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+        if self.knows_the_plane and not self._bolt(task).c.again:  # type: ignore[attr-defined]
+            return  # it is told of late, and was done before
         again = self._comes_again(task, train)
         if again is not None:
             self._job.say.replayed(task, train.pick(again), None)
@@ -111,7 +119,8 @@ class Query(Mechanism, Keeper, Runner):
         between = np.diff([record.visible for record in self.history])
         return int(np.median(between)) if len(between) else 0
 
-    def moved(self, now: int) -> None:
+    def _tell_kept(self) -> None:
+        """Say what the log keeps, which grows but where a batch is committed, or forgotten."""
         self._job.say.kept(self._rows_kept)
 
     @property
@@ -140,7 +149,7 @@ class Query(Mechanism, Keeper, Runner):
                 parts.setdefault(task.component.name, []).append(records.train.uid)
             for name, uid in effects_of_read(self._job, _tuples(content)).items():
                 parts.setdefault(name, []).append(uid)
-        before = {} if self._batch is None else self._batch.before or {}
+        before = {} if self._batch is None else self._batch.before
         for task, state in before.items():
             if state.state is not None:  # may come back, though its window is out by now
                 parts.setdefault(task.component.name, []).append(state.effects())
@@ -167,7 +176,7 @@ class Query(Mechanism, Keeper, Runner):
     def _take_back(self, batch: Batch) -> None:
         """What a batch has put out is undone: states and outputs are those of the one before it."""
         job = self._job
-        before, batch.before = batch.before or {}, None
+        before, batch.visible = batch.before, False
         self._open_again({task: state.newest for task, state in before.items()})
         for task, state in before.items():
             go_back(job, task, state)

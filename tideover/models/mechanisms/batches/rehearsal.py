@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 
 from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.clock import Clock
 from tideover.models.flow.job import FlowJob
 from tideover.models.mechanisms.base import Mechanism
-from tideover.models.mechanisms.batches.batch import Share, Shares
+from tideover.models.mechanisms.batches.batch import Share, Shares, States
 from tideover.models.mechanisms.batches.log import Content
 from tideover.models.mechanisms.batches.records import OfTrain
 from tideover.models.operators.event_clock import EventClock
@@ -42,7 +44,9 @@ class Rehearsal:
     changes, so one rehearsal serves all its runs.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, counts: bool) -> None:
+        """``counts``: whether anybody asks how many rows states have."""
+        self._counts = counts
         context = Context(job.topology, job.draws, job.needs, Announcer([]))
         context.events = job.context.events
         self._make(job, context)
@@ -57,9 +61,10 @@ class Rehearsal:
         for task in tasks:
             SavedState.of(task).put_into(self._mirror(task))
 
-    def states(self, tasks: list[BoltTask]) -> dict[BoltTask, SavedState]:
-        """Copies of the states that these tasks will have before the next batch."""
-        return {task: SavedState.of(self._mirror(task)) for task in tasks}
+    def remember(self, tasks: list[BoltTask]) -> Callable[[], States]:
+        """Remember the states that these tasks will have before the next batch; whoever wants them, asks."""
+        states = {task: SavedState.of(self._mirror(task)) for task in tasks}
+        return lambda: states
 
     def _mirror(self, task: BoltTask) -> BoltTask:
         return self._job.bolts[task.component.name, task.index][0]
@@ -69,7 +74,7 @@ class Rehearsal:
         demand = self._demand(content)
         return {
             (task.component.name, task.index): Share(
-                demand[task], task.state.entries if task.state is not None else 0
+                demand[task], task.state.entries if self._counts and task.state is not None else 0
             )
             for task in self._job.bolt_tasks
         }
@@ -107,9 +112,32 @@ class CompiledRehearsal(Rehearsal):
         for task in self._job.bolt_tasks:
             overhead = context.overhead.get(task.component.name, 0)
             self._each[task] = None if task._constant is None else task._constant + overhead
-            if task._constant is None:
-                assert isinstance(task, FlowBolt)
-                task.show(self._see)
+        self._drawn: list[FlowBolt] = []
+        for bolt in self._job.bolt_tasks:
+            assert isinstance(bolt, FlowBolt)
+            bolt.before = job.tell_of_emissions  # to whom it may concern when their events took place
+            if self._each[bolt] is None:
+                bolt.show(self._see)
+                self._drawn.append(bolt)
+
+    def remember(self, tasks: list[BoltTask]) -> Callable[[], States]:
+        found: States = {}
+
+        def note(task: BoltTask, mirror: BoltTask, epochs: dict[int, int], ended: int, newest: int) -> None:
+            state = mirror._state
+            found[task] = SavedState(None if state is None else state.copy(), epochs, ended, newest)
+
+        for task in tasks:
+            mirror = self._mirror(task)
+            windows = mirror.windows
+            assert isinstance(mirror, FlowBolt)
+            mirror.remember(partial(note, task, mirror, dict(windows.epochs), windows.ended, windows.newest))
+
+        def states() -> States:
+            self._job.catch_up()
+            return found
+
+        return states
 
     def _see(self, task: BoltView, train: Train, _: Ints) -> None:
         bolt = self._job.bolt(task)
@@ -118,7 +146,6 @@ class CompiledRehearsal(Rehearsal):
     def _demand(self, content: Content) -> dict[BoltTask, int]:
         kernel, main, each = self._job.kernel, self._main, self._each
         kernel.now = main.kernel.now
-        main.tell_of_emissions()  # to whom it may concern when their events took place
         self._job.plane.valued |= main.plane.valued
         self._of_drawn = dict.fromkeys(each, 0)
         before = {task: task.worked for task in each}
@@ -127,7 +154,8 @@ class CompiledRehearsal(Rehearsal):
         kernel.advance()
         if end_batch(self._job, kernel.now):
             kernel.advance()
-        self._job.catch_up()
+        for task in self._drawn:
+            task.catch_up()
         drawn = self._of_drawn
         return {
             task: drawn[task] if takes is None else takes * (task.worked - before[task])

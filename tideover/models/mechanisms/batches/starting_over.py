@@ -39,6 +39,7 @@ class StartingOver(Stopping):
 
     def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
         super().__init__(job, settings, output_mode)
+        self.knows_the_plane = False
         self._read_again: Ints = NOTHING
         """Roots that the query had read before its last start."""
         self._because = -1
@@ -102,6 +103,7 @@ class StartingOver(Stopping):
         self._cluster.halt()
         batch, self._batch = self._batch, None
         epoch = self._epoch()
+        self._tell_kept()
         if self._by_time:
             self._log.trim(self._eldest(epoch))
         again = [(task, records) for task, parts in self._log.kept.items() for records in parts]
