@@ -54,6 +54,7 @@ run: {duration: 200 s}
 """
 
 
+@pytest.mark.usefixtures("trains")
 def test_tuples_and_decisions_are_counted_task_by_task() -> None:
     """2 x 50/s for 200 s are 20,000 tuples at each of three components. 50 snapshots each take six tasks, and
     a marker and an answer over nine channels; one task has 20 windows. A failure makes ten decisions, and
@@ -64,8 +65,6 @@ def test_tuples_and_decisions_are_counted_task_by_task() -> None:
     assert simulate(load_text(WORLD), 0).ledger["emitted"] == pytest.approx(20_000, abs=2)
     lumps = effort(load_text(WORLD, settings=["run.lump=10"]))
     assert (lumps.tuples, lumps.decisions) == (6_000, found.decisions)
-    replicated = effort(load_text(WORLD, settings=["strategy={kind: active_replication, k: 1}"]))
-    assert (replicated.flows, replicated.actions) == (20_000 * (1 + 2 + 2), 10 + 20 + 2 * 20)
     failing = effort(load_text(WORLD, settings=["failures=[{kind: lose_state, component: end, every: 2 s}]"]))
     assert failing.decisions == 2 * found.decisions + 10 * 100
     assert failing.tuples == 2 * found.tuples
@@ -83,6 +82,8 @@ def test_what_the_compiled_data_plane_moves_is_told_apart() -> None:
     A window ends in the one task every 10 s: each is a moment, and an end; there are ten moments more. Six
     tasks save their state 50 times. Six tasks and nine channels are built, and what every run has.
     """
+    replicated = effort(load_text(WORLD, settings=["strategy={kind: active_replication, k: 1}"]))
+    assert (replicated.flows, replicated.actions) == (20_000 * (1 + 2 + 2), 10 + 20 + 2 * 20)
     saving = effort(load_text(WORLD, settings=["strategy={kind: rsm, checkpoint_interval: 4 s}"]))
     assert (saving.flows, saving.actions) == (60_000, 10 + 20 + 20 + 50 + 50 * 6)
     found = effort(load_text(WORLD, settings=["strategy=none"]))
@@ -118,6 +119,7 @@ def test_an_estimate_is_what_its_parts_cost_and_every_builtin_has_one() -> None:
     assert all(0.001 < seconds < 60 for seconds in found)
 
 
+@pytest.mark.usefixtures("trains")
 def test_a_stream_that_ends_is_no_longer_than_it_is() -> None:
     text = WORLD.replace("spout: keys, keys: 10", "spout: values, values: [1, 2, 3]")
     assert effort(load_text(text)).tuples == 2 * 3 + 2 * 20_000

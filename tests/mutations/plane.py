@@ -376,4 +376,43 @@ PARTS = (
         exactness("trident"),
     ),
 )
-PLANE = (*ORDER, *BOUNDS, *HOSTS, *ACKS, *COUNTS, *REPLICAS, *PAIRS, *BUFFERS, *STANDBYS, *READ_AGAIN, *PARTS)
+SNAPSHOTS = (
+    Mutation(
+        "what comes behind a barrier is let in",
+        "if (is_blocked(p, t, m)) append(p, &t->aside, m);\n    else if",
+        "if",
+        exactness("aligned_snapshots"),
+    ),
+    Mutation(
+        "what waits behind a barrier is served",
+        "append(p, aside ? &t->aside : &t->queue, m);",
+        "append(p, &t->queue, m);",
+        exactness("aligned_snapshots"),
+    ),
+    Mutation(
+        "a new connection comes behind what was on the one before",
+        "    c->last = c->held;\n",
+        "",
+        exactness("aligned_snapshots"),
+    ),
+    Mutation(
+        "a tuple that a snapshot covers is read again, of a log in the plane",
+        "return 0 if self._read is None else self._read.position",
+        "return 0 if self._read is None else max(0, self._read.position - 1)",
+        exactness("aligned_snapshots"),
+    ),
+)
+PLANE = (
+    *ORDER,
+    *BOUNDS,
+    *HOSTS,
+    *ACKS,
+    *COUNTS,
+    *REPLICAS,
+    *PAIRS,
+    *BUFFERS,
+    *STANDBYS,
+    *READ_AGAIN,
+    *PARTS,
+    *SNAPSHOTS,
+)

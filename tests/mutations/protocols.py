@@ -118,18 +118,21 @@ BARRIERS = (
         "list(self._come))",
         "list(self._come)[1:])",
         exactness("aligned_snapshots"),
+        trains=True,
     ),
     Mutation(
         "a tuple that a snapshot covers is read again",
         "return self._log.read - sum(self._from_log(train).n for train in waiting)",
         "return max(0, self._log.read - 1 - sum(self._from_log(train).n for train in waiting))",
         exactness("aligned_snapshots"),
+        trains=True,
     ),
     Mutation(
         "a tuple behind a snapshot is not read again",
         "Part(SavedState.of(self.task), self._position(), waits",
         "Part(SavedState.of(self.task), min(self._position() + 1, self._log.read), waits",
         exactness("aligned_snapshots"),
+        trains=True,
     ),
     Mutation(
         "a job takes in what its log holds before it is restored",

@@ -88,12 +88,18 @@ class Entrance:
             return
         if self.waiting:
             self.memory.append(message)
-        elif message.datum is not None and self.is_full and not again:
+        elif self.needs_place(message) and self.is_full and not again:
             self.world.overflows(self, message)
         else:
             self._join(Entry(self.world.clock.now, message, after))
             if begins:
                 self.serve()
+
+    def needs_place(self, message: Message) -> bool:
+        """Whether a tuple waits in the queue, and not in a log."""
+        layout = self.world.layout
+        logged = layout.needs.log and message.channel.up.component in layout.spouts
+        return message.datum is not None and not logged
 
     @property
     def is_full(self) -> bool:
@@ -101,7 +107,7 @@ class Entrance:
         if self.limit.length is None or self.limit.when_full != "drop":
             return False
         waiting = [message for message in self.queued() if message not in self.begun]
-        return sum(message.datum is not None for message in waiting) >= self.limit.length
+        return sum(self.needs_place(message) for message in waiting) >= self.limit.length
 
     def _join(self, entry: Entry) -> None:
         """At the end; of what comes over wires at one instant, the one from the lowest task first."""

@@ -6,7 +6,6 @@ import os
 
 from tideover.models.config import Scenario
 from tideover.models.job.deployment import Deployment
-from tideover.models.job.sinks.direct import DirectSink
 from tideover.models.strategies.base import Compiled, Strategy
 from tideover.models.strategies.combining.members import Members
 
@@ -19,7 +18,7 @@ def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = F
     compiled = _compiled(strategy)
     if compiled == "never" or (compiled == "apart" and not _apart(scenario, deployment)):
         return False
-    if getattr(strategy, "unaligned", False) or getattr(strategy, "sink", DirectSink()) != DirectSink():
+    if getattr(strategy, "unaligned", False):
         return False
     if closely and strategy.composed_of:
         return False

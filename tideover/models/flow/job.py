@@ -118,6 +118,8 @@ class FlowJob(Job):
         wire.message_bytes = self.ways.message_bytes(wire)
         c = wire.c
         c.up, c.down, c.position, c.stretch = up.number, down.number, wire.position, 1.0
+        wire.logged = self.needs.log and isinstance(up, FlowSpout)
+        c.placing = self.plane.lib.OF_LOG if wire.logged else self.plane.lib.NO_PLACES
         self._set_latency(wire)
         down.inputs.append(wire)
         down.windows.epochs[down._input(wire)] = 0  # type: ignore[arg-type]
@@ -195,17 +197,21 @@ class FlowJob(Job):
         assert isinstance(self.kernel, Clock)
         self.kernel.reach = reach
         self._leading = [
-            (component is self.topology.measured, component.ends_roots and not component.window, replicas)
+            (component is self.topology.measured, self._puts_out(replicas[0]), replicas)
             for replicas in self.bolts.values()
             for component in [replicas[0].component]
         ]
         if any(len(replicas) > 1 for replicas in self.bolts.values()):
             self.kernel.before = self._choose_leads
         for task in self.bolt_tasks:
-            component = task.component
             assert isinstance(task, FlowBolt)
-            task.c.measures = component is self.topology.measured
-            task.c.outputs = component.ends_roots and not component.window
+            task.c.measures = task.component is self.topology.measured
+            task.c.outputs = self._puts_out(task)
+
+    def _puts_out(self, task: BoltView) -> bool:
+        """Whether readers see at once what a task is done with."""
+        component = task.component
+        return component.ends_roots and not component.window and task not in self.context.withheld
 
     def _choose_leads(self) -> None:
         """Of several replicas one is measured, and puts out: who that is control actions may change."""
@@ -225,6 +231,8 @@ class FlowJob(Job):
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             task.sum_up()
+            if task in self.context.withheld and not task.component.window:
+                task.log_all(sent=False)
         if processed:
             self.log_all()
 

@@ -64,7 +64,7 @@ def bind(
             task.c.bounded |= lib.DROPS
             continue
         task.c.places.free = bound.length
-        for wire in task.inputs:
+        for wire in (wire for wire in task.inputs if not wire.logged):
             wire.c.placing = lib.OF_CHANNEL if task.bound.apart else lib.OF_QUEUE
             wire.c.credit, wire.c.notice = bound.length, notices[wire]
             waiting.add(wire.up)

@@ -25,11 +25,12 @@ class Wire:
     number     its place among all channels of the data plane
     position   which of the receiver's inputs it is
     remote     whether its ends are on different hosts
+    logged     whether what it carries waits in a log, and not in a queue
     """
 
     __slots__ = (
         *("_before", "_cards", "_losing", "_plane", "_slow"),
-        *("c", "down", "message_bytes", "number", "position", "remote", "up"),
+        *("c", "down", "logged", "message_bytes", "number", "position", "remote", "up"),
     )
 
     def __init__(
@@ -42,6 +43,7 @@ class Wire:
         message_bytes: int,
         remote: bool,
     ) -> None:
+        self.logged = False
         self._plane, self.number, self.up, self.down = plane, number, up, down
         self.position, self.message_bytes, self.remote = position, message_bytes, remote
         self._slow: dict[int, tuple[float, float]] = {}

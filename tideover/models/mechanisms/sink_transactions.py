@@ -95,11 +95,17 @@ class SinkTransactions(Mechanism, Keeper):
                 transaction.effects += [part.uid for part in parts]
         return 0
 
+    def _looked_at(self, task: TaskView) -> Producer | None:
+        """The producer of a task, if it has one, with all that the task has put out."""
+        if task in self._of:
+            self._bolt(task).catch_up()
+        return self._of.get(task)
+
     # -- the two phases --------------------------------------------------------------------------------------
 
     def pre_commit(self, task: TaskView, number: int) -> None:
         """What the task has put out is flushed, as its transaction ``number`` (they rise)."""
-        producer = self._of.get(task)
+        producer = self._looked_at(task)
         if producer is None or producer.open.opened is None:
             return
         transaction = producer.flushed[number] = producer.open
@@ -137,7 +143,7 @@ class SinkTransactions(Mechanism, Keeper):
         """The task has failed; it goes back to where it was when it had pre-committed ``number`` (0: to the
         beginning).
         """
-        producer = self._of.get(task)
+        producer = self._looked_at(task)
         if producer is None:
             return
         producer.plans.void()

@@ -42,7 +42,7 @@ class AlignedSnapshots(Strategy):
     al., *State Management in Apache Flink*, PVLDB 10(12), 2017, sections 3 and 4.
     """
 
-    compiled: ClassVar[Compiled] = "apart"
+    compiled: ClassVar[Compiled] = "always"
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = "all tasks go back to one snapshot together"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}

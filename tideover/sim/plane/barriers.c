@@ -10,7 +10,9 @@ void plane_block(plane *p, int32_t number, int64_t now) {
     t->bounded |= ALIGNS;
     for (int32_t n = t->queue.n; n > 0; n--) {
         int32_t m = take_first(p, &t->queue);
-        append(p, is_blocked(p, t, m) ? &t->aside : &t->queue, m);
+        int aside = is_blocked(p, t, m);
+        if (aside) discount(p, t, m);
+        append(p, aside ? &t->aside : &t->queue, m);
     }
 }
 

@@ -82,7 +82,7 @@ static int has_credit(plane *p, task *t, int32_t route, int64_t now) {
 static int may_leave(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
     message *each = &p->messages[m];
     int32_t placing = p->channels[route].placing;
-    if (placing == NO_PLACES || each->mark) return 1;
+    if (placing <= OF_LOG || each->mark) return 1;
     if (!(placing == OF_QUEUE ? finds_place(p, t, route, now) : has_credit(p, t, route, now))) return 0;
     each->flags |= HAS_PLACE;
     t->line.asked = -1;
@@ -149,12 +149,6 @@ static void return_credit(plane *p, int32_t route, int64_t now) {
     if (t->line.asked == route && c->returning.n == 1) wake(p, t, now + c->notice);
 }
 
-/* One of those that wait does not count any more. */
-static void discount(plane *p, task *t, int32_t m) {
-    t->waiting -= (p->messages[m].flags & IS_COUNTED) != 0;
-    p->messages[m].flags &= ~IS_COUNTED;
-}
-
 /* A place in a task's queue is free, or one of the channel's own. */
 static void free_place(plane *p, task *t, int32_t route, int64_t now) {
     if (p->channels[route].placing == OF_CHANNEL) {
@@ -192,7 +186,7 @@ void look_at_first(plane *p, task *t, int64_t now) {
 
 void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
     message *each = &p->messages[m];
-    if (each->mark == 0) {
+    if (takes_place(p, t, m)) {
         if (t->waiting >= t->length) {
             log_row(&p->overflowed, each, t->number, now);
             drop_message(p, t, m, now);

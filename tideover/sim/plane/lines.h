@@ -27,11 +27,22 @@ void look_at_first(plane *p, task *t, int64_t now);
 /* Take what arrives at a queue that drops, or looks at it; returns why not. */
 int32_t drop_or_enter(plane *p, task *t, int64_t now);
 
+/* Whether a message is one that waits in the queue of its task, and not in a log. */
+HOT int takes_place(const plane *p, const task *t, int32_t m) {
+    return !p->messages[m].mark && way_of(p, t, m)->placing != OF_LOG;
+}
+
 /* A message is among those that wait in a queue that drops. */
 HOT void count(plane *p, task *t, int32_t m) {
-    if (p->messages[m].mark || (p->messages[m].flags & HAS_BEGUN)) return;
+    if (!takes_place(p, t, m) || (p->messages[m].flags & HAS_BEGUN)) return;
     p->messages[m].flags |= IS_COUNTED;
     t->waiting++;
+}
+
+/* One of those that wait does not count any more. */
+HOT void discount(plane *p, task *t, int32_t m) {
+    t->waiting -= (p->messages[m].flags & IS_COUNTED) != 0;
+    p->messages[m].flags &= ~IS_COUNTED;
 }
 
 HOT int counts_arrivals(const task *t) {

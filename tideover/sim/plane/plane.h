@@ -187,8 +187,9 @@ typedef struct {
     int64_t step;
 } replay;
 
-/* Where what leaves by a channel finds room: anywhere, in the receiver's queue, or in places of the channel's own. */
-enum placing { NO_PLACES, OF_QUEUE, OF_CHANNEL };
+/* Where what leaves by a channel finds room: anywhere, in a log, in the receiver's queue, or in places of the channel's
+ * own. */
+enum placing { NO_PLACES, OF_LOG, OF_QUEUE, OF_CHANNEL };
 
 /* From one task to another: first in, first out. */
 typedef struct {

@@ -25,10 +25,7 @@ class CompiledMember(Member):
         self._plane, self._bolt = job.plane, task
         self._read: TaskLog | None = None
         if job.needs.log and self.reads_log:
-            wires = [task.inputs[position] for position in self._spouts.tolist()]
-            self._read = TaskLog(job.plane, task, wires)
-            for wire in wires:
-                wire.c.placing = job.plane.lib.NO_PLACES
+            self._read = TaskLog(job.plane, task, [wire for wire in task.inputs if wire.logged])
 
     def _act(self, what: Any) -> None:
         what(self._plane.p, self._bolt.number, self._job.kernel.now)

@@ -1,0 +1,28 @@
+"""Aligned snapshots on the compiled data plane, against the reference, where other tests do not look."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import strategies as st
+
+from tests.models.test_exactness import QUICK, SHARED, agree
+from tests.oracle.random_queues import queues
+from tests.oracle.random_together import together
+
+SNAPSHOTS = ("aligned_snapshots",)
+DROPPED = st.one_of(queues(SNAPSHOTS, ("drop",)), queues(SNAPSHOTS, ("drop",), True))
+
+
+@pytest.fixture(autouse=True)
+def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIDEOVER_TRAINS", raising=False)
+
+
+def test_what_waits_in_a_log_is_not_lost_for_want_of_room() -> None:
+    agree(DROPPED, QUICK)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("worlds", [DROPPED, together(SNAPSHOTS)], ids=["drop", "together"])
+def test_many_snapshots_are_as_in_the_reference(worlds) -> None:  # type: ignore[no-untyped-def]
+    agree(worlds, SHARED)
