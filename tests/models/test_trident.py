@@ -34,10 +34,16 @@ FIRST = [(n, 154) for n in range(10)]
 """(root, when) of the first batch, if nothing fails."""
 
 
-def chain(failures: tuple[Any, ...] = (), until: float = 195, window: float = 1000, **more: Any) -> Scenario:
+def chain(
+    failures: tuple[Any, ...] = (),
+    until: float = 195,
+    window: float = 1000,
+    roots: dict[str, Any] = ONES,
+    **more: Any,
+) -> Scenario:
     """The small world."""
     topology = {
-        "s": spout(**ONES),
+        "s": spout(**roots),
         "p": bolt("forward", {"s": "shuffle"}, 1),
         "count": bolt("windowed_count", {"p": "shuffle"}, 2, window={"length": round(window * MS)}),
     }
@@ -137,6 +143,16 @@ def test_a_batch_that_failed_comes_again() -> None:
     assert steps(done, "batch begun")[:2] == [(100, "transaction 1"), (400, "transaction 1")]
     assert counted(done) == [(n, 544) for n in range(40)]
     assert (done.recoveries[0]["replayed"], done.ledger["replayed"]) == (10, 10)
+
+
+def test_nothing_of_a_batch_of_end_markers_is_read_again() -> None:
+    """The last root comes at 50; p dies at 205 with a batch that has the end of a window only, which fails at
+    400. When it comes again it waits for the mark of the batch before it, but nothing of p's failure is left.
+    """
+    roots = {"kind": "values", "values": (1,) * 5}
+    done = run(crash("p", 205), window=100, until=2000, roots=roots, max_spout_pending=2, commit_time=3000)
+    assert steps(done, "batch failed") == [(400, "transaction 2")]
+    assert done.recoveries[0]["time_to_recover_s"] is not None
 
 
 def test_a_transactional_batch_comes_again_as_it_was() -> None:

@@ -93,7 +93,8 @@ class Reading(Mechanism, Keeper):
     def _mark_again(self, roots: Ints, cause: int) -> None:
         """These are read again because of an outage."""
         self._forget(roots)
-        self._again[cause] = np.union1d(self._again.get(cause, NOTHING), roots)
+        if len(roots):  # else it had read nothing but end markers
+            self._again[cause] = np.union1d(self._again.get(cause, NOTHING), roots)
 
     def _forget(self, roots: Ints) -> None:
         """These are read again no more."""
