@@ -185,6 +185,11 @@ def test_what_transactions_do_without(key: str, value: Any, why: str) -> None:
         load("wordcount", given)
 
 
+def test_queues_with_an_end_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="waits in logs, which have room for any number of tuples"):
+        load("wordcount", {"strategy.kind": "changelog", "queues": 10})
+
+
 def test_commits_that_leave_no_time_are_remarked() -> None:
     given = {"strategy.kind": "changelog", "strategy.commit_interval": "1 s", "strategy.commit_time": "1 s"}
     said = warnings(load("wordcount", given))

@@ -45,7 +45,13 @@ def together(draw: st.DrawFn, strategies: tuple[str, ...]) -> Scenario:
     found = draw(queues(strategies, overlap=draw(st.booleans())))
     if draw(st.integers(0, 2)) == 0:
         found = draw(reading(st.just(found), (None, None, 2, 15, 40)))
-    found = draw(on_cards(st.just(found)))
+    return draw(troubled(st.just(found)))
+
+
+@st.composite
+def troubled(draw: st.DrawFn, scenarios: st.SearchStrategy[Scenario]) -> Scenario:
+    """One of these worlds, on such machines, to which this and that happens."""
+    found = draw(on_cards(scenarios))
     hosts: Any = found.hosts
     cores = st.sampled_from((1, 1, 2, None))
     machines = {

@@ -74,11 +74,11 @@ def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Foun
         yield from _credits(scenario, bounds)
         return
     where = _where(scenario, first)
-    reason = (
-        "its tasks run in batches, and no queues are between them"
-        if strategy.needs.batches
-        else "this is not simulated"
-    )
+    reason = "this is not simulated"
+    if strategy.needs.batches:
+        reason = "its tasks run in batches, and no queues are between them"
+    elif strategy.needs.log:
+        reason = "all that its tasks read waits in logs, which have room for any number of tuples"
     yield where, f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
 
 

@@ -38,7 +38,7 @@ class ChangelogTopics(Strategy):
     Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions.
     """
 
-    compiled: ClassVar[Compiled] = "apart"
+    compiled: ClassVar[Compiled] = "always"
     promise: ClassVar[Promise] = "at least once"
     alone: ClassVar[str | None] = "all that its tasks read waits in logs, and what others read does not"
     survives: ClassVar[frozenset[str]] = CRASHES

@@ -89,7 +89,7 @@ static int32_t run_bolt(plane *p, task *t, int64_t until) {
     while ((now = bolt_next(p, t)) <= until) {
         int32_t why = bolt_step(p, t, now);
         int plain = t->acks.sent == t->acks.n && t->state == IDLE && !t->queue.n && t->up && !t->closed && t->cores < 0;
-        plain &= !t->bounded;
+        plain &= !(t->bounded & ~READS_LOG);
         if (!why && plain) why = is_plain(p, t) ? run_plain(p, t, c, until) : run_any(p, t, c, until);
         if (why) return why;
         if (++p->events > p->budget) return LONG;

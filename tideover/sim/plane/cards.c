@@ -71,6 +71,7 @@ static int64_t through(card *k, int64_t now, int64_t takes) {
 /* What a control message brings about that passes in no time comes behind all that has happened at its instant.
  * (Where there are any, all tasks and cards move in one order of events.) */
 static void new_turn(plane *p, int64_t now) {
+    if (p->instant != now) p->acted = 0;
     p->turn = p->instant == now ? p->turn + 1 : 1;
     p->instant = now;
 }

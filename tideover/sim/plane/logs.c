@@ -30,19 +30,21 @@ void plane_go_back(plane *p, int32_t number) {
 
 static int64_t control_markers(const plane *p, const list *l) {
     int64_t found = 0;
-    for (int32_t m = l->head, n = p->waiting ? l->n : 0; n > 0; n--, m = p->messages[m].next)
-        found += is_control(&p->messages[m]);
+    for (int32_t m = l->head, n = l->n; n > 0; n--, m = p->messages[m].next) found += is_control(&p->messages[m]);
     return found;
 }
 
 /* Messages in logs that were not read, or may be read again. */
 int64_t plane_logged(plane *p, int64_t now) {
-    int64_t found = 0;
+    int64_t found = -p->waiting; /* queues have control markers, too */
     for (int32_t i = 0; i < p->n_tasks; i++) {
         task *t = &p->tasks[i];
-        if (!reads_log(t)) continue;
+        if (!reads_log(t)) {
+            found += control_markers(p, &t->queue);
+            continue;
+        }
         plane_take_in(p, i, now);
-        found += t->read.n + (t->state == SERVING) + t->queue.n - control_markers(p, &t->queue) + t->held.n;
+        found += t->read.n + (t->state == SERVING) + t->queue.n + t->held.n;
         for (int32_t c = 0; isolates(t) && c < t->inputs; c++) {
             const transactions *of = p->channels[t->first_input + c].transactions;
             if (of) found += of->withheld.n;

@@ -179,7 +179,7 @@ class Changelogs(Mechanism, Keeper):
         batch = own.changelog.take() if task.component.keeps_state else None
 
         def committed() -> None:
-            self.moved(self._job.kernel.now)  # what is kept has its peak now
+            self._note_kept()  # it has its peak now
             own.committing = False
             if batch is not None and own.outputs is not None:
                 self._changed(own, batch)
@@ -222,6 +222,7 @@ class Changelogs(Mechanism, Keeper):
         own.void()
         own.copies.failed(outage)
         if own.outputs is not None:
+            self._note_kept()
             own.outputs.abort(own.reader.offsets.windows.newest, outage.number)
         own.reader.go_back()
 
@@ -248,6 +249,9 @@ class Changelogs(Mechanism, Keeper):
     # -- what the accounts ask -------------------------------------------------------------------------------
 
     def moved(self, now: int) -> None:
+        self._note_kept()
+
+    def _note_kept(self) -> None:
         self._job.say.kept(sum(own.reader.kept for own in self._tasks.values()))
 
     def tuples(self) -> list[tuple[Component, Train]]:

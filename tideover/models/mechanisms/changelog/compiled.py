@@ -100,6 +100,11 @@ class CompiledChangelogs(Changelogs):
 
     receive = Hooks.receive
     admit = Hooks.admit
+    moved = Hooks.moved
+
+    def __init__(self, job: Job, *how: Any, **more: Any) -> None:
+        super().__init__(job, *how, **more)
+        job.settlers.append(self._note_kept)
 
     @property
     def _plane(self) -> Plane:
@@ -113,8 +118,8 @@ class CompiledChangelogs(Changelogs):
         for own in self._tasks.values():
             own.outputs = CompiledOutputs(self._job, own.bolt, self._plane)
 
-    def moved(self, now: int) -> None:
-        self._job.say.kept(int(self._plane.lib.plane_logged(self._plane.p, now)))
+    def _note_kept(self) -> None:
+        self._job.say.kept(int(self._plane.lib.plane_logged(self._plane.p, self._job.kernel.now)))
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         if not train.has(RECOVERY) or self._job.context.newest.get(task, -1) != outage:
