@@ -6,6 +6,8 @@ from tests.mutations.base import MODELS, Mutation, exactness
 
 EXACT = exactness("none")
 REPLAYS = exactness("source_replay")
+OVERTAKEN = (f"{MODELS}/test_exactness.py", "-m", "", "-k", "unaligned")
+LATER = (f"{MODELS}/test_exactness.py", "-m", "", "-k", "aligned_timeout")
 BY_HAND = f"{MODELS}/test_plane_by_hand.py"
 QUEUES = (f"{MODELS}/test_plane_queues.py",)
 CORES = (f"{MODELS}/test_plane_cores.py",)
@@ -402,6 +404,32 @@ SNAPSHOTS = (
         exactness("aligned_snapshots"),
     ),
 )
+OVERTAKING = (
+    Mutation(
+        "what comes behind a barrier belongs to its snapshot",
+        "if (c->placing != OF_LOG && !(c->passed && left <= c->behind))",
+        "if (c->placing != OF_LOG)",
+        OVERTAKEN,
+    ),
+    Mutation(
+        "what comes ahead of a barrier does not belong to its snapshot, once its task has taken part",
+        "} else if (t->records && c->placing != OF_LOG) {",
+        "} else if (0) {",
+        OVERTAKEN,
+    ),
+    Mutation(
+        "a barrier that is sent ahead is in the line still",
+        "if (is_control(&p->messages[m])) drop_message(p, t, m, now);\n        else append(p, &t->line",
+        "append(p, &t->line",
+        LATER,
+    ),
+    Mutation(
+        "a barrier that overtakes waits for room",
+        "return m->flags & IS_AHEAD ? 0 : t->line.full",
+        "return t->line.full",
+        OVERTAKEN,
+    ),
+)
 PLANE = (
     *ORDER,
     *BOUNDS,
@@ -415,4 +443,5 @@ PLANE = (
     *READ_AGAIN,
     *PARTS,
     *SNAPSHOTS,
+    *OVERTAKING,
 )

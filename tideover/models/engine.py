@@ -18,8 +18,6 @@ def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = F
     compiled = _compiled(strategy)
     if compiled == "never" or (compiled == "apart" and not _apart(scenario, deployment)):
         return False
-    if getattr(strategy, "unaligned", False):
-        return False
     if closely and strategy.composed_of:
         return False
     # tasks that move share other cores there

@@ -189,6 +189,9 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
     def log_is_full(self) -> None:
         """There is no more room for what it has done."""
         c, plane = self.c, self._plane
+        if c.recorded.n and c.recorded.n >= c.recorded.room:
+            plane.have_rows(c.recorded, 3 * int(c.recorded.n))
+            return
         if c.logs and c.log.n >= c.log.room:
             if not plane.more_rows(c.log):
                 self.catch_up()
@@ -256,6 +259,59 @@ class FlowBolt(FlowNode, BoltTask):  # type: ignore[misc]
         plane, kernel = self._plane, self._kernel
         plane.have_messages(self._copies)
         plane.lib.plane_broadcast(plane.p, self.number, kernel.now, plane.lib.BARRIER, number)
+
+    def send_barrier_ahead(self, number: int) -> None:
+        """The same, ahead of what waits in its line, where older ones are forgotten."""
+        plane, kernel = self._plane, self._kernel
+        plane.have_messages(self._copies)
+        plane.lib.plane_send_ahead(plane.p, self.number, kernel.now, number)
+
+    @property
+    def wires(self) -> dict[int, Wire]:
+        """The channels by which it sends, by number."""
+        found = [wire for outlet in self.outlets for row in outlet.channels for wire in row]
+        return {wire.number: wire for wire in found}  # type: ignore[attr-defined, misc]
+
+    def ahead(self) -> Any:
+        """Rows of what waits in its queue, but what has come behind a barrier, or from a log."""
+        plane, room = self._plane, int(self.c.queue.n)
+        return plane.filled(lambda rows: plane.lib.plane_ahead(plane.p, self.number, rows, room), room)
+
+    def trained(self, rows: Any) -> Train:
+        """Rows of messages that it has, or sends, as a train."""
+        return self._plane.train(rows)
+
+    def put_back(self, rows: Any, in_line: bool) -> None:
+        """These messages wait here again, before it is open, in its queue or ``in_line``."""
+        plane, n = self._plane, len(rows)
+        plane.have_messages(n)
+        where = plane.ffi.from_buffer("row[]", rows)
+        plane.lib.plane_put_back(plane.p, self.number, self._kernel.now, in_line, n, where)
+
+    @property
+    def hurries(self) -> bool:
+        """Whether barriers overtake now what waits here."""
+        return bool(self.c.hurries)
+
+    @hurries.setter
+    def hurries(self, hurries: bool) -> None:
+        self.c.hurries = hurries
+
+    def barrier_has_come(self, when: int) -> None:
+        """A barrier has come that overtakes: a control action of this instant lets it."""
+        self._kernel.at_turn(when, Rank.CHECKPOINT, self.hurry, self.number)
+
+    def hurry(self) -> None:
+        """Control markers overtake what waits; the first has its turn, if the task does nothing."""
+        c, lib, now = self.c, self._plane.lib, self._kernel.now
+        if not self.hurries:
+            return
+        self.queue.markers_first()
+        if c.state != lib.IDLE or c.free_at > now or not self.available or not c.queue.n:
+            return
+        if self._plane.p.messages[c.queue.head].mark in (lib.CONTROL, lib.BARRIER):
+            c.state = lib.AT_TURN
+            self.turn(now)
 
     # -- windows ---------------------------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ class Clock(Kernel):
             now, self.now = self.now, plane.p.when
             handlers[reason](plane.p.who, self.now)
             self.now = now
-            if reason == plane.lib.TURN:
+            if reason in (plane.lib.TURN, plane.lib.HURRY):
                 return False
         self.moved_to = until
         for listen in self.listeners:

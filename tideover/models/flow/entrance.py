@@ -35,6 +35,11 @@ class Waiting:
         one = plane.ffi.new("list *", {"head": c.serving, "tail": c.serving, "n": 1})
         return [plane.listed(one[0], self._task.number)]
 
+    def markers_first(self) -> None:
+        """Put all control markers ahead of what waits."""
+        plane, task = self._plane, self._task
+        plane.lib.plane_markers_first(plane.p, task.number, task._kernel.now)
+
     def demand(self, *trains: Train) -> int:
         """How much service tuples ask for (ns): all that are there."""
         task, plane = self._task, self._plane

@@ -151,6 +151,7 @@ class FlowJob(Job):
         assert isinstance(self.kernel, Clock)
         self.kernel.handlers |= {
             lib.TURN: lambda t, when: self.tasks[t].turn(when),  # type: ignore[union-attr]
+            lib.HURRY: lambda t, when: self._bolt(t).barrier_has_come(when),
             lib.MARK: lambda t, when: self._bolt(t).served_mark(when),
             lib.WINDOW_FULL: lambda t, when: self._bolt(t).window_is_full(when),
         }

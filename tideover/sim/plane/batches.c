@@ -17,16 +17,8 @@ void plane_work_off(plane *p, int32_t number, int64_t now, int64_t n, const row 
     task *t = &p->tasks[number];
     for (const row *r = rows; r < rows + n; r++) {
         int32_t m = take_message(p);
-        message each = {0};
+        message each = message_of(r);
         each.time = now;
-        each.uid = r->uid;
-        each.created = r->created;
-        each.value = r->value;
-        each.key = r->key;
-        each.attempt = r->attempt;
-        each.epoch = r->epoch;
-        each.mark = r->mark;
-        each.source = r->source;
         p->messages[m] = each;
         append(p, &t->queue, m);
     }

@@ -17,7 +17,7 @@ HOT int64_t next_in_line(const plane *p, const task *t) {
 HOT int64_t server_next(const plane *p, const task *t) {
     if (t->state >= SERVING) return t->ends;
     if (t->closed || !t->up) return next_arrival(p, t);
-    if (t->state == AT_TURN || t->line.full) return NEVER;
+    if (t->state == AT_TURN || (overtakes(t) ? is_held_up(p, t) : t->line.full)) return NEVER;
     int64_t there = next_in_line(p, t);
     return there < t->free_at ? t->free_at : there;
 }

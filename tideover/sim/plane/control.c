@@ -20,7 +20,7 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
 
 void plane_take_in(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
-    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t) || isolates(t) || aligns(t)) return;
+    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t) || isolates(t) || aligns(t) || overtakes(t)) return;
     while (next_arrival(p, t) <= now) append(p, &t->queue, take_arrival(p, t));
 }
 
@@ -34,13 +34,15 @@ int32_t plane_place(plane *p, int32_t number, int64_t now, int64_t name, int32_t
     marker.time = now;
     marker.uid = name;
     marker.mark = CONTROL;
+    if (first) marker.flags = IS_AHEAD;
     p->messages[m] = marker;
     int32_t ahead = first && t->state == AT_TURN ? take_first(p, &t->queue) : -1;
     if (first) put_first(p, &t->queue, m);
     else append(p, &t->queue, m);
     if (ahead >= 0) put_first(p, &t->queue, ahead);
     p->waiting++;
-    if (t->queue.head != m || t->state != IDLE || t->free_at > now || t->closed || t->line.full) return 0;
+    if (t->queue.head != m || t->state != IDLE || t->free_at > now || t->closed) return 0;
+    if (overtakes(t) ? is_held_up(p, t) : t->line.full) return 0;
     t->state = AT_TURN;
     return 1;
 }

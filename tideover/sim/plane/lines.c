@@ -112,6 +112,11 @@ static void look_at_length(task *t, int64_t now) {
     }
 }
 
+void wake_line(plane *p, task *t, int64_t now) {
+    look_at_length(t, now);
+    wake(p, t, now);
+}
+
 void move_line(plane *p, task *t, int64_t now) {
     line *l = &t->line;
     l->moves = NEVER;
@@ -200,12 +205,17 @@ void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
 
 int32_t drop_or_enter(plane *p, task *t, int64_t now) {
     if (full(&p->overflowed) || full(&p->discarded)) return HAS_LOST;
+    if (overtakes(t) && full(&t->recorded)) return NEED_ROWS;
     int32_t m = take_arrival(p, t);
+    int hurries = t->hurries && p->messages[m].mark == BARRIER;
+    if (overtakes(t)) note_arrival(p, t, m, now);
     if (is_blocked(p, t, m)) append(p, &t->aside, m);
     else if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
     else if (t->length) enter(p, t, m, now, 1);
     else join_queue(p, t, m);
-    return DONE;
+    if (!hurries) return DONE;
+    p->when = now;
+    return HURRY;
 }
 
 /* A task has crashed: what was in its line is gone. */

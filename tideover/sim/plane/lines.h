@@ -12,6 +12,9 @@ int line_up(plane *p, task *t, int32_t route, int32_t m, int64_t now);
 /* Something may leave a task's line. */
 void move_line(plane *p, task *t, int64_t now);
 
+/* What is in a task's line was put there: it may be too long, and may move. */
+void wake_line(plane *p, task *t, int64_t now);
+
 /* A message leaves its receiver's queue for good, whatever becomes of it. */
 void leaves_queue(plane *p, task *t, int32_t m, int64_t now);
 
@@ -46,7 +49,7 @@ HOT void discount(plane *p, task *t, int32_t m) {
 }
 
 HOT int counts_arrivals(const task *t) {
-    return isolates(t) || (t->up && (screens(t) || aligns(t) || ((t->length || t->seen) && !t->closed)));
+    return isolates(t) || (t->up && (screens(t) || aligns(t) || ((t->length || t->seen || overtakes(t)) && !t->closed)));
 }
 
 /* When something happens at a task that is concerned by bounds or replays, if its server or its calls do something ``next``. */

@@ -33,6 +33,20 @@ HOT void free_message(plane *p, int32_t m) {
 /* Whether a message is a marker that waits for its turn, and acts then. */
 HOT int is_control(const message *m) { return m->mark == CONTROL || m->mark == BARRIER; }
 
+/* A message as a row says that it was. */
+HOT message message_of(const row *r) {
+    message each = {0};
+    each.uid = r->uid;
+    each.created = r->created;
+    each.value = r->value;
+    each.key = r->key;
+    each.attempt = r->attempt;
+    each.epoch = r->epoch;
+    each.mark = r->mark;
+    each.source = r->source;
+    return each;
+}
+
 HOT void append(plane *p, list *l, int32_t m) {
     p->messages[m].next = -1;
     if (l->n++) p->messages[l->tail].next = m;

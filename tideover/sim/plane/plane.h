@@ -78,6 +78,7 @@ void natural_log_array(const double *x, int64_t n, double *out);
 enum reason {
     DONE,          /* all data up to the moment has moved */
     TURN,          /* a control marker has its turn at the task ``who``, at ``when`` */
+    HURRY,         /* a barrier has come to the task ``who``, at ``when``, that overtakes what waits there */
     MARK,          /* a message with a mark has been served by ``who``: the one in ``marked`` */
     WINDOW_FULL,   /* the last tuple that ``who`` has served fills its window */
     NEED_CALLS,    /* the spout ``who`` does not know its next call */
@@ -131,6 +132,7 @@ typedef struct {
 #define WAS_READ 16   /* its receiver had read it of its log, and gone back */
 #define IS_VOID 32    /* its sender has aborted it; above these flags: by which outage */
 #define VOID_SHIFT 8
+#define IS_AHEAD 64   /* it has overtaken what waits */
 
 /* First in, first out. */
 typedef struct {
@@ -225,6 +227,9 @@ typedef struct {
     int32_t blocked;     /* what comes over it is set aside */
     int64_t gone;        /* messages that were lost on the wire */
     int64_t stuck;       /* those of which the connection broke before they came to it */
+    int32_t passed;      /* number of the newest barrier that has come over it, where barriers overtake */
+    int64_t behind;      /* messages that have come since */
+    int64_t waits;       /* of those that wait in the queue, how many are to be looked at still */
 } channel;
 
 /* One direction of a host's network card: one message after the other. */
@@ -406,7 +411,7 @@ typedef struct {
 /* How a task is concerned by queues with bounds, or looks at what arrives: whether it has had it (FILTERS), or will have
  * it once more (SCREENS), or may read it yet (ISOLATES); whether what is turned away is told, since it comes again because
  * of a failure (TELLS); whether it reads of a log, and whether
- * some of its inputs are blocked (ALIGNS). */
+ * some of its inputs are blocked (ALIGNS), and whether barriers may overtake what waits there (OVERTAKES). */
 #define HAS_LINE 1
 #define DROPS 2
 #define FILTERS 4
@@ -416,6 +421,7 @@ typedef struct {
 #define ISOLATES 64
 #define READS_LOG 128
 #define ALIGNS 256
+#define OVERTAKES 512
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -435,6 +441,10 @@ typedef struct {
     list queue;            /* what has arrived, and control markers; arrivals come in when somebody looks */
     list held;             /* what has arrived and is not let in yet */
     list aside;            /* what was let in, and is out of the queue for a while */
+    int32_t hurries;       /* barriers overtake now what waits here, and need no room */
+    int32_t newest;        /* the newest barrier that has come here */
+    int32_t records;       /* it has taken part in that snapshot, and what comes ahead of a barrier belongs to it */
+    row_log recorded;
     list read;             /* of its log, and done with since that was trimmed */
     int32_t up;
     int32_t closed;        /* it is up, and takes nothing in yet */
@@ -700,6 +710,12 @@ void plane_abort(plane *p, int32_t t, int64_t now, int32_t outage);
 void plane_block(plane *p, int32_t t, int64_t now);
 void plane_unblock(plane *p, int32_t t, int64_t now);
 void plane_cut(plane *p, int32_t c, int64_t now);
+void plane_notice(plane *p, int32_t t, int32_t number);
+void plane_forget_barriers(plane *p, int32_t t);
+void plane_markers_first(plane *p, int32_t t, int64_t now);
+int64_t plane_ahead(plane *p, int32_t t, row *out, int64_t room);
+void plane_send_ahead(plane *p, int32_t t, int64_t now, int32_t key);
+void plane_put_back(plane *p, int32_t t, int64_t now, int32_t in_line, int64_t n, const row *rows);
 int64_t plane_come(plane *p, int32_t t, int64_t now);
 int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);
 void plane_empty(plane *p, int32_t t, int64_t now);

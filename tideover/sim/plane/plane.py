@@ -318,6 +318,11 @@ class Plane:
             self.lib.plane_copies(self.p, channel, self.ffi.from_buffer("row[]", rows, require_writable=True))
         return rows
 
+    def filled(self, fill: Callable[[Any], int], room: int) -> Rows:
+        """Rows that ``fill`` fills in, of which there are so many at most."""
+        rows = self.ffi.new("row[]", max(1, room))
+        return self._rows(rows, fill(rows))
+
     def coming(self, task: int) -> Train:
         """What is on the way to a task."""
         n = self.lib.plane_coming(self.p, task, self.ffi.NULL, 0)

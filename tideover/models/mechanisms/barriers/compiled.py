@@ -4,15 +4,99 @@ a barrier.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.log import TaskLog
+from tideover.models.mechanisms.barriers.in_flight import InFlight, Waits
 from tideover.models.mechanisms.barriers.member import Member
 from tideover.models.mechanisms.barriers.snapshot import Part
-from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.bolt_task import BARRIER, BoltTask
+from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
+from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Train
+
+
+@dataclass
+class CompiledWaits(Waits):
+    """Messages of a task that a snapshot has: rows of the data plane, by their channels in ``source``."""
+
+    queue: list[Any] = field(default_factory=list)
+    line: list[Any] = field(default_factory=list)
+
+    def at(self, task: BoltTask) -> Iterator[tuple[BoltTask, Train]]:
+        assert isinstance(task, FlowBolt)
+        for rows in self.queue:
+            yield task, without_markers(task.trained(rows))
+        for rows in self.line:
+            for route in dict.fromkeys(rows["source"].tolist()):
+                down = task.wires[route].down
+                yield down, without_markers(task.trained(rows[rows["source"] == route]))
+
+    def give_back(self, task: BoltTask, now: int) -> None:
+        assert isinstance(task, FlowBolt)
+        for in_line, found in enumerate((self.queue, self.line)):
+            for rows in found:
+                task.put_back(rows, bool(in_line))
+
+
+class CompiledInFlight(InFlight):
+    """The data plane notes what comes, and records what belongs to the snapshot."""
+
+    def __init__(self, task: FlowBolt, spouts: list[int], plane: Plane, overtakes: bool) -> None:
+        self._bolt, self._plane = task, plane
+        super().__init__(task, spouts)
+        if overtakes:
+            task.c.bounded |= plane.lib.OVERTAKES
+            plane.log(task.c.recorded)
+
+    def reaches(self, number: int) -> None:
+        self._plane.lib.plane_notice(self._plane.p, self._bolt.number, number)
+        super().reaches(number)
+
+    def stop(self) -> None:
+        self._plane.lib.plane_forget_barriers(self._plane.p, self._bolt.number)
+        super().stop()
+
+    def overtake(self) -> Waits:
+        self.copied = False
+        self._bolt.c.records = 1
+        line = self._in_line()
+        return CompiledWaits(self._some(self._bolt.ahead()), self._some(line[line["mark"] != BARRIER]))
+
+    def overtake_line(self) -> Waits | None:
+        line = self._in_line()
+        mine = (line["mark"] == BARRIER) & (line["key"] == self.number)
+        if not mine.any():
+            return None
+        before = line[: mine.argmax()]
+        return CompiledWaits(line=self._some(before[before["mark"] != BARRIER]))
+
+    def _in_line(self) -> Any:
+        return self._plane.rows(self._bolt.c.line.messages)
+
+    @staticmethod
+    def _some(rows: Any) -> list[Any]:
+        return [rows] if len(rows) else []
+
+    def recorded(self) -> list[Any]:
+        return self._some(self._plane.read(self._bolt.c.recorded))
+
+    def size(self, waits: Waits) -> int:
+        if not isinstance(waits, CompiledWaits):
+            return 0
+        wires = self._bolt.wires
+        queue = [self._bolt.inputs[way] for way in _ways(waits.queue)]
+        return sum(wire.message_bytes for wire in (*queue, *(wires[way] for way in _ways(waits.line))))
+
+
+def _ways(found: list[Any]) -> Iterator[int]:
+    """The ``source`` of each tuple in these rows."""
+    for rows in found:
+        yield from rows["source"][rows["mark"] == 0].tolist()
 
 
 class CompiledMember(Member):
@@ -53,8 +137,14 @@ class CompiledMember(Member):
         self._read.go_back()
         return [again] if again.n else []
 
+    def _in_flight(self, spouts: list[int]) -> InFlight:
+        assert isinstance(self.task, FlowBolt)
+        assert self._job.plane is not None
+        return CompiledInFlight(self.task, spouts, self._job.plane, self._overtakes)
+
     def _give_back(self, part: Part) -> None:
-        assert not part.size
+        if isinstance(part.waits, CompiledWaits):
+            part.waits.give_back(self.task, self._job.kernel.now)
 
     @property
     def kept(self) -> int:

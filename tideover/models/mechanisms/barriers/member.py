@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -52,6 +53,9 @@ def hand_on(job: Job, task: BoltTask, number: int) -> None:
 
 def hand_ahead(job: Job, task: BoltTask, number: int) -> None:
     """Send it ahead of what waits in the task's line; where it arrives it overtakes what waits."""
+    if isinstance(task, FlowBolt):
+        task.send_barrier_ahead(number)
+        return
     message = single(job.kernel.now, 0, mark=BARRIER, key=number)
     for channel in (c for outlet in task.outlets for replicas in outlet.channels for c in replicas):
         down = channel.down
@@ -68,13 +72,13 @@ class Member:
         """``overtakes``: its barriers may overtake what waits."""
         self._job = job
         self.task = task
+        self._overtakes = overtakes
         spouts = {c.position for c in task.inputs if not isinstance(c.up, BoltTask)}
         self._bolts = {c.position for c in task.inputs} - spouts
         self._spouts = np.array(sorted(spouts), np.int64)
         self._log = SourceLog()
         self.backing = Backing(task)
-        self.in_flight = InFlight(task, sorted(spouts))
-        self._overtakes = overtakes
+        self.in_flight = self._in_flight(sorted(spouts))
         self._told_apart = bool(self._bolts) and len(task.inputs) > 1
         """Whether messages carry the position of their channel."""
         self._aligning_since = 0
@@ -86,6 +90,9 @@ class Member:
         self._saved = Waits()
         self._again: list[Train] = []
         """What it will read again when the job runs."""
+
+    def _in_flight(self, spouts: list[int]) -> InFlight:
+        return InFlight(self.task, spouts)
 
     # -- messages come ---------------------------------------------------------------------------------------
 
@@ -211,7 +218,7 @@ class Member:
     def is_whole(self, snapshot: Snapshot) -> Part:
         """All that belongs to its part is there; returns it."""
         part = snapshot.parts[self.task]
-        waits = Waits(part.waits.queue + self.in_flight.recorded(), part.waits.line)
+        waits = replace(part.waits, queue=part.waits.queue + self.in_flight.recorded())
         part = snapshot.parts[self.task] = part._replace(waits=waits, size=self.in_flight.size(waits))
         return part
 
