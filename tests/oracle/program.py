@@ -24,7 +24,7 @@ from .fleets import Fleets
 from .groups import Group
 from .heartbeats import Listener
 from .hybrids import Hybrid
-from .layout import MACHINES, Layout, Logical
+from .layout import MACHINES, Layout, Logical, Physical
 from .ledger import Ledger
 from .nimbus import Nimbus
 from .outages import Outage, Outages
@@ -136,6 +136,11 @@ class World:
             return None
         return self.cards.setdefault((way, self.layout.host[task.physical]), Card(bandwidth))
 
+    def cores_of(self, physical: Physical) -> Cores | None:
+        """Those of its host, which spouts do not use."""
+        spout = physical[0] in self.layout.spouts
+        return None if spout else self.cores.get(self.layout.host[physical])
+
     def move(self, task: Task, host: int, worker: int) -> None:
         """A task that is down lives elsewhere from now on."""
         layout = self.layout
@@ -144,7 +149,7 @@ class World:
             return
         layout.host[task.physical] = host
         self.used.add(host)
-        task.cores = self.cores.get(host)
+        task.cores = self.cores_of(task.physical)
         for channel in [*task.inputs.values(), *task.outputs.values()]:
             channel.lead()
         self.cuts.moved(task)
@@ -304,10 +309,11 @@ class World:
     def _slow_down(self, fault: Fault, outage: Outage) -> None:
         cores = self.cores[fault.host]
         cores.slow_down(fault, fault.factor)
-        rank = min((task.rank for task in self.tasks if task.cores is cores), default=0)
+        there = [task for task in self.tasks if self.layout.host[task.physical] == fault.host]
+        rank = min((task.rank for task in there), default=0)
         well = partial(cores.slow_down, fault, 1.0)
         self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
-        outage.tasks = [task for task in self.tasks if task.cores is cores]
+        outage.tasks = there
         outage.unfelt = self.layout.needs.batches or not any(isinstance(t, Bolt) for t in outage.tasks)
         self.outages.stops(outage)
         self.protocol.struck(fault)

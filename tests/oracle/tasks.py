@@ -42,7 +42,7 @@ class Task(Entrance):
         self.pending: list[simpy.Event] = []  # whatever else a crash prevents
         self.ready_event: simpy.Event | None = None
         self.stopped_until = 0  # its process is stopped
-        self.cores = world.cores.get(world.layout.host[physical])  # None: one of its own
+        self.cores = world.cores_of(physical)  # None: one of its own
         self.line = Line(world, self)
 
     # -- the server ----------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class UpstreamBackup(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = "all tasks downstream have to say what they are done with"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
-    compiled: ClassVar[Compiled] = "apart"
+    compiled: ClassVar[Compiled] = "always"
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
