@@ -155,6 +155,10 @@ class Kernel:
         self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
         return event
 
+    def at_rest(self, when: int, rank: int, action: Callable[[], None], order: int) -> None:
+        """The same for an action that neither looks at data nor touches any, or advances it itself before."""
+        self.at(when, rank, action, order, ())
+
     def in_turn(
         self, when: int, rank: int, action: Callable[[], None], order: int, reads: Reads = None
     ) -> None:

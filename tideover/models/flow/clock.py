@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import simpy
 
-from tideover.sim.kernel import Kernel, Reads
+from tideover.sim.kernel import ORDER, Kernel, Reads
 from tideover.sim.memory import standing
 from tideover.sim.plane.plane import Plane
 
@@ -28,6 +28,8 @@ class Clock(Kernel):
         super().__init__()
         self.handlers: dict[int, Callable[[int, int], None]] = {}
         self.reach: Callable[[int], int] = int
+        self._resting: set[simpy.Event] = set()
+        """Events before which data need not move."""
         self.before: Callable[[], None] = int  # type: ignore[assignment]
 
     def move(self, reads: Reads) -> None:
@@ -64,6 +66,22 @@ class Clock(Kernel):
             listen(until)
         return True
 
+    def at_rest(self, when: int, rank: int, action: Callable[[], None], order: int) -> None:
+        event = simpy.Event(self.env)
+        event._ok, event._value = True, None
+
+        def act(_: simpy.Event) -> None:
+            self._resting.discard(event)
+            self.now, self.acting = when, rank * ORDER + order
+            action()
+            if self._looks:
+                self.acted()
+
+        assert event.callbacks is not None
+        event.callbacks.append(act)
+        self._resting.add(event)
+        self.env.schedule(event, priority=rank * ORDER + order, delay=when - self.now)
+
     def at_turn(self, when: int, rank: int, action: Callable[[], None], order: int) -> None:
         """Call ``action`` at ``when``, which data has come to while it was moved to a later moment."""
         now, self.now = self.now, int(self.env._now)
@@ -82,7 +100,10 @@ class Clock(Kernel):
         with standing():
             while True:
                 head = int(queue[0][0]) if queue else FAR
-                if self._flow(min(head, until)):
+                # a control marker may have its turn before
+                if head <= until and queue[0][3] in self._resting and not self.plane.p.waiting:
+                    self.env.step()
+                elif self._flow(min(head, until)):
                     if head > until:
                         break
                     self.env.step()

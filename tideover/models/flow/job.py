@@ -331,6 +331,8 @@ class FlowJob(Job):
         those that were sent again.
         """
         p, context = self.plane.p, self.context
+        if not (p.lost.n or p.overflowed.n or p.discarded.n or p.resent.n):
+            return
         for task, train, outage in self._by_task(p.lost):
             context.destroy(task, [train], arrived=True, outage=outage)
         for task, train, _ in self._by_task(p.overflowed):

@@ -185,6 +185,8 @@ class Cluster:
         """Whether an input of a task died with its executor; then the tasks that made it are submitted
         again.
         """
+        if not self._job.supervisor.outages:
+            return False
         gone = [q for q in self._read_by(p) if q.gone]
         for q in gone:
             self._submit_again(q, self._job.kernel.now + self._settings.resubmit_time)
@@ -192,6 +194,8 @@ class Cluster:
 
     def _parted_until(self, p: Partition, executor: Executor) -> int:
         """Until when an executor is cut off from one that has what a task reads (ns)."""
+        if not self._job.supervisor.outages:
+            return 0
         assert executor.host is not None
         hosts = {q.ran[0].host for q in self._read_by(p) if q.ran is not None}
         links = self._job.supervisor.links
@@ -233,7 +237,7 @@ class Cluster:
         self._attempts += 1
         p.attempt, p.ends_at = self._attempts, when
         ended = partial(self._ended, p, p.attempt)
-        self._job.kernel.at(when, Rank.BATCH, ended, p.task.number, ())
+        self._job.kernel.at_rest(when, Rank.BATCH, ended, p.task.number)
 
     def _ended(self, p: Partition, attempt: int) -> None:
         if p.attempt != attempt:

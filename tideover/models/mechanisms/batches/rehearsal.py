@@ -105,6 +105,7 @@ class CompiledRehearsal(Rehearsal):
         self._job = FlowJob(context, job.deployment.quiet, fed=True)
         self._job.log(emitted=False, processed=False)
         self._job.plane.p.step = 0  # all goes through it at one instant
+        self._job.kernel.listeners.clear()  # and nothing is lost there
         self._of_drawn: dict[BoltTask, int] = {}
         """What the services take that are drawn."""
         self._each: dict[BoltTask, int | None] = {}
