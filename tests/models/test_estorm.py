@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.models.counting import completed, failed
+from tests.models.test_exactness import FEW, LONG, agree
+from tests.oracle.random_settings import both
+from tests.oracle.random_states import saved
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.job.backends.memory import Memory
 from tideover.models.job.components import Links
@@ -202,3 +207,12 @@ def test_acks_of_a_fleet_count_in_the_order_of_their_moments() -> None:
     acker.ack(shadow, join([at_5, at_5]), [])
     assert acker.settle() == []
     assert acker.maps[0].roots().tolist() == [0]
+
+
+def test_fleets_with_a_state_are_as_in_the_reference() -> None:
+    agree(saved(both("estorm")), FEW)
+
+
+@pytest.mark.long
+def test_many_fleets_with_a_state() -> None:
+    agree(saved(both("estorm")), LONG)

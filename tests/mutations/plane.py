@@ -149,7 +149,7 @@ ACKS = (
     ),
     Mutation(
         "an ack is XORed with the id of the first attempt",
-        "id_of(c, each->uid, each->attempt) ^ p->created",
+        "id_at(t, c, each->uid, each->attempt) ^ p->created",
         "id_of(c, each->uid, 0) ^ p->created",
         REPLAYS,
     ),
@@ -266,6 +266,26 @@ PAIRS = (
         "mark ? mark <= newest_mark :",
         "mark ? mark <= newest_mark + 1 :",
         exactness("active_standby"),
+    ),
+)
+FLEETS = (
+    Mutation(
+        "all copies of a tuple that a fleet gets have one id",
+        "return identity * (2 * (uint64_t)replica + 1);",
+        "(void)replica;\n    return identity;",
+        exactness("estorm"),
+    ),
+    Mutation(
+        "a shadow sends what it makes",
+        "c->operator == TAKES_IN || t->mute ? 0",
+        "c->operator == TAKES_IN ? 0",
+        (f"{MODELS}/test_estorm.py", "-k", "with_a_state"),
+    ),
+    Mutation(
+        "acks that come twice are counted task after task",
+        "p->waiting || p->now < p->in_order_until;",
+        "p->waiting != 0;",
+        exactness("estorm"),
     ),
 )
 BUFFERS = (
@@ -438,6 +458,7 @@ PLANE = (
     *COUNTS,
     *REPLICAS,
     *PAIRS,
+    *FLEETS,
     *BUFFERS,
     *STANDBYS,
     *READ_AGAIN,

@@ -45,7 +45,9 @@ class Bolt(Task):
     def _hand_on(self, datum: Datum) -> None:
         sent: list[Datum] = []
         if self.world.layout.down[self.component]:
-            for child in self.world.layout.children(self.component, datum):
+            for child in (
+                () if self.silent and not self.keeps else self.world.layout.children(self.component, datum)
+            ):
                 sent += self.send(child)
         elif datum.anchored:
             self.world.ledger.left(self, datum)

@@ -66,7 +66,7 @@ class Fleets(SourceReplay):
 
     def ready(self, task: Task, was_down: bool) -> None:
         super().ready(task, was_down)
-        if not self.world.layout.stateful(task.component):
+        if not self.world.layout.keeps_state(task.component):
             return
         fault = task.fault
         assert fault is not None
@@ -75,6 +75,11 @@ class Fleets(SourceReplay):
         self.transactions.setdefault(fault, Transaction()).unwritten.append(task)
         later = self.world.clock.now + self.params.transaction_time
         self._at(later, task, partial(self._ask, task, self.lives[task], fault))
+
+    def _entries(self, task: Task, state: State) -> int:
+        """Those of a bolt's own, and of a `state`."""
+        backend = self.world.layout.config[task.component].state
+        return state.entries + (0 if backend is None else backend.entries)
 
     def _at(self, time: int, task: Task, act: Callable[[], None]) -> None:
         self.world.clock.at(time, control(Rank.RESTORE, task.rank), act)
@@ -105,8 +110,8 @@ class Fleets(SourceReplay):
         further = task.replica - member.replica  # the copies of a tuple have ids one after the other
         state.held = [datum._replace(ident=datum.ident + further) for datum in state.held]
         host = self.world.layout.host[member.physical]
-        size = state.entries * self.params.entry_size
-        end = self.store.request(size, host, True, max(1, state.entries))
+        entries = self._entries(task, state)
+        end = self.store.request(entries * self.params.entry_size, host, True, max(1, entries))
         member.occupy_longer(end - self.world.clock.now)
         self._at(end, task, partial(self._written, task, fault, turn, state, windows))
 
@@ -125,9 +130,9 @@ class Fleets(SourceReplay):
             self.world.outages.all[fault].written = self.world.clock.now
         for task, state, windows in written:
             host = self.world.layout.host[task.physical]
-            size = state.entries * self.params.entry_size
-            end = self.store.request(size, host, False, max(1, state.entries))
-            end += self.params.load_time + state.entries * self.params.load_cost
+            entries = self._entries(task, state)
+            end = self.store.request(entries * self.params.entry_size, host, False, max(1, entries))
+            end += self.params.load_time + entries * self.params.load_cost
             self._at(end, task, partial(self._restored, task, self.lives[task], fault, state, windows))
 
     def _restored(self, task: Task, life: int, fault: int, state: State, windows: int) -> None:

@@ -128,7 +128,7 @@ class Layout(Placement):
 
     def keeps_state(self, name: str) -> bool:
         """Its own, or a `state`."""
-        return self.stateful(name) or self.config[name].state is not None
+        return self.stateful(name) or (name not in self.spouts and self.config[name].state is not None)
 
     def by_tuples(self, name: str) -> bool:
         """Whether a number of tuples ends the windows of a count."""
@@ -196,7 +196,7 @@ class Layout(Placement):
     def replicas(self, name: str) -> int:
         strategy = self.scenario.strategy
         if self.has_shadows:
-            return strategy.members if self.stateful(name) else 1
+            return strategy.members if self.keeps_state(name) else 1
         if kind_of(strategy) == "active_standby":
             return 1 if name in self.spouts else 2
         if name in self.spouts:

@@ -264,6 +264,7 @@ class FlowJob(Job):
             for task in self.bolt_tasks:
                 if task.component is component:
                     task.c.serialises = self.ways.costs and not c.serves_at_once  # type: ignore[attr-defined]
+                    task.c.mute = task._mute  # type: ignore[attr-defined]
         super().start()
         if any(spout.in_flight.most is not None for spout in self.spouts):
             self.lay()  # all wait for what is done anywhere

@@ -55,16 +55,23 @@ class Fleets(Mechanism, Keeper):
     state to the station, when its turn comes in the member's queue, and keeps the member until that is done;
     when all have, those that are back read it, holding what arrives.
 
-    ``copy_cost``: time that each copy for a shadow takes a spout (ns).
+    ``copy_cost``: time that each copy for a shadow takes a spout (ns). ``then``: called when a member has
+    the state of another, and may ack once more what it has acked.
     """
 
-    def __init__(self, job: Job, station: Station, copy_cost: int = 0) -> None:
+    def __init__(
+        self,
+        job: Job,
+        station: Station,
+        copy_cost: int = 0,
+        then: Callable[[], None] = int,  # type: ignore[assignment]
+    ) -> None:
         super().__init__(job)
         for c in job.topology.components:
             copies = sum(job.deployment.replicas[edge.down.name] - 1 for edge in c.outputs)
             if c.is_spout and copy_cost * copies:
                 Verbs(job).charge(c.name, copy_cost * copies)
-        self._station = station
+        self._station, self._then = station, then
         self._open: dict[OutageView, _Transaction] = {}
         self._asked: dict[BoltTask, _Turn] = {}
         job.context.keepers.append(self)
@@ -83,7 +90,7 @@ class Fleets(Mechanism, Keeper):
             task.gate.open()
             return
         task.gate.closed = True
-        task.gate.aside = task.start_over()
+        task.set_aside()
         transaction = self._open.setdefault(outage, _Transaction())
         transaction.unwritten.add(task)
         ask = partial(self._ask, task, task.life, outage)
@@ -184,4 +191,5 @@ class Fleets(Mechanism, Keeper):
         restore(self._job, task, saved, outage, rewind=False)
         if task.state is None:
             restored(self._job, task, outage, saved.effects())
+        self._then()
         task.gate.open()

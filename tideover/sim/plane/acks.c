@@ -22,9 +22,10 @@ void tree_is_done(plane *p, pending *map, int64_t i, int64_t root, int64_t now) 
 
 /* These tuples of a task are acked, each at its time. */
 void plane_ack(plane *p, int32_t number, int64_t n, const int64_t *uid, const int64_t *attempt, const int64_t *times) {
-    const component *c = &p->components[p->tasks[number].component];
+    const task *t = &p->tasks[number];
+    const component *c = &p->components[t->component];
     for (int64_t i = 0; i < n; i++) {
         int64_t again = attempt ? attempt[i] : 0;
-        ack(p, uid[i] >> c->bits, again, id_of(c, uid[i], again), times[i]);
+        ack(p, uid[i] >> c->bits, again, id_at(t, c, uid[i], again), times[i]);
     }
 }

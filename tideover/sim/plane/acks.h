@@ -34,9 +34,10 @@ HOT int64_t forgotten_at(const plane *p, int64_t now) {
     return ((now + p->rotation - 1) / p->rotation - p->buckets) * p->rotation;
 }
 
-/* The id of a tuple at a component. */
-HOT uint64_t id_of(const component *c, int64_t uid, int64_t attempt) {
-    return draw_identity(c->identities[uid >> c->input_shift & c->input_mask], uid, attempt);
+/* The id of a tuple at a task. */
+HOT uint64_t id_at(const task *t, const component *c, int64_t uid, int64_t attempt) {
+    uint64_t key = c->identities[uid >> c->input_shift & c->input_mask];
+    return id_of_copy(draw_identity(key, uid, attempt), t->replica);
 }
 
 void tree_is_done(plane *p, pending *map, int64_t i, int64_t root, int64_t now);
@@ -64,6 +65,6 @@ HOT void send_ack(plane *p, task *t) {
     burst *b = &t->acks;
     const component *c = &p->components[t->component];
     int64_t now = next_ack(t), i = b->sent++;
-    ack(p, b->uid[i] >> c->bits, b->attempt[i], id_of(c, b->uid[i], b->attempt[i]), now);
+    ack(p, b->uid[i] >> c->bits, b->attempt[i], id_at(t, c, b->uid[i], b->attempt[i]), now);
 }
 #endif

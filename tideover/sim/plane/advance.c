@@ -191,7 +191,8 @@ int32_t plane_advance(plane *p, int64_t until) {
     if (p->changed) look_at_channels(p);
     for (;;) {
         int64_t to = p->step && until - p->now > p->step ? p->now + p->step : until;
-        int32_t why = p->waiting ? together(p, p->groups + p->n_groups, to) : in_turns(p, to);
+        int in_order = p->waiting || p->now < p->in_order_until;
+        int32_t why = in_order ? together(p, p->groups + p->n_groups, to) : in_turns(p, to);
         if (why) return why;
         if (p->n_spanned) settle_spans(p);
         if (to > p->now) p->now = to;

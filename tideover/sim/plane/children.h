@@ -53,6 +53,7 @@ static inline void forget_draws(plane *p, const channel *c) {
 /* One copy of a tuple for each replica of one receiving task. */
 HOT int32_t to_task(plane *p, task *t, const outlet *o, const message *what, int64_t uid, int32_t to, int64_t now) {
     const int32_t *routes = p->routes + o->routes + to * o->replicas;
+    uint64_t id = p->pending ? draw_identity(o->identity, uid, what->attempt) : 0;
     for (int32_t r = 0; r < o->replicas; r++) {
         int32_t m = take_message(p);
         message *copy = &p->messages[m];
@@ -60,7 +61,7 @@ HOT int32_t to_task(plane *p, task *t, const outlet *o, const message *what, int
         copy->uid = uid;
         copy->flags = 0;
         if (p->paths) p->paths[m] = o->first_path + p->path;
-        if (p->pending) p->created ^= draw_identity(o->identity, uid, copy->attempt);
+        p->created ^= id_of_copy(id, r);
         if (leave(p, t, routes[r], m, now)) draw_later(p, &p->components[o->component], m, copy);
     }
     return o->replicas;

@@ -36,6 +36,9 @@ static inline uint64_t draw_identity(uint64_t key, int64_t index, int64_t attemp
     return z ^ (z >> 27);
 }
 
+/* The id of the copy that this replica of a task gets of a tuple. */
+static inline uint64_t id_of_copy(uint64_t identity, int32_t replica) { return identity * (2 * (uint64_t)replica + 1); }
+
 /* In the open interval (0, 1): 53 bits, centred in their cells; the centre of the last cell is no double. */
 static inline double uniform01(uint64_t bits) {
     double u = ((double)(int64_t)(bits >> 11) + 0.5) * 0x1p-53;

@@ -450,6 +450,7 @@ typedef struct {
     int32_t closed;        /* it is up, and takes nothing in yet */
     int32_t holds;         /* what comes while it is down is held, not lost */
     int32_t silent;        /* what it makes goes nowhere */
+    int32_t mute;          /* what it makes is for nobody */
     int32_t measures;      /* its tuples are measured */
     int32_t outputs;       /* they leave the topology for readers */
     int32_t logs;          /* its tuples are logged */
@@ -659,6 +660,7 @@ typedef struct {
     int64_t rotation;    /* its own map rotates so often, */
     int64_t buckets;     /* and has so many buckets */
     int64_t acked;       /* acks that were sent */
+    int64_t in_order_until; /* up to here what is acked first has to be acked first, wherever that is */
     int32_t logs_completed;
     row_log completed;
     int32_t accounts;    /* whether anything is counted */

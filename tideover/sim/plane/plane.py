@@ -79,7 +79,7 @@ class Plane:
         for name, array in self._kept.items():
             setattr(p, name, array)
         p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
-        p.now, p.instant = -1, -1
+        p.now, p.instant, p.in_order_until = -1, -1, -1
         p.room, p.freed, p.most_made, p.budget = MESSAGES, -1, 64, BUDGET
         for log in (p.lost, p.overflowed, p.discarded, p.resent, p.emitted):
             self._widen(log, FEW)

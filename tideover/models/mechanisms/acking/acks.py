@@ -84,6 +84,9 @@ class Acks(AckCosts):
         self._job.say.acked(task, self.acker.name, train)
         self._complete(self.acker.ack(task, train, sent))
 
+    def may_repeat(self) -> None:
+        """From now on a member of a fleet may ack again what it has acked."""
+
     def settle(self) -> None:
         """For fleets, when the data plane was moved: their acks are taken in the order of their moments."""
         self._complete(self.acker.settle())

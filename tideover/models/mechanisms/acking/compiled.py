@@ -114,6 +114,12 @@ class CompiledAcker(Acker):
         p = self.plane.p
         p.causes, p.n_causes = self.plane.ffi.cast("cause *", self._causes.ctypes.data), len(known)
 
+    def may_repeat(self) -> None:
+        """From now on an ack may come twice, until all that was emitted by now is forgotten: it matters which
+        others come before, in between and after.
+        """
+        self.plane.p.in_order_until = self._context.kernel.now + self._buckets * self._period
+
     def failed(self, outage: OutageView) -> None:
         super().failed(outage)
         self.plane.p.alive_since, self.plane.p.acker_outage = NEVER, outage.number
@@ -160,6 +166,9 @@ class CompiledAcks(Acks):
             for place, outlet in enumerate(sender.outlets):
                 key = job.draws.key(outlet.edge.name, Purpose.IDENTITY)
                 plane.outlets[plane.tasks[sender.number].first_outlet + place].identity = int(key)
+
+    def may_repeat(self) -> None:
+        self._compiled.may_repeat()
 
     def _make_room(self, task: int) -> None:
         self._compiled.compiled[int(self._plane.tasks[task].spout)].make_room()
