@@ -393,7 +393,7 @@ PARTS = (
     ),
     Mutation(
         "what is worked off does not know over which input it has come",
-        "        each.source = r->source;\n",
+        "    each.source = r->source;\n",
         "",
         exactness("trident"),
     ),
@@ -450,6 +450,26 @@ OVERTAKING = (
         OVERTAKEN,
     ),
 )
+BATCHES = (
+    Mutation(
+        "what a batch reads is there before the batch is out",
+        "        each.time = now;\n        p->messages[m] = each;\n        append(p, &t->queue, m);",
+        "        each.time = now - 1;\n        p->messages[m] = each;\n        append(p, &t->queue, m);",
+        exactness("micro_batch"),
+    ),
+    Mutation(
+        "nobody watches what a task does again",
+        "int again = t->again == w->outage + 1;",
+        "int again = 0;",
+        exactness("micro_batch"),
+    ),
+    Mutation(
+        "a state is remembered behind the batch that it is to be before",
+        "self._remembers = int(self.c.log.n), remember",
+        "self._remembers = 1 << 40, remember",
+        exactness("micro_batch"),
+    ),
+)
 PLANE = (
     *ORDER,
     *BOUNDS,
@@ -465,4 +485,5 @@ PLANE = (
     *PARTS,
     *SNAPSHOTS,
     *OVERTAKING,
+    *BATCHES,
 )
