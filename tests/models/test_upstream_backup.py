@@ -85,6 +85,17 @@ def test_a_window_that_is_over_is_not_rebuilt() -> None:
     assert done.windows == {"emitted": 2, "correct": 2, "wrong": 0, "missing": 0}
 
 
+def test_what_is_sent_again_of_a_window_that_is_over_is_not_counted() -> None:
+    """p crashes when the first window is over, and sends its five roots again, under new numbers: the count
+    has had them. Then that crashes. Its secondary knows no root, and p, of which it asks what followed the
+    first window, has the five behind that: they are dropped again, since their epoch is over.
+    """
+    done = backed_up(chain((crash(65, "p"), crash(85)), 180, {"length": 50 * MS, "trigger": "marker"}))
+    assert windows(done) == [(1, 52, 5), (2, 101, 4), (3, 150, 5)]
+    assert (done.recoveries[1]["replayed"], done.recoveries[1]["dropped"]) == (3, 5)
+    assert done.windows == {"emitted": 3, "correct": 3, "wrong": 0, "missing": 0}
+
+
 @pytest.mark.parametrize("size", [0, 64])
 def test_without_a_failure_it_costs_only_its_acks(size: int) -> None:
     """Every tuple at its time under amnesia. The count tells p and its secondary at 20, 40, 60 and 80 that
