@@ -6,8 +6,6 @@ import os
 
 from tideover.models.config import Scenario
 from tideover.models.job.deployment import Deployment
-from tideover.models.strategies.base import Compiled, Strategy
-from tideover.models.strategies.combining.members import Members
 
 
 def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = False) -> bool:
@@ -15,20 +13,13 @@ def moves_compiled(scenario: Scenario, deployment: Deployment, closely: bool = F
     strategy = scenario.strategy
     if os.environ.get("TIDEOVER_TRAINS"):
         return False
-    compiled = _compiled(strategy)
+    compiled = strategy.goes_compiled()
     if compiled == "never" or (compiled == "apart" and not _apart(scenario, deployment)):
         return False
     if closely and strategy.composed_of:
         return False
     # tasks that move share other cores there
     return not (deployment.moves and any(host.cores is not None for host in deployment.cluster.hosts))
-
-
-def _compiled(strategy: Strategy) -> Compiled:
-    """What a strategy says itself, and its members."""
-    members = strategy.all_members.values() if isinstance(strategy, Members) else ()
-    said = [vars(type(strategy)).get("compiled", "never"), *map(_compiled, members)]
-    return min(said, key=("never", "apart", "always").index)
 
 
 def _apart(scenario: Scenario, deployment: Deployment) -> bool:

@@ -93,6 +93,11 @@ class Strategy(Part):
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
 
+    def goes_compiled(self) -> Compiled:
+        """When the compiled data plane moves its runs, with these parameters."""
+        said: Compiled = vars(type(self)).get("compiled", "never")
+        return said
+
     def promises(self) -> Promise:
         """What it promises with these parameters; ``promise`` is what it does with the default ones."""
         return self.promise
