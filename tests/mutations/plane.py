@@ -428,7 +428,7 @@ OVERTAKING = (
     Mutation(
         "what comes behind a barrier belongs to its snapshot",
         "if (c->placing != OF_LOG && !(c->passed && left <= c->behind))",
-        "if (c->placing != OF_LOG)",
+        "if (c->placing != OF_LOG && left)",
         OVERTAKEN,
     ),
     Mutation(
