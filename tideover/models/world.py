@@ -140,7 +140,8 @@ class World:
     def _count(self, job: FlowJob, recorder: Recorder) -> Counted:
         """Let the data plane count what happens to every tuple, and log what somebody wants to see of it."""
         assert isinstance(self.ledger, CountedLedger | CountedDestroyed)
-        counted = Counted(job.plane, self.backlog, self.ledger, recorder, self.scenario.run.duration)
+        duration = self.scenario.run.duration
+        counted = Counted(job.plane, self.backlog, self.ledger, recorder, duration, job.catch_up)
         job.count(counted.reach)
         looks_at_all = self.trace is not None or self.fates is not None
         wants = (self.reference, self.completion, job.context.events)

@@ -7,7 +7,7 @@ emissions nor of what is processed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class _Books(Ledger):
 
     def on_struck(self, outage: Outage) -> None:
         """What was applied twice by now is put down to the outage before."""
+        self.counted.catch_up()
         self.counted.settle()
         super().on_struck(outage)
 
@@ -94,8 +95,10 @@ class Counted:
         ledger: CountedLedger | CountedDestroyed,
         recorder: Recorder,
         duration: int,
+        catch_up: Callable[[], None],
     ) -> None:
-        """``duration``: of the run (ns)."""
+        """``duration``: of the run (ns); ``catch_up`` tells the accounts what the plane has logged."""
+        self.catch_up = catch_up
         self._plane, self._backlog, self._ledger, self._recorder = plane, backlog, ledger, recorder
         ledger.counted = self
         p, lib = plane.p, plane.lib
