@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import ONES
+from tests.models.test_exactness import check
 from tests.oracle.random_parameters import STRATEGY_NAMES
 from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, bolt, fault, spout, world
@@ -139,6 +140,25 @@ def never_served(failures: tuple[Any, ...]) -> Replication:
     topology = {"s": spout(**ONES, gap=100), "p": bolt("forward", {"s": "shuffle"}, 10_000)}
     never: Any = {"checkpoint_interval": 10_000 * MS}
     return simulate(world(topology, "aligned_snapshots", failures, 4000, **never), trace=True)
+
+
+def test_a_window_that_a_checkpoint_makes_wrong_is_not_the_failures() -> None:
+    """p is kept for 20 ms from 95 ms on, and sends its window of 100 ms to q at 115: too late for that of q.
+    So it is where nothing fails, too: a pause of 10 ms is over when it ends.
+    """
+    window = {"length": 100 * MS}
+    topology: dict[str, Any] = {
+        "s": spout("keys", gap=10, offset=5, keys=1),
+        "p": bolt("windowed_count", {"s": "shuffle"}, window=window),
+        "q": bolt("windowed_count", {"p": "shuffle"}, window=window),
+    }
+    pause = fault("pause", 85, component="q", duration=10 * MS)
+    saved = {"checkpoint_interval": 95 * MS, "serialise_time": 20 * MS}
+    scenario = world(topology, "rsm", (pause,), until=2000, **saved)
+    check(scenario)
+    found = simulate(scenario)
+    assert found.windows["wrong"] > 0
+    assert found.recoveries[0]["time_to_recover_s"] == 0.01
 
 
 @pytest.mark.parametrize("kind", STRATEGIES)

@@ -67,12 +67,13 @@ class World:
         step: int | None = None,
         watched: Stretch | None = None,
         curves_only: bool = False,
+        in_time: bool = False,
     ) -> None:
         """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
         often if the tasks share something, else never. ``step``: length (ns) of the steps in which
         several levels share cores, or cards; None: short enough for latencies. Throughput is right with any.
         ``watched``: the stretch in which it is noted who sends what to whom. ``curves_only``: nobody will ask
-        for its latencies or its balance.
+        for its latencies or its balance. ``in_time``: nothing will be sent again because it is overdue.
         """
         self._draws = draws = Draws(scenario.run.seed, replication)
         self.scenario = scenario = timed(scenario, draws)
@@ -110,7 +111,7 @@ class World:
         if looks:
             self.usage, self.completion = self._measured(looks)
         self.reference: ReferenceRun | None = None
-        if judge_windows and self._needs_reference(deployment):
+        if judge_windows and self._needs_reference(deployment, in_time):
             self.reference = self._referred(strategy.undisturbed(), replication)
         counted = (self.backlog, self.recoveries) if compiled else ()
         context.say = Announcer(self._listeners(), counted)
@@ -162,7 +163,7 @@ class World:
         usage = Usage(self.job, run.duration, run.warmup, looks)
         return usage, Completion(spouts, self.job.deployment.topology.spout_bits, run.warmup)
 
-    def _needs_reference(self, deployment: Deployment) -> bool:
+    def _needs_reference(self, deployment: Deployment, in_time: bool) -> bool:
         """Whether the windows can differ from those of a run without failures, and without the strategy:
         where it keeps a task for a while what this sends comes later (all may, behind it in a card), and what
         several send in another order, or it finds no place; where they are committed, that may come too late.
@@ -176,7 +177,8 @@ class World:
         gaps = any(c.window.gap is not None for c in windows if c.window)
         by_order = lossy or gaps or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
         disturbed = bool(by_order) and bool(self.scenario.strategy.composed_of)
-        differ = self.job.needs.comparison or self.readers is not None or disturbed
+        again = self.job.needs.comparison and not in_time
+        differ = again or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)
 
     def _referred(self, strategy: Strategy, replication: int) -> ReferenceRun:

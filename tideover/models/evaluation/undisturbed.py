@@ -50,14 +50,14 @@ def forget() -> None:
     config.forget()
 
 
-def _run(quiet: Scenario, replication: int, train_cap: int, judge_windows: bool = True) -> World:
+def _run(quiet: Scenario, replication: int, train_cap: int, in_time: bool = False) -> World:
     world = World(
         quiet,
         replication,
         train_cap=train_cap,
         looks=0,
         curves_only=True,
-        judge_windows=judge_windows,
+        in_time=in_time,
     )
     world.run()
     return world
@@ -68,7 +68,7 @@ def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None
     prompt = quiet.strategy.prompt()
     reads = any(isinstance(c, SpoutConfig) and c.source is not None for c in quiet.topology.values())
     if prompt is not None and moves_compiled(quiet, deployment_of(quiet)):
-        world = _run(quiet, replication, train_cap, judge_windows=False)
+        world = _run(quiet, replication, train_cap, in_time=True)
         assert world.job.plane is not None
         return None if world.job.plane.p.again else world
     if prompt is None or reads or quiet.queues is not None or quiet.detector is not None:
