@@ -8,7 +8,8 @@
 /* The task will not go back to the first ``n`` messages that it has read. */
 void plane_trim_log(plane *p, int32_t number, int64_t n) {
     list *read = &p->tasks[number].read;
-    for (; n > 0; n--) free_message(p, take_first(p, read));
+    if (n == read->n) free_all(p, read);
+    else for (; n > 0; n--) free_message(p, take_first(p, read));
 }
 
 /* A task that does nothing goes back: what it has read since its log was trimmed, and what it had let in, it will read

@@ -47,6 +47,15 @@ HOT message message_of(const row *r) {
     return each;
 }
 
+/* All messages of a list can be used again; nobody looks at them. */
+HOT void free_all(plane *p, list *l) {
+    if (!l->n) return;
+    p->messages[l->tail].next = p->freed;
+    p->freed = l->head;
+    p->in_use -= l->n;
+    l->n = 0;
+}
+
 HOT void append(plane *p, list *l, int32_t m) {
     p->messages[m].next = -1;
     if (l->n++) p->messages[l->tail].next = m;

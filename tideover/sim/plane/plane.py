@@ -305,9 +305,11 @@ class Plane:
 
     def rows(self, messages: Any) -> Rows:
         """The same as rows."""
-        rows = self.ffi.new("row[]", max(1, messages.n))
-        n = self.lib.plane_listed(self.p, self.ffi.addressof(messages), rows, messages.n)
-        return self._rows(rows, n)
+        rows = np.empty(messages.n, ROW)
+        if messages.n:
+            out = self.ffi.from_buffer("row[]", rows, require_writable=True)
+            self.lib.plane_listed(self.p, self.ffi.addressof(messages), out, messages.n)
+        return self._without_control(rows)
 
     def copies(self, channel: int, n: int) -> Rows:
         """What the sender keeps of a channel, ``n`` messages. Numbers stand in the place of arrivals, and
@@ -331,8 +333,11 @@ class Plane:
         return self.train(self._rows(rows, n))
 
     def _rows(self, rows: Any, n: int) -> Rows:
-        found = np.frombuffer(self.ffi.buffer(rows, self.ffi.sizeof("row") * n), ROW)
-        return found[found["mark"] != self.lib.CONTROL]
+        return self._without_control(np.frombuffer(self.ffi.buffer(rows, self.ffi.sizeof("row") * n), ROW))
+
+    def _without_control(self, rows: Rows) -> Rows:
+        control = rows["mark"] == self.lib.CONTROL
+        return rows[~control] if control.any() else rows
 
     def train(self, rows: Rows, at: int | None = None) -> Train:
         """Rows as a train; ``at``: the task that they have come to."""
