@@ -202,7 +202,7 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
         for number in range(self._epoch + 1, up_to + 1):
             self._epoch = number
             plane.have_messages(sum(len(o.channels) * len(o.channels[0]) for o in self.outlets))
-            plane.lib.plane_broadcast(plane.p, self.number, self._kernel.now, number, 0)
+            plane.lib.plane_broadcast(plane.p, self.number, self._kernel.now, number, 0, 0)
         self.c.epoch = self._epoch
 
     def emit_again(self, roots: Ints, attempts: Ints) -> None:

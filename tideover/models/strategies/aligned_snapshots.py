@@ -29,9 +29,7 @@ from tideover.models.strategies.base import (
     Strategy,
     given,
 )
-from tideover.sim.units import MS, Duration, Size
-
-TEN_MINUTES = 600 * 10**9
+from tideover.sim.units import MS, Duration, S, Size
 
 
 @STRATEGIES.register("aligned_snapshots")
@@ -65,7 +63,7 @@ class AlignedSnapshots(Strategy):
     ] = 0
     checkpoint_timeout: Annotated[
         Duration, Field(gt=0, description="a snapshot that takes longer is abandoned")
-    ] = TEN_MINUTES
+    ] = 600 * S
     snapshot_time: Annotated[
         Duration, Field(description="time that a snapshot keeps a task that has state")
     ] = 0
@@ -77,7 +75,6 @@ class AlignedSnapshots(Strategy):
     entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the store")] = 64
     restore_time: Annotated[Duration, Field(description="time to restore a task's state that was read")] = 0
     restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-
     unaligned: Annotated[
         bool, Field(description="barriers overtake what waits, which is stored with the snapshot")
     ] = False
@@ -88,7 +85,6 @@ class AlignedSnapshots(Strategy):
         str | None,
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
     ] = None
-
     sink: Annotated[Sink, Field(description="how what is put out comes to its readers")] = DirectSink()
     local_recovery: Annotated[
         str | None,
@@ -98,13 +94,9 @@ class AlignedSnapshots(Strategy):
     ] = None
 
     @model_validator(mode="after")
-    def _timeout_has_a_meaning(self) -> AlignedSnapshots:
+    def _keys_go_together(self) -> AlignedSnapshots:
         if self.aligned_timeout and not self.unaligned:
             raise ValueError("aligned_timeout needs `unaligned: true`: else snapshots always stay aligned")
-        return self
-
-    @model_validator(mode="after")
-    def _copies_are_second_ones(self) -> AlignedSnapshots:
         if self.local_recovery is not None and self.local_recovery == self.store:
             raise ValueError(f"local_recovery: {self.store!r} is the store itself; name another one")
         return self
@@ -143,9 +135,8 @@ class AlignedSnapshots(Strategy):
 class Snapshots(Protocol):
     """The protocol: snapshots by barriers; any failure takes the whole job back to the last complete one."""
 
-    def __init__(self, job: Job, strategy: AlignedSnapshots) -> None:
+    def __init__(self, job: Job, s: AlignedSnapshots) -> None:
         super().__init__(job)
-        s = strategy
         schedule = Schedule(s.checkpoint_interval, s.cycle()[0], s.min_pause, s.checkpoint_timeout)
         costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
         terms, disk = s.sink.terms, s.local_recovery

@@ -72,8 +72,8 @@ int64_t plane_send(plane *p, int32_t number, int64_t now, int64_t n, const int64
     return made;
 }
 
-/* A mark leaves by every channel. */
-void plane_broadcast(plane *p, int32_t number, int64_t now, int32_t mark, int32_t key) {
+/* A mark leaves by every channel, ``ahead`` of what waits in the task's line or behind it. */
+void plane_broadcast(plane *p, int32_t number, int64_t now, int32_t mark, int32_t key, int32_t ahead) {
     task *t = &p->tasks[number];
     for (int32_t i = 0; i < t->outlets; i++) {
         const outlet *o = &p->outlets[t->first_outlet + i];
@@ -85,7 +85,9 @@ void plane_broadcast(plane *p, int32_t number, int64_t now, int32_t mark, int32_
             each.created = now;
             p->messages[m] = each;
             p->waiting += is_control(&each);
-            leave(p, t, p->routes[o->routes + r], m, now);
+            int32_t route = p->routes[o->routes + r];
+            if (ahead) send_message(p, &p->channels[route], m, now);
+            else leave(p, t, route, m, now);
         }
     }
 }

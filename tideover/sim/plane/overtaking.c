@@ -73,19 +73,7 @@ void plane_send_ahead(plane *p, int32_t number, int64_t now, int32_t key) {
         if (is_control(&p->messages[m])) drop_message(p, t, m, now);
         else append(p, &t->line.messages, m);
     }
-    for (int32_t i = 0; i < t->outlets; i++) {
-        const outlet *o = &p->outlets[t->first_outlet + i];
-        for (int32_t r = 0; r < o->tasks * o->replicas; r++) {
-            int32_t m = take_message(p);
-            message barrier = {0};
-            barrier.mark = BARRIER;
-            barrier.key = key;
-            barrier.created = now;
-            p->messages[m] = barrier;
-            p->waiting++;
-            send_message(p, &p->channels[p->routes[o->routes + r]], m, now);
-        }
-    }
+    plane_broadcast(p, number, now, BARRIER, key, 1);
 }
 
 /* These messages wait again, in the queue of a task that is not open yet, or ``in_line``: nothing has a place. */

@@ -688,7 +688,7 @@ int32_t plane_place(plane *p, int32_t t, int64_t now, int64_t name, int32_t firs
 void plane_turn_over(plane *p, int32_t t);
 int64_t plane_send(plane *p, int32_t t, int64_t now, int64_t n, const int64_t *uid, const int64_t *key,
                    const int64_t *value, int64_t epoch);
-void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark, int32_t key);
+void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark, int32_t key, int32_t ahead);
 int64_t plane_missing(plane *p, int32_t spout, int64_t n, const int64_t *roots, const int64_t *keys, int64_t *uid,
                       int32_t *at, int64_t room);
 int64_t plane_expected(plane *p, int32_t spout, int64_t key);
