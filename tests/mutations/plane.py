@@ -470,6 +470,14 @@ BATCHES = (
         exactness("micro_batch"),
     ),
 )
+POOL = (
+    Mutation(
+        "what a log has trimmed at once is still counted as in use",
+        "    p->in_use -= l->n;\n",
+        "",
+        ("tests/models/test_plane_messages.py",),
+    ),
+)
 PLANE = (
     *ORDER,
     *BOUNDS,
@@ -486,4 +494,5 @@ PLANE = (
     *SNAPSHOTS,
     *OVERTAKING,
     *BATCHES,
+    *POOL,
 )

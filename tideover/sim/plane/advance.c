@@ -44,7 +44,8 @@ static int32_t run_spout(plane *p, task *t, int64_t until) {
 
 /* Whether nobody wants to know more of what a task does than what its state takes in. */
 HOT int is_plain(const plane *p, const task *t) {
-    return !p->numbers && !p->paths && !p->made && !p->pending && !p->n_watches && !p->moving && !t->bounded && !t->serialises;
+    int asked = p->numbers || p->paths || p->made || p->pending || p->n_watches;
+    return !asked && !p->moving && !t->bounded && !t->serialises;
 }
 
 /* It stays so as long as data moves: the compiler leaves out all that is done for them. */
