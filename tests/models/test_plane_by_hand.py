@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.models.crowded import machines
 from tests.models.test_exactness import check
 from tests.models.test_partition import cut
 from tests.oracle.test_oracle import ONES
@@ -143,3 +144,31 @@ def test_room_is_found_behind_what_departs_at_its_instant_in_another_group() -> 
         "r": queued(bolt("forward", {"p": "shuffle"}, 5), 1),
     }
     assert done(world(topology, until=120), "p") == [30, 50, 70, 90, 110]
+
+
+def test_what_waits_to_be_sent_goes_on_when_its_task_is_restored() -> None:
+    """p ends a window at 40. q takes 25 for each message and has one place: the third waits in p's line. It
+    finds room at 65, when p is down, until 82; then p sends it, at the instant at which it is restored.
+    """
+    topology: dict[str, Any] = {
+        "s": spout("keys", gap=5, offset=2, keys=20),
+        "p": bolt("windowed_count", {"s": "shuffle"}, 1, window={"length": 40 * MS}),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 25), 1),
+    }
+    lost = fault("lose_state", 62, component="p", detection=0, restart=20)
+    scenario = world(topology, "rsm", (lost,), until=150, checkpoint_interval=1000 * MS)
+    assert done(scenario, "q") == [65, 90, 115, 140]
+
+
+def test_a_spout_that_replays_uses_no_core() -> None:
+    """p loses its state at 25, and the spout sends roots 0 and 1 again at 29 and 33. It is occupied until 33,
+    and p, which takes 4, has the only core of their host for itself.
+    """
+    topology: dict[str, Any] = {
+        "s": spout(**ONES, hosts=(0,)),
+        "p": bolt("windowed_count", {"s": "shuffle"}, 4, window={"length": 1000 * MS}, hosts=(0,)),
+    }
+    lost = fault("lose_state", 25, component="p", detection=0, restart=0)
+    kept = {"checkpoint_interval": 1000 * MS, "spout_buffer": True, "replay_cost": 4 * MS}
+    scenario = world(topology, "rsm", (lost,), until=60, hosts=machines(1, 1), **kept)
+    assert done(scenario, "p") == [14, 24, 33, 37, 47, 57]

@@ -10,7 +10,7 @@ from tests.models.test_exactness import FEW, SHARED, agree
 from tests.models.test_moved_exactness import check as check_moves
 from tests.models.test_partition import partitioned
 from tests.models.test_slow_link import slowed
-from tests.oracle.random_moves import moved, regrouped, reseated
+from tests.oracle.random_moves import moved, regrouped, reseated, sharing
 from tests.oracle.random_networks import networks
 from tideover.models.config import Scenario
 
@@ -27,6 +27,9 @@ MOVES: dict[str, st.SearchStrategy[Scenario]] = {
     "moved": moved(NONE),
     "reseated": reseated(NONE),
     "regrouped": regrouped(NONE),
+    "moved, shared cores": sharing(moved(NONE)),
+    "reseated, shared cores": sharing(reseated(NONE)),
+    "regrouped, shared cores": sharing(regrouped(NONE)),
 }
 
 

@@ -450,6 +450,14 @@ OVERTAKING = (
         OVERTAKEN,
     ),
 )
+MOVES = (
+    Mutation(
+        "a task that has moved works on the cores where it was",
+        "latencies.have(0)\n        seat(self.context.cores, self.bolt_tasks)",
+        "latencies.have(0)",
+        (f"{MODELS}/test_plane_buffers.py", "-k", "move"),
+    ),
+)
 BATCHES = (
     Mutation(
         "what a batch reads is there before the batch is out",
@@ -493,6 +501,7 @@ PLANE = (
     *PARTS,
     *SNAPSHOTS,
     *OVERTAKING,
+    *MOVES,
     *BATCHES,
     *POOL,
 )

@@ -15,10 +15,11 @@ from tideover.sim.faults.base import FAULTS, Fault
 from tideover.sim.registry import kind_of
 
 from .cluster_worlds import SCHEDULE, on_clusters
+from .random_cores import FACTORS
 from .random_detectors import HEARD, listening
 from .random_networks import hosts_of, networks
-from .random_times import TICK
-from .worlds import ms
+from .random_times import TICK, TICK_MS
+from .worlds import fault, ms
 
 MOVED = ("none", "source_replay", "rsm", "active_replication")
 
@@ -107,6 +108,24 @@ def reseated(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
         "hosts": hosts.model_copy(update=update),
     }
     return found.model_copy(update=changes)
+
+
+@st.composite
+def sharing(draw: st.DrawFn, found: st.SearchStrategy[Scenario]) -> Scenario:
+    """One of these worlds, on machines with a core, two, or any number; up to two times a host is slow."""
+    scenario = draw(found)
+    hosts: Any = scenario.hosts
+    cores = st.sampled_from((1, 1, 2, None))
+    machines = {name: each.model_copy(update={"cores": draw(cores)}) for name, each in hosts.machines.items()}
+    changes: dict[str, Any] = {"hosts": hosts.model_copy(update={"machines": machines})}
+    count, until = sum(each.count for each in machines.values()), scenario.run.duration // TICK
+    slow = []
+    for _ in range(draw(st.sampled_from((0, 0, 1, 2)))):
+        where = {"host": draw(st.integers(0, count - 1)), "factor": draw(st.sampled_from(FACTORS))}
+        at, lasts = draw(st.integers(1, until - 1)) * TICK_MS, draw(st.integers(1, 30)) * TICK
+        slow.append(fault("slow_host", at, duration=lasts, **where))
+    changes["failures"] = tuple(draw(st.permutations([*scenario.failures, *slow])))
+    return scenario.model_copy(update=changes)
 
 
 @st.composite

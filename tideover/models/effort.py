@@ -155,7 +155,7 @@ class _Run:
         ends, beats = self._windows()
         decisions = ends + cycles * (self._tasks + 2 * sum(n for n, _ in channels)) + self._faults()
         moments = _BASE + cycles + beats + self._timeouts() + self._looks()
-        if moves_compiled(self._scenario, self._deployment):
+        if moves_compiled(self._scenario):
             feel = self._feel_one_another()
             actions = moments + ends + cycles * self._tasks + self._faults()
             built = _ITSELF + self._tasks + sum(n for n, _ in channels)

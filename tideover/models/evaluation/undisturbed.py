@@ -14,7 +14,7 @@ import numpy as np
 
 from tideover.models import config
 from tideover.models.accounts import truths
-from tideover.models.config import Scenario, deployment_of, identity
+from tideover.models.config import Scenario, identity
 from tideover.models.engine import moves_compiled
 from tideover.models.evaluation.curves import Curves, curves
 from tideover.models.job.components import SpoutConfig
@@ -67,7 +67,7 @@ def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None
     """The run as it is if everything comes in time, which is less to simulate; None: it may not have."""
     prompt = quiet.strategy.prompt()
     reads = any(isinstance(c, SpoutConfig) and c.source is not None for c in quiet.topology.values())
-    if prompt is not None and moves_compiled(quiet, deployment_of(quiet)):
+    if prompt is not None and moves_compiled(quiet):
         world = _run(quiet, replication, train_cap, in_time=True)
         assert world.job.plane is not None
         return None if world.job.plane.p.again else world

@@ -276,8 +276,7 @@ class FlowBolt(LoggedBolt):
                 lost += self._emptied(c.held)
             c.closed, self.gate.stopped = 0, False
             self.windows.crash()
-        self.up = False
-        c.stopped_until, c.free_at = 0, self._kernel.now
+        self._die()
         return lost
 
     def close(self) -> None:

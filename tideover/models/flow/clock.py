@@ -38,7 +38,7 @@ class Clock(Kernel):
     def _move(self, reads: Reads, turn: float, _: simpy.Event) -> None:
         self.now, self.acting = int(self.env._now), turn
         p = self.plane.p
-        p.turn = p.acted = p.turn + 1 if p.instant == self.now else 1
+        p.turn = p.turn + 1 if p.instant == self.now else 1
         p.instant = self.now
 
     def advance(self) -> None:

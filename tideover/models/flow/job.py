@@ -10,7 +10,7 @@ import numpy as np
 from tideover.models.flow.bolt import FlowBolt
 from tideover.models.flow.clock import Clock
 from tideover.models.flow.components import describe_component
-from tideover.models.flow.cores import share_cores
+from tideover.models.flow.cores import seat, share_cores, sharing
 from tideover.models.flow.latencies import Latencies
 from tideover.models.flow.laws import describe
 from tideover.models.flow.line import bind
@@ -20,7 +20,6 @@ from tideover.models.flow.outlet import FlowOutlet
 from tideover.models.flow.outside import make_children
 from tideover.models.flow.spout import FlowSpout
 from tideover.models.flow.wire import SENDER, Wire
-from tideover.models.runtime.core_sharing import crowded
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView
 from tideover.sim.draws import Purpose
@@ -170,8 +169,8 @@ class FlowJob(Job):
     def _bring_together(self) -> None:
         """Tasks feel one another that share cores, or wait for room in queues."""
         plane, bolts = self.plane, self.bolt_tasks
-        sharing = frozenset() if self.needs.batches else crowded(self.deployment)
-        self.context.cores = share_cores(plane, self.deployment, bolts, sharing)  # type: ignore[assignment, arg-type]
+        shared = frozenset() if self.needs.batches else sharing(self.deployment)
+        self.context.cores = share_cores(plane, self.deployment, bolts, shared)  # type: ignore[assignment, arg-type]
         notices = {wire: self._notice(wire) for wire in self.wires}
         bind(plane, self.tasks, self.deployment.bounds, notices)
         self.lay()
@@ -186,6 +185,7 @@ class FlowJob(Job):
             self.ways.lead(wire, hosts)
             self._set_latency(wire)
         self.latencies.have(0)
+        seat(self.context.cores, self.bolt_tasks)  # type: ignore[arg-type]
         self.supervisor.links.moved(channels)
         self.lay()
 

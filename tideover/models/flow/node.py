@@ -158,6 +158,11 @@ class FlowNode:
         self.gave_up()
         self._cancel_markers()
 
+    def _die(self) -> None:
+        """It is down: it does nothing more, and nothing leaves."""
+        c, self.up = self.c, False
+        c.stopped_until, c.free_at = 0, self._kernel.now
+
     def _live(self) -> None:
         """It is up again, and what waits in its line may leave."""
         self.up = True

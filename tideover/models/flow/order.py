@@ -44,7 +44,7 @@ def _who_feels(job: Job, plane: Plane) -> list[list[int]]:
     cores = [plane.tasks[task.number].cores for task in bolts]
     feel = [
         [task.number for task, at in zip(bolts, cores, strict=True) if at == place]
-        for place in range(p.n_cores)
+        for place in set(cores) - {-1}
     ]
     return who_waits(bolts, job.deployment.bounds, feel, len(job.tasks))  # type: ignore[arg-type]
 

@@ -240,9 +240,8 @@ class FlowSpout(FlowNode, SpoutTask):  # type: ignore[misc]
 
     def crash(self) -> list[Train]:
         self._stop()
-        self.up = False
+        self._die()
         c = self.c
-        c.stopped_until, c.free_at = 0, self._kernel.now
         # what kept it busy is over; it may be before the first call
         c.since = min(c.since, max(self._kernel.now, self._last_call))
         self._plan_anew()

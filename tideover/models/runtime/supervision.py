@@ -356,14 +356,13 @@ class Supervisor:
     def slow_down(self, host: int, outage: Outage, factor: float) -> None:
         """A host is slow until the outage's end."""
         context = self._context
-        cores = context.cores.get(host)
-        outage.unfelt = cores is None or context.runner is not None
+        cores, there = context.cores.get(host), [task.number for task in self._bolts if task.host == host]
+        outage.unfelt = not there or context.runner is not None
         if cores is None or context.runner is not None:
             return  # nobody works there who would be slower
         cores.slow_down(outage.number, factor, context.kernel.now)
         well = partial(cores.recover, outage.number, outage.ready_at)
-        first = min((task.number for task in self._bolts if task.host == host), default=0)
-        context.kernel.at(outage.ready_at, Rank.READY, well, first)
+        context.kernel.at(outage.ready_at, Rank.READY, well, min(there, default=0))
 
     def _forget(self, task: BoltTask, outage: Outage) -> None:
         if task.state is None:

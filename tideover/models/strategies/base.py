@@ -21,10 +21,7 @@ from tideover.sim.registry import Part, Registry
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
 Promise = Literal["none", "at most once", "at least once", "exactly once"]
-Compiled = Literal["never", "apart", "always"]
-"""Apart: where tasks share neither cores nor cards and do not move, queues have no bounds, and nothing is
-slowed or cut off.
-"""
+Compiled = Literal["never", "always"]
 CRASHES = frozenset({"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"})
 """Kinds of failures that take tasks, or their state."""
 KeyPath = tuple[str | int, ...]

@@ -34,7 +34,7 @@ class StateManagement(Strategy):
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
-    compiled: ClassVar[Compiled] = "apart"
+    compiled: ClassVar[Compiled] = "always"
     stateless_too: ClassVar[bool] = False
     bounded_queues: ClassVar[bool] = True
     credits: ClassVar[bool] = False

@@ -68,14 +68,6 @@ static int64_t through(card *k, int64_t now, int64_t takes) {
     return k->free_at;
 }
 
-/* What a control message brings about that passes in no time comes behind all that has happened at its instant.
- * (Where there are any, all tasks and cards move in one order of events.) */
-static void new_turn(plane *p, int64_t now) {
-    if (p->instant != now) p->acted = 0;
-    p->turn = p->instant == now ? p->turn + 1 : 1;
-    p->instant = now;
-}
-
 /* What happens at a card next, happens. Control messages take no time. */
 int32_t card_step(plane *p, card *k) {
     int32_t why = scarce(p);
@@ -86,7 +78,6 @@ int32_t card_step(plane *p, card *k) {
     int32_t m = take_next(p, k, k->into ? &w->flying : &w->leaving);
     int64_t now = p->messages[m].time;
     int mark = p->messages[m].mark != 0;
-    if (mark) new_turn(p, now);
     if (k->into) {
         int64_t here = through(k, now, mark ? 0 : w->in_takes);
         if (w->through < here) w->through = here;

@@ -7,7 +7,7 @@ keeps nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,20 +147,18 @@ class Plane:
         card.n = len(channels)
         self.lib.plane_lay_card(self.p, number)
 
-    def share(self, cores: list[tuple[float, list[int]]]) -> None:
-        """Let these tasks, by number, share cores: so many (infinite: one each) of each host."""
+    def share(self, cores: Sequence[float], tasks: int) -> None:
+        """Let hosts have so many cores (infinite: one for each task), which at most so many tasks share."""
         ffi, p = self.ffi, self.p
         self._kept["cores"] = p.cores = ffi.new("cores[]", max(1, len(cores)))
         p.n_cores = len(cores)
-        for place, (number, tasks) in enumerate(cores):
+        for place, number in enumerate(cores):
             each = p.cores[place]
-            arrays = {"who": ffi.new("int32_t[]", len(tasks)), "left": ffi.new("double[]", len(tasks) + 1)}
+            arrays = {"who": ffi.new("int32_t[]", tasks), "left": ffi.new("double[]", tasks + 1)}
             self._kept["cores", place] = arrays
             for name, array in arrays.items():
                 setattr(each, name, array)
             each.number, each.factor, each.share, each.speed, each.first = number, 1.0, 1.0, 1.0, -1
-            for task in tasks:
-                p.tasks[task].cores = place
 
     # -- room ------------------------------------------------------------------------------------------------
 

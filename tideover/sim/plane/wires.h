@@ -82,7 +82,7 @@ void has_come(plane *p, int32_t t);
 HOT void arrives(plane *p, channel *c, int32_t m, int64_t time) {
     message *each = &p->messages[m];
     each->time = time;
-    each->turn = time == p->instant ? p->acted : 0;
+    each->turn = time == p->instant ? p->turn : 0;
     append(p, &c->wire, m);
     if (c->wire.n == 1) {
         announce(p, c);

@@ -62,7 +62,7 @@ class Members(Strategy):
 
     def goes_compiled(self) -> Compiled:
         said = [super().goes_compiled(), *(member.goes_compiled() for member in self.all_members.values())]
-        return min(said, key=("never", "apart", "always").index)
+        return min(said, key=("never", "always").index)
 
     def named_bolts(self) -> dict[KeyPath, str]:
         return {("bolts", name): name for name in self.bolts}
