@@ -1,4 +1,4 @@
-"""Messages of the compiled data plane: each that was ever used is free, or in one place."""
+"""Messages of the compiled data plane: each that was ever used is free, or in one place; so is each chunk."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.oracle.random_worlds import overlapping
 from tideover.models.config import Scenario
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
+from tideover.sim.plane.plane import Plane
 
 COMPILED = [name for name in TRIED if "compiled" in vars(STRATEGIES[name])]
 
@@ -21,12 +22,28 @@ COMPILED = [name for name in TRIED if "compiled" in vars(STRATEGIES[name])]
 def lists_of(p: Any) -> Iterator[Any]:
     """All lists of messages in a data plane."""
     for task in (p.tasks[number] for number in range(p.n_tasks)):
-        yield from (task.queue, task.held, task.aside, task.read, task.line.messages, task.replay.messages)
+        yield from (task.queue, task.held, task.aside, task.line.messages)
     for channel in (p.channels[number] for number in range(p.n_channels)):
         yield from (channel.wire, channel.returning)
         yield from (way for w in [channel.passage] if w for way in (w.leaving, w.flying))
-        yield from (buffer.kept for buffer in [channel.buffer] if buffer)
         yield from (of.withheld for of in [channel.transactions] if of)
+
+
+def stores_of(p: Any) -> Iterator[Any]:
+    """All rows that are kept in a data plane."""
+    for task in (p.tasks[number] for number in range(p.n_tasks)):
+        yield from (task.read, task.replay.rows)
+    for channel in (p.channels[number] for number in range(p.n_channels)):
+        yield from (buffer.kept for buffer in [channel.buffer] if buffer)
+
+
+def chunks(plane: Plane, first: Any, most: int) -> list[int]:
+    """Addresses of the chunks from this one on, no more than ``most``: each begins with that of the next."""
+    found: list[int] = []
+    while first != plane.ffi.NULL and len(found) < most:
+        found.append(int(plane.ffi.cast("intptr_t", first)))
+        first = plane.ffi.cast("chunk **", first)[0]
+    return found
 
 
 def chain(p: Any, first: int, most: int) -> list[int]:
@@ -44,12 +61,18 @@ def settled(scenario: Scenario) -> None:
     assume(world.job.plane is not None)
     world.run()
     assert world.job.plane is not None
-    p = world.job.plane.p
+    plane, p = world.job.plane, world.job.plane.p
     free = chain(p, p.freed, p.used + 1)
     placed = [m for each in lists_of(p) for m in chain(p, each.head, each.n)]
     placed += [p.tasks[number].serving for number in range(p.n_tasks) if p.tasks[number].serving >= 0]
     assert sorted([*free, *placed]) == list(range(p.used))
     assert p.in_use == len(placed)
+    used = plane.n_chunks - p.n_fresh
+    firsts = [p.spare, *(each.first for each in stores_of(p))]
+    assert len({each for first in firsts for each in chunks(plane, first, used + 1)}) == used
+    assert sum(len(chunks(plane, first, used + 1)) for first in firsts) == used
+    assert p.n_spare == p.n_fresh + len(chunks(plane, p.spare, used + 1))
+    assert all(bool(each.n) == (each.first != plane.ffi.NULL) for each in stores_of(p))
 
 
 @pytest.mark.parametrize("strategy", COMPILED)

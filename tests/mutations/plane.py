@@ -263,8 +263,8 @@ PAIRS = (
     ),
     Mutation(
         "an ack takes a mark that has not come",
-        "mark ? mark <= newest_mark :",
-        "mark ? mark <= newest_mark + 1 :",
+        "r.mark ? r.mark <= newest_mark :",
+        "r.mark ? r.mark <= newest_mark + 1 :",
         exactness("active_standby"),
     ),
 )
@@ -291,8 +291,8 @@ FLEETS = (
 BUFFERS = (
     Mutation(
         "a buffer is trimmed one too far",
-        "p->numbers[kept->head].number <= number) free_message",
-        "p->numbers[kept->head].number <= number + 1) free_message",
+        "row_at(c, end - 1).arrival <= number) n = end;",
+        "row_at(c, end - 1).arrival <= number + 1) n = end;",
         (f"{MODELS}/test_rsm.py", "-k", "trimmed_by_number"),
     ),
     Mutation(
@@ -303,15 +303,15 @@ BUFFERS = (
     ),
     Mutation(
         "the end of a replay leaves a step late",
-        "if (p->messages[m].mark != END_OF_REPLAY) {\n            if (r->time",
-        "if (p->messages[m].mark <= 0) {\n            if (r->time",
+        "if (next.mark != END_OF_REPLAY) {\n            if (r->time",
+        "if (next.mark <= 0) {\n            if (r->time",
         exactness("rsm"),
     ),
     Mutation(
         "a replay begins with what has been processed",
-        "if (p->numbers[old].number <= after) continue;",
-        "if (p->numbers[old].number < after) continue;",
-        exactness("rsm"),
+        "if (r.arrival <= after) continue;",
+        "if (r.arrival < after) continue;",
+        (f"{MODELS}/test_rsm_senders.py",),
     ),
     Mutation(
         "what was in service waits behind what was set aside",
@@ -329,8 +329,8 @@ STANDBYS = (
     ),
     Mutation(
         "copies do not know their paths",
-        "    if (p->paths) p->paths[copy] = p->paths[m];\n",
-        "",
+        "p->paths ? p->paths[m] : 0, 0);",
+        "0, 0);",
         exactness("passive_standby"),
     ),
     Mutation(
@@ -347,8 +347,9 @@ STANDBYS = (
     ),
     Mutation(
         "what is kept again has numbers of its own",
-        "p->numbers[m].number = r->arrival;",
-        "p->numbers[m].number = ++p->channels[number].buffer->sent;",
+        "put_row(p, &p->channels[number].buffer->kept, r);",
+        "{ row own = *r; own.arrival = ++p->channels[number].buffer->sent; "
+        "put_row(p, &p->channels[number].buffer->kept, &own); }",
         exactness("passive_standby"),
     ),
 )
@@ -480,9 +481,9 @@ BATCHES = (
 )
 POOL = (
     Mutation(
-        "what a log has trimmed at once is still counted as in use",
-        "    p->in_use -= l->n;\n",
-        "",
+        "a chunk that is given back is not counted",
+        "p->few = ++p->n_spare <=",
+        "p->few = p->n_spare <=",
         ("tests/models/test_plane_messages.py",),
     ),
 )

@@ -281,8 +281,8 @@ STANDBYS = (
     ),
     Mutation(
         "an ack takes a tuple that was not had",
-        "p->messages[m].uid <= seen[",
-        "p->messages[m].uid - 1 <= seen[",
+        "r.uid <= seen[",
+        "r.uid - 1 <= seen[",
         (f"{MODELS}/test_active_standby.py", "-k", "was_not_had"),
     ),
 )

@@ -257,6 +257,8 @@ class FlowBolt(LoggedBolt):
         train = self._plane.listed(messages, self.number)
         self.note_marks(train)
         plane = self._plane
+        if self.c.bounded & plane.lib.READS_LOG:
+            plane.have_chunks(messages.n)
         plane.lib.plane_lose_list(plane.p, self.number, plane.ffi.addressof(messages), self._kernel.now)
         return [train] if train.n else []
 

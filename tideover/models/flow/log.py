@@ -22,6 +22,7 @@ class TaskLog:
         self._plane, self._task, self._c = plane, task, task.c
         self.start = 0
         self._c.bounded |= plane.lib.READS_LOG
+        plane.have_chunks(0)
         for wire in channels:
             wire.c.logged = 1
 
@@ -32,7 +33,13 @@ class TaskLog:
 
     def done(self) -> Train:
         """What is kept, and the task is done with."""
-        return self._plane.listed(self._c.read, self._task.number)
+        rows = self._plane.stored(self._c.read)
+        rows["source"] = rows["task"]
+        return self._plane.train(rows, self._task.number)
+
+    def tuples(self) -> Train:
+        """The tuples among it, without times."""
+        return self._plane.tuples(self._c.read)
 
     def trim(self, position: int) -> None:
         """What is before ``position`` will not be read again."""
@@ -46,5 +53,6 @@ class TaskLog:
         """
         self._task.set_aside()
         position = self.position + int(self._c.aside.n)
+        self._plane.have_messages(self._c.read.n)
         self._plane.lib.plane_go_back(self._plane.p, self._task.number)
         return position

@@ -58,17 +58,7 @@ HOT int full(const row_log *log) { return log->n >= log->room; }
 
 HOT row *log_row(row_log *log, const message *m, int32_t t, int64_t time) {
     row *r = &log->rows[log->n++];
-    r->time = time;
-    r->uid = m->uid;
-    r->created = m->created;
-    r->arrival = m->time;
-    r->value = m->value;
-    r->task = t;
-    r->key = m->key;
-    r->attempt = m->attempt;
-    r->epoch = m->epoch;
-    r->source = m->source;
-    r->mark = m->mark;
+    fill_row(r, m, t, time);
     return r;
 }
 

@@ -85,6 +85,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
     int64_t now = t->ends;
     const message *each = &p->messages[m];
     int32_t why = DONE;
+    if (each->mark && p->few) return NEED_CHUNKS;
     if (each->mark == 0) {
         if ((why = short_of(p, t, now))) return why;
         tuple_is_done(p, t, c, m, now);

@@ -2,69 +2,54 @@
 #include "accounts.h"
 #include "children.h"
 #include "filters.h"
-
-/* Another message like one that there is. */
-static int32_t like(plane *p, int32_t m) {
-    int32_t copy = take_message(p);
-    p->messages[copy] = p->messages[m];
-    p->messages[copy].flags = 0;
-    p->numbers[copy] = p->numbers[m];
-    if (p->paths) p->paths[copy] = p->paths[m];
-    return copy;
-}
+#include "stores.h"
 
 int keep(plane *p, const channel *c, int32_t m) {
     buffer *b = c->buffer;
     p->numbers[m].number = ++b->sent;
-    append(p, &b->kept, c->withheld ? m : like(p, m));
+    row r;
+    fill_row(&r, &p->messages[m], p->paths ? p->paths[m] : 0, 0);
+    r.arrival = b->sent;
+    r.source = 0;
+    put_row(p, &b->kept, &r);
+    if (c->withheld) free_message(p, m);
     return c->withheld;
 }
 
 /* Drop the copies up to this number. */
 void plane_trim(plane *p, int32_t number_of, int64_t number) {
-    list *kept = &p->channels[number_of].buffer->kept;
-    while (kept->n && p->numbers[kept->head].number <= number) free_message(p, take_first(p, kept));
+    store *kept = &p->channels[number_of].buffer->kept;
+    while (kept->n) {
+        const chunk *c = kept->first;
+        int32_t end = c == kept->last ? kept->to : c->room, n = kept->from;
+        if (row_at(c, end - 1).arrival <= number) n = end;
+        else while (row_at(c, n).arrival <= number) n++;
+        if (n == kept->from) return;
+        drop_rows(p, kept, n - kept->from);
+    }
 }
 
 /* Drop the copies of what was ``seen``, as the receiver notes it, and of marks up to this one. */
 void plane_trim_known(plane *p, int32_t number, const int64_t *seen, int32_t newest_mark) {
-    list *kept = &p->channels[number].buffer->kept;
-    for (int32_t n = kept->n; n > 0; n--) {
-        int32_t m = take_first(p, kept), mark = p->messages[m].mark;
-        int is_known = mark ? mark <= newest_mark : p->messages[m].uid <= seen[p->paths[m]];
-        if (is_known) free_message(p, m);
-        else append(p, kept, m);
+    store *kept = &p->channels[number].buffer->kept;
+    for (int64_t n = kept->n; n > 0; n--) {
+        row r = oldest(kept);
+        drop_rows(p, kept, 1);
+        int is_known = r.mark ? r.mark <= newest_mark : r.uid <= seen[r.task];
+        if (!is_known) put_row(p, kept, &r);
     }
 }
 
 /* They go down with their sender. */
 void plane_lose_copies(plane *p, int32_t number) {
     buffer *b = p->channels[number].buffer;
-    while (b->kept.n) free_message(p, take_first(p, &b->kept));
+    drop_rows(p, &b->kept, b->kept.n);
     b->gone_to = b->sent;
-}
-
-/* Copies of a channel as rows: with their numbers in the place of arrivals, and their paths in that of tasks. */
-int64_t plane_copies(plane *p, int32_t number, row *out) {
-    const list *kept = &p->channels[number].buffer->kept;
-    row_log log = {out, 0, kept->n};
-    for (int32_t m = kept->head; log.n < kept->n; m = p->messages[m].next) {
-        row *r = log_row(&log, &p->messages[m], p->paths ? p->paths[m] : 0, p->messages[m].time);
-        r->arrival = p->numbers[m].number;
-    }
-    return log.n;
 }
 
 /* They are kept again, behind those that are. */
 void plane_keep(plane *p, int32_t number, const row *rows, int64_t n) {
-    for (const row *r = rows; r < rows + n; r++) {
-        int32_t m = take_message(p);
-        p->messages[m] = (message){.time = r->time, .uid = r->uid, .created = r->created, .value = r->value,
-                                   .key = r->key, .attempt = r->attempt, .epoch = r->epoch, .mark = r->mark};
-        p->numbers[m].number = r->arrival;
-        if (p->paths) p->paths[m] = r->task;
-        append(p, &p->channels[number].buffer->kept, m);
-    }
+    for (const row *r = rows; r < rows + n; r++) put_row(p, &p->channels[number].buffer->kept, r);
 }
 
 /* A message that was numbered before, or has no number, leaves. */
@@ -76,14 +61,19 @@ static void leave_again(plane *p, task *t, int32_t route, int32_t m, int64_t now
 /* What is due of that which a task sends again leaves. */
 static void send_again(plane *p, task *t, int64_t now) {
     replay *r = &t->replay;
-    while (r->messages.n) {
-        int32_t m = r->messages.head, route = p->messages[m].source;
+    while (r->rows.n) {
+        row next = oldest(&r->rows);
+        int32_t route = next.source;
         const channel *c = &p->channels[route];
-        if (p->messages[m].mark != END_OF_REPLAY) {
+        if (next.mark != END_OF_REPLAY) {
             if (r->time > now) return;
             r->time += r->step;
         }
-        take_first(p, &r->messages);
+        int32_t m = take_message(p);
+        p->messages[m] = message_of(&next);
+        p->numbers[m] = (numbered){next.arrival, (int32_t)next.time};
+        if (p->paths) p->paths[m] = next.task;
+        drop_rows(p, &r->rows, 1);
         if (!p->messages[m].mark) log_row(&p->resent, &p->messages[m], c->down, now)->source = c->position;
         leave_again(p, t, route, m, now);
     }
@@ -102,25 +92,22 @@ int32_t replay_step(plane *p, task *t, int64_t now) {
  * none). Returns how many messages that are kept. */
 int64_t plane_line_up_kept(plane *p, int32_t number, int64_t now, int64_t after, int32_t recovery) {
     const channel *c = &p->channels[number];
-    list *again = &p->tasks[c->up].replay.messages;
+    const store *kept = &c->buffer->kept;
+    store *again = &p->tasks[c->up].replay.rows;
+    cursor each = first_row(kept);
     int64_t found = 0;
-    for (int32_t old = c->buffer->kept.head, n = c->buffer->kept.n; n > 0; n--, old = p->messages[old].next) {
-        if (p->numbers[old].number <= after) continue;
-        int32_t m = like(p, old);
-        p->messages[m].source = number;
-        p->numbers[m].recovery = recovery;
-        append(p, again, m);
+    for (int64_t n = kept->n; n > 0; n--) {
+        row r = next_row(&each);
+        if (r.arrival <= after) continue;
+        r.source = number;
+        r.time = recovery;
+        put_row(p, again, &r);
         found++;
     }
-    if (!recovery) return found;
-    int32_t m = take_message(p);
-    message end = {0};
-    end.created = now;
-    end.mark = END_OF_REPLAY;
-    end.source = number;
-    p->messages[m] = end;
-    p->numbers[m].recovery = recovery;
-    append(p, again, m);
+    if (recovery) {
+        row end = {.time = recovery, .created = now, .source = number, .mark = END_OF_REPLAY};
+        put_row(p, again, &end);
+    }
     return found;
 }
 
@@ -136,7 +123,7 @@ void plane_replay(plane *p, int32_t number, int64_t now, int64_t step) {
 /* Nothing more of a replay leaves. */
 void plane_give_up(plane *p, int32_t number) {
     task *t = &p->tasks[number];
-    while (t->replay.messages.n) free_message(p, take_first(p, &t->replay.messages));
+    drop_rows(p, &t->replay.rows, t->replay.rows.n);
     t->bounded &= ~REPLAYS;
 }
 

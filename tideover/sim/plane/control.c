@@ -122,7 +122,7 @@ void plane_lose_list(plane *p, int32_t number, list *l, int64_t now) {
             continue;
         }
         leaves_queue(p, t, m, now);
-        append(p, &t->read, m);
+        done_with(p, t, m);
     }
 }
 

@@ -55,7 +55,7 @@ HOT int counts_arrivals(const task *t) {
 /* When something happens at a task that is concerned by bounds or replays, if its server or its calls do something ``next``. */
 HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
     if (t->line.moves < next) next = t->line.moves;
-    if (t->replay.messages.n && t->replay.time < next) next = t->replay.time;
+    if (t->replay.rows.n && t->replay.time < next) next = t->replay.time;
     if (counts_arrivals(t)) {
         int64_t comes = next_arrival(p, t);
         if (comes < next) next = comes;
@@ -69,7 +69,7 @@ HOT int bounded_step(plane *p, task *t, int64_t now, int32_t *why) {
         *why = screens(t) ? screen(p, t, now) : isolates(t) ? take_committed(p, t, now) : drop_or_enter(p, t, now);
         return 1;
     }
-    if (t->replay.messages.n && t->replay.time <= now) {
+    if (t->replay.rows.n && t->replay.time <= now) {
         *why = replay_step(p, t, now);
         return 1;
     }

@@ -7,18 +7,26 @@
 
 /* The task will not go back to the first ``n`` messages that it has read. */
 void plane_trim_log(plane *p, int32_t number, int64_t n) {
-    list *read = &p->tasks[number].read;
-    if (n == read->n) free_all(p, read);
-    else for (; n > 0; n--) free_message(p, take_first(p, read));
+    drop_rows(p, &p->tasks[number].read, n);
 }
 
 /* A task that does nothing goes back: what it has read since its log was trimmed, and what it had let in, it will read
  * again, ahead of what has come since. */
 void plane_go_back(plane *p, int32_t number) {
     task *t = &p->tasks[number];
-    list later = t->held, *again[] = {&t->read, &t->queue, &t->aside};
+    list later = t->held, *again[] = {&t->queue, &t->aside};
     t->held.n = 0;
-    for (int i = 0; i < 3; i++) {
+    cursor each = first_row(&t->read);
+    for (int64_t n = t->read.n; n > 0; n--) {
+        row r = next_row(&each);
+        int32_t m = take_message(p);
+        p->messages[m] = message_of(&r);
+        p->messages[m].source = r.task;
+        p->messages[m].flags = (int32_t)r.arrival | HAS_BEGUN | WAS_READ;
+        append(p, &t->held, m);
+    }
+    drop_rows(p, &t->read, t->read.n);
+    for (int i = 0; i < 2; i++) {
         while (again[i]->n) {
             int32_t m = take_first(p, again[i]);
             p->messages[m].flags |= WAS_READ;

@@ -1,7 +1,7 @@
 /* Logs that tasks read, and go back in; and what of a channel its reader may see: what is committed. */
 #ifndef TIDEOVER_LOGS_H
 #define TIDEOVER_LOGS_H
-#include "messages.h"
+#include "stores.h"
 
 HOT int reads_log(const task *t) { return t->bounded & READS_LOG; }
 
@@ -15,12 +15,15 @@ HOT int is_logged(const plane *p, const task *t, int32_t m) {
 
 /* A task is done with a message: what it has read of its log it may have to read again. */
 HOT void done_with(plane *p, task *t, int32_t m) {
-    if (!is_logged(p, t, m)) {
-        free_message(p, m);
-        return;
+    if (is_logged(p, t, m)) {
+        const message *each = &p->messages[m];
+        row r;
+        fill_row(&r, each, each->source, 0);
+        r.source = 0;
+        r.arrival = each->flags & FROM_AFAR;
+        put_row(p, &t->read, &r);
     }
-    p->messages[m].flags |= HAS_BEGUN;
-    append(p, &t->read, m);
+    free_message(p, m);
 }
 
 /* Take what arrives at a task that reads what is committed; returns why not. */

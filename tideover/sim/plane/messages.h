@@ -9,7 +9,7 @@
 /* Why a step that sends messages may not be made now; DONE: it may. */
 HOT int32_t scarce(const plane *p) {
     if (p->room - p->in_use < p->most_made) return NEED_MESSAGES;
-    if (p->unknown) return NEED_LATENCY;
+    if (p->unknown | p->few) return p->few ? NEED_CHUNKS : NEED_LATENCY;
     return p->losing && p->lost.room - p->lost.n < p->most_made ? HAS_LOST : DONE;
 }
 
@@ -33,6 +33,21 @@ HOT void free_message(plane *p, int32_t m) {
 /* Whether a message is a marker that waits for its turn, and acts then. */
 HOT int is_control(const message *m) { return m->mark == CONTROL || m->mark == BARRIER; }
 
+/* A row that says how a message is. */
+HOT void fill_row(row *r, const message *m, int32_t t, int64_t time) {
+    r->time = time;
+    r->uid = m->uid;
+    r->created = m->created;
+    r->arrival = m->time;
+    r->value = m->value;
+    r->task = t;
+    r->key = m->key;
+    r->attempt = m->attempt;
+    r->epoch = m->epoch;
+    r->source = m->source;
+    r->mark = m->mark;
+}
+
 /* A message as a row says that it was. */
 HOT message message_of(const row *r) {
     message each = {0};
@@ -45,15 +60,6 @@ HOT message message_of(const row *r) {
     each.mark = r->mark;
     each.source = r->source;
     return each;
-}
-
-/* All messages of a list can be used again; nobody looks at them. */
-HOT void free_all(plane *p, list *l) {
-    if (!l->n) return;
-    p->messages[l->tail].next = p->freed;
-    p->freed = l->head;
-    p->in_use -= l->n;
-    l->n = 0;
 }
 
 HOT void append(plane *p, list *l, int32_t m) {

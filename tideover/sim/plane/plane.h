@@ -84,6 +84,7 @@ enum reason {
     NEED_CALLS,    /* the spout ``who`` does not know its next call */
     NEED_CONTENT,  /* nor what its next root contains */
     NEED_MESSAGES, /* there may be too few messages */
+    NEED_CHUNKS,   /* or chunks */
     NEED_ROWS,     /* the log of ``who`` is full */
     NEED_LATENCIES,/* so is that of latencies */
     NEED_SPANNED,  /* and that of latencies since an outage */
@@ -141,6 +142,40 @@ typedef struct {
     int32_t n;
 } list;
 
+/* A tuple that a task is done with; or a root that a spout has emitted. */
+typedef struct {
+    int64_t time;
+    int64_t uid;
+    int64_t created;
+    int64_t arrival;
+    int64_t value;
+    int32_t task;
+    int32_t key;
+    int32_t attempt;
+    int32_t epoch;
+    int32_t source;
+    int32_t mark;
+} row;
+
+typedef struct {
+    row *rows;
+    int64_t n;
+    int64_t room;
+} row_log;
+
+/* Some rows, or room for them. */
+typedef struct chunk chunk;
+#define CHUNK_SIZE 2072
+
+/* Rows that are kept, the oldest first; it has no chunk if there are none. */
+typedef struct {
+    chunk *first;
+    chunk *last;
+    int64_t n;
+    int32_t from;        /* place of the oldest in its chunk */
+    int32_t to;          /* and that behind the newest */
+} store;
+
 /* The first message of a channel that has some, for the order in which they arrive. */
 typedef struct {
     int64_t time;
@@ -163,7 +198,7 @@ typedef struct {
 
 /* What the sender keeps of a channel, and how far its receiver is with that. */
 typedef struct {
-    list kept;           /* copies, by number */
+    store kept;          /* copies, by number, which is ``arrival`` there; ``task`` is the path */
     int64_t sent;        /* newest number */
     int64_t gone_to;     /* up to this number they went down with the sender, if they were not trimmed before */
     int64_t processed;   /* newest number that the receiver has processed */
@@ -184,7 +219,7 @@ typedef struct {
 
 /* What a task sends again: one message every ``step``; end markers leave with what is ahead of them. */
 typedef struct {
-    list messages;       /* copies; ``source`` is the channel by which each leaves */
+    store rows;          /* as they are kept; ``source`` is the channel by which each leaves, ``time`` the recovery */
     int64_t time;        /* when the next one does */
     int64_t step;
 } replay;
@@ -310,27 +345,6 @@ typedef struct {
     uint8_t *book;       /* how often each effect is applied, by place in the tree and replica */
 } component;
 
-/* A tuple that a task is done with; or a root that a spout has emitted. */
-typedef struct {
-    int64_t time;
-    int64_t uid;
-    int64_t created;
-    int64_t arrival;
-    int64_t value;
-    int32_t task;
-    int32_t key;
-    int32_t attempt;
-    int32_t epoch;
-    int32_t source;
-    int32_t mark;
-} row;
-
-typedef struct {
-    row *rows;
-    int64_t n;
-    int64_t room;
-} row_log;
-
 typedef struct {
     int64_t time;
     int64_t since_created;
@@ -445,7 +459,8 @@ typedef struct {
     int32_t newest;        /* the newest barrier that has come here */
     int32_t records;       /* it has taken part in that snapshot, and what comes ahead of a barrier belongs to it */
     row_log recorded;
-    list read;             /* of its log, and done with since that was trimmed */
+    store read;            /* of its log, and done with since that was trimmed; ``task`` is the ``source``, and
+                            * ``arrival`` FROM_AFAR, or 0 */
     int32_t up;
     int32_t closed;        /* it is up, and takes nothing in yet */
     int32_t holds;         /* what comes while it is down is held, not lost */
@@ -613,6 +628,11 @@ typedef struct {
     int32_t freed;       /* the first that can be used again */
     int32_t in_use;
     int32_t most_made;   /* messages that one step can make, at most */
+    chunk *spare;        /* those that were used before */
+    chunk *fresh;        /* and so many one behind the other that were not */
+    int64_t n_fresh;
+    int64_t n_spare;     /* all of these */
+    int32_t few;         /* if each of so many messages is kept, there may be too few */
     int32_t who;
     int64_t when;
     message marked;
@@ -694,10 +714,12 @@ int64_t plane_expected(plane *p, int32_t spout, int64_t key);
 void plane_ack(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t *attempt, const int64_t *times);
 void plane_lose_list(plane *p, int32_t t, list *l, int64_t now);
 void plane_lose_line(plane *p, int32_t t, int64_t now);
+void plane_add_chunks(plane *p, void *chunks, int64_t n);
+void plane_stored(const store *s, row *out);
+int64_t plane_tuples(const store *s, int64_t *uid, int64_t *key);
 void plane_trim(plane *p, int32_t c, int64_t number);
 void plane_trim_known(plane *p, int32_t c, const int64_t *seen, int32_t newest_mark);
 void plane_lose_copies(plane *p, int32_t c);
-int64_t plane_copies(plane *p, int32_t c, row *out);
 void plane_keep(plane *p, int32_t c, const row *rows, int64_t n);
 int64_t plane_line_up_kept(plane *p, int32_t c, int64_t now, int64_t after, int32_t recovery);
 void plane_replay(plane *p, int32_t t, int64_t now, int64_t step);

@@ -19,6 +19,8 @@ FEW, ROWS = 64, 8_192
 """Rows of a log at first, and at most: then somebody reads it."""
 MESSAGES = 1_024
 LATENCIES = 65_536
+CHUNKS, FEWEST = 16, 16
+"""Chunks of rows at first, besides those that one step may take; and how many rows are in one, on average."""
 NEVER = 2**63 - 1
 BUDGET = 200_000
 """Events until signals are looked for: a fraction of a second, also where hundreds of tasks share a core and
@@ -95,6 +97,8 @@ class Plane:
         self.before_more: list[Callable[[int], None]] = []
         self.asked: dict[int, Callable[[int], None]] = {}
         self.asked[lib.NEED_MESSAGES] = lambda _: self.have_messages(p.room)
+        self.asked[lib.NEED_CHUNKS] = lambda _: self.have_chunks(0)
+        self._chunks: list[Any] = []
 
     def group(self, groups: list[list[int]]) -> None:
         """Let these tasks and cards move together, groups in this order: by number; those of cards come
@@ -189,7 +193,8 @@ class Plane:
     def have_messages(self, more: int) -> None:
         """Make room for so many more messages than are in use."""
         p, ffi = self.p, self.ffi
-        more *= 2 if p.numbers else 1  # each may be kept
+        if self._chunks:
+            self.have_chunks(more)  # each may be kept
         for look in self.before_more:
             look(more)
         if p.losing and p.lost.room - p.lost.n - p.most_made < more:
@@ -219,7 +224,22 @@ class Plane:
         """Let messages be numbered, and kept by who sends them."""
         if not self.p.numbers:
             self._number(self.p.room)
-            self.p.most_made *= 2
+            self.have_chunks(0)
+
+    @property
+    def n_chunks(self) -> int:
+        """How many chunks there are, for all rows that are kept."""
+        return sum(map(len, self._chunks))
+
+    def have_chunks(self, more: int) -> None:
+        """Make room for so many more rows that are kept, wherever."""
+        p, ffi = self.p, self.ffi
+        wanted = p.most_made + CHUNKS + more // FEWEST + min(more, p.n_channels + p.n_tasks)
+        if p.n_spare >= wanted:
+            return
+        new = max(wanted - p.n_spare, self.n_chunks // 2)
+        self._chunks.append(np.empty((new, self.lib.CHUNK_SIZE), np.uint8))
+        self.lib.plane_add_chunks(p, ffi.cast("chunk *", self._chunks[-1].ctypes.data), new)
 
     def _number(self, room: int) -> None:
         ffi, p = self.ffi, self.p
@@ -309,14 +329,21 @@ class Plane:
             self.lib.plane_listed(self.p, self.ffi.addressof(messages), out, messages.n)
         return self._without_control(rows)
 
-    def copies(self, channel: int, n: int) -> Rows:
-        """What the sender keeps of a channel, ``n`` messages. Numbers stand in the place of arrivals, and
-        paths in that of tasks.
-        """
-        rows = np.empty(n, ROW)
-        if n:
-            self.lib.plane_copies(self.p, channel, self.ffi.from_buffer("row[]", rows, require_writable=True))
+    def stored(self, store: Any) -> Rows:
+        """The rows that are kept in a store."""
+        rows = np.empty(store.n, ROW)
+        if store.n:
+            out = self.ffi.from_buffer("row[]", rows, require_writable=True)
+            self.lib.plane_stored(self.ffi.addressof(store), out)
         return rows
+
+    def tuples(self, store: Any) -> Train:
+        """The tuples that are kept in a store, without times."""
+        columns = [np.empty(store.n, np.int64) for _ in ("uid", "key")]
+        into = [self.ffi.from_buffer("int64_t[]", each, require_writable=True) for each in columns]
+        n = self.lib.plane_tuples(self.ffi.addressof(store), *into)
+        uid, key = (each[:n] for each in columns)
+        return Train(uid, uid, uid, key)
 
     def filled(self, fill: Callable[[Any], int], room: int) -> Rows:
         """Rows that ``fill`` fills in, of which there are so many at most."""

@@ -154,7 +154,7 @@ class CompiledMember(Member):
         return int(come) - self._read.start
 
     def _log_read(self) -> list[Train]:
-        return [] if self._read is None else [self._read.done()]
+        return [] if self._read is None else [self._read.tuples()]
 
 
 def member_of(job: Job, task: BoltTask, overtakes: bool = False) -> Member:

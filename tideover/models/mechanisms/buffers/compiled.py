@@ -87,15 +87,18 @@ class CompiledBuffer(UpstreamBuffer):
     def become(self, kept: Kept) -> None:
         plane, rows = self.plane, cast(CompiledKept, kept).rows
         plane.lib.plane_trim(plane.p, self._number, self.sent)
-        plane.have_messages(len(rows))
-        plane.lib.plane_keep(plane.p, self._number, plane.ffi.from_buffer("row[]", rows), len(rows))
+        self._keep(rows)
 
     def follow(self, other: UpstreamBuffer) -> None:
         plane, rows = self.plane, cast(CompiledBuffer, other)._all()
         plane.lib.plane_trim(plane.p, self._number, self.sent)
         rows["arrival"] = np.arange(self.sent + 1, self.sent + len(rows) + 1)
         self.c.sent += len(rows)
-        plane.have_messages(len(rows))
+        self._keep(rows)
+
+    def _keep(self, rows: Rows) -> None:
+        plane = self.plane
+        plane.have_chunks(len(rows))
         plane.lib.plane_keep(plane.p, self._number, plane.ffi.from_buffer("row[]", rows), len(rows))
 
     def after(self, number: int) -> Train | None:
@@ -104,12 +107,14 @@ class CompiledBuffer(UpstreamBuffer):
         return self.plane.train(rows) if len(rows) else None
 
     def uids(self) -> Ints:
-        rows = self._all()
-        return rows["uid"][rows["mark"] == 0]
+        return self.tuples()[0].uid
+
+    def tuples(self) -> list[Train]:
+        return [self.plane.tuples(self.c.kept)]
 
     def _all(self) -> Rows:
         """The copies, with their numbers in the place of arrivals."""
-        return self.plane.copies(self._number, self.size)
+        return self.plane.stored(self.c.kept)
 
 
 class CompiledReceiver(Receiver):
@@ -190,7 +195,9 @@ def send_kept(
     recovery   of the receiver, which is told of the end; 0: nobody is
     """
     plane, now = cast(Plane, job.plane), job.kernel.now
-    plane.have_messages(sum(buffer.size + 1 for buffer, _ in asked))
+    lined_up = sum(buffer.size + 1 for buffer, _ in asked)
+    plane.have_chunks(lined_up)
+    plane.have_messages(len(asked) if step else lined_up)  # those that leave at once
     numbers = [(cast(Any, buffer.channel).number, after) for buffer, after in asked]
     n = sum(plane.lib.plane_line_up_kept(plane.p, each, now, after, recovery) for each, after in numbers)
     for receiver, train in _lined_up(job, up):
@@ -206,7 +213,7 @@ def send_kept(
 def _lined_up(job: Job, up: Any) -> Iterator[tuple[BoltTask, Train]]:
     """What a sender is to send again, by receiver."""
     plane = cast(Plane, job.plane)
-    rows = plane.rows(up.c.replay.messages)
+    rows = plane.stored(up.c.replay.rows)
     rows = rows[rows["mark"] == 0]
     for number in dict.fromkeys(rows["source"].tolist()):
         receiver = job.tasks[plane.channels[number].down]

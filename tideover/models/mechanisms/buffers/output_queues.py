@@ -180,7 +180,7 @@ class OutputQueues(Mechanism, Keeper):
         return [
             (self._receiver(channel).component, train)
             for channel, buffer in self._of.items()
-            for train in buffer.copy().tuples()
+            for train in buffer.tuples()
         ]
 
 

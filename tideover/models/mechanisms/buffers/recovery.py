@@ -203,7 +203,7 @@ class _Copies(Keeper):
         self._job, self._buffers, self._receivers = job, buffers, receivers
 
     def tuples(self) -> list[tuple[Component, Train]]:
-        return [(task.component, train) for task, buffer in self._buffers for train in buffer.copy().tuples()]
+        return [(task.component, train) for task, buffer in self._buffers for train in buffer.tuples()]
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         if not train.has(RECOVERY) or self._job.context.newest.get(task, -1) != outage:

@@ -133,6 +133,10 @@ class UpstreamBuffer:
         parts = [train for train in parts if train.n]
         return join(parts) if parts else None
 
+    def tuples(self) -> list[Train]:
+        """The tuples (not the markers) in the buffer."""
+        return self.copy().tuples()
+
     def uids(self) -> Ints:
         """Uids of the tuples (not the markers) in the buffer."""
         parts = [t.uid if t.mark is None else t.uid[t.mark == 0] for t in self._trains]

@@ -56,7 +56,8 @@ class CompiledReader(Reader):
 
     def tuples(self) -> Iterator[Train]:
         if self._bolt.component.anchored:
-            yield from map(without_markers, (self._log.done(), *self._bolt.queue.trains()))
+            yield self._log.tuples()
+            yield from map(without_markers, self._bolt.queue.trains())
 
 
 class CompiledOutputs(Outputs):
