@@ -282,6 +282,7 @@ class FlowBolt(LoggedBolt):
         return lost
 
     def close(self) -> None:
+        self._plane.lib.plane_suspend(self._plane.p, self.number, self._kernel.now)
         self.c.closed = 1
         self._plane.lib.plane_set_aside(self._plane.p, self.number)
 

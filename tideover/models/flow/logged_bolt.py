@@ -50,6 +50,8 @@ class LoggedBolt(FlowNode, BoltTask):  # type: ignore[misc]
         """Who wants to know by number what it is done with, end markers too; None: nobody."""
         self.notes: Callable[[BoltView, int, Train], None] | None = None
         """Who wants to know which marks have come, once each, with the sender's number; None: nobody."""
+        self.taken: Callable[[Effects], None] | None = None
+        """Who wants to know what was summed up of tuples that are not logged; None: nobody."""
         self._noted: set[tuple[int, int, int]] = set()
         self._logged = False
         """Whether it told all that it did, before it did it again."""
@@ -190,8 +192,11 @@ class LoggedBolt(FlowNode, BoltTask):  # type: ignore[misc]
         attempt = attempt[:n]
         assert isinstance(self._state, KeyedSums)
         again = attempt.astype(np.int64) if attempt.any() else None
-        self._state.take_in(sums, Effects(uid[:n].copy(), again))
+        effects = Effects(uid[:n].copy(), again)
+        self._state.take_in(sums, effects)
         sums[:] = 0
+        if self.taken is not None:
+            self.taken(effects)
 
     @property
     def _logical(self) -> Ints:

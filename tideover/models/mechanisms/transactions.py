@@ -168,7 +168,7 @@ class Transactions(Mechanism, Keeper):
             backend = task.component.backend
             entries = self.part(bolt).entries + (backend.entries if backend else 0)
             bolt.gate.closed = True
-            bolt.gate.aside = bolt.start_over()  # a tick that waits must not end a window of what comes back
+            bolt.set_aside()  # a tick that waits must not end a window of what comes back
             size, back = entries * self._costs.entry_size, partial(self._roll_back, bolt, outage)
             store = self._job.store_named(self._costs.store)
             read(self._job, bolt, size, 0, back, store)

@@ -14,7 +14,7 @@ from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath
+from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath
 from tideover.models.strategies.source_replay import Replay, SourceReplay
 from tideover.sim.units import MS, Duration, S, Size
 
@@ -37,6 +37,7 @@ class StormCheckpoint(SourceReplay):
         {"sliding", "event", "session", "arrival session", "join", "ids"}
     )
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Transactions)
+    compiled: ClassVar[Compiled] = "always"
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"transactions": ("write_time", "write_cost")}
     per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple
 

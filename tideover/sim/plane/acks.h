@@ -54,10 +54,17 @@ HOT void ack(plane *p, int64_t root, int64_t attempt, uint64_t value, int64_t no
     if ((map->value[i] ^= value) == 0) tree_is_done(p, map, i, root, now);
 }
 
+/* A task is done with a tuple: it is acked with what it has become, or this is added, if its own ack is held. */
+HOT void ack_tuple(plane *p, const task *t, const component *c, const message *m, int64_t now) {
+    uint64_t own = c->holds_acks ? 0 : id_at(t, c, m->uid, m->attempt);
+    p->acked -= c->holds_acks;
+    ack(p, m->uid >> c->bits, m->attempt, own ^ p->created, now);
+}
+
 /* When a task sends its next ack; NEVER: it has none to send. */
 HOT int64_t next_ack(const task *t) {
     const burst *b = &t->acks;
-    return b->sent < b->n ? b->since + (b->sent + 1) * b->cost : NEVER;
+    return b->sent < b->n ? b->since + b->after[b->sent] : NEVER;
 }
 
 /* The next ack of a burst is sent. */

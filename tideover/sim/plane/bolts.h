@@ -75,7 +75,7 @@ HOT void tuple_is_done(plane *p, task *t, const component *c, int32_t m, int64_t
     if (p->paths) p->path = p->paths[m];
     int32_t made = c->operator == TAKES_IN || t->mute ? 0 : hand_on(p, t, c, m, now);
     if (t->silent) made = 0;
-    if (c->acks) ack(p, each->uid >> c->bits, each->attempt, id_at(t, c, each->uid, each->attempt) ^ p->created, now);
+    if (c->acks) ack_tuple(p, t, c, each, now);
     count_tuple(p, t, c, each, now, made);
 }
 

@@ -126,9 +126,8 @@ void plane_lose_list(plane *p, int32_t number, list *l, int64_t now) {
     }
 }
 
-/* Interrupt what a task does: what was in service is at the head of its queue again, control markers are gone.
- * Returns how many. */
-int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
+/* A task gives up what it does: what was in service is at the head of its queue again. */
+void plane_suspend(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     plane_take_in(p, number, now);
     int64_t free_at = t->free_at;
@@ -143,6 +142,13 @@ int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
     int64_t from = now < t->stopped_until ? t->stopped_until : now;
     if (free_at > from) t->busy -= free_at - from;
     t->free_at = from;
+    if (t->state != AT_TURN) t->state = IDLE;
+}
+
+/* The same, and control markers are gone. Returns how many. */
+int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
+    task *t = &p->tasks[number];
+    plane_suspend(p, number, now);
     t->state = IDLE;
     int32_t gone = 0;
     for (int32_t n = t->queue.n; n > 0; n--) {

@@ -334,7 +334,8 @@ typedef struct {
     draws_due *due;      /* NULL: nothing is drawn ahead */
     int64_t charge;      /* what each tuple takes besides */
     int32_t serves_at_once; /* nothing takes any time there */
-    int32_t acks;        /* its tuples are acked as soon as they are done with */
+    int32_t acks;        /* its tuples are acked as soon as they are done with, */
+    int32_t holds_acks;  /* but for their own ids, which Python acks later */
     int32_t input_shift; /* where in a uid the number of its input stands */
     int64_t input_mask;
     const uint64_t *identities; /* keys of the ids of its tuples, by input */
@@ -375,14 +376,14 @@ typedef struct {
     int32_t attempt;
 } retry;
 
-/* Acks that a task sends one after the other. */
+/* Acks that a task sends, in order. */
 typedef struct {
     const int64_t *uid;
     const int64_t *attempt;
     int64_t n;
     int64_t sent;
-    int64_t since;         /* the first is sent ``cost`` after this, and so on */
-    int64_t cost;
+    int64_t since;
+    const int64_t *after;  /* so long after this moment each is sent */
 } burst;
 
 /* Roots of one spout task that are neither completed nor given up, with the acker's value of each, by the root's number
@@ -742,6 +743,7 @@ void plane_put_back(plane *p, int32_t t, int64_t now, int32_t in_line, int64_t n
 int64_t plane_come(plane *p, int32_t t, int64_t now);
 int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);
 void plane_empty(plane *p, int32_t t, int64_t now);
+void plane_suspend(plane *p, int32_t t, int64_t now);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);
 void plane_sift(plane *p, int32_t t, int64_t now);

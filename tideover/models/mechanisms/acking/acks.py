@@ -137,6 +137,7 @@ class Acks(AckCosts):
     def mark(self, task: TaskView) -> list[Effects]:
         """Tuples that ``task`` holds acks of, taken out: for ``release`` when they are safe."""
         assert self._held is not None
+        self._bolt(task).catch_up()
         return self._held.pop(task, [])
 
     def takes(self, parts: list[Effects]) -> int:
@@ -156,7 +157,7 @@ class Acks(AckCosts):
         """Because of an outage the acks that ``task`` holds are never sent, nor those of ``marked``, which
         were not released: it has gone back to a state without these tuples, or has lost it.
         """
-        held = [] if self._held is None else self._held.pop(task, [])
+        held = [] if self._held is None or task.component.is_spout else self.mark(task)
         uid, attempt = joined([*marked, *held])
         self.destroyed(outage.number, uid >> task.component.bits, attempt)
 

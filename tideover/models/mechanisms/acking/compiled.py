@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from tideover.models.flow.bolt import FlowBolt
+from tideover.models.job.topology import Component
 from tideover.models.mechanisms.acking.acker import NEVER, Acker
 from tideover.models.mechanisms.acking.acks import Acks
 from tideover.models.mechanisms.acking.pending import PendingRoots
@@ -162,10 +165,25 @@ class CompiledAcks(Acks):
             plane.array(c, "identities", np.array(keys, np.uint64))
             c.input_shift, c.input_mask = edges[0].task_bits, (1 << edges[0].edge_bits) - 1
             c.acks = component.window is None
+            c.holds_acks = self._held is not None and component.keeps_state
+            if c.holds_acks:
+                self._follow(component)
         for sender in job.tasks:
             for place, outlet in enumerate(sender.outlets):
                 key = job.draws.key(outlet.edge.name, Purpose.IDENTITY)
                 plane.outlets[plane.tasks[sender.number].first_outlet + place].identity = int(key)
+
+    def _follow(self, component: Component) -> None:
+        """Tasks of a component tell what they have done, since they hold acks of that."""
+        for task in self._job.bolt_tasks:
+            if task.component is component:
+                assert isinstance(task, FlowBolt)
+                task.c.logs, task.taken = 1, partial(self._take, task)
+
+    def _take(self, task: BoltView, effects: Effects) -> None:
+        """A task has summed these up."""
+        assert self._held is not None
+        self._held.setdefault(task, []).append(effects)
 
     def may_repeat(self) -> None:
         self._compiled.may_repeat()
@@ -188,7 +206,9 @@ class CompiledAcks(Acks):
     # -- what bolts are done with ----------------------------------------------------------------------------
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
-        if task.component.window and train.has(LATE):
+        if self._held is not None and task.component.keeps_state:
+            self._hold(task, train)
+        elif task.component.window and train.has(LATE):
             late = train.pick(train.column(LATE) > 0)
             if late.n:
                 self._send(task, late.uid, late.column("attempt"), late.time)
@@ -208,16 +228,26 @@ class CompiledAcks(Acks):
             self._send(task, uid, attempt, np.full(len(uid), now, np.int64))
             return 0
         c, plane = self._plane.tasks[task.number].acks, self._plane
-        assert c.sent == c.n
-        plane.array(c, "uid", uid)
-        plane.array(c, "attempt", attempt)
-        c.n, c.sent, c.since, c.cost = len(uid), 0, now, self.ack_cost
+        columns = uid, attempt, self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
+        if c.sent < c.n:  # it has gone back since it began to send these, and need not wait for them
+            before = self._waiting(c)
+            before[-1] += c.since - now
+            columns = tuple(map(np.concatenate, zip(before, columns, strict=True)))  # type: ignore[assignment]
+            order = columns[-1].argsort(kind="stable")
+            columns = tuple(column[order] for column in columns)  # type: ignore[assignment]
+        for name, column in zip(("uid", "attempt", "after"), columns, strict=True):
+            plane.array(c, name, column)
+        c.n, c.sent, c.since = len(columns[0]), 0, now
         return self.ack_cost * len(uid)
 
+    def _waiting(self, c: Any) -> list[Ints]:
+        """Acks of a task that were not sent yet, and how long after ``since`` each is."""
+        return [self._plane.kept(c, name)[c.sent :] for name in ("uid", "attempt", "after")]
+
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        c, plane = self._plane.tasks[task.number].acks, self._plane
+        c = self._plane.tasks[task.number].acks
         if c.sent < c.n:
-            uid, attempt = (plane.kept(c, name)[c.sent :] for name in ("uid", "attempt"))
+            uid, attempt, _ = self._waiting(c)
             c.sent = c.n = 0
             self._unsent(task, Train(uid, uid, uid, uid, attempt=attempt))  # type: ignore[arg-type]
         super().failed(task, outage)
