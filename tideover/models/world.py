@@ -147,7 +147,7 @@ class World:
         looks_at_all = self.trace is not None or self.fates is not None
         wants = (self.reference, self.completion, job.context.events)
         emitted = looks_at_all or any(one is not None for one in wants)
-        completed = self.trace is not None or self.completion is not None
+        completed = looks_at_all or self.completion is not None or self.space_time is not None
         job.log(emitted=emitted, processed=looks_at_all, completed=completed)
         if self.space_time is not None:
             job.note_senders(self.space_time.mark)

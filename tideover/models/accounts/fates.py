@@ -124,7 +124,8 @@ class Fates:
 
     def on_replayed(self, task: BoltView, train: Train, channel: Channel | None) -> None:
         """Tuples leave a buffer, or a log, for a task again."""
-        self._note(AGAIN, task, task.component, train.uid, train.column("attempt"))
+        at = None if channel is None else train.time
+        self._note(AGAIN, task, task.component, train.uid, train.column("attempt"), at)
 
     def on_void(self, component: Component, uid: Ints, replica: int) -> None:
         """Effects are undone."""

@@ -230,6 +230,8 @@ class FlowBolt(LoggedBolt):
 
     @silent.setter
     def silent(self, silent: bool) -> None:
+        if silent != self.silent:
+            self.catch_up()  # what was done before it changes was of the other kind
         self.c.silent = silent
 
     @property
@@ -270,6 +272,7 @@ class FlowBolt(LoggedBolt):
         lost: list[Train] = []
         self.gate.stopped = keep_queue
         if keep_queue:
+            self._plane.have_rows(p.discarded, c.held.n)
             lib.plane_keep_aside(p, self.number, self._kernel.now)
             c.closed = 0
         else:

@@ -122,5 +122,6 @@ class Entrance:
         """What was set aside and held arrives now."""
         for train in (*self.aside, *self.held) if self._task.notes is not None else ():
             self._task.note_marks(train)
-        self._plane.have_rows(self._plane.p.overflowed, self._task.c.held.n)
+        for log in (self._plane.p.overflowed, self._plane.p.discarded):
+            self._plane.have_rows(log, self._task.c.held.n)
         self._plane.lib.plane_open(self._plane.p, self._task.number, self._task._kernel.now)

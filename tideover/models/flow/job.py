@@ -240,6 +240,8 @@ class FlowJob(Job):
     def log_all(self) -> None:
         """From now on log all that spouts and bolts do, and tell what they send."""
         self.plane.p.logs_emitted = self.plane.lib.ALL_LOGGED
+        if not self.plane.p.acks.room:
+            self.plane.log(self.plane.p.acks)
         for task in self.tasks:
             if isinstance(task, FlowBolt):
                 task.log_all(sent=True)
@@ -256,6 +258,7 @@ class FlowJob(Job):
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             task.notes = notes
+            task.c.bounded |= self.plane.lib.SHOWS if task.c.seen else 0
 
     def start(self) -> None:
         for component in self.topology.components:
@@ -338,11 +341,25 @@ class FlowJob(Job):
             context.destroy(task, [train], arrived=True, outage=outage)
         for task, train, _ in self._by_task(p.overflowed):
             context.overflow(task, train)
-        for task, train, _ in self._by_task(p.discarded):
-            context.say.discarded(task, train if train.mark is None else train.replace(mark=None))
-            if train.mark is not None:
-                context.say.copies_lost(task, train.uid[train.mark > 0])
+        self._tell_of_discarded()
         self._tell_of_resent()
+
+    def _tell_of_discarded(self) -> None:
+        plane, say = self.plane, self.context.say
+        if not plane.p.discarded.n:
+            return
+        rows = plane.read(plane.p.discarded)
+        for number in sorted(set(rows["task"].tolist())):
+            task, mine = self._bolt(number), rows[rows["task"] == number]
+            task.note_marks(plane.train(mine, number))
+            mine = mine[mine["mark"] == 0]
+            repeated = mine["arrival"] == plane.lib.REPEATED
+            for tell, which in ((say.discarded, ~repeated), (say.repeated, repeated)):
+                if which.any():
+                    tell(task, plane.train(mine[which], number))
+            gone = mine["uid"][mine["arrival"] == plane.lib.COPY_GONE]
+            if len(gone):
+                say.copies_lost(task, gone)
 
     def _tell_of_resent(self) -> None:
         if not self.plane.p.resent.n:

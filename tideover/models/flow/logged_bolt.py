@@ -142,10 +142,10 @@ class LoggedBolt(FlowNode, BoltTask):  # type: ignore[misc]
         self._remembers = int(self.c.log.n), remember
 
     def note_marks(self, train: Train) -> None:
-        """The end markers among these have come."""
+        """The marks among these have come."""
         if self.notes is None or train.mark is None:
             return
-        for row in np.flatnonzero(train.mark > 0).tolist():
+        for row in np.flatnonzero(train.mark).tolist():
             mark, sender = train.pick(slice(row, row + 1)), int(train.column(SENDER)[row]) - 1
             known = sender, int(mark.column("mark")[0]), int(mark.created[0])
             if known not in self._noted:
@@ -204,7 +204,7 @@ class LoggedBolt(FlowNode, BoltTask):  # type: ignore[misc]
         return np.array([self._input(wire) for wire in self.inputs], np.int64)  # type: ignore[arg-type]
 
     def _sent(self, train: Train) -> list[Sent]:
-        if self._state is not None or not self.outlets or not self.shows_sent:
+        if self._state is not None or not self.outlets or not self.shows_sent or self.silent:
             return []
         children = self._bolt.children(self.component.name, self._context.draws, train)
         return [sent for outlet in self.outlets for sent in outlet.sent(train, children)]  # type: ignore[attr-defined]

@@ -31,6 +31,7 @@ class CompiledFilter(DuplicateFilter):
         self._seen[task].greatest[:] = seen.greatest
 
     def admit_again(self, task: BoltView) -> None:
+        self._plane.have_rows(self._plane.p.discarded, self._plane.tasks[task.number].aside.n)
         self._plane.lib.plane_sift(self._plane.p, task.number, self._job.kernel.now)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:

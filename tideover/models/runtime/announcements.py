@@ -143,15 +143,15 @@ EVENTS = tuple(
     name for name, value in vars(Announcements).items() if callable(value) and not name.startswith("_")
 )
 
-COUNTED = ("emitted", "processed")
-"""What happens to every tuple: a compiled data plane counts it itself."""
+COUNTED = ("emitted", "processed", "repeated")
+"""What happens to any tuple: a compiled data plane counts it itself."""
 
 
 class Announcer(Announcements):
     """Tells every listener what it wants to hear, in their order."""
 
     def __init__(self, listeners: Iterable[object], counted: Iterable[object] = ()) -> None:
-        """``counted``: those of them for whom the data plane counts what is emitted and processed."""
+        """``counted``: those of them for whom the data plane counts such things itself."""
         told: dict[str, list[Callable[..., None]]] = {}
         counts = {*map(id, counted)}
         for listener in listeners:

@@ -72,6 +72,10 @@ HOT void send_ack(plane *p, task *t) {
     burst *b = &t->acks;
     const component *c = &p->components[t->component];
     int64_t now = next_ack(t), i = b->sent++;
+    if (p->acks.room) {
+        row each = {.time = now, .uid = b->uid[i], .attempt = (int32_t)b->attempt[i], .task = t->number};
+        p->acks.rows[p->acks.n++] = each;
+    }
     ack(p, b->uid[i] >> c->bits, b->attempt[i], id_at(t, c, b->uid[i], b->attempt[i]), now);
 }
 #endif

@@ -94,7 +94,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
         if (p->numbers) note_processed(p, t, m);
         p->marked = *each;
         p->marked_number = p->numbers ? p->numbers[m].number : 0;
-        why = each->mark == END_OF_REPLAY ? DONE : MARK;
+        why = MARK;
     }
     t->state = IDLE;
     t->serving = -1;
@@ -168,6 +168,7 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
     int32_t why = DONE;
     if (next_ack(t) <= now) {
         if (p->logs_completed && full(&p->completed)) return HAS_COMPLETED;
+        if (p->acks.room && full(&p->acks)) return HAS_COMPLETED;
         send_ack(p, t);
         return DONE;
     }

@@ -74,6 +74,7 @@ static void send_again(plane *p, task *t, int64_t now) {
         p->numbers[m] = (numbered){next.arrival, (int32_t)next.time};
         if (p->paths) p->paths[m] = next.task;
         drop_rows(p, &r->rows, 1);
+        if (next.mark == END_OF_REPLAY) p->messages[m].created = now;
         if (!p->messages[m].mark) log_row(&p->resent, &p->messages[m], c->down, now)->source = c->position;
         leave_again(p, t, route, m, now);
     }
@@ -90,7 +91,7 @@ int32_t replay_step(plane *p, task *t, int64_t now) {
 
 /* What is kept of a channel above number ``after`` is to leave again, and an end marker of this recovery behind it (0:
  * none). Returns how many messages that are kept. */
-int64_t plane_line_up_kept(plane *p, int32_t number, int64_t now, int64_t after, int32_t recovery) {
+int64_t plane_line_up_kept(plane *p, int32_t number, int64_t after, int32_t recovery) {
     const channel *c = &p->channels[number];
     const store *kept = &c->buffer->kept;
     store *again = &p->tasks[c->up].replay.rows;
@@ -105,7 +106,7 @@ int64_t plane_line_up_kept(plane *p, int32_t number, int64_t now, int64_t after,
         found++;
     }
     if (recovery) {
-        row end = {.time = recovery, .created = now, .source = number, .mark = END_OF_REPLAY};
+        row end = {.time = recovery, .source = number, .mark = END_OF_REPLAY};
         put_row(p, again, &end);
     }
     return found;
@@ -164,10 +165,8 @@ static void discard(plane *p, task *t, int32_t m, int64_t now) {
     const message *each = &p->messages[m];
     const buffer *b = p->channels[t->first_input + each->source].buffer;
     const numbered *of = &p->numbers[m];
-    if (each->mark == 0) {
-        row *r = log_row(&p->discarded, each, t->number, now);
-        r->mark = !of->recovery && of->number > b->processed && of->number <= b->gone_to;
-    }
+    int gone = !each->mark && !of->recovery && of->number > b->processed && of->number <= b->gone_to;
+    log_row(&p->discarded, each, t->number, now)->arrival = gone ? COPY_GONE : COMES_AGAIN;
     drop_message(p, t, m, now);
 }
 

@@ -8,8 +8,9 @@ void turn_back(plane *p, task *t, int32_t m, int64_t now) {
     const component *c = &p->components[t->component];
     const message *each = &p->messages[m];
     if (t->bounded & TELLS) {
-        log_row(&p->discarded, each, t->number, now);
+        log_row(&p->discarded, each, t->number, now)->arrival = COMES_AGAIN;
     } else {
+        if (t->bounded & SHOWS) log_row(&p->discarded, each, t->number, now)->arrival = REPEATED;
         if (now <= t->repeats_until) t->repeated++;
         if (c->anchored && p->accounts) root_changes(p, each->uid >> c->bits, now, -1);
     }

@@ -423,10 +423,14 @@ typedef struct {
     int32_t last;
 } places;
 
+/* Why something was not let in: it comes again, or has been there; so it does, but its copy is gone; another replica has
+ * sent it. */
+enum known { COMES_AGAIN, COPY_GONE, REPEATED };
+
 /* How a task is concerned by queues with bounds, or looks at what arrives: whether it has had it (FILTERS), or will have
  * it once more (SCREENS), or may read it yet (ISOLATES); whether what is turned away is told, since it comes again because
- * of a failure (TELLS); whether it reads of a log, and whether
- * some of its inputs are blocked (ALIGNS), and whether barriers may overtake what waits there (OVERTAKES). */
+ * of a failure (TELLS), or in any case (SHOWS); whether it reads of a log, and whether some of its inputs are blocked
+ * (ALIGNS), and whether barriers may overtake what waits there (OVERTAKES). */
 #define HAS_LINE 1
 #define DROPS 2
 #define FILTERS 4
@@ -437,6 +441,7 @@ typedef struct {
 #define READS_LOG 128
 #define ALIGNS 256
 #define OVERTAKES 512
+#define SHOWS 1024
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -669,7 +674,7 @@ typedef struct {
     row_log emitted;     /* roots, if somebody wants to know */
     row_log lost;        /* tuples that found their receiver down, or were on a wire that loses them */
     row_log overflowed;  /* tuples that found a queue full */
-    row_log discarded;   /* tuples that come again, or have been there; ``mark``: 1 if their copy is gone */
+    row_log discarded;   /* what comes again, or has been there; ``arrival``: why (enum known) */
     row_log resent;      /* tuples that were sent again, by their receivers */
     int32_t logs_emitted; /* which */
     pending *pending;    /* of each spout task; NULL: nobody acks */
@@ -681,6 +686,7 @@ typedef struct {
     int64_t buckets;     /* and has so many buckets */
     int64_t acked;       /* acks that were sent */
     int64_t in_order_until; /* up to here what is acked first has to be acked first, wherever that is */
+    row_log acks;        /* those of bursts; without room: nobody asks */
     int32_t logs_completed;
     row_log completed;
     int32_t accounts;    /* whether anything is counted */
@@ -722,7 +728,7 @@ void plane_trim(plane *p, int32_t c, int64_t number);
 void plane_trim_known(plane *p, int32_t c, const int64_t *seen, int32_t newest_mark);
 void plane_lose_copies(plane *p, int32_t c);
 void plane_keep(plane *p, int32_t c, const row *rows, int64_t n);
-int64_t plane_line_up_kept(plane *p, int32_t c, int64_t now, int64_t after, int32_t recovery);
+int64_t plane_line_up_kept(plane *p, int32_t c, int64_t after, int32_t recovery);
 void plane_replay(plane *p, int32_t t, int64_t now, int64_t step);
 void plane_give_up(plane *p, int32_t t);
 void plane_trim_log(plane *p, int32_t t, int64_t n);

@@ -197,6 +197,12 @@ class CompiledAcks(Acks):
         if p.acked > self._acked:
             self._job.say.transferred((int(p.acked) - self._acked) * self._ack_size)
             self._acked = int(p.acked)
+        if p.acks.n:
+            rows = self._plane.read(p.acks)
+            for number in dict.fromkeys(rows["task"].tolist()):
+                mine = rows[rows["task"] == number]
+                columns = (np.ascontiguousarray(mine[name], np.int64) for name in ("uid", "attempt", "time"))
+                self._tell_acked(self._job.tasks[number], *columns)
         if p.completed.n:
             self._job.tell_of_emissions()
             rows = self._plane.read(p.completed)
@@ -208,7 +214,9 @@ class CompiledAcks(Acks):
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         if self._held is not None and task.component.keeps_state:
             self._hold(task, train)
-        elif task.component.window and train.has(LATE):
+        elif not task.component.window:
+            self._job.say.acked(task, self.acker.name, train)
+        elif train.has(LATE):
             late = train.pick(train.column(LATE) > 0)
             if late.n:
                 self._send(task, late.uid, late.column("attempt"), late.time)
@@ -220,6 +228,10 @@ class CompiledAcks(Acks):
             self._plane.have_rows(completed, len(uid))
         columns = [self._plane.ffi.from_buffer("int64_t[]", each) for each in (uid, attempt, times)]
         self._plane.lib.plane_ack(self._plane.p, task.number, len(uid), *columns)
+        self._tell_acked(task, uid, attempt, times)
+
+    def _tell_acked(self, task: Any, uid: Ints, attempt: Ints, times: Ints) -> None:
+        self._job.say.acked(task, self.acker.name, Train(times, uid, times, uid, attempt=attempt))
 
     def _post(self, task: BoltView, parts: list[Effects], now: int) -> int:
         uid, attempt = joined(parts)

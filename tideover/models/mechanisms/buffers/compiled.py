@@ -199,7 +199,7 @@ def send_kept(
     plane.have_chunks(lined_up)
     plane.have_messages(len(asked) if step else lined_up)  # those that leave at once
     numbers = [(cast(Any, buffer.channel).number, after) for buffer, after in asked]
-    n = sum(plane.lib.plane_line_up_kept(plane.p, each, now, after, recovery) for each, after in numbers)
+    n = sum(plane.lib.plane_line_up_kept(plane.p, each, after, recovery) for each, after in numbers)
     for receiver, train in _lined_up(job, up):
         job.say.reopened(receiver, train)
     plane.have_rows(plane.p.resent, n)
