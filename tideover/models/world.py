@@ -80,7 +80,7 @@ class World:
         self.train_cap = train_cap
         strategy = scenario.strategy
         deployment = deployment_of(scenario)
-        self._compiled = compiled = moves_compiled(scenario, fates or watched is not None)
+        self._compiled = compiled = moves_compiled(scenario)
         self._kernel = kernel = Clock() if compiled else Kernel()
         recorder = Recorder(scenario.run.duration, latencies=not curves_only)
         self.trace = Trace(lambda: kernel.now) if trace else None

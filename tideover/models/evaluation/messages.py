@@ -56,7 +56,8 @@ def messages(noted: SpaceTime) -> list[Message]:
     """The messages of which something happens in the stretch, by departure, then by arrival.
 
     A channel is first in, first out. So of a tuple's departures over one channel the newest at or before
-    its last arrival is that one's, and so on; those that are left over were lost, or are under way.
+    its last arrival is that one's, and so on; those that are left over were lost, or are under way. Of
+    arrivals at one instant those that were known came last.
     """
     return sorted(_Matching(noted).all(), key=_order)
 
@@ -145,7 +146,7 @@ class _Matching:
         left += [(time, True, log) for time, log in self._again.get(key, ())]
         left.sort()
         at = len(left) - 1
-        for arrival in sorted(arrivals, key=lambda arrival: arrival.time, reverse=True):
+        for arrival in sorted(arrivals, key=lambda each: (each.time, each.fate == "discarded"), reverse=True):
             while at >= 0 and left[at][0] > arrival.time:
                 at -= 1
             sent, again, log = left[at] if at >= 0 else (None, False, False)

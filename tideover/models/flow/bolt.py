@@ -75,6 +75,7 @@ class FlowBolt(LoggedBolt):
         if head.mark == lib.BARRIER:
             over = {CHANNEL: head.source, SENT_BY: self.inputs[head.source].up.number}
             message = single(head.time, 0, mark=BARRIER, key=head.key, **over)
+            self._note_marker(head)
             self._placed += 1
             self._turns[self._placed] = Rank.CHECKPOINT, partial(self._context.hooks.barrier, self, message)
             head.mark, head.uid = lib.CONTROL, self._placed
@@ -141,6 +142,11 @@ class FlowBolt(LoggedBolt):
 
     # -- windows ---------------------------------------------------------------------------------------------
 
+    def _note_marker(self, marker: Any) -> None:
+        if self.notes is not None:
+            sender = {SENDER: self.inputs[marker.source].up.number + 1}
+            self.note_marks(single(marker.time, 0, marker.created, marker.key, mark=marker.mark, **sender))
+
     def served_mark(self, when: int) -> None:
         """A marker has been served."""
         self.catch_up()
@@ -149,9 +155,7 @@ class FlowBolt(LoggedBolt):
         if self.passed is not None:
             columns = {NUMBER: p.marked_number, CHANNEL: marked.source}
             self.passed(self, single(when, 0, mark=marked.mark, **columns))
-        if self.notes is not None:
-            sender = {SENDER: wire.up.number + 1}
-            self.note_marks(single(marked.time, 0, marked.created, mark=marked.mark, **sender))
+        self._note_marker(marked)
         source = self._input(wire)
         self._last_mark = single(when, 0, key=source, mark=p.marked.mark)
         self._stall(self._fire(when), when)

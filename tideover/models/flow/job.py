@@ -258,7 +258,7 @@ class FlowJob(Job):
         for task in self.bolt_tasks:
             assert isinstance(task, FlowBolt)
             task.notes = notes
-            task.c.bounded |= self.plane.lib.SHOWS if task.c.seen else 0
+            task.c.bounded |= self.plane.lib.SHOWS if task.c.bounded else 0
 
     def start(self) -> None:
         for component in self.topology.components:

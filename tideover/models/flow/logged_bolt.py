@@ -52,7 +52,7 @@ class LoggedBolt(FlowNode, BoltTask):  # type: ignore[misc]
         """Who wants to know which marks have come, once each, with the sender's number; None: nobody."""
         self.taken: Callable[[Effects], None] | None = None
         """Who wants to know what was summed up of tuples that are not logged; None: nobody."""
-        self._noted: set[tuple[int, int, int]] = set()
+        self._noted: set[tuple[int, int, int, int]] = set()
         self._logged = False
         """Whether it told all that it did, before it did it again."""
         self._remembers: tuple[int, Callable[[], None] | None] = 0, None
@@ -147,7 +147,7 @@ class LoggedBolt(FlowNode, BoltTask):  # type: ignore[misc]
             return
         for row in np.flatnonzero(train.mark).tolist():
             mark, sender = train.pick(slice(row, row + 1)), int(train.column(SENDER)[row]) - 1
-            known = sender, int(mark.column("mark")[0]), int(mark.created[0])
+            known = sender, int(mark.column("mark")[0]), int(mark.created[0]), int(mark.key[0])
             if known not in self._noted:
                 self._noted.add(known)
                 self.notes(self, sender, mark)

@@ -75,7 +75,7 @@ static void destroy(plane *p, task *t, int32_t m, int32_t outage, int64_t now) {
 }
 
 int32_t take_committed(plane *p, task *t, int64_t now) {
-    if (full(&p->lost)) return HAS_LOST;
+    if (full(&p->lost) || full(&p->discarded)) return HAS_LOST;
     transactions *of = next_input(p, t)->transactions;
     int32_t m = take_arrival(p, t);
     const message *each = &p->messages[m];
@@ -88,6 +88,7 @@ int32_t take_committed(plane *p, task *t, int64_t now) {
             p->messages[committed].turn = each->turn;
             let_in(p, t, committed);
         }
+        if (t->bounded & SHOWS) log_row(&p->discarded, each, t->number, now)->arrival = COMES_AGAIN;
         free_message(p, m);
     } else if (each->flags & IS_VOID) {
         destroy(p, t, m, each->flags >> VOID_SHIFT, now);

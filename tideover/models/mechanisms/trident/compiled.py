@@ -29,7 +29,7 @@ def take(plane: Plane, task: BoltTask) -> Iterator[tuple[Channel, Train]]:
     rows = cast(Any, task.gate).take_away() if held(task) else np.zeros(0, ROW)
     for source in np.unique(rows["source"]).tolist():
         part = rows[rows["source"] == source]
-        train = plane.train(part).adding(**{CHANNEL: part["source"].astype(np.int64)})
+        train = plane.train(part, task.number).adding(**{CHANNEL: part["source"].astype(np.int64)})
         yield task.inputs[source], train
 
 
