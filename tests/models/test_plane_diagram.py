@@ -1,69 +1,140 @@
-"""A diagram shows the same whatever moves the data."""
+"""What becomes of each tuple, and what is seen of a part of a run: laws in worlds at random."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import FEW, LONG, QUICK
+from tests.models.test_diagram import ALL, hold_against_the_reference, hold_its_own, whole
+from tests.models.test_exactness import LONG, QUICK
+from tests.oracle.program import run
 from tests.oracle.random_logs import logs
-from tests.oracle.random_worlds import overlapping, worlds
+from tests.oracle.random_networks import networks
+from tests.oracle.random_queues import queues
+from tests.oracle.random_together import together
+from tests.oracle.random_worlds import overlapping
+from tideover.models.accounts import fates
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.config import Scenario
-from tideover.models.evaluation.diagram import Diagram
+from tideover.models.evaluation.diagram import Arrow, Diagram
 from tideover.models.simulation import watch
+from tideover.models.world import World
+from tideover.sim.memory import standing
 
-Part = tuple[int, int]
+MIXED = ("none", "source_replay", "rsm", "active_replication")
+WORLDS = st.one_of(*map(overlapping, ((strategy,) for strategy in ALL)))
+OTHERS = st.one_of(logs(overlap=True), networks(overlap=True))
 
 
-LOOKED_AT = ("source_replay", "rsm", "active_replication", "active_standby", "passive_standby")
+# -- fates -------------------------------------------------------------------------------------------------
 
 
-def shown(diagram: Diagram, name: str) -> list[Any]:
-    """What there is of one instant in any order; without end markers, which come again with a replay: one
-    data plane shows when they came first, the other when they came last.
+def hold_fates(scenario: Scenario) -> None:
+    """Every event that the reference has, too, is there, and no other: emissions, timeouts, what was
+    destroyed, and what was processed but those that came too late for their window.
     """
-    rows = getattr(diagram, name)
-    if name == "arrows":
-        rows = [row for row in rows if row.kind != "control" or not row.text[0].startswith("end marker")]
-    return sorted(rows, key=repr)
+    expected, world = run(scenario, 0), World(scenario, fates=True)
+    world.run()
+    assert world.fates is not None
+    anchored = {c.name for c in world.job.topology.components if c.anchored}
+    found: dict[str, Counter[Any]] = {}
+    roots = {root for _, _, root, _, _ in expected.emitted}
+    for event in (event for root in roots for event in world.fates.of(root)):
+        rows = found.setdefault(event.what, Counter())
+        rows[event.component, event.replica, event.uid, event.number, event.at] += 1
+    nothing: Counter[Any] = Counter()
+    emitted = Counter((spout, 0, root, attempt, at) for spout, _, root, attempt, at in expected.emitted)
+    assert found.get(fates.EMITTED, nothing) == emitted
+    timed_out = Counter(row[2:] for row in found.get(fates.TIMED_OUT, nothing).elements())
+    assert timed_out == Counter(expected.failed)
+    destroyed = Counter((*row[:3], row[4]) for row in found.get(fates.DESTROYED, nothing).elements())
+    gone = (*expected.destroyed, *expected.overflowed)
+    assert destroyed == Counter((c, r, uid, at) for c, _, r, uid, at in gone if c in anchored)
+    processed = found.get(fates.PROCESSED, nothing)
+    done = ((c, r, uid, attempt, at) for c, _, r, uid, attempt, _, at in expected.processed)
+    late = Counter(row for row in done if row[0] in anchored) - processed
+    assert processed.total() + late.total() == sum(row[0] in anchored for row in expected.processed)
+    assert all(world.job.topology.by_name[row[0]].window for row in late)
 
 
-def equal(how: settings, scenarios: st.SearchStrategy[Scenario]) -> None:
-    """Both data planes are looked at in some stretch of such worlds, in tenths of the run."""
+def fates_agree(how: settings) -> None:
+    """What is said to become of tuples is what the per-tuple reference finds."""
 
     @how
-    @given(
-        scenarios,
-        st.sampled_from([(0, 10), (0, 3), (4, 7), (8, 9)]),
-    )
-    def tried(scenario: Scenario, part: Part) -> None:
-        begin, end = (scenario.run.duration * tenth // 10 for tenth in part)
-        found = watch(scenario, 0, Stretch(begin, end))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("TIDEOVER_TRAINS", "1")
-            expected = watch(scenario, 0, Stretch(begin, end))
-        for name in ("lanes", "arrows", "events", "downs"):
-            assert shown(found, name) == shown(expected, name), name
+    @given(st.one_of(WORLDS, OTHERS, queues(overlap=True), together(MIXED)))
+    def check(scenario: Scenario) -> None:
+        with standing():
+            hold_fates(scenario)
 
-    tried()
+    check()
 
 
-NONE = st.one_of(worlds(("none",)), overlapping(("none",)), logs(("none",)))
-
-
-def test_a_diagram_shows_the_same() -> None:
-    equal(QUICK, NONE)
-
-
-@pytest.mark.parametrize("strategy", LOOKED_AT)
-def test_a_diagram_shows_the_same_of_what_comes_again(strategy: str) -> None:
-    equal(FEW, overlapping((strategy,)))
+def test_fates_are_those_of_the_reference() -> None:
+    fates_agree(QUICK)
 
 
 @pytest.mark.long
-def test_a_diagram_shows_the_same_of_many_worlds() -> None:
-    equal(LONG, NONE)
+def test_fates_are_those_of_the_reference_in_many_worlds() -> None:
+    fates_agree(LONG)
+
+
+# -- diagrams ----------------------------------------------------------------------------------------------
+
+
+def messages_agree(how: settings, patch: pytest.MonkeyPatch) -> None:
+    """Who sent what to whom is what the reference finds where other generators draw worlds, too."""
+
+    @how
+    @given(OTHERS)
+    def check(scenario: Scenario) -> None:
+        with standing():
+            hold_against_the_reference(scenario, patch)
+            hold_its_own(scenario)
+
+    check()
+
+
+def test_messages_are_those_of_the_reference_in_other_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages_agree(QUICK, monkeypatch)
+
+
+@pytest.mark.long
+def test_messages_are_those_of_the_reference_in_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages_agree(LONG, monkeypatch)
+
+
+def inside(found: Diagram, stretch: Stretch) -> Counter[Any]:
+    """What of a diagram begins and ends in a stretch."""
+
+    def lies_in_it(arrow: Arrow) -> bool:
+        moments = (arrow.sent, arrow.came, arrow.came if arrow.over is None else arrow.over)
+        return all(moment is not None and stretch.has(moment) for moment in moments)
+
+    return Counter([*filter(lies_in_it, found.arrows), *(each for each in found.events if stretch.has(each.at))])
+
+
+def parts_agree(how: settings) -> None:
+    """A look at a part of a run sees what a look at all of it sees there."""
+
+    @how
+    @given(st.one_of(WORLDS, OTHERS), st.sampled_from([(0, 3), (4, 7), (8, 9)]))
+    def check(scenario: Scenario, tenths: tuple[int, int]) -> None:
+        begin, end = (scenario.run.duration * tenth // 10 for tenth in tenths)
+        stretch = Stretch(begin, end)
+        part, all_of_it = watch(scenario, 0, stretch), watch(scenario, 0, whole(scenario))
+        assert inside(part, stretch) == inside(all_of_it, stretch)
+
+    check()
+
+
+def test_a_part_is_of_the_whole() -> None:
+    parts_agree(QUICK)
+
+
+@pytest.mark.long
+def test_a_part_is_of_the_whole_in_many_worlds() -> None:
+    parts_agree(LONG)

@@ -116,7 +116,8 @@ class SpaceTime(Hooks):
     of the protocol and its mechanisms, it sees what arrives, to write down at each message who sent it. No
     mechanism looks at that column, and the run stays what it is.
 
-    begin   from when on departures are noted (ns): some time before the stretch, for what may arrive in it
+    begin   from when on departures are noted (ns): some time before the stretch, for what may arrive in it;
+            and as long as the run goes on, since what arrives after the stretch may have left after it
     """
 
     def __init__(self, job: Job, stretch: Stretch) -> None:
@@ -202,7 +203,7 @@ class SpaceTime(Hooks):
             senders, times = train.column(SENDER), np.full(train.n, self.job.kernel.now, np.int64)
         else:
             senders, times = np.full(train.n, channel.up.number + 1, np.int64), train.time
-        rows = (times >= self.begin) & (times <= self.stretch.end)
+        rows = times >= self.begin
         if rows.any():
             columns = (senders, train.uid, train.column("attempt"), times)
             parts = (each[rows] for each in columns)
@@ -214,9 +215,8 @@ class SpaceTime(Hooks):
             self.reopened.append(Reopened(task.number, train.uid, train.column("attempt")))
 
     def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
-        begin, end = self.begin, self.stretch.end
         for edge, _, train in sent:
-            rows = (train.time >= begin) & (train.time <= end)
+            rows = train.time >= self.begin
             if rows.any():
                 columns = (train.uid, train.column("attempt"), train.key, train.time)
                 self.departures.append(Departures(task.number, edge, *(each[rows] for each in columns)))
