@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_diagram import ALL, hold_against_the_reference, hold_its_own, whole
+from tests.models.test_diagram import (
+    ALL,
+    hold_against_the_reference,
+    hold_its_own,
+    noted,
+    physical,
+    watched,
+    whole,
+)
 from tests.models.test_exactness import LONG, QUICK
-from tests.oracle.program import run
+from tests.oracle.program import play, run
 from tests.oracle.random_logs import logs
 from tests.oracle.random_networks import networks
 from tests.oracle.random_queues import queues
@@ -25,6 +33,8 @@ from tideover.models.simulation import watch
 from tideover.models.world import World
 from tideover.sim.memory import standing
 
+MARKED = ("none", "source_replay", "active_replication", "aligned_snapshots", "storm_checkpoint")
+"""No buffer sends the markers of these again: such a marker is shown when it was sent first."""
 MIXED = ("none", "source_replay", "rsm", "active_replication")
 WORLDS = st.one_of(*map(overlapping, ((strategy,) for strategy in ALL)))
 OTHERS = st.one_of(logs(overlap=True), networks(overlap=True))
@@ -107,6 +117,40 @@ def test_messages_are_those_of_the_reference_in_many_others(monkeypatch: pytest.
     messages_agree(LONG, monkeypatch)
 
 
+def control_messages_agree(how: settings, patch: pytest.MonkeyPatch) -> None:
+    """Markers and barriers are shown between the tasks, and of the moments, between and at which the
+    reference sends them: all that came, and no other.
+    """
+
+    @how
+    @given(st.one_of(*(overlapping((strategy,)) for strategy in MARKED)))
+    def check(scenario: Scenario) -> None:
+        with standing():
+            with noted(patch) as (made, came):
+                play(scenario, 0)
+            sent = {
+                message: (message.channel.up.physical, message.channel.down.physical, moment)
+                for message, moment in made.items()
+                if message.datum is None
+            }
+            world = watched(scenario)
+            assert world.space_time is not None
+            control = world.space_time.control
+            found = {(physical(world, c.sender), physical(world, c.receiver), c.sent) for c in control}
+            assert {sent[message] for message in sent if message in came} <= found <= {*sent.values()}
+
+    check()
+
+
+def test_control_messages_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    control_messages_agree(QUICK, monkeypatch)
+
+
+@pytest.mark.long
+def test_control_messages_are_those_of_the_reference_in_many_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    control_messages_agree(LONG, monkeypatch)
+
+
 def inside(found: Diagram, stretch: Stretch) -> Counter[Any]:
     """What of a diagram begins and ends in a stretch."""
 
@@ -114,7 +158,9 @@ def inside(found: Diagram, stretch: Stretch) -> Counter[Any]:
         moments = (arrow.sent, arrow.came, arrow.came if arrow.over is None else arrow.over)
         return all(moment is not None and stretch.has(moment) for moment in moments)
 
-    return Counter([*filter(lies_in_it, found.arrows), *(each for each in found.events if stretch.has(each.at))])
+    return Counter(
+        [*filter(lies_in_it, found.arrows), *(each for each in found.events if stretch.has(each.at))]
+    )
 
 
 def parts_agree(how: settings) -> None:

@@ -34,14 +34,15 @@ def newest(scenario: Scenario) -> Recovery | None:
 
 
 def hold_against_the_reference(scenario: Scenario) -> None:
-    """All such tuples count that the reference sees done after the fault, at tasks that it has hit; and of
-    its very instant some.
+    """All such tuples count that the reference sees done after the fault, at tasks that it has hit and that
+    anchor their tuples; and of its very instant some.
     """
     found = newest(scenario)
     if found is None:
         return
     outage, since = found.outage, found.outage.failed_at
-    hit = {(task.component.name, task.index, getattr(task, "replica", 0)) for task in outage.tasks}
+    tasks = [task for task in outage.tasks if task.component.anchored]
+    hit = {(task.component.name, task.index, getattr(task, "replica", 0)) for task in tasks}
     claimed = [
         (came, left)
         for component, task, replica, uid, _, came, left in run(scenario, 0).processed
