@@ -154,7 +154,9 @@ def test_a_place_in_the_tree_is_told_in_words() -> None:
     assert put_out == {"window 1 of count.0", "window 1 of count.1"}
 
 
-def windows_sent(strategy: str, failures: tuple[Any, ...] = (), **more: Any) -> list[Any]:
+def windows_sent(
+    strategy: str, failures: tuple[Any, ...] = (), kind: str = "tuple", **more: Any
+) -> list[Any]:
     """s ──▶ count (0) ──▶ sink (0), with 3 ms on each link: what count sends to sink until 60. The markers
     that s sends at 25 and 50 end its windows 3 ms later.
     """
@@ -165,7 +167,7 @@ def windows_sent(strategy: str, failures: tuple[Any, ...] = (), **more: Any) -> 
     }
     links = Links(latency=ms(3), local=ms(0))
     run = world(topology, strategy, failures, 60, links=links, entry_size=0, **more)
-    return [row for row in seen(watch(run, 0, whole(run)), "tuple") if row[0] == "count.0"]
+    return [row for row in seen(watch(run, 0, whole(run)), kind) if row[0] == "count.0"]
 
 
 def test_a_window_that_is_destroyed_on_the_wire_was_sent() -> None:
@@ -189,6 +191,8 @@ def test_a_window_that_waits_for_its_commit_was_sent() -> None:
         ("count.0", "sink.0", 28, 44, "processed"),
         ("count.0", "sink.0", 53, None, "under way"),
     ]
+    commits = windows_sent("changelog", kind="control", guarantee="exactly_once", **often)
+    assert ("count.0", "sink.0", 41, 44, "") in commits
 
 
 # -- laws, in worlds at random -----------------------------------------------------------------------------

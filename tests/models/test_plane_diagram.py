@@ -69,6 +69,9 @@ def hold_fates(scenario: Scenario) -> None:
     late = Counter(row for row in done if row[0] in anchored) - processed
     assert processed.total() + late.total() == sum(row[0] in anchored for row in expected.processed)
     assert all(world.job.topology.by_name[row[0]].window for row in late)
+    for root, attempt, at in expected.completed:  # with the last ack of its tree
+        acked = [e.at for e in world.fates.of(root) if e.what == fates.ACKED and e.number == attempt]
+        assert max(acked, default=at) == at
 
 
 def fates_agree(how: settings) -> None:

@@ -149,8 +149,8 @@ ACKS = (
     ),
     Mutation(
         "an ack is XORed with the id of the first attempt",
-        "id_at(t, c, each->uid, each->attempt) ^ p->created",
-        "id_of(c, each->uid, 0) ^ p->created",
+        "0 : id_at(t, c, m->uid, m->attempt);",
+        "0 : id_of(c, m->uid, 0);",
         REPLAYS,
     ),
     Mutation(
@@ -487,6 +487,26 @@ POOL = (
         ("tests/models/test_plane_messages.py",),
     ),
 )
+LOOKS = (
+    Mutation(
+        "acks that wait for their turn are not told",
+        "        p->acks.rows[p->acks.n++] = each;",
+        "        (void)each;",
+        (f"{MODELS}/test_plane_diagram.py", "-k", "fates"),
+    ),
+    Mutation(
+        "nobody notes that a commit has come",
+        "if (t->bounded & SHOWS) log_row(&p->discarded, each, t->number, now)->arrival = COMES_AGAIN;",
+        "",
+        (f"{MODELS}/test_diagram.py", "-k", "waits_for_its_commit"),
+    ),
+    Mutation(
+        "a barrier is shown where no other has come yet",
+        "int(mark.created[0]), int(mark.key[0])",
+        "0, 0",
+        (f"{MODELS}/test_plane_diagram.py", "-k", "control_messages"),
+    ),
+)
 PLANE = (
     *ORDER,
     *BOUNDS,
@@ -505,4 +525,5 @@ PLANE = (
     *MOVES,
     *BATCHES,
     *POOL,
+    *LOOKS,
 )
