@@ -158,7 +158,7 @@ def inside(found: Diagram, stretch: Stretch) -> Counter[Any]:
     """What of a diagram begins and ends in a stretch."""
 
     def lies_in_it(arrow: Arrow) -> bool:
-        moments = (arrow.sent, arrow.came, arrow.came if arrow.over is None else arrow.over)
+        moments = (arrow.sent, arrow.came, arrow.over if arrow.kind == "tuple" else arrow.came)
         return all(moment is not None and stretch.has(moment) for moment in moments)
 
     return Counter(

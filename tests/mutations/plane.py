@@ -150,13 +150,13 @@ ACKS = (
     Mutation(
         "an ack is XORed with the id of the first attempt",
         "0 : id_at(t, c, m->uid, m->attempt);",
-        "0 : id_of(c, m->uid, 0);",
+        "0 : id_at(t, c, m->uid, 0);",
         REPLAYS,
     ),
     Mutation(
         "a burst of acks is sent one too late",
-        "b->since + (b->sent + 1) * b->cost",
-        "b->since + (b->sent + 2) * b->cost",
+        "? b->since + b->after[b->sent] : NEVER",
+        "? b->since + b->after[b->sent] + b->after[0] : NEVER",
         REPLAYS,
     ),
     Mutation(
