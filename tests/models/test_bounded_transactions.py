@@ -22,7 +22,7 @@ STORM = ("storm_checkpoint",)
 
 
 @settings(QUICK, max_examples=4)
-@given(queues(STORM, ("block", "credits")))
+@given(queues(STORM, ("block", "credits", "drop")))
 def test_transactions_wait_for_room_as_in_the_reference(scenario: Scenario) -> None:
     check(scenario)
 
@@ -34,14 +34,14 @@ def test_fleets_wait_for_room_as_in_the_reference(scenario: Scenario) -> None:
 
 
 @settings(QUICK, max_examples=5)
-@given(backed(("none", "source_replay", "rsm"), ("block", "drop")))
+@given(backed(("none", "source_replay", "rsm", *STORM), ("block", "drop")))
 def test_who_waits_for_state_is_as_in_the_reference(scenario: Scenario) -> None:
     assert differences(scenario, CAPS[-1:]) == {}
 
 
 @pytest.mark.long
 @settings(LONG)
-@given(queues(STORM, ("block", "credits")), st.sampled_from(CAPS))
+@given(queues(STORM, ("block", "credits", "drop")), st.sampled_from(CAPS))
 def test_many_transactions_that_wait(scenario: Scenario, cap: int) -> None:
     check(scenario, cap)
 
@@ -55,7 +55,7 @@ def test_many_fleets_that_wait(scenario: Scenario, cap: int) -> None:
 
 @pytest.mark.long
 @settings(LONG)
-@given(backed(("none", "source_replay", "rsm"), ("block", "drop")), st.sampled_from(CAPS))
+@given(backed(("none", "source_replay", "rsm", *STORM), ("block", "drop")), st.sampled_from(CAPS))
 def test_many_that_wait_for_state(scenario: Scenario, cap: int) -> None:
     assert differences(scenario, (cap,)) == {}
 

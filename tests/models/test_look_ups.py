@@ -1,14 +1,19 @@
-"""Look-ups that wait for one another in the store: engine beside the reference, operation by operation."""
+"""State that lies in a store, and is looked up there: engine beside the reference, operation by operation."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
-import numpy as np
 import pytest
+from hypothesis import strategies as st
 
-from tests.oracle.look_ups import Chain
+from tests.models.test_exactness import CAPS, FEW, LONG, QUICK, SHARED, agree, differences
+from tests.oracle.random_cores import crowded_and_failing
+from tests.oracle.random_networks import on_cards
+from tests.oracle.random_queues import queues
+from tests.oracle.random_states import looked_up
+from tests.oracle.random_together import together
+from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.poisson import Poisson
@@ -16,14 +21,13 @@ from tideover.models.job.backends.memory import Memory
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.stores.redis import Redis
 from tideover.models.world import World
-from tideover.sim.draws import Draws, Purpose, below
 from tideover.sim.kernel import Rank
-from tideover.sim.look_ups import wait
 
 US = 1000
 SERVICE, ACCESSES, ACCESS_COST, ROUND_TRIP, WORK = 50 * US, 8, 20 * US, 100 * US, 5 * US
 OPERATIONS = 1_000_000
 ENTRIES = 1 << 20
+STORM = ("storm_checkpoint",)
 
 
 def chain(
@@ -63,84 +67,44 @@ def chain(
     return scenario.model_copy(update={"stores": {"redis": redis}, "strategy": strategy})
 
 
-class Figures(NamedTuple):
-    """Of the time from a tuple's arrival at a task to its departure (ns)."""
-
-    mean: float
-    p99: float
-    count: int
-    store: float
-    """How busy the store was with look-ups."""
-
-
-def figures(times: np.ndarray, store: float) -> Figures:
-    return Figures(float(times.mean()), float(np.percentile(times, 99)), len(times), store)
+LOOKED_UP = looked_up(st.one_of(worlds(STORM), overlapping(STORM)))
+SHARING = {
+    "cores": looked_up(crowded_and_failing(STORM)),
+    "cards": looked_up(on_cards(worlds(STORM))),
+    "queues": looked_up(queues(STORM, ("block", "credits", "drop"), True)),
+    "together": looked_up(together(STORM)),
+}
 
 
-def both(scenario: Scenario, levels: int, tasks: int) -> tuple[Figures, Figures]:
-    """The same tuples on the same tasks, in the reference and in the engine."""
-    ours = World(scenario, trace=True)
-    ours.run()
-    assert ours.trace is not None
-    done = ours.trace.processed
-    draws = Draws(scenario.run.seed, 0)
-    place = {(row[0], row[3]): row[1] for row in done}
-    state = scenario.topology["b0"].state
-    assert state is not None
-    entries: dict[tuple[int, int], list[int]] = {}
-
-    def entry(level: int, root: int, i: int) -> int:
-        if (level, root) not in entries:
-            index = root * ACCESSES + np.arange(ACCESSES, dtype=np.int64)
-            bits = draws.bits(f"b{level}", Purpose.ACCESS, index)
-            entries[level, root] = below(bits, state.entries).tolist()
-        return entries[level, root][i]
-
-    strategy = scenario.strategy
-    reference = Chain(
-        levels=levels,
-        tasks=tasks,
-        service=SERVICE,
-        accesses=ACCESSES,
-        access_cost=ACCESS_COST,
-        round_trip=ROUND_TRIP,
-        work=strategy.look_up_work,
-        entry=entry,
-        target=lambda level, root: place.get((f"b{level}", root), root % tasks),
-        until=scenario.run.duration,
-        interval=strategy.checkpoint_interval,
-        per_entry=1_000_000_000 // OPERATIONS,
-    )
-    reference.play(sorted((time, root) for _, _, root, _, time in ours.trace.emitted))
-    duration = scenario.run.duration
-    theirs = np.array([left - came for _, _, came, left in reference.done])
-    mine = np.array([row[6] - row[5] for row in done])
-    (server,) = ours.job.stores["redis"].servers
-    return figures(theirs, reference.asked * strategy.look_up_work / duration), figures(
-        mine, server.busy_ns(duration) / duration
-    )
+def test_look_ups_are_as_in_the_reference() -> None:
+    agree(LOOKED_UP, QUICK)
 
 
-def close(scenario: Scenario, levels: int, tasks: int) -> None:
-    """Mean and 99th percentile of the latency, throughput, and the store's load are within 2 %."""
-    expected, found = both(scenario, levels, tasks)
-    assert found.mean == pytest.approx(expected.mean, rel=0.02)
-    assert found.p99 == pytest.approx(expected.p99, rel=0.02)
-    assert found.count == pytest.approx(expected.count, rel=0.005)
-    assert found.store == pytest.approx(expected.store, rel=0.02)
-
-
-def test_one_level_is_within_two_percent() -> None:
-    """Twenty tasks that keep the store busy for 0.6 of the time."""
-    close(chain(0.6, 1, 20, until=80), 1, 20)
+@pytest.mark.parametrize("what", SHARING)
+def test_look_ups_share_cores_cards_and_queues_as_in_the_reference(what: str) -> None:
+    agree(SHARING[what], FEW)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("load", "levels", "tasks"), [(0.3, 2, 12), (0.7, 2, 12), (0.9, 2, 17), (0.9, 1, 30)]
-)
-def test_levels_are_within_two_percent(load: float, levels: int, tasks: int) -> None:
-    close(chain(load, levels, tasks, until=300), levels, tasks)
+def test_many_look_ups_are_as_in_the_reference() -> None:
+    agree(LOOKED_UP, LONG)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", SHARING)
+def test_many_look_ups_share_as_in_the_reference(what: str) -> None:
+    agree(SHARING[what], SHARED)
+
+
+def test_many_tasks_at_one_store_are_as_in_the_reference() -> None:
+    """Twenty tasks that keep the store busy for 0.6 of the time, and write there now and then."""
+    assert differences(chain(0.6, 1, 20, until=40, interval=15), CAPS[-1:]) == {}
+
+
+def test_more_entries_than_there_was_room_for_are_as_in_the_reference() -> None:
+    """Some of them at hand, of a state with a number of entries that no table could have."""
+    assert differences(chain(0.1, 2, 1, until=200, entries=1000, interval=30), CAPS[-1:]) == {}
+    assert differences(chain(0.1, 2, 1, until=100, entries=2**30), CAPS[-1:]) == {}
 
 
 def test_who_looks_up_alone_waits_for_nobody() -> None:
@@ -167,12 +131,6 @@ def test_the_store_does_no_more_than_it_can() -> None:
     assert server.busy_ns(60 * MS) == pytest.approx(60 * MS, rel=0.02)
 
 
-@pytest.mark.parametrize(("servers", "around"), [(8, 4), (8, 8), (100, 20)])
-def test_a_store_that_is_full_serves_one_after_the_other(servers: int, around: float) -> None:
-    """Law: n that go round in c + w, with an operation of 1 each, are served once each in n."""
-    assert around + wait(servers, servers / around, 1, 1) >= servers
-
-
 def test_a_write_holds_up_look_ups() -> None:
     """A write of 20 ms comes at 10: tuples in service then go on at 30, and all others are done as before."""
     found = []
@@ -191,3 +149,34 @@ def test_a_write_holds_up_look_ups() -> None:
     assert held
     assert all(after[uid] == before[uid] for uid in early)
     assert all(after[uid][1] > 30 * MS for uid in held)
+
+
+def test_a_slow_store_takes_longer_from_then_on() -> None:
+    """Three times as long from 20 ms on: who looks up alone waits 10 us longer for each operation."""
+    found = []
+    for factor in (1.0, 3.0):
+        run = World(chain(0.02, 1, 1, until=40), trace=True)
+        (server,) = run.job.stores["redis"].servers
+        run.kernel.at(20 * MS, Rank.FAULT, partial(server.slow, factor))
+        run.run()
+        assert run.trace is not None
+        found.append({row[3]: row[6] - row[5] for row in run.trace.processed if row[5] > 20 * MS})
+    before, after = found
+    assert after
+    alone = [uid for uid in after if before[uid] == SERVICE + ACCESSES * (ACCESS_COST + ROUND_TRIP)]
+    assert alone
+    assert all(after[uid] == before[uid] + ACCESSES * 2 * WORK for uid in alone)
+
+
+def test_what_look_ups_have_asked_for_is_done_ahead_of_a_stop() -> None:
+    """The store stops from 10 to 20 ms: who is there by then has an answer, all others wait."""
+    run = World(chain(0.5, 1, 4, until=40), trace=True)
+    (server,) = run.job.stores["redis"].servers
+    run.kernel.at(10 * MS, Rank.FAULT, lambda: server.stop(20 * MS))
+    run.run()
+    assert run.trace is not None
+    late = [row for row in run.trace.processed if row[5] > 11 * MS]
+    assert late
+    assert all(row[6] > 20 * MS for row in late)
+    assert not [row for row in run.trace.processed if 10.3 * MS < row[6] < 20 * MS]
+    assert server.busy_ns(40 * MS) < 31 * MS

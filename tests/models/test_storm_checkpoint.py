@@ -14,6 +14,7 @@ import pytest
 import tideover
 from tests.models.chain import windows
 from tests.models.counting import failed
+from tests.models.test_exactness import CAPS, differences
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.job.components import Store
 from tideover.models.simulation import Replication, simulate
@@ -225,3 +226,27 @@ def test_a_task_that_is_stopped_as_it_writes_goes_on_later() -> None:
         begun = next(step.at // MS for step in done.trace.steps if step.what == "commit begun")
         found.append((begun, [(root, time // MS) for root, _, time in done.trace.completed[:2]]))
     assert found == [(55, [(0, 75), (1, 75)]), (45, [(0, 95), (1, 95)])]
+
+
+def test_a_task_that_goes_back_acks_one_transaction_while_it_acks_another() -> None:
+    """s ──▶ count: the commit of 100 acks ten tuples, from 120 to 300. At 130 p, beside it, has failed, and
+    the count goes on: it has two tuples in the next transaction, of 230, and acks them at 250 and 270.
+    """
+    topology = {
+        "s": spout("values", values=(1,) * 12),
+        "t": spout("values", values=(1,), offset=1000),
+        "p": bolt("forward", {"t": "shuffle"}),
+        "count": bolt("windowed_count", {"s": "shuffle"}, window={"length": 10_000 * MS}),
+    }
+    settings = {"checkpoint_interval": 100 * MS, "message_timeout": 1000 * MS, "ack_cost": 20 * MS}
+    lost = fault("lose_state", 130, component="p")
+    scenario = world(topology, "storm_checkpoint", (lost,), 275, **settings)
+    done = simulate(scenario, trace=True)
+    assert done.trace is not None
+    assert [(root >> 1, time // MS) for root, _, time in done.trace.completed] == [
+        *((n, 120 + 20 * n) for n in range(7)),
+        (10, 250),
+        (7, 260),
+        (11, 270),
+    ]
+    assert differences(scenario, CAPS) == {}

@@ -225,8 +225,8 @@ COUNTS = (
 REPLICAS = (
     Mutation(
         "a task that waits for a copy lets nothing out of its line",
-        "    t->state = IDLE;\n    int32_t gone = 0;",
-        "    t->state = IDLE;\n    t->line.moves = NEVER;\n    int32_t gone = 0;",
+        "    int32_t gone = 0;",
+        "    t->line.moves = NEVER;\n    int32_t gone = 0;",
         (BY_HAND, "-k", "waits_for_its_copy"),
     ),
     Mutation(
@@ -507,6 +507,44 @@ LOOKS = (
         (f"{MODELS}/test_plane_diagram.py", "-k", "control_messages"),
     ),
 )
+TRANSACTIONS = (
+    Mutation(
+        "an ack that is held is sent at once, too",
+        "uint64_t own = c->holds_acks ? 0 : id_at",
+        "uint64_t own = id_at",
+        (f"{MODELS}/test_look_ups.py",),
+    ),
+    Mutation(
+        "a task that goes back goes on with what it is at",
+        "        self._plane.lib.plane_suspend(self._plane.p, self.number, self._kernel.now)\n",
+        "",
+        exactness("storm_checkpoint"),
+    ),
+    Mutation(
+        "acks that are sent later overtake none",
+        'order = columns[-1].argsort(kind="stable")',
+        "order = np.arange(len(columns[-1]))",
+        (f"{MODELS}/test_storm_checkpoint.py", "-k", "while_it_acks_another"),
+    ),
+    Mutation(
+        "what a task has changed before a prepare is not at hand after it",
+        "c.at_hand, c.stamp = c.stamp, c.stamp + 1",
+        "c.stamp += 1; c.at_hand = c.stamp",
+        (f"{MODELS}/test_look_ups.py",),
+    ),
+    Mutation(
+        "look-ups wait for nobody",
+        "int64_t begin = s->free_at > now ? s->free_at : now;",
+        "int64_t begin = now;",
+        (f"{MODELS}/test_look_ups.py",),
+    ),
+    Mutation(
+        "an entry that is written twice is counted twice",
+        "l->changed += stamp != l->stamp;",
+        "l->changed++;",
+        (f"{MODELS}/test_look_ups.py",),
+    ),
+)
 PLANE = (
     *ORDER,
     *BOUNDS,
@@ -526,4 +564,5 @@ PLANE = (
     *BATCHES,
     *POOL,
     *LOOKS,
+    *TRANSACTIONS,
 )

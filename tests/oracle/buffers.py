@@ -51,6 +51,12 @@ class Store:
         places = {(host + i) % hosts for i in range(copies)}
         return max(self._queue(size, place, config.latency + work) for place in places)
 
+    def keep(self, work: int, host: int) -> int:
+        """A task on ``host`` keeps it for so long; until when."""
+        config = self.world.layout.scenario.stores.get(self.name)
+        one = config is None or kind_of(config) == "redis"
+        return self._queue(0, 0 if one else host % (1 + max(self.world.layout.host.values())), work)
+
     def _queue(self, size: int, host: int, work: int) -> int:
         self.bytes += size
         self.free[host] = max(self.world.clock.now, self.free.get(host, 0)) + work

@@ -56,6 +56,10 @@ class Protocol:
         """Time that the strategy adds to a tuple's service."""
         return 0
 
+    def more_service(self, task: Task) -> int | None:
+        """How much longer the service takes that seems to end; None: it does."""
+        return None
+
     def served(self, task: Bolt, message: Message) -> None:
         """A message leaves the server; its effect comes next."""
 

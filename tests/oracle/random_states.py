@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
@@ -9,6 +11,10 @@ from tideover.models.job.backends.base import Backend
 from tideover.models.job.backends.memory import Memory
 from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import BoltConfig
+from tideover.models.job.stores.redis import Redis
+
+from .random_times import TICK
+from .worlds import MS
 
 SIZES = (1, 2, 3, 10, 40)
 
@@ -32,3 +38,22 @@ def saved(draw: st.DrawFn, scenarios: st.SearchStrategy[Scenario]) -> Scenario:
         if isinstance(config, BoltConfig) and draw(st.integers(0, 3)):
             topology[name] = config.model_copy(update={"state": draw(backends())})
     return scenario.model_copy(update={"topology": topology})
+
+
+@st.composite
+def looked_up(draw: st.DrawFn, scenarios: st.SearchStrategy[Scenario]) -> Scenario:
+    """One of these, of transactions, with a `state` in most of its bolts, which lies in the store."""
+    scenario = draw(saved(scenarios))
+    work = draw(st.sampled_from((0, 0, TICK // 10, TICK, 7 * MS + 1)))
+    changes: dict[str, Any] = {
+        "look_up_work": work,
+        "round_trip": work + draw(st.sampled_from((0, TICK // 2, TICK, 3 * MS))),
+        "access_cost": draw(st.sampled_from((0, 0, TICK // 10, MS))),
+    }
+    stores = dict(scenario.stores)
+    if draw(st.booleans()):
+        per_second = draw(st.sampled_from((1.0, 30.0, 1e6)))
+        stores["redis"] = Redis(latency=draw(st.sampled_from((0, TICK))), operations=per_second)
+        changes["store"] = "redis"
+    strategy = scenario.strategy.model_copy(update=changes)
+    return scenario.model_copy(update={"strategy": strategy, "stores": stores})

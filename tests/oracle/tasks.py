@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import simpy
@@ -17,6 +18,7 @@ from .lines import Line
 from .states import State
 
 if TYPE_CHECKING:
+    from .cores import Cores
     from .program import World
 
 
@@ -66,10 +68,15 @@ class Task(Entrance):
             return
         self.give_back(what)
         self.begun.add(what)
+        self._work(self.service(what))
+
+    def _work(self, time: int) -> None:
+        """On what is in service."""
         if self.cores is not None:
-            self.cores.begin(self, self.service(what), self._finish)
+            self.cores.begin(self, time, self._finish)
         else:
-            self.event = self.world.clock.at(now + self.service(what), departure(self.rank), self._finish)
+            clock = self.world.clock
+            self.event = clock.at(clock.now + time, departure(self.rank), self._finish)
 
     def service(self, message: Message) -> int:
         """How long a message takes, alone."""
@@ -101,6 +108,10 @@ class Task(Entrance):
         return time
 
     def _finish(self) -> None:
+        more = self.world.protocol.more_service(self)
+        if more is not None:
+            self._work(more)
+            return
         entry, self.serving = self.serving, None
         assert entry is not None
         if isinstance(entry.what, Control):
@@ -138,11 +149,23 @@ class Task(Entrance):
 
     def occupy_longer(self, duration: int) -> None:
         """The same, for so much longer than anything that keeps it already."""
-        if self.occupied and self.cores is not None:
-            self.cores.add(self, duration)
+        if self.cores is not None:
+            self._work_longer(self.cores, duration)
             return
         begin = self.occupied_until if self.occupied else max(self.world.clock.now, self.stopped_until)
         self.occupy(begin + duration)
+
+    def _work_longer(self, cores: Cores, duration: int) -> None:
+        """The same where cores are shared, as soon as it is not stopped any more."""
+        if self.occupied:
+            cores.add(self, duration)
+        elif duration:
+            self.occupied, now = True, self.world.clock.now
+            begin = partial(cores.begin, self, duration, self.release)
+            if self.stopped_until > now:
+                self.event = self.world.clock.at(self.stopped_until, departure(self.rank), begin)
+            else:
+                begin()
 
     def take_on(self, state: State) -> None:
         """Its counts; what the task has seen of markers since is not forgotten."""
@@ -269,14 +292,12 @@ class Task(Entrance):
         if self.down or shift <= 0:
             return
         self.stopped_until = until
-        if self.serving is not None and self.cores is None:
-            self.event = clock.postpone(self.event, shift)
+        self.event = clock.postpone(self.event, shift)
         self.occupied_until += shift
         self.pending = [event for e in self.pending if (event := clock.postpone(e, shift)) is not None]
         if self.cores is not None and (job := self.cores.give_up(self)) is not None:
             cores, rest = self.cores, (job.left, job.done)
-            go_on = clock.at(until, departure(self.rank), lambda: cores.begin(self, *rest))
-            self.pending.append(go_on)
+            self.event = clock.at(until, departure(self.rank), lambda: cores.begin(self, *rest))
         self.unsent = [(e, datum) for old, datum in self.unsent if (e := clock.postpone(old, shift))]
         clock.at(until, departure(self.rank), self._resume)
         self.freed()

@@ -22,6 +22,7 @@ from .channels import Message
 from .clock import Clock, Priority, Rank, control, departure
 from .entrances import Control, Entry
 from .layout import Datum
+from .look_ups import AtHand
 from .spouts import SpoutTask
 from .states import State
 
@@ -51,6 +52,7 @@ class Desk:
     come: int = 0  # markers of the wave under way
     entries: int = 0  # that the transaction under way writes
     fault: int | None = None  # it has failed, and is not back yet
+    at_hand: AtHand = field(default_factory=AtHand)
 
 
 class StormCheckpoint(SourceReplay):
@@ -66,6 +68,7 @@ class StormCheckpoint(SourceReplay):
         self.began = 0
         self.left: set[Task] = set()  # who has not handed the wave on
         self.events: list[simpy.Event] = []  # what a failure prevents
+        self.holds: Datum | None = None  # a tuple that has been served, and is handed on
 
     @property
     def bolts(self) -> list[Task]:
@@ -77,7 +80,11 @@ class StormCheckpoint(SourceReplay):
         self._expect(self.params.checkpoint_interval)
 
     def _keeps(self, task: Task) -> bool:
-        return self.world.layout.stateful(task.component)
+        """Whether it has state, of its own or in a `state`."""
+        return self.world.layout.keeps_state(task.component)
+
+    def _state(self, task: Task):
+        return self.world.layout.config[task.component].state
 
     def _at(self, time: int, priority: Priority, act: Callable[[], None]) -> None:
         self.events = [event for event in self.events if event.callbacks]
@@ -106,6 +113,49 @@ class StormCheckpoint(SourceReplay):
         datum = message.datum
         if datum is not None and datum.anchored and self._keeps(task) and not self._has_ids(task):
             self.desks[task].executed.append(datum)
+            if not self.world.layout.stateful(task.component):
+                self.holds = datum
+
+    def done(self, datum: Datum, sent: list[Datum]) -> None:
+        if datum is not self.holds:
+            super().done(datum, sent)
+            return
+        self.holds = None
+        tree = self.trees.get((datum.root, datum.attempt))
+        if tree is not None:
+            tree ^= {child.ident for child in sent}  # the datum's own is acked with the commit
+
+    # -- what lies in the store ----------------------------------------------------------------------------
+
+    def extra_service(self, task: Task, datum: Datum) -> int:
+        takes = 0 if self._keeps(task) else super().extra_service(task, datum)
+        if self._state(task) is None:
+            return takes
+        at_hand = self.desks[task].at_hand
+        at_hand.begin(self.world.layout, task.component, datum)
+        return takes + self._up_to_the_store(at_hand)
+
+    def _up_to_the_store(self, at_hand: AtHand) -> int:
+        """Time for the next accesses, until one has to wait for its turn at the store, or all are done."""
+        takes, params = 0, self.params
+        for missing in at_hand.accesses:
+            takes += params.access_cost
+            if missing and params.look_up_work:
+                at_hand.asks = True
+                return takes + (params.round_trip - params.look_up_work) // 2
+            takes += missing * params.round_trip
+        at_hand.asks = False
+        return takes
+
+    def more_service(self, task: Task) -> int | None:
+        """It is at the store, waits for its turn there, and goes back."""
+        what, desk = task.serving.what, self.desks.get(task)
+        if desk is None or not isinstance(what, Message) or what.datum is None or not desk.at_hand.asks:
+            return None
+        work, now = self.params.look_up_work, self.world.clock.now
+        answer = self.store.keep(work, self.world.layout.host[task.physical])
+        back = self.params.round_trip - work - (self.params.round_trip - work) // 2
+        return answer - now + back + self._up_to_the_store(desk.at_hand)
 
     def _ack(self, task: Task, data: list[Datum]) -> None:
         """One after the other; the task is kept for that already."""
@@ -161,7 +211,9 @@ class StormCheckpoint(SourceReplay):
             saved = task.state.ids() if self._has_ids(task) else task.state.copy()
             desk.part = Part(saved, task.windows_closed)
             desk.prepared, desk.executed = desk.executed, []
-            desk.entries = self._entries(desk.part)
+            desk.entries = self._entries(desk.part) + desk.at_hand.prepare()
+        else:
+            desk.at_hand.commit()
         entries, host, now = desk.entries, self.world.layout.host[task.physical], self.world.clock.now
         end = self.store.request(entries * self.params.entry_size, host, True, max(1, entries))
         end += self.params.write_time + entries * self.params.write_cost
@@ -214,6 +266,7 @@ class StormCheckpoint(SourceReplay):
         self.world.ledger.hurt([*desk.prepared, *desk.safe, *desk.executed], task.fault)
         desk.prepared, desk.safe, desk.executed = [], [], []
         desk.fault = task.fault
+        desk.at_hand.forget()
 
     def ready(self, task: Task, was_down: bool) -> None:
         super().ready(task, was_down)
@@ -222,7 +275,8 @@ class StormCheckpoint(SourceReplay):
         desk, clock = self.desks[task], self.world.clock
         task.queue.extend(Entry(clock.now, message) for message in task.interrupt())
         task.waiting = True
-        size = self._entries(desk.held) * self.params.entry_size
+        state = self._state(task)
+        size = (self._entries(desk.held) + (state.entries if state else 0)) * self.params.entry_size
         end = self.store.request(size, self.world.layout.host[task.physical], False)
         fault = desk.fault
         clock.at(end, control(Rank.RESTORE, task.rank), lambda: self._back(task, fault))
@@ -243,7 +297,7 @@ class StormCheckpoint(SourceReplay):
             return
         desk.fault = None
         task.take_on(desk.held.state)
-        if self._keeps(task):
+        if self.world.layout.stateful(task.component):
             self.world.outages.restored(fault, len(task.state.held))
         task.windows_closed = max(task.windows_closed, desk.held.windows_closed)
         self._set_aside(task)
@@ -259,6 +313,7 @@ class StormCheckpoint(SourceReplay):
                 self._ack(other, acks)
                 self.world.ledger.hurt([*its.prepared, *its.executed], fault)
                 its.prepared, its.executed = [], []
+                its.at_hand.forget()
                 other.restored()
         if all(its.fault is None for its in self.desks.values()):
             self._expect(self.world.clock.now + self.params.checkpoint_interval)

@@ -55,18 +55,6 @@ def test_queues_of_replicas_have_bounds(strategy: str) -> None:
             "credits do not go with the strategy rsm",
         ),
         ("{kind: none}", "{kind: upstream_backup}", "topology.b.queue", "this is not simulated"),
-        (
-            "{kind: none}",
-            "{kind: storm_checkpoint}",
-            "topology.c.queue.when_full",
-            "under storm_checkpoint only block and credits",
-        ),
-        (
-            "queue: {length: 7, when_full: drop}}\nstrategy: {kind: none}",
-            "queue: 7, state: rocksdb}\nstrategy: {kind: storm_checkpoint}",
-            "topology.b.queue",
-            "do not go with a state backend (state) under storm_checkpoint",
-        ),
         ("queue: 10}", "queue: {when_full: drop}}", "topology.s.arrivals", "nothing holds back"),
         (
             "{kind: none}",

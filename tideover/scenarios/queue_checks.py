@@ -19,7 +19,6 @@ def check(scenario: Scenario) -> Iterator[Found]:
     bounds = bounds_of(scenario.topology, scenario.queues)
     yield from _own(scenario.topology, bounds)
     yield from _strategy(scenario, bounds)
-    yield from _cluster(scenario, bounds)
     yield from _saturating(scenario, bounds)
 
 
@@ -34,19 +33,6 @@ def _where(scenario: Scenario, component: str) -> tuple[str, ...]:
     config = scenario.topology[component]
     own = config.queue is not None and config.queue.length is not None
     return ("topology", component, "queue") if own else ("queues",)
-
-
-def _cluster(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
-    """What else tasks share, or wait for."""
-    first = _bounded(scenario, bounds)
-    if first is None:
-        return
-    where = _where(scenario, first)
-    bolts = (config for config in scenario.topology.values() if isinstance(config, BoltConfig))
-    if scenario.strategy.looks_up and any(bolt.state is not None for bolt in bolts):
-        kind = scenario.strategy.kind
-        message = f"bounded queues do not go with a state backend (state) under {kind}"
-        yield where, f"{message}: what tuples look up before they have their turn is not simulated"
 
 
 def _own(topology: Mapping[str, SpoutConfig | BoltConfig], bounds: Mapping[str, Bounds]) -> Iterator[Found]:
@@ -95,16 +81,15 @@ def _credits(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found
 
 def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
     """Queues that lose what finds no place, under a strategy that does not go with them."""
-    strategy, kind = scenario.strategy, scenario.strategy.kind
-    if strategy.drops and not strategy.needs.log:
+    if not scenario.strategy.needs.log:
         return
-    why = "what a queue drops is never read again; " if strategy.needs.log else ""
     for name, bound in bounds.items():
         if isinstance(scenario.topology[name], BoltConfig) and bound.length and bound.when_full == "drop":
             own = scenario.topology[name].queue
             mine = own is not None and own.when_full is not None
             where = ("topology", name, "queue", "when_full") if mine else ("queues", "when_full")
-            yield where, f"under {kind} {why}only block and credits go with it"
+            why = "what a queue drops is never read again; only block and credits go with it"
+            yield where, f"under {scenario.strategy.kind} {why}"
 
 
 def _saturating(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:

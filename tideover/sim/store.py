@@ -5,9 +5,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from tideover.sim.kernel import Kernel, Reads
+
+
+@dataclass
+class Pace:
+    """What a store and those who look things up there have in common.
+
+    free_at      when it has done all that it has been asked for (ns)
+    asked_until  and all that look-ups have asked for
+    busy         for how long, all in all, with what it has been asked for (ns)
+    factor       how many times as long a request takes as things are
+    """
+
+    free_at: int = 0
+    asked_until: int = 0
+    busy: int = 0
+    factor: float = 1.0
 
 
 @dataclass(eq=False)
@@ -57,9 +73,8 @@ class StoreServer:
         self._kept, self._away = (0, latency) if aside else (latency, 0)
         self._bandwidth = bandwidth
         self._operations = operations
-        self._free_at = 0
-        self._busy = 0
-        self._factor = 1.0
+        self.pace: Any = Pace()
+        """A struct with the same fields, where the data plane looks things up here."""
         self._planned: deque[_Request] = deque()
         self._told: list[tuple[Callable[[], None], int]] = []
         self.looked_up = False
@@ -103,21 +118,21 @@ class StoreServer:
     @property
     def free_at(self) -> int:
         """When it has done all that it has been asked for (ns)."""
-        return self._free_at
+        return int(self.pace.free_at)
 
     def takes(self, work: float) -> float:
         """How long so much work takes it as it is (ns)."""
-        return work * self._factor
+        return work * self.pace.factor
 
     def spend(self, work: int) -> None:
         """It has done this besides (ns): small requests that nobody has told it of one by one."""
-        self._busy += work
+        self.pace.busy += work
 
     def _plan(self, request: _Request) -> None:
-        request.begin = max(self._free_at, self._kernel.now)
-        takes = round(request.work * self._factor)
-        request.end = self._free_at = request.begin + takes
-        self._busy += takes
+        request.begin = max(self.pace.free_at, self._kernel.now)
+        takes = round(request.work * self.pace.factor)
+        request.end = self.pace.free_at = request.begin + takes
+        self.pace.busy += takes
         request.plan += 1
         plan = request.plan
 
@@ -129,16 +144,17 @@ class StoreServer:
 
     def _plan_anew(self, requests: list[_Request]) -> None:
         for request in requests:
-            self._busy -= request.end - request.begin
+            self.pace.busy -= request.end - request.begin
         for request in requests:
             self._plan(request)
 
     def slow(self, factor: float) -> None:
         """From now on a request that begins takes ``factor`` times as long; the one in service goes on."""
         now = self._kernel.now
-        self._factor = factor
+        self.pace.factor = factor
         waiting = [request for request in self._planned if request.begin >= now and request.end > now]
-        self._free_at = max([now, *(r.end for r in self._planned if r.begin < now)])
+        begun = (r.end for r in self._planned if r.begin < now)
+        self.pace.free_at = max([now, self.pace.asked_until, *begun])
         self._plan_anew(waiting)
 
     def stop(self, until: int) -> None:
@@ -147,14 +163,15 @@ class StoreServer:
         """
         now = self._kernel.now
         waiting = [request for request in self._planned if request.end > now]
-        self._busy += sum(now - request.begin for request in waiting if request.begin < now)  # in vain
-        self._free_at = max(until, self._free_at if not waiting else 0)
+        self.pace.busy += sum(now - request.begin for request in waiting if request.begin < now)  # in vain
+        self.pace.free_at = max(until, self.pace.asked_until if waiting else self.pace.free_at)
         self._plan_anew(waiting)
 
     def busy_ns(self, now: int) -> int:
         """How long it has been busy up to ``now`` (ns)."""
-        return self._busy - max(0, min(self._free_at - now, self._left(now)))
+        return int(self.pace.busy - max(0, min(self.pace.free_at - now, self._left(now))))
 
     def _left(self, now: int) -> int:
         """Work that is planned after ``now`` (ns)."""
-        return sum(request.end - max(request.begin, now) for request in self._planned if request.end > now)
+        planned = sum(r.end - max(r.begin, now) for r in self._planned if r.end > now)
+        return planned + max(0, int(self.pace.asked_until) - now)

@@ -269,8 +269,8 @@ class FlowJob(Job):
                     task.c.serialises = self.ways.costs and not c.serves_at_once  # type: ignore[attr-defined]
                     task.c.mute = task._mute  # type: ignore[attr-defined]
         super().start()
-        if any(spout.in_flight.most is not None for spout in self.spouts):
-            self.lay()  # all wait for what is done anywhere
+        if self.needs.look_ups or any(spout.in_flight.most is not None for spout in self.spouts):
+            self.lay()  # some wait for what is done elsewhere
         self.latencies.have(0)
 
     # -- what the data plane asks for ------------------------------------------------------------------------

@@ -136,7 +136,7 @@ class FlowNode:
         if life != self.life or name not in self._turns:
             return
         stopped = int(self.c.stopped_until)
-        if stopped > self._kernel.now and self.c.cores < 0:  # a fault of this instant came before its turn
+        if stopped > self._kernel.now:  # a fault of this instant came before its turn
             self._kernel.at_turn(stopped, self._turns[name][0], partial(self._act, name, life), self.number)
             return
         _, action = self._turns.pop(name)

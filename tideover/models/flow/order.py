@@ -46,7 +46,18 @@ def _who_feels(job: Job, plane: Plane) -> list[list[int]]:
         [task.number for task, at in zip(bolts, cores, strict=True) if at == place]
         for place in set(cores) - {-1}
     ]
+    feel += _who_asks(job, plane)
     return who_waits(bolts, job.deployment.bounds, feel, len(job.tasks))  # type: ignore[arg-type]
+
+
+def _who_asks(job: Job, plane: Plane) -> list[list[int]]:
+    """Who waits for whom where states lie: at one store, or maybe, where tasks go to other hosts."""
+    found: dict[object, list[int]] = {}
+    for task in job.bolt_tasks:
+        looks = plane.tasks[task.number].look_ups
+        if looks and looks.store:
+            found.setdefault(None if job.deployment.moves else looks.store, []).append(task.number)
+    return list(found.values())
 
 
 def _shortest_flight(wires: Sequence[Wire], plane: Plane) -> int:

@@ -10,6 +10,7 @@ from tideover.models.mechanisms.acking.acks import Acks
 from tideover.models.mechanisms.barriers.waves import Waves
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.mechanisms.compiled_state import CompiledState
 from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
@@ -35,7 +36,9 @@ class Transactions(Mechanism, Keeper):
     prepared in it is acked then), and what was not in it times out.
     """
 
-    def __init__(self, job: Job, acks: Acks, remote: RemoteState, interval: int, costs: Costs) -> None:
+    def __init__(
+        self, job: Job, acks: Acks, remote: RemoteState | CompiledState, interval: int, costs: Costs
+    ) -> None:
         super().__init__(job)
         self.acks, self.do, self._remote = acks, Verbs(job), remote
         self._interval, self._costs = interval, costs

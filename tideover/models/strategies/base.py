@@ -51,11 +51,7 @@ class Strategy(Part):
     bounded_queues: ClassVar[bool] = False
     """Whether it goes with queues that have a bound (one that derives from such a one says so itself)."""
     credits: ClassVar[bool] = True
-    """Whether senders to these queues may go by credits,"""
-    drops: ClassVar[bool] = True
-    """and whether they may lose what finds no place."""
-    looks_up: ClassVar[bool] = False
-    """Whether what an access to a `state` takes depends on those before it."""
+    """Whether senders to these queues may go by credits."""
     reads_queues: ClassVar[bool] = False
     """Whether it says how far spouts have come in queues before them (``source`` of a spout)."""
     loses_messages: ClassVar[bool] = False

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from tideover.models.mechanisms.checkpoints import Costs
-from tideover.models.mechanisms.remote_state import RemoteState
+from tideover.models.mechanisms.compiled_state import state_of
 from tideover.models.mechanisms.transactions import Transactions
 from tideover.models.remarks import timeouts
 from tideover.models.remarks.plan import Plan
@@ -29,8 +29,6 @@ class StormCheckpoint(SourceReplay):
     """
 
     bounded_queues: ClassVar[bool] = True
-    drops: ClassVar[bool] = False
-    looks_up: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = False
     windows: ClassVar[frozenset[str]] = frozenset(
@@ -98,7 +96,7 @@ class Checkpointing(Replay):
     def __init__(self, job: Job, s: StormCheckpoint) -> None:
         super().__init__(job, s)
         costs = Costs(s.write_time, s.write_cost, entry_size=s.entry_size, store=s.store)
-        remote = RemoteState(job, s.store, s.round_trip, s.look_up_work, s.access_cost)
+        remote = state_of(job, s.store, s.round_trip, s.look_up_work, s.access_cost)
         Transactions(job, self.acks, remote, s.checkpoint_interval, costs)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:

@@ -62,7 +62,7 @@ HOT int32_t run_queue(plane *p, task *t, const component *c, int64_t until, int 
         if (now < t->free_at) now = t->free_at;
         if (now > until) return DONE;
         int32_t m = next_input(p, t)->wire.head;
-        if (p->messages[m].mark || missing_for(p, c, m)) return DONE;
+        if (p->messages[m].mark || missing_for(p, t, c, m)) return DONE;
         int64_t takes = service_of(p, t, c, m);
         if (now + takes > until || t->fills == 1) return DONE;
         int32_t why = short_of(p, t, now + takes);

@@ -5,7 +5,7 @@
 #include "acks.h"
 #include "barriers.h"
 #include "children.h"
-#include "cores.h"
+#include "look_ups.h"
 
 /* What is next in the queue, and when it is there; -1: nothing. It may be on its wire still. */
 HOT int64_t next_in_line(const plane *p, const task *t) {
@@ -55,6 +55,7 @@ void turn_away(plane *p, task *t, int32_t m);
 /* A message's service begins at ``now``. */
 HOT void begin(plane *p, task *t, const component *c, int32_t m, int64_t now) {
     int64_t takes = service_of(p, t, c, m);
+    if (t->look_ups) takes += begin_to_look_up(t->look_ups, &p->messages[m]);
     if (p->messages[m].flags) leaves_queue(p, t, m, now);
     t->serving = m;
     t->state = SERVING;
@@ -118,9 +119,10 @@ HOT void take_and_begin(plane *p, task *t, const component *c, int32_t m, int64_
 }
 
 /* What Python has to say before a message can be served; DONE: nothing. */
-HOT int32_t missing_for(const plane *p, const component *c, int32_t m) {
+HOT int32_t missing_for(const plane *p, const task *t, const component *c, int32_t m) {
     if (c->service.kind == DRAW_ELSEWHERE && p->work[m] < 0 && p->messages[m].mark == 0) return NEED_DRAWS;
     if (c->operator == MADE_ELSEWHERE && p->made[m] < 0 && p->messages[m].mark == 0) return NEED_CHILDREN;
+    if (t->look_ups && t->look_ups->used > t->look_ups->most) return NEED_ENTRIES;
     if ((p->messages[m].flags & HAS_PLACE) && scarce(p)) return NEED_MESSAGES; /* its credit is one */
     return DONE;
 }
@@ -133,7 +135,7 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
         return DONE;
     }
     int32_t m = t->closed ? -1 : first_in_line(p, t, now);
-    int32_t why = m < 0 ? DONE : missing_for(p, c, m);
+    int32_t why = m < 0 ? DONE : missing_for(p, t, c, m);
     if (why) return why;
     if (t->state == SERVING) {
         why = finish(p, t, c);
@@ -159,7 +161,7 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
 HOT void go_straight_on(plane *p, task *t, const component *c, int64_t now) {
     if (t->state != IDLE || t->closed || !t->up || t->line.full || t->free_at > now) return;
     int32_t m = first_in_line(p, t, now);
-    if (m >= 0 && !is_control(&p->messages[m]) && missing_for(p, c, m) == DONE) take_and_begin(p, t, c, m, now);
+    if (m >= 0 && !is_control(&p->messages[m]) && missing_for(p, t, c, m) == DONE) take_and_begin(p, t, c, m, now);
 }
 
 /* What happens at a bolt's task next, happens. */
@@ -175,6 +177,10 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
     if (t->bounded && bounded_step(p, t, now, &why)) {
         if (why == DONE && p->moving && t->bounded & (FILTERS | ISOLATES)) go_straight_on(p, t, c, now);
         return why;
+    }
+    if (asks(t)) {
+        ask(p, t, now);
+        return DONE;
     }
     if (t->state >= SERVING) {
         if (t->cores >= 0) return shared_step(p, t, c, now);
@@ -194,7 +200,7 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         p->when = now;
         return TURN;
     }
-    why = missing_for(p, c, m);
+    why = missing_for(p, t, c, m);
     if (why) return why;
     take_and_begin(p, t, c, m, now);
     return DONE;

@@ -142,14 +142,13 @@ void plane_suspend(plane *p, int32_t number, int64_t now) {
     int64_t from = now < t->stopped_until ? t->stopped_until : now;
     if (free_at > from) t->busy -= free_at - from;
     t->free_at = from;
-    if (t->state != AT_TURN) t->state = IDLE;
+    t->state = IDLE;
 }
 
 /* The same, and control markers are gone. Returns how many. */
 int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     plane_suspend(p, number, now);
-    t->state = IDLE;
     int32_t gone = 0;
     for (int32_t n = t->queue.n; n > 0; n--) {
         int32_t m = take_first(p, &t->queue);

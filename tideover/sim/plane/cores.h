@@ -99,10 +99,11 @@ HOT double quit_and_plan(plane *p, task *t, int64_t now) {
     return left;
 }
 
-/* An action keeps a task that does nothing else occupied; if it is stopped, until then, and for so long after it. */
+/* An action keeps a task that does nothing else occupied, as soon as it is not stopped any more. */
 HOT void occupy(plane *p, task *t, double work, int64_t now) {
     t->state = OCCUPIED;
-    if (t->stopped_until > now) work += (double)(t->stopped_until - now);
-    join_and_plan(p, t, work, now);
+    t->left = work;
+    t->ends = t->stopped_until;
+    if (t->stopped_until <= now) join_and_plan(p, t, work, now);
 }
 #endif

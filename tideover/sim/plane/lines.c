@@ -91,6 +91,7 @@ static int may_leave(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
 
 /* A task goes on that had to wait: calls of a spout on a schedule that came meanwhile are left out. */
 static void go_on(task *t, int64_t now) {
+    if (t->state == IDLE && t->free_at < now) t->ends = now;
     if (t->free_at < now) t->free_at = now;
     if (t->spout < 0 || t->uids) return;
     if (t->since < now) t->since = now;
@@ -180,13 +181,14 @@ void drop_message(plane *p, task *t, int32_t m, int64_t now) {
     if (route >= 0) free_place(p, t, route, now);
 }
 
-/* Whether a server begins at once with what waits. */
-static int is_free(const task *t, int64_t now) {
-    return t->state == IDLE && t->free_at <= now && !t->line.full;
+/* Whether a server begins at once with what waits. One that an action has kept until now is free behind arrivals. */
+static int is_free(const plane *p, const task *t, int64_t now) {
+    int kept = t->free_at == now && t->ends != now && p->instant != now;
+    return t->state == IDLE && t->free_at <= now && !kept && !t->line.full;
 }
 
 void look_at_first(plane *p, task *t, int64_t now) {
-    if (t->queue.n && is_free(t, now)) discount(p, t, t->queue.head);
+    if (t->queue.n && is_free(p, t, now)) discount(p, t, t->queue.head);
 }
 
 void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {

@@ -93,6 +93,7 @@ enum reason {
     NEED_DRAWS,    /* messages at ``who`` whose service Python draws */
     NEED_CHILDREN, /* messages at ``who`` whose children Python makes */
     NEED_LATENCY,  /* the channel ``who`` does not know how long the next message takes */
+    NEED_ENTRIES,  /* there may be no room for those that ``who`` looks up next */
     NEED_PENDING,  /* the map of the spout ``who`` is full */
     HAS_COMPLETED, /* the log of completed roots is full */
     HAS_LOST,      /* a log of lost tuples is full */
@@ -401,6 +402,35 @@ typedef struct {
     int32_t *live;         /* the attempt that is pending, and 1; 0: none is */
     uint8_t *retrying;
 } pending;
+/* A store that serves one request after the other: of look-ups, and of what Python asks for. */
+typedef struct {
+    int64_t free_at;
+    int64_t asked_until; /* by look-ups */
+    int64_t busy;        /* for how long, all in all, with what it has been asked for */
+    double factor;       /* how many times as long a request takes as things are */
+} remote_store;
+
+/* What a task's tuples look up of its state, which lies in a store but for entries that are at hand. */
+typedef struct {
+    uint64_t key;        /* of the draws of which entries they are */
+    int64_t entries;     /* of the state */
+    int64_t accesses;    /* of a tuple, one after the other */
+    int64_t next;        /* that of the tuple in service */
+    int64_t access_cost;
+    int64_t there;       /* how far an entry that is not at hand is away */
+    int64_t back;
+    remote_store *store; /* where look-ups wait for one another in between; NULL: they do not */
+    int64_t work;        /* for so long each keeps it */
+    int32_t asks;        /* when this part of the service ends the task is there */
+    uint32_t stamp;      /* that entries get now, */
+    uint32_t at_hand;    /* and the oldest with which they are at hand */
+    uint64_t *slots;     /* a hash table: a number from 1 on, and a stamp; 0: none */
+    uint64_t mask;       /* of a place in it */
+    int64_t used;
+    int64_t most;        /* that may be, before another tuple */
+    int64_t changed;     /* entries with the newest stamp */
+} look_ups;
+
 /* What a task has made and not sent yet, in the order in which it was made: some places where it goes may be taken. */
 typedef struct {
     list messages;         /* ``source`` is the channel by which each leaves */
@@ -430,7 +460,8 @@ enum known { COMES_AGAIN, COPY_GONE, REPEATED };
 /* How a task is concerned by queues with bounds, or looks at what arrives: whether it has had it (FILTERS), or will have
  * it once more (SCREENS), or may read it yet (ISOLATES); whether what is turned away is told, since it comes again because
  * of a failure (TELLS), or in any case (SHOWS); whether it reads of a log, and whether some of its inputs are blocked
- * (ALIGNS), and whether barriers may overtake what waits there (OVERTAKES). */
+ * (ALIGNS), and whether barriers may overtake what waits there (OVERTAKES); or looks up
+ * what is in a store (LOOKS_UP). */
 #define HAS_LINE 1
 #define DROPS 2
 #define FILTERS 4
@@ -442,6 +473,7 @@ enum known { COMES_AGAIN, COPY_GONE, REPEATED };
 #define ALIGNS 256
 #define OVERTAKES 512
 #define SHOWS 1024
+#define LOOKS_UP 2048
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -506,6 +538,7 @@ typedef struct {
     int64_t n_taken;
     int64_t taken_room;
     burst acks;
+    look_ups *look_ups;    /* NULL: its tuples look nothing up */
     /* where cores are shared, or slow */
     int32_t cores;         /* of its host; -1: it has one of its own */
     int32_t works;         /* it works there */
@@ -749,6 +782,7 @@ void plane_put_back(plane *p, int32_t t, int64_t now, int32_t in_line, int64_t n
 int64_t plane_come(plane *p, int32_t t, int64_t now);
 int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);
 void plane_empty(plane *p, int32_t t, int64_t now);
+void plane_move_entries(look_ups *l, uint64_t *slots, uint64_t mask);
 void plane_suspend(plane *p, int32_t t, int64_t now);
 int32_t plane_interrupt(plane *p, int32_t t, int64_t now);
 void plane_open(plane *p, int32_t t, int64_t now);

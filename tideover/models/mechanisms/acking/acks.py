@@ -23,14 +23,15 @@ from tideover.sim.train import Ints, Train
 
 class AckCosts(Mechanism):
     """Acks take ``ack_cost`` ns each at the bolt: each tuple's at once, a window's in one burst at its
-    end.
+    end; where they are ``held``, those of bolts with state when they are released.
     """
 
-    def __init__(self, job: Job, ack_cost: int) -> None:
+    def __init__(self, job: Job, ack_cost: int, held: bool = False) -> None:
         super().__init__(job)
         self.ack_cost = ack_cost
         for c in job.topology.components:
-            if not c.is_spout and c.anchored and not c.window:
+            at_once = not (c.keeps_state if held else c.window)
+            if not c.is_spout and c.anchored and at_once:
                 Verbs(job).charge(c.name, ack_cost)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
@@ -60,7 +61,7 @@ class Acks(AckCosts):
         host: int | None = None,
         held: bool = False,
     ) -> None:
-        super().__init__(job, ack_cost)
+        super().__init__(job, ack_cost, held)
         self._ack_size = ack_size
         self._held: dict[TaskView, list[Effects]] | None = {} if held else None
         self.acker = self._new_acker(
