@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import cluster, commands, effort, fifo_crossover, memory, queues, speed, sweep
+from benchmarks import cluster, commands, effort, memory, queues, speed, sweep
 from benchmarks.table import Row, show
 
 PROGRAMS: dict[str, Callable[[bool], list[Row]]] = {
@@ -14,7 +14,6 @@ PROGRAMS: dict[str, Callable[[bool], list[Row]]] = {
     "wordcount": speed.word_count_rows,
     "small": speed.small_rows,
     "commands": commands.rows,
-    "crossover": lambda quick: [fifo_crossover.row(quick)],
     "memory": memory.rows,
     "cluster": cluster.rows,
     "queues": queues.rows,

@@ -1,5 +1,5 @@
 """How long runs are said to take, and how long they took: every built-in scenario, every example, the word
-count under each strategy, and what goes in short steps or tuple by tuple.
+count under each strategy, and what goes in one order of events.
 
 ``python -m benchmarks.effort`` prints CPU seconds of one replication; with ``--fit`` also the table of costs
 that would fit them best, for `tideover/models/effort.py`.

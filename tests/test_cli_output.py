@@ -44,23 +44,6 @@ def test_what_takes_long_is_announced(
     assert capsys.readouterr() == ("", "")
 
 
-def test_why_it_takes_long_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where cores are shared by several levels trains go in short steps; with full queues, tuple by tuple."""
-    monkeypatch.setenv("TIDEOVER_TRAINS", "1")
-    crowded = ["hosts={machines: {m: {count: 1, cores: 1}}}", "topology.job.parallelism=2"]
-    text = LONG.replace(
-        "strategy", "  end: {bolt: forward, from: {job: shuffle}, service: 1 ns}\nstrategy", 1
-    )
-    output.announce([load_text(text, settings=[*crowded, "topology.log.rate=100/s"])])
-    said = capsys.readouterr().err
-    assert "tasks of several components share cores" in said
-    assert "at most as many tasks as cores" in said
-    output.announce([load_text(text, settings=[*crowded, "topology.log.rate=100/s", "queues=10"])])
-    assert "one tuple after the other" in capsys.readouterr().err
-
-
 OVER = """
 topology:
   words: {spout: sentences, rate: 500/s}

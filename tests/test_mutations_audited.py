@@ -21,10 +21,9 @@ from tests.test_mutations import MUTATIONS, ROOT, mutated, place_of
 MORE = (
     Mutation(
         "an ack is sent early: when a word is counted, and not when its window is over",
-        "        elif not task.component.window:\n            self._ack(task, sent, train)",
-        "        elif True:\n            self._ack(task, sent, train)",
+        "c.acks = component.window is None",
+        "c.acks = True",
         (),
-        trains=True,
     ),
     Mutation(
         "a transaction's acks are sent when it is prepared",
@@ -37,13 +36,12 @@ MORE = (
         "first + (r - self._buckets + 1) * period",
         "first + (r - self._buckets + 2) * period",
         (),
-        trains=True,
     ),
     Mutation(
         "a source skips ten records after a restore",
-        "        return list(again)",
-        "        again = [t.pick(slice(0 if n else 10, None)) for n, t in enumerate(again)]\n"
-        "        return [t for t in again if t.n]",
+        "        again = self._log.done()\n",
+        "        self._log.trim(min(self._log.start + 10, self._log.position))\n"
+        "        again = self._log.done()\n",
         (),
     ),
     Mutation(
@@ -86,12 +84,10 @@ REPLICAS = ("active_replication", "23.95 s", "24.1 s")
 PAIRS = ("active_standby", "23.95 s", "24.1 s")
 
 FOUND = (
-    Audited(
-        "an upstream buffer is trimmed one too far", "rsm", "24.02 s", "24.03 s", "buffer trimmed", quick=True
-    ),
+    Audited("a buffer is trimmed one too far", "rsm", "24.02 s", "24.03 s", "buffer trimmed", quick=True),
     Audited("a checkpoint says that it holds one tuple more than it does", *RSM, "checkpoint saved"),
     Audited("a replay drops its last tuple", *RSM, "buffer replayed"),
-    Audited("direct messages are let in before the end of the replay", *RSM, "replay asked for"),
+    Audited("what is sent directly is let in before the end of the replay", *RSM, "replay asked for"),
     Audited(
         "no checkpoint at the end of a window by tick",
         "rsm",
@@ -100,7 +96,7 @@ FOUND = (
         "put out at 20 s, and in the state",
         ("topology.count.window.trigger=tick",),
     ),
-    Audited("a replica takes in what it has", *REPLICAS, "it came again"),
+    Audited("what a replica has had last is let in again", *REPLICAS, "it came again"),
     Audited("a replica lets arrivals in before it has copied its peer", *REPLICAS, "copy asked for"),
     Audited(
         "a snapshot does not wait for the last channel's barrier",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from tests.oracle.program import play
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
@@ -102,28 +100,3 @@ def moving(seed: int) -> Scenario:
     scenario = chain(rate, 1, chance.choice((4, 5)), hosts, tuple(found), 350, latency, seed)
     detector = Heartbeats(interval=5 * MS, timeout=20 * MS, launch=ms(3), restart_on="free_slot")
     return scenario.model_copy(update={"detector": detector})
-
-
-class Latency(NamedTuple):
-    """Of what the last level was done with, since it was emitted (ns)."""
-
-    mean: float
-    p99: float
-    count: int
-
-
-def latencies(rows: list[Row], emitted: dict[int, int], last: str, bits: int = 0) -> Latency:
-    """``emitted``: when each root was."""
-    found = np.array([row[6] - emitted[row[3] >> bits] for row in rows if row[0] == last])
-    return Latency(float(found.mean()), float(np.quantile(found, 0.99)), len(found))
-
-
-def both(scenario: Scenario, last: str) -> tuple[Latency, Latency]:
-    """In the reference and in the engine."""
-    ours = World(scenario, trace=True)
-    ours.run()
-    assert ours.trace is not None
-    emitted = {root: time for _, _, root, _, time in ours.trace.emitted}
-    return latencies(play(scenario).trace.processed, emitted, last), latencies(
-        ours.trace.processed, emitted, last
-    )

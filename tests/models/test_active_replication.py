@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,12 +12,8 @@ from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links
 from tideover.models.job.groupings.base import GROUPINGS
-from tideover.models.mechanisms.duplicate_filter import Seen
-from tideover.models.runtime.stream import PATH
 from tideover.models.simulation import Replication, simulate
-from tideover.models.world import World
 from tideover.sim.distributions.exponential import Exponential
-from tideover.sim.train import Train
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 FIELDS = {"fields": ("word",)}
@@ -192,28 +187,6 @@ def test_replicas_of_a_timer_disagree_and_the_result_is_wrong() -> None:
 
 
 # -- deduplication -------------------------------------------------------------------------------------------
-
-
-def test_state_of_the_papers_example() -> None:
-    """{(1,1): 5, (1,2): 3}: (1,1,5) is dropped, (1,1,6) kept, (1,2,2) dropped, (1,2,4) kept.
-
-    Source 1 is s, its tuples are handled by p.0 or p.1 (the primaries 1 and 2 of the paper), so two paths
-    lead to q.
-    """
-    topology = {
-        "s": spout(**ONES),
-        "p": bolt("forward", {"s": "shuffle"}, parallelism=2),
-        "q": bolt("forward", {"p": "shuffle"}),
-    }
-    running = World(world(topology, "active_replication", k=1))
-    task = running.job.bolts["q", 0][0]
-    assert task.component.paths == 2
-    seen = Seen(2)
-    seen.greatest[:] = [5, 3]
-    uid, path, time = (np.array(column, np.int64) for column in ([5, 6, 2, 4], [0, 0, 1, 1], [1, 1, 1, 1]))
-    train = Train(time, uid, time, time * 0, more={PATH: path})
-    assert train.pick(seen.fresh(train)).uid.tolist() == [6, 4]
-    assert seen.greatest.tolist() == [6, 4]
 
 
 def test_each_tuple_is_served_once_by_every_replica() -> None:

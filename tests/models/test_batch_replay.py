@@ -207,7 +207,7 @@ def without_state(**more: Any) -> Strategy:
     return STRATEGIES["micro_batch"].model_validate({"recovery": "replay"} | times | more)
 
 
-LONG = (conformance.keeps_its_promise, conformance.conserves_roots, conformance.does_not_depend_on_trains)
+LONG = (conformance.keeps_its_promise, conformance.conserves_roots)
 CHECKS = [
     pytest.param(check, id=check.__name__, marks=[pytest.mark.long] * (check in LONG))
     for check in conformance.CHECKS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.models.test_exactness import CAPS, LONG, QUICK, check, differences
+from tests.models.test_exactness import LONG, QUICK, check, differences
 from tests.oracle.random_logs import reading
 from tests.oracle.random_queues import queues
 from tests.oracle.test_oracle import ONES
@@ -23,23 +22,21 @@ OTHERS = ("rsm", "storm_checkpoint", "estorm")
 @settings(QUICK, max_examples=6)
 @given(reading(queues(STRATEGIES)))
 def test_spouts_that_wait_read_as_in_the_reference(scenario: Scenario) -> None:
-    assert differences(scenario, CAPS[-1:]) == {}
+    assert differences(scenario) == {}
 
 
 @pytest.mark.long
 @settings(LONG)
-@given(reading(queues(STRATEGIES)), st.sampled_from(CAPS))
-def test_many_spouts_that_wait(scenario: Scenario, cap: int) -> None:
-    assert differences(scenario, (cap,)) == {}
+@given(reading(queues(STRATEGIES)))
+def test_many_spouts_that_wait(scenario: Scenario) -> None:
+    assert differences(scenario) == {}
 
 
 @pytest.mark.long
 @settings(LONG)
-@given(
-    reading(queues(OTHERS, ("block",))).filter(lambda found: len(found.failures) < 2), st.sampled_from(CAPS)
-)
-def test_many_spouts_that_wait_under_other_strategies(scenario: Scenario, cap: int) -> None:
-    check(scenario, cap)
+@given(reading(queues(OTHERS, ("block",))).filter(lambda found: len(found.failures) < 2))
+def test_many_spouts_that_wait_under_other_strategies(scenario: Scenario) -> None:
+    check(scenario)
 
 
 def test_what_a_spout_cannot_send_waits_in_the_log() -> None:

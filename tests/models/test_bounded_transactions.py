@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.models.test_bounded_queues import done
-from tests.models.test_exactness import CAPS, LONG, QUICK, check, differences
+from tests.models.test_exactness import LONG, QUICK, check, differences
 from tests.oracle.random_queues import backed, queues
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, ms, queued, spout, world
@@ -36,28 +35,28 @@ def test_fleets_wait_for_room_as_in_the_reference(scenario: Scenario) -> None:
 @settings(QUICK, max_examples=5)
 @given(backed(("none", "source_replay", "rsm", *STORM), ("block", "drop")))
 def test_who_waits_for_state_is_as_in_the_reference(scenario: Scenario) -> None:
-    assert differences(scenario, CAPS[-1:]) == {}
+    assert differences(scenario) == {}
 
 
 @pytest.mark.long
 @settings(LONG)
-@given(queues(STORM, ("block", "credits", "drop")), st.sampled_from(CAPS))
-def test_many_transactions_that_wait(scenario: Scenario, cap: int) -> None:
-    check(scenario, cap)
+@given(queues(STORM, ("block", "credits", "drop")))
+def test_many_transactions_that_wait(scenario: Scenario) -> None:
+    check(scenario)
 
 
 @pytest.mark.long
 @settings(LONG)
-@given(queues(("estorm",)).filter(lambda found: len(found.failures) < 2), st.sampled_from(CAPS))
-def test_many_fleets_that_wait(scenario: Scenario, cap: int) -> None:
-    check(scenario, cap)
+@given(queues(("estorm",)).filter(lambda found: len(found.failures) < 2))
+def test_many_fleets_that_wait(scenario: Scenario) -> None:
+    check(scenario)
 
 
 @pytest.mark.long
 @settings(LONG)
-@given(backed(("none", "source_replay", "rsm", *STORM), ("block", "drop")), st.sampled_from(CAPS))
-def test_many_that_wait_for_state(scenario: Scenario, cap: int) -> None:
-    assert differences(scenario, (cap,)) == {}
+@given(backed(("none", "source_replay", "rsm", *STORM), ("block", "drop")))
+def test_many_that_wait_for_state(scenario: Scenario) -> None:
+    assert differences(scenario) == {}
 
 
 def test_a_prepare_waits_for_its_sender_in_a_full_queue() -> None:
@@ -122,7 +121,7 @@ def test_what_follows_on_a_trigger_is_in_order_with_what_came_before_it() -> Non
     }
     topology["a"] = queued(topology["a"], send=1)
     scenario = world(topology, "none", until=45)
-    assert differences(scenario, CAPS) == {}
+    assert differences(scenario) == {}
     trace = simulate(scenario, trace=True).trace
     assert trace is not None
     assert [row[3] & 1 for row in trace.processed if row[0] == "q" and row[5] == 25 * MS] == [0, 1]
@@ -154,7 +153,7 @@ def test_behind_a_prepare_too_what_comes_at_one_instant_is_in_order() -> None:
     far = Links(latency=ms(8), local=ms(0))
     more: dict[str, Any] = {"checkpoint_interval": 23 * MS, "message_timeout": 1000 * MS}
     scenario = world(topology, "storm_checkpoint", until=120, hosts=2, links=far, **more)
-    assert differences(scenario, CAPS) == {}
+    assert differences(scenario) == {}
     trace = simulate(scenario, trace=True).trace
     assert trace is not None
     came = [(row[3] & 1, row[5] / MS) for row in trace.processed]

@@ -54,30 +54,23 @@ run: {duration: 200 s}
 """
 
 
-@pytest.mark.usefixtures("trains")
-def test_tuples_and_decisions_are_counted_task_by_task() -> None:
-    """2 x 50/s for 200 s are 20,000 tuples at each of three components. 50 snapshots each take six tasks, and
-    a marker and an answer over nine channels; one task has 20 windows. A failure makes ten decisions, and
-    another run without it.
+def test_tuples_and_actions_are_counted_task_by_task() -> None:
+    """2 x 50/s for 200 s are 20,000 tuples at each of three components. There are ten moments in every run,
+    50 triggers of snapshots, each of which six tasks take, and 20 windows of one task: each is a moment, and
+    an end. A failure makes ten actions, and another run without it.
     """
     found = effort(load_text(WORLD))
-    assert (found.tuples, found.decisions) == (60_000, (6 + 2 * 9) * 50 + 20)
+    assert (found.moved, found.actions) == (60_000, 10 + 50 * (1 + 6) + 20 * (1 + 1))
     assert simulate(load_text(WORLD), 0).ledger["emitted"] == pytest.approx(20_000, abs=2)
     lumps = effort(load_text(WORLD, settings=["run.lump=10"]))
-    assert (lumps.tuples, lumps.decisions) == (6_000, found.decisions)
+    assert (lumps.moved, lumps.actions) == (6_000, found.actions)
     failing = effort(load_text(WORLD, settings=["failures=[{kind: lose_state, component: end, every: 2 s}]"]))
-    assert failing.decisions == 2 * found.decisions + 10 * 100
-    assert failing.tuples == 2 * found.tuples
+    assert failing.actions == 2 * found.actions + 10 * 100
+    assert failing.moved == 2 * found.moved
     assert found.seconds < effort(load_text(WORLD, settings=["strategy.checkpoint_interval=1 ms"])).seconds
 
 
-@pytest.fixture
-def trains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine of trains."""
-    monkeypatch.setenv("TIDEOVER_TRAINS", "1")
-
-
-def test_what_the_compiled_data_plane_moves_is_told_apart() -> None:
+def test_flows_and_what_strategies_do_are_told_apart() -> None:
     """20,000 tuples at each of three components, task after task; or in one order, where tasks share cores.
     A window ends in the one task every 10 s: each is a moment, and an end; there are ten moments more. Six
     tasks save their state 50 times. Six tasks and nine channels are built, and what every run has.
@@ -94,7 +87,6 @@ def test_what_the_compiled_data_plane_moves_is_told_apart() -> None:
     assert (effort(load_text(SHARED)).flows, effort(load_text(SHARED)).events) == (0, 60_000)
 
 
-@pytest.mark.usefixtures("trains")
 @pytest.mark.parametrize("more", [[], ["queues=10"], ["hosts.machines.m.cores=3"]])
 def test_the_estimate_is_linear_in_duration_and_load(more: list[str]) -> None:
     """What is done once is the same for any duration: equal steps add as much. Twice the load is twice the
@@ -105,8 +97,8 @@ def test_the_estimate_is_linear_in_duration_and_load(more: list[str]) -> None:
     assert first == pytest.approx(second, rel=1e-6)
     assert first > 0
     once, twice = times[1], effort(load_text(SHARED, settings=[*more, "topology.log.rate=100/s"]))
-    assert (twice.tuples, twice.singles) == (2 * once.tuples, 2 * once.singles)
-    assert (twice.decisions, twice.moves) == (once.decisions, once.moves)
+    assert (twice.flows, twice.events) == (2 * once.flows, 2 * once.events)
+    assert (twice.actions, twice.built) == (once.actions, once.built)
 
 
 def test_an_estimate_is_what_its_parts_cost_and_every_builtin_has_one() -> None:
@@ -119,10 +111,9 @@ def test_an_estimate_is_what_its_parts_cost_and_every_builtin_has_one() -> None:
     assert all(0.001 < seconds < 60 for seconds in found)
 
 
-@pytest.mark.usefixtures("trains")
 def test_a_stream_that_ends_is_no_longer_than_it_is() -> None:
     text = WORLD.replace("spout: keys, keys: 10", "spout: values, values: [1, 2, 3]")
-    assert effort(load_text(text)).tuples == 2 * 3 + 2 * 20_000
+    assert effort(load_text(text)).moved == 2 * 3 + 2 * 20_000
     assert effort(load("wordcount")).seconds < 1
 
 
@@ -137,34 +128,20 @@ run: {duration: 200 s}
 """
 
 
-@pytest.mark.usefixtures("trains")
-def test_work_where_components_share_cores_is_told_apart() -> None:
-    """Host 0 has two tasks of the job, each with a third of 100/s, and the end with all of it, on two cores;
-    host 1 has one task, on two. 333 things happen in a second, each in one step of 0.25 ms, or several: of
-    4,000 steps there is something to do in 4,000 (1 - exp(-333 / 4,000)).
+@pytest.mark.parametrize(
+    ("more", "alone"),
+    [
+        (["hosts.machines.m.cores=3"], True),
+        ([], False),
+        (["hosts.machines.m.cores=3", "queues=10"], False),
+        (["hosts.machines.m.cores=3", "queues={length: 10, when_full: drop}"], True),
+        (["hosts.machines.m.cores=3", "hosts.machines.m.nic=1 Gbit/s"], False),
+        (["hosts.machines.m.cores=3", "strategy={kind: source_replay, max_spout_pending: 10}"], False),
+    ],
+)
+def test_tuples_of_tasks_that_feel_one_another_are_told_apart(more: list[str], alone: bool) -> None:
+    """Host 0 has three tasks. They go in one order of events where they share two cores, or a card, where
+    full queues hold senders back, or spouts wait for acks. Not where each has a core; nor where queues drop.
     """
-    found = effort(load_text(SHARED))
-    happens = 2 * (100 * 2 / 3 + 100)
-    assert found.turns == pytest.approx(200 * 3 * 4_000 * -np.expm1(-happens / 4_000))
-    apart = effort(load_text(SHARED, settings=["hosts.machines.m.cores=3"]))
-    assert (apart.turns, apart.tuples) == (0, found.tuples)
-    assert found.seconds > 10 * apart.seconds
-
-
-@pytest.mark.usefixtures("trains")
-def test_tuples_that_are_moved_one_by_one_are_told_apart() -> None:
-    """Queues that hold senders back, where cores are shared, or a card takes in what goes to the job and what
-    goes from it to the end. Not where tuples are dropped instead, or no card or core is short. For each tuple
-    six tasks are looked at, and all nine channels at each of the moments: ten, a hundred looks, 20 ends of
-    windows, which also are decisions.
-    """
-    bounded = ["queues=10"]
-    crowded = effort(load_text(SHARED, settings=bounded))
-    assert (crowded.singles, crowded.turns) == (6 * crowded.tuples, 0)
-    assert (crowded.moves, crowded.trains) == (6 * (110 + 2 * 20), 9 * (110 + 2 * 20))
-    free = [*bounded, "hosts.machines.m.cores=3"]
-    assert effort(load_text(SHARED, settings=free)).singles == 0
-    cards = [*free, "hosts.machines.m.nic=1 Gbit/s"]
-    assert effort(load_text(SHARED, settings=cards)).singles == crowded.singles
-    lossy = [*cards[1:], "queues={length: 10, when_full: drop}"]
-    assert effort(load_text(SHARED, settings=lossy)).singles == 0
+    found = effort(load_text(SHARED, settings=more))
+    assert (found.flows, found.events) == ((60_000, 0) if alone else (0, 60_000))

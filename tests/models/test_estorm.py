@@ -18,11 +18,7 @@ from tideover.models.job.backends.memory import Memory
 from tideover.models.job.components import Links
 from tideover.models.job.stores.disk import Disk
 from tideover.models.job.stores.redis import Redis
-from tideover.models.mechanisms.acking.acker import Acker
-from tideover.models.runtime.stream import Sent
 from tideover.models.simulation import Replication, simulate
-from tideover.models.world import World
-from tideover.sim.train import join, single
 
 STATE = Memory(entries=10, entry_size=100)
 
@@ -174,39 +170,6 @@ def test_what_is_in_a_void_window_is_with_no_shadow_either() -> None:
     assert windows(done) == [(1, 50), (1, 100)]
     assert [root for root, *_ in completed(done)] == [0, 2]
     assert [done.ledger[name] for name in ("completed", "in_flight", "lost", "duplicated")] == [2, 1, 1, 0]
-
-
-def test_of_two_acks_of_a_tuple_the_first_completes_its_root() -> None:
-    """A member may have a tuple in the state that it has read, and in its queue: both acks in one train would
-    cancel each other, but they come one after the other.
-    """
-    topology = {"s": spout("values", values=(1,)), "q": bolt("forward", {"s": "shuffle"})}
-    job = World(world(topology, "estorm", (), 100)).job
-    (acker,) = (each for each in job.context.keepers if isinstance(each, Acker))
-    task, once = job.bolts["q", 0][0], single(5, 0)
-    (edge,) = task.component.inputs
-    acker._members, acker._fleets = {"q": 2}, True
-    acker.maps[0].emit(once.uid, None, once.time, job.draws.identity(edge.name, once.uid, None))
-    assert acker.ack(task, join([once, once]), []) == []
-    (_, done), *more = acker.settle()
-    assert (done.root.tolist(), done.time.tolist(), more) == ([0], [5], [])
-    assert len(acker.maps[0].roots()) == 0
-
-
-def test_acks_of_a_fleet_count_in_the_order_of_their_moments() -> None:
-    """The shadow acks the tuple twice at 5, which takes its ack back, its primary at 6: the root is not done,
-    although the second of the shadow's acks is seen when all else has been acked.
-    """
-    count = bolt("windowed_count", {"s": "shuffle"}, window={"length": 50 * MS})
-    job = World(world({"s": spout("values", values=(1,)), "q": count}, "estorm", (), 100)).job
-    (acker,) = (each for each in job.context.keepers if isinstance(each, Acker))
-    (primary, shadow), at_5, at_6 = job.bolts["q", 0], single(5, 0), single(6, 0)
-    (edge,) = primary.component.inputs
-    acker.begin(job.spouts[0], at_5, [Sent(edge, None, at_5)])
-    acker.ack(primary, at_6, [])
-    acker.ack(shadow, join([at_5, at_5]), [])
-    assert acker.settle() == []
-    assert acker.maps[0].roots().tolist() == [0]
 
 
 def test_fleets_with_a_state_are_as_in_the_reference() -> None:

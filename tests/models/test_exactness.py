@@ -1,8 +1,7 @@
-"""The engine against the per-tuple reference: times, counts and figures, for trains of any length."""
+"""The engine against the per-tuple reference: times, counts and figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.memory import standing
 
 LISTS = ("processed", "windows", "emitted", "completed", "failed", "committed", "destroyed", "overflowed")
-CAPS = (1, 7, 20_000)  # the last one is more than any of these worlds has
 QUICK = settings(
     max_examples=50,
     deadline=None,
@@ -44,17 +42,16 @@ def in_order(name: str, rows: list[Any]) -> list[Any]:
 
 
 @standing()  # all of these worlds go when it ends, or when more have gathered
-def differences(scenario: Scenario, caps: Iterable[int]) -> dict[int, dict[str, Any]]:
-    """By length of trains, where there are any: {field: (what only the reference has, what only the engine
-    has)}, or both if the order differs; {figure: (the reference's, the engine's)}.
+def differences(scenario: Scenario) -> dict[str, Any]:
+    """{field: (what only the reference has, what only the engine has)}, or both if the order differs;
+    {figure: (the reference's, the engine's)}.
     """
-    trace, figures = judge(scenario)
-    found = {cap: _differences(scenario, cap, trace, figures) for cap in caps}
-    return {cap: wrong for cap, wrong in found.items() if wrong}
+    return compared(scenario, *judge(scenario))
 
 
-def _differences(scenario: Scenario, cap: int, expected: Trace, figures: Figures) -> dict[str, Any]:
-    found = simulate(scenario, trace=True, train_cap=cap)
+def compared(scenario: Scenario, expected: Trace, figures: Figures) -> dict[str, Any]:
+    """The same, of a reference that has run."""
+    found = simulate(scenario, trace=True)
     assert found.trace is not None
     wrong: dict[str, Any] = {}
     for name in LISTS:
@@ -75,25 +72,21 @@ def _differences(scenario: Scenario, cap: int, expected: Trace, figures: Figures
     return wrong | unequal(figures, found, scenario)
 
 
-def check(scenario: Scenario, cap: int = CAPS[-1]) -> None:
-    assert not differences(scenario, (cap,))
+def check(scenario: Scenario) -> None:
+    assert not differences(scenario)
 
 
 @standing()
-def agree(
-    scenarios: st.SearchStrategy[Scenario], how: settings = QUICK, caps: Sequence[int] = CAPS[-1:]
-) -> None:
-    """The engine equals the reference in as many of these worlds as ``how`` says, no two of them alike, with
-    trains of one of these lengths.
-    """
+def agree(scenarios: st.SearchStrategy[Scenario], how: settings = QUICK) -> None:
+    """The engine equals the reference in as many of these worlds as ``how`` says, no two of them alike."""
     known: set[str] = set()
 
     @how
-    @given(scenarios, st.sampled_from(caps))
-    def tried(scenario: Scenario, cap: int) -> None:
+    @given(scenarios)
+    def tried(scenario: Scenario) -> None:
         world = repr(scenario)
         assume(world not in known)  # of 50 that hypothesis draws up to ten are another one once more
-        check(scenario, cap)
+        check(scenario)
         known.add(world)
 
     tried()
@@ -110,7 +103,7 @@ def test_every_strategy_is_tried() -> None:
 
 @EACH
 def test_the_engine_equals_the_reference(strategy: str) -> None:
-    agree(worlds((strategy,)), caps=CAPS)
+    agree(worlds((strategy,)))
 
 
 @EACH
@@ -122,13 +115,13 @@ def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str) -
 @pytest.mark.long
 @EACH
 def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
-    agree(worlds((strategy,)), LONG, CAPS)
+    agree(worlds((strategy,)), LONG)
 
 
 @pytest.mark.long
 @EACH
 def test_the_engine_equals_the_reference_in_many_worlds_where_failures_overlap(strategy: str) -> None:
-    agree(overlapping((strategy,)), LONG, CAPS)
+    agree(overlapping((strategy,)), LONG)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -139,4 +132,4 @@ def test_the_engine_equals_the_reference_with(setting: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_the_engine_equals_the_reference_in_many_worlds_with(setting: str) -> None:
-    agree(SETTINGS[setting], LONG, CAPS)
+    agree(SETTINGS[setting], LONG)

@@ -89,7 +89,6 @@ def test_law_of_catching_up(others: int) -> None:
 LONG = (
     conformance.keeps_its_promise,
     conformance.conserves_roots,
-    conformance.does_not_depend_on_trains,
 )
 """Exactness has its worlds in any case."""
 CHECKS = [

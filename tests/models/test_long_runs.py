@@ -17,7 +17,7 @@ from tideover.models.simulation import simulate
 
 
 def figures(scenario: Scenario) -> list[Any]:
-    run = simulate(scenario, trace=True, train_cap=7)
+    run = simulate(scenario, trace=True)
     assert run.world is not None
     found = curves(run.world)
     over_time = [getattr(found, name).tolist() for name in ("backlog", "present", "done", "outputs")]

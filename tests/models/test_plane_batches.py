@@ -14,11 +14,6 @@ BESIDES = {"cards": networks(BATCHES), "shared cores": crowded(BATCHES)}
 EACH = pytest.mark.parametrize("besides", BESIDES)
 
 
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TIDEOVER_TRAINS", raising=False)
-
-
 def test_batches_are_as_in_the_reference() -> None:
     agree(worlds(BATCHES), QUICK)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import LONG, QUICK, _differences
+from tests.models.test_exactness import LONG, QUICK, compared
 from tests.oracle import judge
 from tests.oracle.random_logs import logs
 from tests.oracle.random_worlds import overlapping, worlds
@@ -88,7 +88,7 @@ def equal(how: settings) -> None:
     def tried(scenario: Scenario, way: tuple[bool, bool]) -> None:
         made = from_outside(scenario, *way)
         assume(repr(made) not in known)
-        assert not _differences(made, 20_000, *judge(scenario))
+        assert not compared(made, *judge(scenario))
         known.add(repr(made))
 
     tried()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.test_exactness import LONG, QUICK, SHARED, agree
+from tests.models.test_exactness import FEW, LONG, QUICK, SHARED, agree
 from tests.oracle.random_queues import queues, series
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import bolt, ms, queued, spout, world
@@ -19,14 +19,21 @@ KINDS = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TIDEOVER_TRAINS", raising=False)
-
-
 @KINDS
 def test_queues_with_bounds_are_as_in_the_reference(when_full: tuple[str, ...]) -> None:
     agree(queues(NONE, when_full), QUICK)
+
+
+@pytest.mark.parametrize("strategy", ["upstream_backup", "hybrid", "rsm"])
+@pytest.mark.parametrize("when_full", ["block", "drop", "credits"])
+def test_what_is_kept_goes_with_queues_as_in_the_reference(strategy: str, when_full: str) -> None:
+    agree(queues((strategy,), (when_full,)), FEW)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("strategy", ["upstream_backup", "hybrid", "rsm"])
+def test_what_is_kept_goes_with_many_queues_as_in_the_reference(strategy: str) -> None:
+    agree(queues((strategy,), ("block", "drop", "credits")), SHARED)
 
 
 def test_full_queues_where_failures_overlap_are_as_in_the_reference() -> None:

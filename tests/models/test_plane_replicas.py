@@ -24,11 +24,6 @@ BESIDES = {
 EACH = pytest.mark.parametrize("besides", BESIDES)
 
 
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TIDEOVER_TRAINS", raising=False)
-
-
 def test_replicas_are_as_in_the_reference() -> None:
     agree(worlds(REPLICAS), QUICK)
 

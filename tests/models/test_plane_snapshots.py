@@ -21,11 +21,6 @@ TOGETHER = together(SNAPSHOTS).filter(
 OVERTAKING = st.one_of(overtaken(overlap, late) for overlap in (False, True) for late in (False, True))
 
 
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TIDEOVER_TRAINS", raising=False)
-
-
 def test_what_waits_in_a_log_is_not_lost_for_want_of_room() -> None:
     agree(DROPPED, QUICK)
 

@@ -21,11 +21,6 @@ EACH = pytest.mark.parametrize("strategy", ["passive_standby", "upstream_backup"
 EACH_BESIDES = pytest.mark.parametrize("besides", BESIDES)
 
 
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TIDEOVER_TRAINS", raising=False)
-
-
 @EACH
 def test_secondaries_are_as_in_the_reference(strategy: str) -> None:
     agree(worlds((strategy,)), QUICK)

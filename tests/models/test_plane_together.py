@@ -10,11 +10,6 @@ from tests.oracle.random_together import together
 EACH = pytest.mark.parametrize("strategy", ["none", "source_replay"])
 
 
-@pytest.fixture(autouse=True)
-def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TIDEOVER_TRAINS", raising=False)
-
-
 @EACH
 def test_all_together_equals_the_reference(strategy: str) -> None:
     agree(together((strategy,)), QUICK)

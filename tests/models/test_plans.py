@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.no_data import kernel_without_data
 from tideover.models.runtime.plans import Plans
-from tideover.sim.kernel import Kernel, Rank
+from tideover.sim.kernel import Rank
 
 STEPS = st.lists(st.one_of(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.none()), max_size=20)
 
@@ -16,7 +17,7 @@ def test_what_is_done_was_planned_in_this_life(steps: list[tuple[int, int] | Non
     """A step every 5 ns: something is planned (so long after now; so long after the last step), or (None) all
     that was planned is void. Done is, each at its moment, what no later death has voided before.
     """
-    kernel, done = Kernel(), list[tuple[int, int]]()
+    kernel, done = kernel_without_data(), list[tuple[int, int]]()
     plans, end = Plans(kernel), 5 * len(steps)
 
     def act(number: int) -> None:

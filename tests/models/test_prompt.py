@@ -34,9 +34,9 @@ def full(quiet: Scenario) -> World:
 def test_what_is_left_out_of_the_run_without_failures_does_not_show(scenario: Scenario) -> None:
     """Law: any world, without its failures, has the curves and costs of a world of which all is kept."""
     quiet = undisturbed.without_failures(scenario)
-    prompt = undisturbed._promptly(quiet, 0, 65_536)
+    prompt = undisturbed._promptly(quiet, 0)
     event(f"in time: {prompt is not None}")
-    assert shown(prompt or undisturbed._run(quiet, 0, 65_536)) == shown(full(quiet))
+    assert shown(prompt or undisturbed._run(quiet, 0)) == shown(full(quiet))
 
 
 def counted(timeout: float, window: float, length: float = 400, ack_cost: float = 0) -> Scenario:
@@ -69,7 +69,7 @@ def counted(timeout: float, window: float, length: float = 400, ack_cost: float 
 )
 def test_a_root_that_may_time_out_is_noticed(scenario: Scenario, in_time: bool) -> None:
     """Without a failure; the run is then simulated root by root, and emits them again."""
-    prompt = undisturbed._promptly(scenario, 0, 65_536)
+    prompt = undisturbed._promptly(scenario, 0)
     whole = full(scenario)
     assert (prompt is not None) == (whole.ledger.replayed == 0) == in_time
     if prompt is not None:
@@ -83,6 +83,6 @@ def test_what_is_destroyed_without_a_failure_is_known() -> None:
         "count": queued(bolt("windowed_count", {"s": "fields"}, 30, window={"length": 100 * MS}), 1, "drop"),
     }
     quiet = world(topology, "none", (), 400)
-    found = shown(undisturbed._run(quiet, 0, 65_536))
+    found = shown(undisturbed._run(quiet, 0))
     assert found == shown(full(quiet))
     assert len(full(quiet).ledger.destroyed) > 10

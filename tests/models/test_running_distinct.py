@@ -55,7 +55,6 @@ MINUTES = (
     conformance.survives_during_its_steps,
     conformance.recovers_in_time,
     conformance.bounds_its_buffers,
-    conformance.does_not_depend_on_trains,
 )
 """Checks of the suite that simulate many worlds."""
 COMPONENTS = ("visits", "parse", "count")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import ONES
-from tests.models.test_exactness import CAPS, LONG, QUICK, differences
+from tests.models.test_exactness import LONG, QUICK, differences
 from tests.oracle.random_queues import overtaken
 from tests.oracle.random_states import saved
 from tests.oracle.random_worlds import overlapping, worlds
@@ -30,7 +30,7 @@ def test_the_engine_equals_the_reference(strategy: str) -> None:
     @settings(QUICK, max_examples=5)
     @given(saved(overlapping((strategy,))))
     def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS[-1:])
+        assert not differences(scenario)
 
     check()
 
@@ -38,27 +38,25 @@ def test_the_engine_equals_the_reference(strategy: str) -> None:
 @settings(QUICK, max_examples=4)
 @given(saved(overtaken()))
 def test_with_barriers_that_overtake_it_equals_the_reference(scenario: Scenario) -> None:
-    assert not differences(scenario, CAPS[-1:])
+    assert not differences(scenario)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", AT_RANDOM)
 def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
     @LONG
-    @given(saved(st.one_of(worlds((strategy,)), overlapping((strategy,)))), st.sampled_from(CAPS))
-    def check(scenario: Scenario, cap: int) -> None:
-        assert not differences(scenario, (cap,))
+    @given(saved(st.one_of(worlds((strategy,)), overlapping((strategy,)))))
+    def check(scenario: Scenario) -> None:
+        assert not differences(scenario)
 
     check()
 
 
 @pytest.mark.long
 @settings(LONG)
-@given(saved(st.one_of(overtaken(), overtaken(overlap=True))), st.sampled_from(CAPS))
-def test_with_barriers_that_overtake_it_equals_the_reference_in_many_worlds(
-    scenario: Scenario, cap: int
-) -> None:
-    assert not differences(scenario, (cap,))
+@given(saved(st.one_of(overtaken(), overtaken(overlap=True))))
+def test_with_barriers_that_overtake_it_equals_the_reference_in_many_worlds(scenario: Scenario) -> None:
+    assert not differences(scenario)
 
 
 # -- by hand: a million entries of 100 bytes, and a store that takes 10 ms and 100 MB/s ----------------------

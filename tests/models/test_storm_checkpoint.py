@@ -14,7 +14,7 @@ import pytest
 import tideover
 from tests.models.chain import windows
 from tests.models.counting import failed
-from tests.models.test_exactness import CAPS, differences
+from tests.models.test_exactness import differences
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.job.components import Store
 from tideover.models.simulation import Replication, simulate
@@ -249,4 +249,4 @@ def test_a_task_that_goes_back_acks_one_transaction_while_it_acks_another() -> N
         (7, 260),
         (11, 270),
     ]
-    assert differences(scenario, CAPS) == {}
+    assert differences(scenario) == {}

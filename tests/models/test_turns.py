@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import chain, counted, crashed
-from tests.models.test_exactness import CAPS, QUICK, SHARED, differences
+from tests.models.test_exactness import QUICK, SHARED, differences
 from tests.models.test_micro_batch import query, whole
 from tests.oracle.random_parameters import STRATEGY_NAMES
 from tests.oracle.random_worlds import worlds
@@ -124,7 +124,7 @@ def test_the_engine_equals_the_reference_where_faults_strike_at_steps(strategy: 
     @settings(QUICK, max_examples=12)
     @given(struck_at_steps(strategy))
     def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS[-1:])
+        assert not differences(scenario)
 
     check()
 
@@ -135,6 +135,6 @@ def test_the_engine_equals_the_reference_at_steps_of_many_worlds(strategy: str) 
     @SHARED
     @given(struck_at_steps(strategy))
     def check(scenario: Scenario) -> None:
-        assert not differences(scenario, CAPS[-1:])
+        assert not differences(scenario)
 
     check()

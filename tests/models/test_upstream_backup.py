@@ -112,8 +112,7 @@ def test_without_a_failure_it_costs_only_its_acks(size: int) -> None:
     assert done.cost["cpu_s"] == none.cost["cpu_s"]
 
 
-@pytest.mark.parametrize("cap", [1, 20_000])
-def test_sums_that_went_down_with_their_task_come_again(cap: int) -> None:
+def test_sums_that_went_down_with_their_task_come_again() -> None:
     """s ──▶ split ──▶ count ──▶ total, windows by marker of 100 and 100. The count puts window 1 out at 100
     and crashes with what it kept of it; at 175 the total crashes, which had that window in its state alone.
     As it is not done there, spouts still have its tuples: the count has put it out again, and the total gets
@@ -129,7 +128,7 @@ def test_sums_that_went_down_with_their_task_come_again(cap: int) -> None:
     }
     faults = (crash(161, "count", 1, 4), crash(175, "total", 1, 4))
     scenario = world(topology, "upstream_backup", faults, 531, ack_interval=20 * MS)
-    done = simulate(scenario, train_cap=cap)
+    done = simulate(scenario)
     assert (done.windows["wrong"], done.windows["missing"], done.ledger["lost"]) == (0, 0, 0)
 
 

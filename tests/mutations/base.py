@@ -8,15 +8,12 @@ MODELS = "tests/models"
 
 
 class Mutation(NamedTuple):
-    """``old`` is replaced by ``new``; ``caught_by``: arguments of pytest that choose the tests. ``trains``:
-    they are about data that moves in trains, which the compiled data plane would move else.
-    """
+    """``old`` is replaced by ``new``; ``caught_by``: arguments of pytest that choose the tests."""
 
     what: str
     old: str
     new: str
     caught_by: tuple[str, ...]
-    trains: bool = False
 
 
 def exactness(strategy: str) -> tuple[str, ...]:

@@ -418,12 +418,6 @@ SNAPSHOTS = (
         "",
         exactness("aligned_snapshots"),
     ),
-    Mutation(
-        "a tuple that a snapshot covers is read again, of a log in the plane",
-        "return 0 if self._read is None else self._read.position",
-        "return 0 if self._read is None else max(0, self._read.position - 1)",
-        exactness("aligned_snapshots"),
-    ),
 )
 OVERTAKING = (
     Mutation(
@@ -488,6 +482,12 @@ POOL = (
     ),
 )
 LOOKS = (
+    Mutation(
+        "what is turned away is let in",
+        "    if (verdict == LET_IN) {",
+        "    if (verdict) {",
+        (f"{MODELS}/test_admitted.py",),
+    ),
     Mutation(
         "acks that wait for their turn are not told",
         "        p->acks.rows[p->acks.n++] = each;",

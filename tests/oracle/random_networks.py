@@ -1,13 +1,12 @@
 """Random small worlds whose hosts have network cards, and whose messages cost their tasks something.
 
 Their components are on hosts of their own; or the last is with the first; or all are together, where what a
-card has sent may bring about what it is to send, at distances that take time.
+card has sent may bring about what it is to send, at once or later.
 """
 
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import patch
 
 from hypothesis import strategies as st
 
@@ -15,8 +14,6 @@ from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig
 from tideover.models.job.machines import MachineType
-from tideover.models.runtime.job import Job
-from tideover.models.world import World
 
 from .random_parameters import STRATEGY_NAMES
 from .random_times import TICK
@@ -47,7 +44,7 @@ def on_cards(draw: st.DrawFn, found: st.SearchStrategy[Scenario]) -> Scenario:
         groups[names[-1]] = 0
     elif together == "all":
         groups = dict.fromkeys(names, 0)
-        links = Links(latency=ms(draw(st.sampled_from((100, 300)))), local=links.local)
+        links = Links(latency=ms(draw(st.sampled_from((0, 100, 300)))), local=links.local)
     count = EACH * len(names) + draw(st.integers(0, 1))
     topology = {
         name: _seated(draw, config, EACH * groups[name]) for name, config in scenario.topology.items()
@@ -72,26 +69,6 @@ def _seated(draw: st.DrawFn, config: SpoutConfig | BoltConfig, first: int) -> Sp
     hosts = tuple(first + draw(st.integers(0, EACH - 1)) for _ in range(config.parallelism))
     size = draw(st.sampled_from((256, 256, 100)))
     return config.model_copy(update={"hosts": hosts, "tuple_size": size})
-
-
-def is_exact(scenario: Scenario) -> bool:
-    """Whether the engine says that no card has to be approximated, wherever tasks go."""
-    one = World(scenario, judge_windows=False, looks=0)
-    job = one.job
-    lay, laid = job.lay, [_all_exact(job)]
-
-    def lay_again() -> None:
-        lay()
-        laid.append(_all_exact(job))
-
-    if job.deployment.moves and laid[0]:
-        with patch.object(job, "lay", lay_again):
-            one.run()
-    return all(laid)
-
-
-def _all_exact(job: Job) -> bool:
-    return all(card.exact for card in job.network.cards)
 
 
 def hosts_of(scenario: Scenario) -> list[int]:

@@ -2,7 +2,8 @@
 
 The twin emits each root when the run has emitted it for the first time. It has no replicas, timeouts or
 recovery; of the strategy it keeps what acks cost, and that markers end windows. A window that a tick ends is
-due at its tick, and what is in it depends on arrivals only: where nothing reads it, the twin takes no time.
+due at its tick, and what is in it depends on arrivals only: where nothing reads it, the twin takes no time,
+but where tasks share cores or have bounded queues.
 """
 
 from __future__ import annotations
@@ -131,7 +132,8 @@ class Twin:
             if layout.stateful(n)
             and layout.by_tick(n)
             and not layout.down[n]
-            and layout.limit(n).length is None  # how long it takes decides when others may send
+            and layout.limit(n).length is None  # how long it takes decides when others may send,
+            and not any(task.cores for task in world.tasks if task.component == n)  # or how fast they are
         )
         self.told = world.emissions(), world.events
         fed, events = self.told

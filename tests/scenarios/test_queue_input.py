@@ -28,8 +28,8 @@ def test_bounds_are_read_and_written() -> None:
     assert data["topology"]["c"]["queue"] == {"length": 7, "when_full": "drop"}
 
 
-@pytest.mark.parametrize("strategy", ["active_replication", "active_standby"])
-def test_queues_of_replicas_have_bounds(strategy: str) -> None:
+@pytest.mark.parametrize("strategy", ["active_replication", "active_standby", "upstream_backup"])
+def test_queues_have_bounds_under(strategy: str) -> None:
     text = GOOD.replace("kind: none", f"kind: {strategy}").replace("queue: 10}", "queue: 10, parallelism: 1}")
     found = load_text(text.replace("when_full: drop", "when_full: credits"), "good.yaml")
     assert found.strategy.kind == strategy
@@ -49,12 +49,11 @@ def test_queues_of_replicas_have_bounds(strategy: str) -> None:
         ("{send: 3}", "{length: 3}", "topology.s.queue.length", "only send can be given"),
         ("{kind: none}", "{kind: micro_batch}", "topology.b.queue", "run in batches"),
         (
-            "when_full: drop}}\nstrategy: {kind: none}",
-            "when_full: credits}}\nstrategy: {kind: rsm, checkpoint_interval: 1 s}",
-            "topology.c.queue",
-            "credits do not go with the strategy rsm",
+            "{kind: none}",
+            "{kind: passive_standby, checkpoint_interval: 1 s}",
+            "topology.b.queue",
+            "this is not simulated",
         ),
-        ("{kind: none}", "{kind: upstream_backup}", "topology.b.queue", "this is not simulated"),
         ("queue: 10}", "queue: {when_full: drop}}", "topology.s.arrivals", "nothing holds back"),
         (
             "{kind: none}",

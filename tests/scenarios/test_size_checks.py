@@ -8,7 +8,7 @@ import pytest
 import tideover
 from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.arrivals.poisson import Poisson
-from tideover.models.runtime.spout_task import AHEAD
+from tideover.models.runtime.spout_task import MOST
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
 from tideover.sim.draws import Draws
@@ -82,8 +82,8 @@ def test_so_many_pairs_of_tasks_do_not_fit() -> None:
 @pytest.mark.parametrize("arrivals", [Periodic(rate=MIN_RATE), Poisson(rate=MIN_RATE)])
 def test_the_rarest_calls_stay_in_the_range_of_time(arrivals: Periodic | Poisson) -> None:
     """As many as are worked out at a time, from the end of the longest run on: they rise."""
-    n = arrivals.at_once(AHEAD)
-    assert 1 < n < AHEAD
+    n = arrivals.at_once(MOST)
+    assert 1 < n < MOST
     calls = arrivals.next_calls("s.0", Draws(1), MAX_RUN, 0, n)
     assert (np.diff(calls, prepend=MAX_RUN) > 0).all()
 

@@ -158,16 +158,9 @@ def _mostly(done: Effort, asked: Sequence[Scenario]) -> str:
     """What there is to do, and what would make it less."""
     from tideover.models.coarsening import counting
 
-    decided = done.decisions + done.actions
-    what = f"{done.moved:.2g} tuples, and {decided:.2g} snapshots, ends of windows, triggers or faults"
-    parts = done.parts
-    if parts["turns"] > done.seconds / 2:
-        what += "; most of it goes in short steps, as tasks of several components share cores"
-        what += "; with at most as many tasks as cores on a host it is far faster"
-    elif done.singles:
-        what += "; one tuple after the other, as queues are bounded where cards or cores are shared"
-    decisions = parts["decisions"] + parts["moves"] + parts["actions"]
-    if decisions < done.seconds / 2 and not any(any(counting(one.topology, one.strategy)) for one in asked):
+    what = f"{done.moved:.2g} tuples, and {done.actions:.2g} snapshots, ends of windows, triggers or faults"
+    lumps = not any(any(counting(one.topology, one.strategy)) for one in asked)
+    if done.parts["actions"] < done.seconds / 2 and lumps:
         what += "; run.lump_rate lets one simulated tuple stand for several"
     return what
 

@@ -268,24 +268,6 @@ def _without_seed(text: str) -> str:
     return re.sub(r'"seed": \d+', "", text)
 
 
-def does_not_depend_on_trains(
-    strategy: Strategy, bolt: type[Stateful] = WindowedCount, whole: bool = False
-) -> None:
-    """Trains of one root, of any number, and as a ``whole`` of seven give the same result, to the byte. Each
-    kind strikes, in three runs, two windows apart.
-    """
-    for kinds in (striking()[first::3] for first in range(3)):
-        at = [STRIKES[2].at + 2 * i * WINDOW for i in range(len(kinds))]
-        pairs = zip(kinds, at, strict=True)
-        faults = [fault(kind, "count", STRIKES[2]._replace(at=moment)) for kind, moment in pairs]
-        scenario = word_count(strategy, tuple(faults), bolt=bolt)
-        one, many, *others = (
-            Result(scenario, [run(scenario, train_cap=cap)]).to_json() for cap in (1, 20_000, *[7] * whole)
-        )
-        assert one == many, f"trains of one root change the result after {faults!r}"
-        assert all(other == many for other in others), f"trains of seven change the result after {faults!r}"
-
-
 CHECKS: tuple[Callable[..., None], ...] = (
     describes_itself,
     cites_its_source,
@@ -297,7 +279,6 @@ CHECKS: tuple[Callable[..., None], ...] = (
     bounds_its_buffers,
     conserves_roots,
     draws_its_luck,
-    does_not_depend_on_trains,
 )
 
 
@@ -307,7 +288,6 @@ THOROUGH: tuple[Callable[..., None], ...] = tuple(
         keeps_its_promise,
         keeps_its_promise_between_ticks,
         conserves_roots,
-        does_not_depend_on_trains,
     )
 )
 """Those that try a part of all combinations, trying all: minutes in place of seconds."""

@@ -20,7 +20,6 @@ from tideover.models.evaluation.measures import Bools
 from tideover.models.evaluation.undisturbed import reference
 from tideover.models.evaluation.utilisation import utilisation
 from tideover.models.job.cluster import Cluster
-from tideover.models.runtime.context import TRAIN
 from tideover.models.runtime.job import Job
 from tideover.models.schema.columns import in_lumps
 from tideover.models.schema.fields import LATENCIES, TABLES, block
@@ -100,18 +99,16 @@ def simulate(
     *,
     trace: bool = False,
     watched: Stretch | None = None,
-    train_cap: int = TRAIN,
 ) -> Replication:
     """Run one replication of a scenario.
 
-    ``trace`` keeps every tuple (small runs only). ``watched``: a stretch for its ``diagram``. ``train_cap``:
-    most roots that travel in one train; the result does not depend on it. Raises TopologyError for a topology
-    that cannot be simulated.
+    ``trace`` keeps every tuple (small runs only). ``watched``: a stretch for its ``diagram``. Raises
+    TopologyError for a topology that cannot be simulated.
     """
     lump = coarseness(scenario)
     shortest = finest(scenario, lump)
     scenario = coarsened(scenario, lump)
-    world = World(scenario, replication, trace=trace, watched=watched, train_cap=train_cap)
+    world = World(scenario, replication, trace=trace, watched=watched)
     world.run()
     found = evaluate(world, replication)
     if watched is not None:
@@ -175,7 +172,7 @@ def _in_tuples(found: Replication, lump: int) -> Replication:
 def evaluate(world: World, replication: int) -> Replication:
     """Read a world that has run to its end."""
     found = curves(world)
-    without = found if not world.outages else reference(world.scenario, replication, world.train_cap)
+    without = found if not world.outages else reference(world.scenario, replication)
     balance = world.balance()
     found, without = together(found, without)
     rows, usual = measures.recoveries(world, found, without)

@@ -6,8 +6,7 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.completion import Completion
-from tideover.models.accounts.counted import Counted, CountedDestroyed, CountedLedger
-from tideover.models.accounts.counted_recoveries import CountedRecoveries
+from tideover.models.accounts.counted import Counted
 from tideover.models.accounts.fates import Fates
 from tideover.models.accounts.lag import Lag
 from tideover.models.accounts.ledger import Destroyed, Ledger
@@ -20,13 +19,10 @@ from tideover.models.accounts.trace import Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.accounts.window_log import WindowLog
 from tideover.models.config import Scenario, deployment_of, identity, undisturbed
-from tideover.models.engine import moves_compiled
-from tideover.models.flow.clock import Clock
-from tideover.models.flow.job import FlowJob
 from tideover.models.job.deployment import Deployment
 from tideover.models.job.tree import effects_of
 from tideover.models.runtime.announcements import Announcer
-from tideover.models.runtime.context import TRAIN, Context
+from tideover.models.runtime.context import Context
 from tideover.models.runtime.event_times import EventTimes
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.outage import Outage
@@ -61,45 +57,36 @@ class World:
         *,
         trace: bool = False,
         fates: bool = False,
-        train_cap: int = TRAIN,
         judge_windows: bool = True,
         looks: int | None = None,
-        step: int | None = None,
         watched: Stretch | None = None,
         curves_only: bool = False,
         in_time: bool = False,
     ) -> None:
         """``looks``: how often it is looked how busy everything is, besides the end of the warm-up; None:
-        often if the tasks share something, else never. ``step``: length (ns) of the steps in which
-        several levels share cores, or cards; None: short enough for latencies. Throughput is right with any.
+        often if the tasks share something, else never.
         ``watched``: the stretch in which it is noted who sends what to whom. ``curves_only``: nobody will ask
         for its latencies or its balance. ``in_time``: nothing will be sent again because it is overdue.
         """
         self._draws = draws = Draws(scenario.run.seed, replication)
         self.scenario = scenario = timed(scenario, draws)
-        self.train_cap = train_cap
         strategy = scenario.strategy
         deployment = deployment_of(scenario)
-        self._compiled = compiled = moves_compiled(scenario)
-        self._kernel = kernel = Clock() if compiled else Kernel()
+        self._kernel = kernel = Kernel()
         recorder = Recorder(scenario.run.duration, latencies=not curves_only)
         self.trace = Trace(lambda: kernel.now) if trace else None
         self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
-        ledger: type[Ledger] = Destroyed if curves_only else Ledger
-        if compiled:
-            ledger = CountedDestroyed if curves_only else CountedLedger
+        ledger = Destroyed if curves_only else Ledger
         self.ledger = ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
         self.snapshots = SnapshotTimes()
-        context = Context(deployment.topology, draws, strategy.needs, Announcer([]), train_cap, kernel)
-        context.step = step
+        context = Context(deployment.topology, draws, strategy.needs, Announcer([]), kernel)
         self.windows = WindowLog(context.withheld)
         if deployment.topology.by_event:
             context.events = EventTimes(deployment.topology, draws)
-        self.job = FlowJob(context, deployment) if compiled else Job(context, deployment)
+        self.job = Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
-        recoveries = CountedRecoveries if compiled else Recoveries
-        self.recoveries = recoveries(self.job, recorder, self.backlog)
+        self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
         self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None
@@ -113,12 +100,9 @@ class World:
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment, in_time):
             self.reference = self._referred(strategy.undisturbed(), replication)
-        counted = (self.backlog, self.recoveries) if compiled else ()
-        context.say = Announcer(self._listeners(), counted)
+        context.say = Announcer(self._listeners())
         self._close_at = CLOSE_AT
-        self._counted: Counted | None = None
-        if isinstance(self.job, FlowJob):
-            self._counted = self._count(self.job, recorder)
+        self._counted = self._count(self.job, recorder)
 
     def _listeners(self) -> list[object]:
         """Who hears what happens, in this order."""
@@ -138,9 +122,8 @@ class World:
         )
         return [listener for listener in asked if listener is not None]
 
-    def _count(self, job: FlowJob, recorder: Recorder) -> Counted:
+    def _count(self, job: Job, recorder: Recorder) -> Counted:
         """Let the data plane count what happens to every tuple, and log what somebody wants to see of it."""
-        assert isinstance(self.ledger, CountedLedger | CountedDestroyed)
         duration = self.scenario.run.duration
         counted = Counted(job.plane, self.backlog, self.ledger, recorder, duration, job.catch_up)
         job.count(counted.reach)
@@ -152,7 +135,7 @@ class World:
         if self.space_time is not None:
             job.note_senders(self.space_time.mark)
             if self.space_time.begin > 0:
-                job.kernel.at(self.space_time.begin - 1, Rank.SAMPLE, job.log_all, reads=())
+                job.kernel.at(self.space_time.begin - 1, Rank.SAMPLE, job.log_all)
             else:
                 job.log_all()
         return counted
@@ -188,15 +171,12 @@ class World:
         def make(truth: WindowLog) -> Job:
             deployment = undisturbed(self.scenario, self.job.deployment)
             say = Announcer([truth])
-            kernel = Clock() if self._compiled else Kernel()
             needs = strategy.needs._replace(log=log)
-            context = Context(deployment.topology, self._draws, needs, say, self.train_cap, kernel)
+            context = Context(deployment.topology, self._draws, needs, say, Kernel())
             context.events = self.job.context.events
-            made = FlowJob if self._compiled else Job
-            job = made(context, deployment, fed=True)
+            job = Job(context, deployment, fed=True)
             job.plug(strategy.protocol(job))
-            if isinstance(job, FlowJob):
-                job.log(emitted=False, processed=False)
+            job.log(emitted=False, processed=False)
             return job
 
         key = f"{identity(quiet, replication)} {log}"
@@ -235,11 +215,9 @@ class World:
 
     def settle(self) -> None:
         """Tell the accounts all that the data plane has counted and logged."""
-        if isinstance(self.job, FlowJob) and self._counted is not None:
-            self.job.catch_up()
-            self._counted.settle()
-            assert isinstance(self.recoveries, CountedRecoveries)
-            self.recoveries.read()
+        self.job.catch_up()
+        self._counted.settle()
+        self.recoveries.read()
 
     def start(self) -> None:
         """Start the job, without running it."""
@@ -262,8 +240,7 @@ class World:
         self.recoveries.settle_roots(before << bits, self.ledger.missing)
         self.ledger.close(before)
         self.backlog.prune(before << bits)
-        if self._counted is not None:
-            self._counted.pruned()
+        self._counted.pruned()
         self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
 
     def unfinished(self) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tideover.models.coarsening import coarsened, coarseness, counting
@@ -31,10 +31,6 @@ BATCHES = 20
 _T_95 = 2.093
 """Student's t for the means of so many batches."""
 _LEAST = 10 * SLOT
-_FULL = 4.0
-"""How much longer a probe takes where trains of tuples are cut short, as queues have an end, and are full."""
-_STEPS = 10
-"""Steps of a probe in which cores and cards are shared: only throughput is wanted."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,7 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
     rate = offered(sped)
     tried, lump = _tried(sped, _roots(scenario, thorough))
     begin, end = tried.run.warmup, tried.run.duration
-    world = World(tried, judge_windows=False, looks=1, step=max(1, end // _STEPS))
+    world = World(tried, judge_windows=False, looks=1)
     world.run()
     wanted = _calls(world, begin, end)
     emitted, done = (
@@ -118,14 +114,8 @@ def _tried(sped: Scenario, roots: int) -> tuple[Scenario, int]:
 
 
 def seconds(scenario: Scenario, thorough: bool) -> float:
-    """How long a probe takes on one core, very roughly. That cores are shared makes it no longer (it takes
-    few steps), full queues do where trains of tuples are cut short by them.
-    """
-    tried, _ = _tried(scenario, _roots(scenario, thorough))
-    bounds = bounds_of(scenario.topology, scenario.queues).values()
-    expected = effort(tried)
-    cut = expected.tuples > 0 and any(bound.length is not None for bound in bounds)
-    return replace(expected, turns=0.0).seconds * (_FULL if cut else 1)
+    """How long a probe takes on one core, very roughly."""
+    return effort(_tried(scenario, _roots(scenario, thorough))[0]).seconds
 
 
 def at_rate(scenario: Scenario, factor: float) -> Scenario:

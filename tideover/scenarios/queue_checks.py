@@ -57,7 +57,6 @@ def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Foun
         return
     if strategy.bounded_queues:
         yield from _dropped(scenario, bounds)
-        yield from _credits(scenario, bounds)
         return
     where = _where(scenario, first)
     reason = "this is not simulated"
@@ -66,17 +65,6 @@ def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Foun
     elif strategy.needs.log:
         reason = "all that its tasks read waits in logs, which have room for any number of tuples"
     yield where, f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
-
-
-def _credits(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
-    """What a strategy throws away at arrival gives no credit back."""
-    kind = scenario.strategy.kind
-    for name, bound in bounds.items():
-        given = isinstance(scenario.topology[name], BoltConfig) and bound.length is not None
-        if given and bound.when_full == "credits" and not scenario.strategy.credits:
-            message = f"credits do not go with the strategy {kind}: only block and drop are simulated"
-            yield _where(scenario, name), message
-            return
 
 
 def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:

@@ -333,25 +333,6 @@ class Recorder:
         self.output = series()
         self._outputs: dict[object, int] = {}
 
-    def measure(self, times: Ints, created: Ints, first: Ints) -> tuple[Ints, Ints]:
-        """Tuples done at the measured component at ``times`` (rising); returns their latencies since their
-        creation stamps (``created``), and since their roots' first emissions (``first``; the same array if
-        none was emitted again).
-        """
-        latency = times - created
-        if not self._latencies:
-            self.done.add(times)
-            return latency, latency
-        if self.from_first is None and first is not created:
-            self.from_first = self.latency.copy()
-        self.latency.add(times, latency)
-        self.done.add(times)
-        if self.from_first is None:
-            return latency, latency
-        from_first = latency if first is created else times - first
-        self.from_first.add(times, from_first)
-        return latency, from_first
-
     def note_output(self, what: object, now: int) -> None:
         """The topology has put out something rare (a window) at ``now``; of the same thing put out twice
         the first counts.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tideover.sim.kernel import Kernel, Reads
+from tideover.sim.kernel import Kernel
 
 
 @dataclass
@@ -36,7 +36,6 @@ class _Request:
     rank: int
     done: Callable[[], None]
     order: int
-    reads: Reads
     begin: int = 0
     end: int = 0
     plan: int = 0
@@ -85,11 +84,10 @@ class StoreServer:
         rank: int,
         done: Callable[[], None],
         order: int = 0,
-        reads: Reads = None,
         operations: int = 1,
     ) -> int:
         """Read or write ``size`` bytes in so many ``operations``; ``done`` is called at the end, at ``rank``
-        and ``order``, when what it ``reads`` was moved there. Returns when that is, if nothing disturbs the
+        and ``order``. Returns when that is, if nothing disturbs the
         store until then.
         """
         self.bytes += size
@@ -103,7 +101,7 @@ class StoreServer:
             if self._kernel.now < until:
                 asked()
         self._told.clear()
-        request = _Request(work, rank, done, order, reads)
+        request = _Request(work, rank, done, order)
         planned.append(request)
         self._plan(request)
         return request.end + self._away
@@ -114,19 +112,6 @@ class StoreServer:
             asked()
         else:
             self._told.append((asked, until))
-
-    @property
-    def free_at(self) -> int:
-        """When it has done all that it has been asked for (ns)."""
-        return int(self.pace.free_at)
-
-    def takes(self, work: float) -> float:
-        """How long so much work takes it as it is (ns)."""
-        return work * self.pace.factor
-
-    def spend(self, work: int) -> None:
-        """It has done this besides (ns): small requests that nobody has told it of one by one."""
-        self.pace.busy += work
 
     def _plan(self, request: _Request) -> None:
         request.begin = max(self.pace.free_at, self._kernel.now)
@@ -140,7 +125,7 @@ class StoreServer:
             if request.plan == plan:
                 request.done()
 
-        self._kernel.at(request.end + self._away, request.rank, end, request.order, request.reads)
+        self._kernel.at(request.end + self._away, request.rank, end, request.order)
 
     def _plan_anew(self, requests: list[_Request]) -> None:
         for request in requests:

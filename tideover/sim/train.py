@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from operator import getitem
 from typing import Any
@@ -14,10 +13,6 @@ Ints = npt.NDArray[np.int64]
 
 _DEFAULT = {"value": 1, "attempt": 0, "epoch": 0, "mark": 0}
 _OPTIONAL = tuple(_DEFAULT)
-RUNS, ROWS = 12, 500
-"""From so many runs and rows on two radix sorts are faster than a merge."""
-_LOWER = 0 if sys.byteorder == "little" else 1
-"""Which half of a number comes first in memory."""
 Columns = dict[str, Ints]
 
 
@@ -123,15 +118,6 @@ class Train:
             setattr(new, name, values)
         return new
 
-    def retimed(self, time: Ints) -> Train:
-        """The same train at other times (ns)."""
-        new = Train.__new__(Train)
-        new.n, new.time = self.n, time
-        new.uid, new.created, new.key = self.uid, self.created, self.key
-        new.value, new.attempt, new.epoch = self.value, self.attempt, self.epoch
-        new.mark, new.more = self.mark, self.more
-        return new
-
     def adding(self, **columns: Ints) -> Train:
         """The same train with a mechanism's columns added, or exchanged."""
         return self.replace(more=columns if self.more is None else self.more | columns)
@@ -139,10 +125,6 @@ class Train:
     def at(self, moment: int) -> Train:
         """The same train, all of it at one moment (ns)."""
         return self.replace(time=np.full(self.n, moment, np.int64))
-
-    def split(self, at: int) -> tuple[Train, Train]:
-        """The first ``at`` tuples, and the rest."""
-        return self.pick(slice(0, at)), self.pick(slice(at, None))
 
 
 def join(trains: Sequence[Train]) -> Train:
@@ -177,28 +159,12 @@ def distinct(values: Ints) -> Ints:
     return ordered[first]
 
 
-def rising(time: Ints) -> Ints:
-    """The rows in order of time (ns); ties as they stand. The rows are a few rising runs, or many.
-
-    Few runs are merged. Many take a merge for each doubling, in which the processor guesses wrong at every
-    other row: two radix sorts, of the lower half of the bits and of the upper one, are two to three times as
-    fast (times that differ by 4 s and more are merged all the same).
-    """
-    if len(time) >= ROWS and np.count_nonzero(time[1:] < time[:-1]) >= RUNS:
-        since = time - time.min()
-        if since.max() < 1 << 32:
-            halves = since.astype(np.uint32).view(np.uint16)
-            order = np.argsort(halves[_LOWER::2], kind="stable")
-            return order.take(np.argsort(halves[1 - _LOWER :: 2].take(order), kind="stable"))
-    return np.argsort(time, kind="stable")
-
-
 def merge(trains: Sequence[Train]) -> Train:
     """Ordered trains into one, by time; ties go to the earlier train, then keep their order."""
     if len(trains) == 1:
         return trains[0]
     whole = join(trains)
-    return whole.pick(rising(whole.time))
+    return whole.pick(np.argsort(whole.time, kind="stable"))
 
 
 def single(time: int, uid: int, created: int | None = None, key: int = 0, **columns: int) -> Train:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
 from tideover.sim.recorder import GATHERED, Recorder, slots_of
 from tideover.sim.train import Ints, Train, distinct
@@ -17,7 +16,8 @@ _COLUMNS = ("_open", "_last", "_inside", "_first")
 
 
 class Backlog:
-    """Counts the open tuples of each root; a root leaves the backlog when the last of them is done.
+    """Counts the open tuples of each root; a root leaves the backlog when the last of them is done. The data
+    plane counts here what is emitted and done, the backlog itself what control actions change.
 
     Roots enter at their emission or at a control action, and leave when data moves: so the result does not
     depend on how far the data plane is moved at a time. A root without open tuples stays so until a control
@@ -73,37 +73,6 @@ class Backlog:
 
     # -- what happens ----------------------------------------------------------------------------------------
 
-    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        """Roots enter with their first tuples; retries were in the backlog already."""
-        copies = sum(self._replicas[s.edge.down.name] for s in sent)
-        self._enter(train.uid, train.time, copies)
-        if train.attempt is None:
-            self._first[self._place(train.uid)] = train.created
-            return
-        new = train.attempt == 0
-        if new.any():
-            self._first[self._place(train.uid[new])] = train.created[new]
-        again = np.flatnonzero(train.attempt > 0)
-        self._change(train.uid[again], train.time[again], -1)
-
-    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        """A tuple is done, and its children are open."""
-        component = task.component
-        if not component.anchored:
-            return
-        net: Ints | int = -1
-        if sent:
-            if all(s.copies is None for s in sent):
-                net = sum(self._replicas[s.edge.down.name] for s in sent) - 1
-                if net == 0:
-                    return
-            else:
-                net = np.full(train.n, -1, np.int64)
-                for s in sent:
-                    copies = self._replicas[s.edge.down.name]
-                    net += copies if s.copies is None else copies * s.copies
-        self._change(train.uid >> component.bits if component.bits else train.uid, train.time, net)
-
     def on_destroyed(self, task: TaskView, train: Train, times: Ints, outage: int) -> None:
         """Tuples are gone."""
         if task.component.anchored:
@@ -117,10 +86,6 @@ class Backlog:
         """Tuples were filtered out as they arrived."""
         if task.component.anchored:
             self._change(train.uid >> task.component.bits, train.time, -1)
-
-    def on_repeated(self, task: BoltView, train: Train) -> None:
-        """So was what another replica has sent."""
-        self.on_discarded(task, train)
 
     def on_retrying(self, spout: SpoutView, roots: Ints) -> None:
         """Roots wait to be emitted again."""

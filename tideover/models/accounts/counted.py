@@ -1,8 +1,6 @@
-"""Accounts of what happens to every tuple, where the compiled data plane counts it.
+"""What happens to every tuple, counted by the data plane in the accounts' own arrays.
 
-The plane counts in the accounts' own arrays; what control actions change is counted in the same arrays by the
-accounts themselves. So these are the accounts of `backlog`, `ledger` and `recoveries`, which hear neither of
-emissions nor of what is processed.
+What control actions change is counted in the same arrays by the accounts themselves.
 """
 
 from __future__ import annotations
@@ -12,18 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from tideover.models.accounts.applied import Applied
 from tideover.models.accounts.backlog import Backlog
-from tideover.models.accounts.ledger import Applied, Destroyed, Ledger
+from tideover.models.accounts.ledger import Destroyed, Ledger, counts_itself
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component, Topology
-from tideover.models.runtime.outage import Outage
-from tideover.models.runtime.stream import Sent
-from tideover.models.runtime.views import BoltView
 from tideover.sim.draws import Draws
 from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
 from tideover.sim.recorder import NONE, SLOT, Recorder
-from tideover.sim.train import Ints, Train
+from tideover.sim.train import Ints
 from tideover.sim.units import S
 
 FEW, MOST = 1_024, 65_536
@@ -41,47 +37,6 @@ SLOTS = 1 << 17
 SERIES = ("entered", "left", "done", "output")
 
 
-def counts_itself(component: Component) -> bool:
-    """Whether the plane can tell which tuples of a component take effect: none may be late, or known."""
-    window = component.window
-    return component.ends_roots and (window is None or (window.by != "event" and window.saved != "ids"))
-
-
-class _Books(Ledger):
-    """A ledger whose books the plane writes into."""
-
-    counted: Counted
-
-    def on_struck(self, outage: Outage) -> None:
-        """What was applied twice by now is put down to the outage before."""
-        self.counted.catch_up()
-        self.counted.settle()
-        super().on_struck(outage)
-
-    def twice(self, effects: int) -> None:
-        """So many effects had taken place before."""
-        if self._newest >= 0:
-            self.extra[self._newest] += effects
-
-    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        """Only of those that the plane does not count."""
-        if not counts_itself(task.component):
-            super().on_processed(task, train, arrival, sent)
-
-
-class CountedLedger(_Books):
-    """The ledger."""
-
-    def _missing(self, roots: Ints) -> dict[str, Ints]:
-        if not self.counted.knows_children:
-            return super()._missing(roots)
-        return self.counted.missing(self._topology, self._draws, roots)
-
-
-class CountedDestroyed(_Books, Destroyed):
-    """A ledger that counts no effects."""
-
-
 class Counted:
     """Connects accounts and plane.
 
@@ -92,7 +47,7 @@ class Counted:
         self,
         plane: Plane,
         backlog: Backlog,
-        ledger: CountedLedger | CountedDestroyed,
+        ledger: Ledger,
         recorder: Recorder,
         duration: int,
         catch_up: Callable[[], None],

@@ -11,7 +11,7 @@ from tideover.models.job.topology import Component, Topology
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.stream import LATE, Sent
 from tideover.models.runtime.views import BoltView, SpoutView
-from tideover.sim.link import Channel
+from tideover.models.runtime.wire import Wire
 from tideover.sim.train import Ints, Train
 
 EMITTED, SENT, PROCESSED, ACKED, DESTROYED = "emitted", "sent", "processed", "acked", "destroyed"
@@ -122,7 +122,7 @@ class Fates:
         """Tuples found a queue full."""
         self._note(DESTROYED, task, task.component, train.uid, train.column("attempt"), train.time)
 
-    def on_replayed(self, task: BoltView, train: Train, channel: Channel | None) -> None:
+    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
         """Tuples leave a buffer, or a log, for a task again."""
         at = None if channel is None else train.time
         self._note(AGAIN, task, task.component, train.uid, train.column("attempt"), at)

@@ -11,118 +11,56 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from tideover.models.accounts.applied import Applied
 from tideover.models.job.topology import Component, Topology
 from tideover.models.job.tree import expected_effects
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.stream import LATE, Sent
 from tideover.models.runtime.views import BoltView, SpoutView
+from tideover.models.runtime.wire import Wire
 from tideover.sim.draws import Draws
-from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train, distinct
 
 BLOCK = 20_000
 """Roots that are settled at a time: all their effects are written out for it."""
 EMPTY: Ints = np.zeros(0, np.int64)
-_ONE = np.uint8(1)
-"""Of the slots' own type: with another type ``ufunc.at`` is fifty times slower."""
 
 
-class Applied:
-    """How often each effect at one component is applied, by replica: one byte each, for the roots that are
-    not closed.
-    """
+def counts_itself(component: Component) -> bool:
+    """Whether the plane can tell which tuples of a component take effect: none may be late, or known."""
+    window = component.window
+    return component.ends_roots and (window is None or (window.by != "event" and window.saved != "ids"))
 
-    def __init__(self, component: Component, replicas: int, once: bool) -> None:
-        self.component = component
-        self.replicas = replicas
-        self._once = once
-        """Whether its reader drops what it has already: an output that comes again is none."""
-        self._slots = np.zeros(1 << 12, np.uint8)
-        self._base = 0
-        self._used = 0
-        """Slots up to the highest that was touched; the array is larger."""
 
-    def _index(self, uid: Ints, replica: int) -> Ints:
-        index = uid - (self._base << self.component.bits)
-        if self.replicas > 1:
-            index = index * self.replicas + replica
-        top = int(index.max()) + 1
-        self._used = max(self._used, top)
-        if top > len(self._slots):
-            grown = np.zeros(max(top, 2 * len(self._slots)), np.uint8)
-            grown[: len(self._slots)] = self._slots
-            self._slots = grown
-        return index
-
-    def apply(self, uid: Ints, replica: int) -> int:
-        """Count effects as applied; returns how many of them were applied already in that replica, be it
-        further ahead in ``uid``.
-        """
-        n = len(uid)
-        if self._once:
-            index = self._index(uid, replica)  # which may make room for them
-            self._slots[index] = _ONE
-            return 0
-        if self.replicas == 1 and int(uid[-1]) - int(uid[0]) == n - 1 and bool((uid[1:] > uid[:-1]).all()):
-            first = int(self._index(uid[-1:], replica)[0]) + 1 - n
-            slots = self._slots[first : first + n]  # one after the other: ten times faster
-            slots += _ONE
-            return int(np.count_nonzero(slots > _ONE))
-        index = self._index(uid, replica)
-        np.add.at(self._slots, index, _ONE)
-        twice = index[self._slots.take(index) > _ONE]
-        if not len(twice):
-            return 0
-        places, times = np.unique(twice, return_counts=True)
-        new = np.count_nonzero(self._slots.take(places) == times)  # of these the first one is no repetition
-        return len(twice) - int(new)
-
-    def duplicated_roots(self) -> Ints:
-        """Roots of which an effect is applied more than once in one replica."""
-        if not self._used or int(self._slots[: self._used].max()) <= 1:
-            return EMPTY
-        index = np.flatnonzero(self._slots > 1) // self.replicas
-        return distinct((index >> self.component.bits) + self._base)
-
-    def destroy(self, uid: Ints, replica: int) -> None:
-        """Count effects as applied once less."""
-        if len(uid):
-            np.subtract.at(self._slots, self._index(uid, replica), _ONE)
-
-    def times(self, uid: Ints) -> npt.NDArray[np.uint8]:
-        """How often each effect is applied, the replica with the most."""
-        if not len(uid):
-            return self._slots[:0]
-        index = self._index(uid, 0)
-        most = self._slots.take(index)
-        if self.replicas > 1:
-            self._index(uid, self.replicas - 1)
-            for r in range(1, self.replicas):
-                np.maximum(most, self._slots.take(index + r), out=most)
-        return most
-
-    def forget(self, before_root: int) -> None:
-        """Drop the slots of all roots < ``before_root``."""
-        cut = ((before_root - self._base) << self.component.bits) * self.replicas
-        self._used = max(0, self._used - cut)
-        kept = np.zeros(max(1 << 12, 2 * self._used), np.uint8)
-        kept[: self._used] = self._slots[cut : cut + self._used]
-        self._slots = kept
-        self._base = before_root
+class Counting(Protocol):
+    """What counts effects while data moves (`tideover.models.accounts.counted`)."""
 
     @property
-    def size(self) -> int:
-        """Slots in use."""
-        return self._used
+    def knows_children(self) -> bool:
+        """Whether it knows what each root's tree becomes."""
+
+    def catch_up(self) -> None:
+        """Tell all that has happened."""
+
+    def settle(self) -> None:
+        """Tell what it has counted."""
+
+    def missing(self, topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
+        """Uids of the effects of these roots that are not applied, by component."""
 
 
 class Ledger:
-    """Effects of all roots; what faults destroyed; the balance at the end."""
+    """Effects of all roots; what faults destroyed; the balance at the end.
+
+    The data plane writes into its books what takes effect where it can tell; ``counted`` connects the two.
+    """
+
+    counted: Counting
 
     def __init__(self, topology: Topology, replicas: Mapping[str, int], draws: Draws, filtered: bool) -> None:
         """``filtered``: what leaves the topology is read by somebody who drops what comes again."""
@@ -183,7 +121,9 @@ class Ledger:
     # -- what happens ----------------------------------------------------------------------------------------
 
     def on_struck(self, outage: Outage) -> None:
-        """What is applied twice from now on is put down to this outage."""
+        """What is applied twice from now on is put down to this outage; by now, to the one before."""
+        self.counted.catch_up()
+        self.counted.settle()
         self._newest = outage.number
         self.extra[outage.number] = 0
 
@@ -192,7 +132,7 @@ class Ledger:
         if train.attempt is not None:
             self._replay(train.uid[train.attempt > 0])
 
-    def on_replayed(self, task: BoltView, train: Train, channel: Channel | None) -> None:
+    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
         """So is what leaves a buffer, or a log, again."""
         if task.component.anchored:
             self._replay(train.uid >> task.component.bits)
@@ -204,7 +144,7 @@ class Ledger:
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         """Where a root's tuples end, they have taken effect."""
         component = task.component
-        if component.ends_roots:
+        if component.ends_roots and not counts_itself(component):
             if train.has(LATE):
                 late = train.column(LATE)
                 self._come_late(component, train.uid[late == 1], task.replica)
@@ -213,9 +153,12 @@ class Ledger:
                 self._take_effect(component, train.uid, task.replica)
 
     def _take_effect(self, component: Component, uid: Ints, replica: int) -> None:
-        twice = self._apply(component, uid, replica)
-        if twice and self._newest >= 0:
-            self.extra[self._newest] += twice
+        self.twice(self._apply(component, uid, replica))
+
+    def twice(self, effects: int) -> None:
+        """So many effects had taken place before."""
+        if self._newest >= 0:
+            self.extra[self._newest] += effects
 
     def _come_late(self, component: Component, uid: Ints, replica: int) -> None:
         """Late tuples take no effect: they are lost, or leave aside."""
@@ -306,6 +249,8 @@ class Ledger:
 
     def _missing(self, roots: Ints) -> dict[str, Ints]:
         """Uids of the effects of these roots that are not applied, by component."""
+        if self.counted.knows_children:
+            return self.counted.missing(self._topology, self._draws, roots)
         parts: dict[str, list[Ints]] = {}
         for first in range(0, len(roots), BLOCK):
             block = roots[first : first + BLOCK]

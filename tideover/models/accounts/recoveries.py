@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.accounts.backlog import Backlog
+from tideover.models.accounts.watch import FEW, Watch, WatchedSpan
 from tideover.models.job.topology import Component
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.outage import Outage
-from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView
+from tideover.sim.plane.plane import LATENCY, Plane
 from tideover.sim.recorder import Recorder, Span
 from tideover.sim.train import Ints, Train
 
@@ -83,6 +85,9 @@ class Recovery:
 class Recoveries:
     """Measures latencies, outputs and costs of a run, and what came of its outages.
 
+    Where one keeper alone says what was sent again, and the data plane knows how, that looks at every tuple
+    itself; else all are shown to the keepers.
+
     recorder         latencies, throughput, outputs over time
     peak_buffered    most tuples that were kept in buffers, logs and maps at a time
     control_bytes    what goes over the network besides the streams: acks, copies between replicas
@@ -98,6 +103,8 @@ class Recoveries:
         """Those that may still go on."""
         self.peak_buffered = 0
         self.control_bytes = 0
+        self._watches: dict[int, Watch] = {}
+        self._structs = [(task, job.plane.tasks[task.number]) for task in job.bolt_tasks]
 
     # -- what happens ----------------------------------------------------------------------------------------
 
@@ -105,24 +112,52 @@ class Recoveries:
         """A recovery begins; older ones go on if not everything was sent again for them, or may be yet, or as
         long as the logs go on in which they are read.
         """
+        self.read()
         recovery = Recovery(outage, Span(self._job.deployment.run.log_resolution))
         now = outage.failed_at
         older = [old for old in self._watched if old.outage in outage.watched or old.span.goes_on(now)]
         self._watched = [*older, recovery]
         self.all.append(recovery)
+        keepers = [each for each in self._context.keepers if type(each).replayed is not Keeper.replayed]
+        if len(keepers) == 1 and keepers[0].knows_the_plane:
+            self._watch(self._job.plane, outage, keepers[0])
+        elif keepers:
+            self._job.show(self.see)
 
-    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        """Tuples are done: their latencies, if they are measured here; and whether they are replays."""
-        component = task.component
-        if not component.anchored:
-            return
-        ends, measured = component.ends_roots and not component.window, component is self._measured
-        lead = (ends or measured) and self._job.is_lead(task)
-        if ends and lead and task not in self._context.withheld:
-            self.recorder.output.add(train.time)
-        latencies = self._measure(component, train) if measured and lead else None
-        for recovery in self._watched:
-            self._see(recovery, task, train, arrival, latencies)
+    def _watch(self, plane: Plane, outage: Outage, keeper: Keeper) -> None:
+        """Let the plane watch those outages that still are."""
+        watch = Watch(plane, outage, self._job.deployment.run.log_resolution, len(self._job.tasks))
+        self._watches[outage.number] = watch
+        self.all[-1].span, self.all[-1].from_first = WatchedSpan(watch, 0), WatchedSpan(watch, 1)
+        watched = [self._watches[each.outage.number] for each in self._watched]
+        pointers = plane.ffi.new("watch *[]", [each.w for each in watched])
+        plane.keep_as("watches", pointers)
+        plane.p.watches, plane.p.n_watches = pointers, len(watched)
+        if not plane.p.spanned_room:
+            self._make_room(plane, FEW)
+            plane.asked[plane.lib.NEED_SPANNED] = lambda _: self._make_room(
+                plane, 2 * int(plane.p.spanned_room)
+            )
+        keeper.watched()
+
+    def _make_room(self, plane: Plane, room: int) -> None:
+        p, wider = plane.p, np.zeros(room, LATENCY)
+        size = plane.ffi.sizeof("latency") * p.n_spanned
+        plane.ffi.memmove(
+            plane.ffi.from_buffer(wider, require_writable=True), plane.ffi.buffer(p.spanned, size), size
+        )
+        plane.keep_as("spanned", wider)
+        p.spanned, p.spanned_room = plane.ffi.cast("latency *", wider.ctypes.data), room
+
+    def read(self) -> None:
+        """Take what the plane has seen."""
+        for recovery in self.all:
+            watch = self._watches.get(recovery.outage.number)
+            if watch is not None:
+                watch.look(recovery.outage)
+                recovery.replayed = int(watch.w.replayed)
+                if watch.w.last_replay >= 0:
+                    recovery.last_replay = int(watch.w.last_replay)
 
     def see(self, task: BoltView, train: Train, arrival: Ints) -> None:
         """Tuples are done whose latencies the recorder knows already: whether they are replays."""
@@ -134,12 +169,6 @@ class Recoveries:
             latencies = latency, latency if first is train.created else train.time - first
         for recovery in self._watched:
             self._see(recovery, task, train, arrival, latencies)
-
-    def _measure(self, component: Component, train: Train) -> tuple[Ints, Ints]:
-        """Latencies of tuples that are done: from their creation stamps, and from their roots' first
-        emissions (the same array if none of them was emitted again).
-        """
-        return self.recorder.measure(train.time, train.created, self._first(component, train))
 
     def _first(self, component: Component, train: Train) -> Ints:
         """When the tuples' roots were emitted first."""
@@ -181,17 +210,6 @@ class Recoveries:
         if self.all and task.component.anchored:
             self.all[-1].dropped += train.n
 
-    def on_repeated(self, task: BoltView, train: Train) -> None:
-        """What replicas send twice they go on to send twice: it counts for the newest outage that has hit the
-        task, until its state is back.
-        """
-        newest = self._context.newest.get(task, -1)
-        if newest < 0 or not task.component.anchored:
-            return
-        restored = self.all[newest].restored_at
-        if restored is None or restored >= self._job.kernel.now:
-            self.all[newest].dropped += train.n
-
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Roots of which an outage destroyed something are given up."""
         for number in np.unique(outage[outage >= 0]).tolist():
@@ -206,6 +224,9 @@ class Recoveries:
         """Effects are back."""
         self.all[outage].restored += len(uid)
         self.all[outage].restored_at = self._job.kernel.now
+        for each, c in self._structs:
+            if self._context.newest.get(each) == outage:
+                c.repeats_until = self._job.kernel.now
 
     def on_reloaded(self, task: BoltView, outage: int, since: int) -> None:
         """A state has been back since some time ago."""
@@ -233,10 +254,23 @@ class Recoveries:
                     kept.append((component, uid[~old]))
             recovery.lost_effects = kept
 
+    def _read_repeated(self) -> None:
+        """What was dropped since replicas send it twice."""
+        for task, c in self._structs if self._job.needs.paths else ():
+            newest = self._context.newest.get(task, -1)
+            if c.repeated and newest >= 0 and task.component.anchored:
+                self.all[newest].dropped += c.repeated
+            c.repeated = 0
+
     def on_moved(self, now: int) -> None:
-        """All tasks have reported up to now."""
+        """What outages hit is known by now."""
+        self._read_repeated()
         for recovery in self._watched:
-            recovery.settle()
+            watch = self._watches.get(recovery.outage.number)
+            if watch is not None:
+                watch.look(recovery.outage)
+            else:
+                recovery.settle()
 
 
 def _replayed(context: Context, task: BoltView, train: Train, outage: int) -> Mask | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from tideover.models.accounts import truths
 from tideover.models.accounts.truths import Truth
 from tideover.models.accounts.window_log import Place, WindowAudit, WindowLog
@@ -60,7 +58,8 @@ class ReferenceRun:
         job = self._job = self._make(self._truth)
         for component in job.topology.components:
             bounded = job.deployment.bounds[component.name].length is not None
-            if component.trigger == "tick" and not component.outputs and not bounded:
+            shares = any(task.c.cores >= 0 for task in job.bolt_tasks if task.component is component)
+            if component.trigger == "tick" and not component.outputs and not bounded and not shares:
                 self._count_at_arrival(job, component)
         job.start()
         if self._known is not None:
@@ -87,31 +86,9 @@ class ReferenceRun:
         return True
 
     def _count_at_arrival(self, job: Job, component: Component) -> None:
-        """Let the tasks of a component count at arrival.
-
-        If their keys are a partition of all keys, and all wires take equally long, nothing has to be put in
-        order or spread over them: the first task counts for all.
-        """
-        tasks = [job.bolts[component.name, task][0] for task in range(component.tasks)]
-        for task in tasks:
-            task.take_in_at_arrival()
-        if not all(outlet.can_pool for sender in job.tasks for outlet in sender.outlets):
-            return
-        owners = [edge.grouping.owners(component.input_keys, component.tasks) for edge in component.inputs]
-        delays = {channel.delay for task in tasks for channel in task.inputs}
-        owner = owners[0]
-        if owner is None or None in delays or len(delays) > 1:
-            return
-        if any(other is None or (other != owner).any() for other in owners):
-            return
-        others = [(task.state, np.flatnonzero(owner == task.index)) for task in tasks[1:] if task.state]
-        pool = None if tasks[0].state is None else tasks[0].state.pool(others)
-        if pool is None:
-            return
-        tasks[0].state = pool
-        for sender in job.tasks:
-            for outlet in sender.outlets:
-                outlet.pooled |= outlet.edge.down is component
+        """Let the tasks of a component count at arrival."""
+        for task in range(component.tasks):
+            job.bolts[component.name, task][0].take_in_at_arrival()
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
         """Roots that the run has emitted; those emitted for the first time go to the reference run."""

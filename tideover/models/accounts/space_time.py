@@ -7,17 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tideover.models.accounts.trace import timed_out, window_text
-from tideover.models.flow.wire import SENDER
 from tideover.models.job.topology import Edge
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.bolt_task import BARRIER
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.steps import Step
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView
-from tideover.sim.link import Channel
+from tideover.models.runtime.wire import SENDER, Wire
 from tideover.sim.train import Ints, Train
 
 
@@ -111,17 +109,15 @@ class PutOut(NamedTuple):
     text: str
 
 
-class SpaceTime(Hooks):
-    """Notes what a diagram of a ``stretch`` of the job's run shows. It hears what is announced; and, ahead
-    of the protocol and its mechanisms, it sees what arrives, to write down at each message who sent it. No
-    mechanism looks at that column, and the run stays what it is.
+class SpaceTime:
+    """Notes what a diagram of a ``stretch`` of the job's run shows. It hears what is announced; messages say
+    who sent them. No mechanism looks at that column, and the run stays what it is.
 
     begin   from when on departures are noted (ns): some time before the stretch, for what may arrive in it;
             and as long as the run goes on, since what arrives after the stretch may have left after it
     """
 
     def __init__(self, job: Job, stretch: Stretch) -> None:
-        """Make it before the protocol is plugged in."""
         self.job, self.stretch = job, stretch
         self.begin = stretch.begin - max(1_000_000_000, stretch.end - stretch.begin)
         self.departures: list[Departures] = []
@@ -133,19 +129,11 @@ class SpaceTime(Hooks):
         self.steps: list[Step] = []
         self.windows: list[PutOut] = []
         self._control: dict[tuple[int, int, int, int, int], int] = {}
-        job.plug(self)
 
     # -- messages --------------------------------------------------------------------------------------------
 
-    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
-        if train.mark is not None:
-            self.mark(task, channel.up.number, train.pick(train.mark != 0))
-        return train.adding(**{SENDER: np.full(train.n, channel.up.number + 1, np.int64)})
-
     def mark(self, task: BoltView, sender: int, marks: Train) -> None:
-        """Control messages arrive from the task of this number: the last time that this is said of one
-        counts, since arrivals may be worked out ahead, and again.
-        """
+        """Control messages arrive from the task of this number: each is said once."""
         ways = zip(
             *(column.tolist() for column in (marks.column("mark"), marks.created, marks.key, marks.time)),
             strict=True,
@@ -197,7 +185,7 @@ class SpaceTime(Hooks):
         """Tuples found a queue full."""
         self._came(task, train, train.time, train.time, "overflowed")
 
-    def on_replayed(self, task: BoltView, train: Train, channel: Channel | None) -> None:
+    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
         """Tuples leave a buffer, or a log, for a task again."""
         if channel is None:  # each has been there before, and has its sender; what a sender keeps has not
             senders, times = train.column(SENDER), np.full(train.n, self.job.kernel.now, np.int64)

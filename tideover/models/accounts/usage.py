@@ -25,12 +25,12 @@ class TaskResource:
         self.name = task.name
         self.host = task.host
 
-    def busy_ns(self, now: int) -> int:
+    def busy_ns(self, now: int) -> float:
         """With tuples, acks, checkpoints, replays; in batches, with its part of them."""
         return busy_ns(self._context, self._task, now)
 
 
-def busy_ns(context: Context, task: SpoutTask | BoltTask, now: int) -> int:
+def busy_ns(context: Context, task: SpoutTask | BoltTask, now: int) -> float:
     """How long a task has been busy up to ``now`` (ns)."""
     runner = context.runner
     since = runner.busy_since(task) if runner is not None and isinstance(task, BoltTask) else None
@@ -50,7 +50,7 @@ class Usage:
         tasks: list[Resource] = [TaskResource(job.context, task) for task in job.tasks]
         self.resources = tasks + job.context.resources
         self.times = [0]
-        self.busy = [[0] * len(self.resources)]
+        self.busy: list[list[float]] = [[0] * len(self.resources)]
         moments = {duration * i // looks for i in range(1, looks + 1)} | {warmup}
         self._moments = sorted(moment for moment in moments if 0 < moment <= duration)
 

@@ -15,7 +15,7 @@ from tideover.models.job.queues import WhenFull, bounds_of
 from tideover.models.job.topology import Topology, key_labels
 from tideover.models.job.traffic import leaving, spread, traffic
 from tideover.models.remarks.plan import Load
-from tideover.models.runtime.core_sharing import crowded
+from tideover.models.runtime.cores import crowded
 from tideover.models.strategies.base import Strategy, given
 from tideover.sim.units import S
 

@@ -210,7 +210,7 @@ class Group(Watch):
             if member.removed is None and member is not joined:
                 beats = max(0, (now - member.first) // interval + 1)
                 learns = partial(self._learns, member, self._rebalances, member.joined)
-                self._kernel.at(member.first + beats * interval, Rank.READY, learns, _GROUP, ())
+                self._kernel.at(member.first + beats * interval, Rank.READY, learns, _GROUP)
         self._look()
 
     def _learns(self, member: _Member, number: int, joined: int) -> None:

@@ -68,7 +68,7 @@ class Used(NamedTuple):
 
     resources: Sequence[tuple[str, str, int | None]]
     times: Sequence[int]
-    busy: Sequence[Sequence[int]]
+    busy: Sequence[Sequence[float]]
 
     @staticmethod
     def of(usage: Usage) -> Used:

@@ -15,9 +15,7 @@ import numpy as np
 from tideover.models import config
 from tideover.models.accounts import truths
 from tideover.models.config import Scenario, identity
-from tideover.models.engine import moves_compiled
 from tideover.models.evaluation.curves import Curves, curves
-from tideover.models.job.components import SpoutConfig
 from tideover.models.world import World
 
 KEPT_BYTES = 1 << 27
@@ -31,14 +29,14 @@ class _Kept(NamedTuple):
     size: int
 
 
-def reference(scenario: Scenario, replication: int, train_cap: int) -> Curves:
+def reference(scenario: Scenario, replication: int) -> Curves:
     """What a run of ``scenario`` (lumps are made already) would have been without its failures."""
     quiet = without_failures(scenario)
     key = identity(quiet, replication)
     if key in _kept:
         _kept.move_to_end(key)
         return _kept[key].curves
-    found = _narrow(curves(_promptly(quiet, replication, train_cap) or _run(quiet, replication, train_cap)))
+    found = _narrow(curves(_promptly(quiet, replication) or _run(quiet, replication)))
     _keep(key, found)
     return found
 
@@ -50,11 +48,10 @@ def forget() -> None:
     config.forget()
 
 
-def _run(quiet: Scenario, replication: int, train_cap: int, in_time: bool = False) -> World:
+def _run(quiet: Scenario, replication: int, in_time: bool = False) -> World:
     world = World(
         quiet,
         replication,
-        train_cap=train_cap,
         looks=0,
         curves_only=True,
         in_time=in_time,
@@ -63,19 +60,12 @@ def _run(quiet: Scenario, replication: int, train_cap: int, in_time: bool = Fals
     return world
 
 
-def _promptly(quiet: Scenario, replication: int, train_cap: int) -> World | None:
+def _promptly(quiet: Scenario, replication: int) -> World | None:
     """The run as it is if everything comes in time, which is less to simulate; None: it may not have."""
-    prompt = quiet.strategy.prompt()
-    reads = any(isinstance(c, SpoutConfig) and c.source is not None for c in quiet.topology.values())
-    if prompt is not None and moves_compiled(quiet):
-        world = _run(quiet, replication, train_cap, in_time=True)
-        assert world.job.plane is not None
-        return None if world.job.plane.p.again else world
-    if prompt is None or reads or quiet.queues is not None or quiet.detector is not None:
+    if not quiet.strategy.prompt():
         return None
-    world = _run(quiet.with_strategy(prompt), replication, train_cap)
-    overdue = world.job.context.overdue
-    return None if overdue is not None and overdue(world.unfinished()) else world
+    world = _run(quiet, replication, in_time=True)
+    return None if world.job.plane.p.again else world
 
 
 def without_failures(scenario: Scenario) -> Scenario:

@@ -18,7 +18,7 @@ def utilisation(job: Job) -> list[dict[str, Any]]:
     were in service there.
     """
     rows = []
-    bounded = any(task.bound is not None for task in job.bolt_tasks)
+    bounded = any(bounds.length is not None for bounds in job.deployment.bounds.values())
     for task in job.bolt_tasks:
         up = job.kernel.now - job.supervisor.down_ns(task)
         busy = busy_ns(job.context, task, job.kernel.now)

@@ -17,8 +17,8 @@ from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.runtime.wire import Wire
 from tideover.sim.kernel import Rank
-from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
 
@@ -133,10 +133,10 @@ class CheckpointMessages(Mechanism, Keeper):
         every = [pair for own in self._of.values() for pair in own.sent.outputs.items()]
         return [(self._down(channel), train) for channel, kept in every for train in kept.tuples()]
 
-    def _down(self, channel: Channel) -> Component:
+    def _down(self, channel: Wire) -> Component:
         return self._job.tasks[channel.down.number].component
 
 
-def _bytes(outputs: Mapping[Channel, Kept], since: Mapping[Channel, int]) -> int:
+def _bytes(outputs: Mapping[Wire, Kept], since: Mapping[Wire, int]) -> int:
     """Of the messages that are kept, above these numbers."""
     return sum(kept.above(since.get(c, 0)) * c.message_bytes for c, kept in outputs.items())

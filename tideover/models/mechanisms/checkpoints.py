@@ -12,7 +12,6 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState, read, save
-from tideover.sim.kernel import Reads
 
 
 class Checkpoint(NamedTuple):
@@ -78,7 +77,7 @@ class Checkpoints:
         self._backing = Backing(self._task)
         self.saved = None if saved is None else saved._replace(state=saved.state.emptied())
 
-    def take(self, reached: Reached, then: Callable[[Checkpoint], None], reads: Reads) -> None:
+    def take(self, reached: Reached, then: Callable[[Checkpoint], None]) -> None:
         """Take one now; ``then`` is called when the store has it, and ``reads`` this."""
         job, task, costs = self._job, self._task, self._costs
         self.writing = True
@@ -98,7 +97,7 @@ class Checkpoints:
         size = taken.state.entries * costs.entry_size + share.size
         wanted, saved = self._plans.watch(), self._plans.unless_void(written)
         store = job.store_named(costs.store)
-        save(job, task, copying, size, wanted, saved, reads=reads, store=store)
+        save(job, task, copying, size, wanted, saved, store=store)
 
     def read(self, then: Callable[[Checkpoint], None]) -> None:
         """Read the newest valid one (nothing was saved yet: the beginning), which takes its time, and call

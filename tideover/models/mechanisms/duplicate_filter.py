@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.stream import PATH
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
-from tideover.sim.train import Ints, Train
+from tideover.sim.plane.plane import NEVER
+from tideover.sim.train import Ints
 
 
 class Seen:
@@ -29,40 +28,10 @@ class Seen:
         new.greatest = self.greatest.copy()
         return new
 
-    def has(self, train: Train) -> npt.NDArray[np.bool_]:
-        """Mask of the tuples that are not new (of end markers it says nothing)."""
-        known: npt.NDArray[np.bool_] = train.uid <= self.greatest[train.column(PATH)]
-        return known
-
-    def fresh(self, train: Train) -> npt.NDArray[np.bool_]:
-        """Mask of what is new, which is known from now on; end markers always are (windows align them)."""
-        data = None if train.mark is None else train.mark == 0
-        if not train.has(PATH):
-            if data is None:
-                return self._greater(train.uid, 0)
-            new = ~data
-            new[data] = self._greater(train.uid[data], 0)
-            return new
-        new = np.ones(train.n, np.bool_)
-        paths = train.column(PATH)
-        for path in np.unique(paths if data is None else paths[data]).tolist():
-            here = paths == path
-            rows = np.flatnonzero(here if data is None else here & data)
-            new[rows] = self._greater(train.uid[rows], path)
-        return new
-
-    def _greater(self, uid: Ints, path: int) -> npt.NDArray[np.bool_]:
-        """Which uids are greater than all before them on the path."""
-        if not len(uid):
-            return np.ones(0, np.bool_)
-        before = np.maximum.accumulate(np.concatenate(([self.greatest[path]], uid)))
-        self.greatest[path] = before[-1]
-        new: npt.NDArray[np.bool_] = uid > before[:-1]
-        return new
-
 
 class DuplicateFilter(Mechanism):
-    """Every task drops at arrival what it has had already.
+    """Every task drops at arrival what it has had already. The data plane compares, and notes what is the
+    greatest, in the array of each task's `Seen`.
 
     E. Tanuwidjaja, UC Berkeley EECS-2015-134, section 3: the numbers of tuples.
     """
@@ -72,33 +41,30 @@ class DuplicateFilter(Mechanism):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._seen: dict[TaskView, Seen] = {task: Seen(task.component.paths) for task in job.bolt_tasks}
-
-    def admit(self, task: BoltView, train: Train) -> Train:
-        fresh = self._seen[task].fresh(train)
-        if fresh.all():
-            return train
-        self._drop(task, train.pick(~fresh))
-        return train.pick(fresh)
+        self._plane = plane = job.plane
+        plane.have_paths()
+        for task, seen in self._seen.items():
+            c = plane.tasks[task.number]
+            plane.array(c, "seen", seen.greatest)
+            c.bounded |= plane.lib.FILTERS
+        for sender in job.tasks:
+            first = plane.tasks[sender.number].first_outlet
+            for place, outlet in enumerate(sender.outlets):
+                plane.outlets[first + place].first_path = job.topology.first_path(outlet.edge, sender.index)
 
     def admit_again(self, task: BoltView) -> None:
         """A task has seen more than when it let in what is set aside: drop what it knows of that."""
-        gate, now = self._bolt(task).gate, self._job.kernel.now
-        gate.aside = [self.admit(task, train.at(now)) for train in gate.aside if train.n]
-
-    def _drop(self, task: BoltView, train: Train) -> None:
-        self._job.say.repeated(task, train)
+        self._plane.have_rows(self._plane.p.discarded, self._plane.tasks[task.number].aside.n)
+        self._plane.lib.plane_sift(self._plane.p, task.number, self._job.kernel.now)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        self._plane.tasks[task.number].repeats_until = NEVER  # as long as it is not restored
         # who keeps the queue keeps what filtered it
         if task in self._seen and not task.up and not self._bolt(task).gate.stopped:
             self._know(task, Seen(task.component.paths))
 
     def _know(self, task: TaskView, seen: Seen) -> None:
-        self._seen[task] = seen
-
-    def had(self, task: BoltView, train: Train) -> npt.NDArray[np.bool_]:
-        """Which of these tuples a task has had."""
-        return self._seen[task].has(train)
+        self._seen[task].greatest[:] = seen.greatest
 
     def seen(self, task: BoltView) -> Seen:
         """What a task has had."""
@@ -106,19 +72,20 @@ class DuplicateFilter(Mechanism):
 
     def copy(self, task: BoltView, peer: BoltView) -> None:
         """From now on ``task`` has seen what ``peer`` has."""
-        self._know(task, self._seen[peer].copy())
+        self._know(task, self._seen[peer])
 
 
 class CheckpointFilter(DuplicateFilter):
-    """The same where tasks go back to a checkpoint: they have had what that has, and no more."""
+    """The same where tasks go back to a checkpoint: they have had what that has, and no more. The data plane
+    notes, too, what of it is processed.
+    """
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
         """What each task has processed of what it has seen."""
-
-    def passed(self, task: BoltView, train: Train) -> None:
-        self._done[task].fresh(train)
+        for task, done in self._done.items():
+            self._plane.array(self._plane.tasks[task.number], "done", done.greatest)
 
     def done(self, task: BoltView) -> Seen:
         """A copy of what a task has processed by now."""
@@ -126,32 +93,23 @@ class CheckpointFilter(DuplicateFilter):
 
     def go_back(self, task: BoltView, done: Seen) -> None:
         """A task goes on from where it had processed this."""
-        self._seen[task], self._done[task] = done.copy(), done.copy()
+        self._know(task, done)
+        self._done[task].greatest[:] = done.greatest
 
 
 class ReplayFilter(CheckpointFilter):
     """The same for what comes again because a task of an earlier state goes on in the place of one that has
-    failed. What it sends again those who read it have had.
+    failed. What it sends again those who read it have had; what belongs to epochs that are over is turned
+    away, too, and all of it is told of.
     """
 
     needs = Needs(paths=True, readers_go_back=True)
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._epochs: dict[TaskView, int] = {}
-        """Of the tasks that have gone back: older epochs than this are over."""
-
-    def admit(self, task: BoltView, train: Train) -> Train:
-        if self._epochs.get(task) and train.epoch is not None:
-            over = (train.epoch < self._epochs[task]) & (train.column("mark") == 0)
-            if over.any():
-                self._job.say.discarded(task, train.pick(over))
-                train = train.pick(~over)
-        return super().admit(task, train)
-
-    def _drop(self, task: BoltView, train: Train) -> None:
-        self._job.say.discarded(task, train)
+        for task in job.bolt_tasks:
+            self._plane.tasks[task.number].bounded |= self._plane.lib.TELLS
 
     def begin_after(self, task: BoltView, epoch: int) -> None:
         """A task has gone back to where it was over with all epochs before ``epoch``."""
-        self._epochs[task] = epoch
+        self._plane.tasks[task.number].over = epoch

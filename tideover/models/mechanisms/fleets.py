@@ -124,7 +124,7 @@ class Fleets(Mechanism, Keeper):
         entries = self._entries(task, saved)
         store, size = self._job.store_named(station.store), entries * station.entry_size
         done = partial(self._written, task, outage, turn, saved)
-        end = store.write(member.host, size, Rank.RESTORE, done, task.number, None, max(1, entries))
+        end = store.write(member.host, size, Rank.RESTORE, done, task.number, max(1, entries))
         member.occupy(end - self._job.kernel.now)
 
     def _written(self, task: BoltTask, outage: OutageView, turn: _Turn, saved: SavedState) -> None:
@@ -174,7 +174,7 @@ class Fleets(Mechanism, Keeper):
             entries = self._entries(task, saved)
             load = partial(self._load, task, task.life, outage, saved)
             size = entries * station.entry_size
-            store.read(task.host, size, Rank.RESTORE, load, task.number, None, max(1, entries))
+            store.read(task.host, size, Rank.RESTORE, load, task.number, max(1, entries))
 
     def _load(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
         station, kernel = self._station, self._job.kernel

@@ -36,7 +36,7 @@ class LocalCopies:
     def write(self, task: TaskView, number: int, size: int) -> None:
         """A copy of so many bytes of what the task saves as ``number`` is to be written where it is."""
         written = self._plans[task].unless_void(partial(self._written, task, number, task.host))
-        self.disk.write(task.host, size, Rank.TRIM, written, task.number, ())
+        self.disk.write(task.host, size, Rank.TRIM, written, task.number)
 
     def _written(self, task: TaskView, number: int, host: int) -> None:
         now = self._job.kernel.now

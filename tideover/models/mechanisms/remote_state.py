@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import Any
 
 import numpy as np
 
+from tideover.models.job.backends.base import Backend
 from tideover.models.mechanisms.base import Mechanism
-from tideover.models.runtime.accesses import Touched
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.core_sharing import PART
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.network import FLOWS
-from tideover.models.runtime.views import OutageView, TaskView
-from tideover.sim.look_ups import Asker, LookUps
-from tideover.sim.train import Ints, Train
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.draws import Purpose
+
+LEAST = 64
+"""Entries at hand for which there is room, at first."""
 
 
 class RemoteState(Mechanism):
@@ -30,62 +30,81 @@ class RemoteState(Mechanism):
 
     def __init__(self, job: Job, store: str | None, round_trip: int, work: int, access_cost: int) -> None:
         super().__init__(job)
-        self._round_trip, self._cost = round_trip, access_cost
-        self._of: dict[TaskView, Touched] = {}
-        askers: list[Asker] = []
+        plane = job.plane
+        self._plane, self._store, self._work = plane, store, work
+        self._of: dict[TaskView, Any] = {}
+        self._prepared: dict[TaskView, int] = {}
+        """Entries of the transaction that is not committed yet."""
+        self._paces: dict[int, Any] = {}
         for task in job.bolt_tasks:
             backend = task.component.backend
             if backend is not None:
-                self._of[task] = Touched(task.component.name, job.draws, backend)
-                asker = None
-                if work:
-                    asker = Asker(task, job.store_named(store).server(task.host), backend.accesses)
-                    askers.append(asker)
-                cost = access_cost * backend.accesses
-                task.besides = partial(self._look_up, self._of[task], cost, asker)
-        if askers:
-            LookUps(job.kernel, askers, work, self._step())
+                c = self._of[task] = plane.ffi.new("look_ups *")
+                c.key = int(job.draws.key(task.component.name, Purpose.ACCESS))
+                c.entries, c.accesses, c.access_cost = backend.entries, backend.accesses, access_cost
+                c.there = (round_trip - work) // 2 if work else round_trip
+                c.back, c.work = round_trip - work - c.there if work else 0, work
+                c.stamp = c.at_hand = 1
+                self._make_room(task, backend)
+                self._seat(task)
+                plane.keep(c)
+                task.c.look_ups = c
+                task.c.bounded |= plane.lib.LOOKS_UP
+        plane.asked[plane.lib.NEED_ENTRIES] = lambda number: self._lacks_room(number)
 
-    def _step(self) -> int:
-        """Length of the steps in which speeds change (ns): a part of the shortest time of a tuple that looks
-        everything up, but no more steps than `FLOWS` allows.
-        """
-        tasks = [task for task in self._job.bolt_tasks if task.component.backend is not None]
-        each = [
-            task.mean_service + task.component.backend.accesses * (self._cost + self._round_trip)
-            for task in tasks
-            if task.component.backend is not None
-        ]
-        least = self._job.deployment.run.duration * len(self._job.tasks) // FLOWS
-        return max(1, least, round(PART * min(each)))
+    def _lacks_room(self, number: int) -> None:
+        task = self._job.tasks[number]
+        assert isinstance(task, BoltTask)
+        assert task.component.backend is not None
+        self._make_room(task, task.component.backend)
 
-    def _look_up(self, touched: Touched, cost: int, asker: Asker | None, train: Train) -> Ints:
-        if train.mark is None:
-            found = touched.look_up(train.uid)
-            takes = found * self._round_trip + cost
-        else:
-            found, takes = np.zeros(train.n, np.int64), np.zeros(train.n, np.int64)
-            rows = np.flatnonzero(train.mark == 0)
-            found[rows] = touched.look_up(train.uid[rows])
-            takes[rows] = found[rows] * self._round_trip + cost
-        if asker is not None:
-            asker.asks(found)
-        return takes
+    def _make_room(self, task: BoltTask, backend: Backend) -> None:
+        """For what is at hand, twice, and for another tuple."""
+        c, more = self._of[task], min(backend.accesses, backend.entries)
+        at_hand = int(c.changed) + self._prepared.get(task, 0)
+        room = 1 << (2 * max(LEAST, at_hand + more) - 1).bit_length()
+        slots = np.zeros(room, np.uint64)
+        if c.slots:
+            self._plane.lib.plane_move_entries(
+                c, self._plane.ffi.cast("uint64_t *", slots.ctypes.data), room - 1
+            )
+        self._plane.array(c, "slots", slots)
+        c.mask, c.most = room - 1, room - room // 4 - more
+
+    def _seat(self, task: BoltTask) -> None:
+        """It asks the store that is there for its host."""
+        if not self._work:
+            return
+        server = self._job.store_named(self._store).server(task.host)
+        if id(server) not in self._paces:
+            pace = self._paces[id(server)] = self._plane.ffi.new("remote_store *")
+            pace.factor, server.pace, server.looked_up = 1.0, pace, True
+        self._of[task].store = self._paces[id(server)]
 
     def prepare(self, task: BoltTask) -> int:
         """A transaction begins at a task; returns how many entries it has."""
-        return self._of[task].prepare() if task in self._of else 0
+        if task not in self._of:
+            return 0
+        c = self._of[task]
+        self._prepared[task], c.changed = int(c.changed), 0
+        c.at_hand, c.stamp = c.stamp, c.stamp + 1
+        return self._prepared[task]
 
     def commit(self, task: BoltTask) -> None:
         """It is committed there."""
         if task in self._of:
-            self._of[task].commit()
+            self._of[task].at_hand, self._prepared[task] = self._of[task].stamp, 0
 
-    def roll_back(self, task: BoltTask) -> None:
+    def roll_back(self, task: TaskView) -> None:
         """A task goes back to the last commit: it has nothing at hand."""
         if task in self._of:
-            self._of[task].forget()
+            c = self._of[task]
+            c.stamp += 1
+            c.at_hand, c.changed, self._prepared[task] = c.stamp, 0, 0
 
-    def failed(self, task: TaskView, outage: OutageView) -> None:
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        self.roll_back(task)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task in self._of:
-            self._of[task].forget()
+            self._seat(self._bolt(task))

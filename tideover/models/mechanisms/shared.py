@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
-from tideover.models.mechanisms.compiled_filter import duplicates_of, restored_with
+from tideover.models.mechanisms.duplicate_filter import CheckpointFilter, DuplicateFilter
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import TaskView
 
@@ -19,8 +19,8 @@ class Shared:
 
     def __init__(self, job: Job, replicated: bool = False, saved: bool = False) -> None:
         self._job = job
-        self.restored = restored_with(job) if replicated and saved else None
-        self.seen = duplicates_of(job) if replicated and not saved else self.restored
+        self.restored = CheckpointFilter(job) if replicated and saved else None
+        self.seen = DuplicateFilter(job) if replicated and not saved else self.restored
         self._buffers: UpstreamBuffers | None = None
         offsets.follow(job)
 

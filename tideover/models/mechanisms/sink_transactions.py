@@ -116,7 +116,7 @@ class SinkTransactions(Mechanism, Keeper):
         kernel = self._job.kernel
         aborted = max(kernel.now, transaction.opened + self._terms.timeout)
         expire = partial(self._expire, task, number, transaction)
-        kernel.at(aborted, Rank.ROTATION, expire, task.number, ())
+        kernel.at(aborted, Rank.ROTATION, expire, task.number)
 
     def commit(self, task: TaskView, number: int) -> None:
         """Transactions up to ``number`` are to be committed, whatever fails."""
@@ -130,7 +130,7 @@ class SinkTransactions(Mechanism, Keeper):
                 self._lose(task, n)
         if mine:
             commit = partial(self._commit, task, number)
-            producer.plans.after(self._terms.commit_time, Rank.TRIM, commit, ())
+            producer.plans.after(self._terms.commit_time, Rank.TRIM, commit)
 
     def _commit(self, task: TaskView, number: int) -> None:
         producer = self._of[task]

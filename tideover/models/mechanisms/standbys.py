@@ -13,8 +13,8 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.runtime.wire import Wire
 from tideover.sim.kernel import Rank
-from tideover.sim.link import Channel
 
 
 class Standby(NamedTuple):
@@ -30,7 +30,7 @@ class Standby(NamedTuple):
     state: SavedState
     positions: dict[int, int]
     seen: Seen
-    outputs: dict[Channel, Kept]
+    outputs: dict[Wire, Kept]
     epoch: int = 0
 
 

@@ -12,7 +12,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING
 from tideover.models.runtime.saved_state import restored, roll_back
 from tideover.models.runtime.views import OutageView, TaskView
-from tideover.sim.arrivals import when_arrived
+from tideover.models.runtime.wire import when_arrived
 from tideover.sim.kernel import Rank
 
 

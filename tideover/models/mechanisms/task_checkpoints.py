@@ -44,10 +44,8 @@ class TaskCheckpoints(Mechanism, Keeper):
             own.wanted |= needed
         else:
             buffers = self._buffers
-            reached, reads = (
-                (Reached(), None) if buffers is None else (buffers.reached(task), buffers.senders)
-            )
-            own.take(reached, lambda saved: self._saved(task, saved), reads)
+            reached = Reached() if buffers is None else buffers.reached(task)
+            own.take(reached, lambda saved: self._saved(task, saved))
 
     def _saved(self, task: BoltView, saved: Checkpoint) -> None:
         if self._buffers is not None:
@@ -56,8 +54,7 @@ class TaskCheckpoints(Mechanism, Keeper):
         if own.wanted:
             own.wanted = False
             bolt = self._bolt(task)
-            self._job.kernel.move((bolt,))
-            bolt.enqueue(Rank.CHECKPOINT, lambda: self.take(task), (bolt,))
+            bolt.enqueue(Rank.CHECKPOINT, lambda: self.take(task))
 
     def newest(self, task: BoltView) -> Checkpoint | None:
         """The newest checkpoint that is in the store; None: there is none."""
@@ -109,12 +106,11 @@ class RegularCheckpoints(TaskCheckpoints):
     def start(self) -> None:
         for task in map(self._bolt, self._of):
             tick = partial(self._tick, task)
-            rank, reads = Rank.CHECKPOINT, (task,)
-            self._job.kernel.every(self._interval, self._interval, rank, tick, task.number, reads)
+            self._job.kernel.every(self._interval, self._interval, Rank.CHECKPOINT, tick, task.number)
 
     def _tick(self, task: BoltTask, i: int) -> None:
         if task.available:
-            task.enqueue(Rank.CHECKPOINT, partial(self._due, task), (task,), last=True)
+            task.enqueue(Rank.CHECKPOINT, partial(self._due, task), last=True)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task in self._of and task.component.trigger == "tick":

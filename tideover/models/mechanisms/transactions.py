@@ -10,7 +10,6 @@ from tideover.models.mechanisms.acking.acks import Acks
 from tideover.models.mechanisms.barriers.waves import Waves
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.checkpoints import Costs
-from tideover.models.mechanisms.compiled_state import CompiledState
 from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
@@ -36,9 +35,7 @@ class Transactions(Mechanism, Keeper):
     prepared in it is acked then), and what was not in it times out.
     """
 
-    def __init__(
-        self, job: Job, acks: Acks, remote: RemoteState | CompiledState, interval: int, costs: Costs
-    ) -> None:
+    def __init__(self, job: Job, acks: Acks, remote: RemoteState, interval: int, costs: Costs) -> None:
         super().__init__(job)
         self.acks, self.do, self._remote = acks, Verbs(job), remote
         self._interval, self._costs = interval, costs
@@ -121,7 +118,7 @@ class Transactions(Mechanism, Keeper):
 
         store, size = self._job.store_named(costs.store), entries * costs.entry_size
         done = self._plans.unless_void(stored)
-        end = store.write(task.host, size, Rank.TRIM, done, task.number, None, max(1, entries))
+        end = store.write(task.host, size, Rank.TRIM, done, task.number, max(1, entries))
         task.occupy(end - kernel.now + busy + acks)
 
     def _written(self, task: BoltTask, number: int) -> None:
@@ -130,7 +127,7 @@ class Transactions(Mechanism, Keeper):
         self._leave(task, number)
         if safe:
             sent = self._job.kernel.now + self.acks.takes(safe)
-            self._job.kernel.at(sent, Rank.TRIM, partial(self._acked, task), task.number, ())
+            self._job.kernel.at(sent, Rank.TRIM, partial(self._acked, task), task.number)
 
     def _acked(self, task: BoltTask) -> None:
         if task not in self._down:

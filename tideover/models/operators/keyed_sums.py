@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from tideover.models.operators.state import Effects, EpochState, State
+from tideover.models.operators.state import Effects, EpochState
 from tideover.sim.train import Ints, Train
 
 
@@ -47,36 +47,6 @@ class KeyedSums(EpochState):
         self._trains += 1
         self._behind[0].append((self._trains, effects))
 
-    def add_sums(self, keys: Ints, sums: Ints) -> None:
-        """Add sums without the tuples behind them."""
-        if 0 not in self._contents:
-            self._contents[0], self._behind[0] = self._nothing(), []
-        self._contents[0][keys] += sums
-
-    def pool(self, others: list[tuple[State, Ints]]) -> State | None:
-        if self.extent is not None or self.ids is not None:
-            return None
-        pooled = _Pool(self.keys)
-        pooled.others = [(other, keys) for other, keys in others if isinstance(other, KeyedSums)]
-        theirs = np.concatenate([np.zeros(0, np.int64), *(keys for _, keys in pooled.others)])
-        pooled.own = np.setdiff1d(np.arange(self.keys), theirs)
-        return pooled
-
-
-class _Pool(KeyedSums):
-    """Sums of one task, which adds up for ``others`` too: each owns some keys."""
-
-    def __init__(self, keys: int) -> None:
-        super().__init__(keys)
-        self.own: Ints = np.arange(keys)
-        self.others: list[tuple[KeyedSums, Ints]] = []
-
-    def add(self, train: Train) -> None:
-        sums = sums_by_key(train, self.keys)
-        self.add_sums(self.own, sums[self.own])
-        for other, keys in self.others:
-            other.add_sums(keys, sums[keys])
-
 
 class RunningSums(KeyedSums):
     """Sums that go on from window to window: each puts out all of them as they are by then."""
@@ -102,9 +72,6 @@ class RunningSums(KeyedSums):
     def changed_since(self, old: Self) -> int:
         return super().changed_since(old) + self._changed(self._so_far, old._so_far)
 
-    def pool(self, others: list[tuple[State, Ints]]) -> State | None:
-        return None
-
 
 class KeySet(KeyedSums):
     """The different keys that have come; a window puts out each of them once, with value 1."""
@@ -116,9 +83,6 @@ class KeySet(KeyedSums):
     def _taken_in(self, content: Ints, train: Train) -> Ints:
         content[train.key] = 1
         return content
-
-    def pool(self, others: list[tuple[State, Ints]]) -> State | None:
-        return None
 
 
 def sums_by_key(train: Train, keys: int) -> Ints:

@@ -102,13 +102,6 @@ class State(ABC):
         """What was taken in since the last pane ended, as epoch 0, is pane ``number`` (> 0)."""
         raise NotImplementedError
 
-    def pool(self, others: list[tuple[State, Ints]]) -> State | None:
-        """A state that takes in the tuples of several tasks and splits them by key: its own, and those of
-        each of the ``others`` with the keys that it owns. It may drop the tuples behind its values. None:
-        the operator has none.
-        """
-        return None
-
 
 class EpochState(State):
     """A state that keeps what it knows for each epoch by itself, with the tuples behind it.

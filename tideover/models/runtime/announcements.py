@@ -11,7 +11,7 @@ from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.steps import Step
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, SpoutView
-from tideover.sim.link import Channel
+from tideover.models.runtime.wire import Wire
 from tideover.sim.train import Ints, Train
 
 
@@ -68,7 +68,7 @@ class Announcements:
     def reopened(self, task: BoltView, train: Train) -> None:
         """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""
 
-    def replayed(self, task: BoltView, train: Train, channel: Channel | None) -> None:
+    def replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
         """Tuples leave a buffer for ``task`` again, over ``channel``, or (None) are read again from a log."""
 
     def unsent(self, task: BoltView, train: Train) -> None:
@@ -143,21 +143,14 @@ EVENTS = tuple(
     name for name, value in vars(Announcements).items() if callable(value) and not name.startswith("_")
 )
 
-COUNTED = ("emitted", "processed", "repeated")
-"""What happens to any tuple: a compiled data plane counts it itself."""
-
 
 class Announcer(Announcements):
     """Tells every listener what it wants to hear, in their order."""
 
-    def __init__(self, listeners: Iterable[object], counted: Iterable[object] = ()) -> None:
-        """``counted``: those of them for whom the data plane counts such things itself."""
+    def __init__(self, listeners: Iterable[object]) -> None:
         told: dict[str, list[Callable[..., None]]] = {}
-        counts = {*map(id, counted)}
         for listener in listeners:
             for name in _heard_by(type(listener)):
-                if id(listener) in counts and name in COUNTED:
-                    continue
                 told.setdefault(name, []).append(getattr(listener, f"on_{name}"))
         self.hears_steps = "step" in told
         """Whether any does of steps: mostly none does, and there are many."""

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
-from tideover.models.operators.window_ids import STREAM
+from tideover.models.operators.base import Children
 from tideover.models.runtime.context import Context, without_markers
-from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.stream import Outlet, Sent
-from tideover.models.runtime.views import BoltView
-from tideover.models.runtime.windowing import WindowedTask, tuples_in
-from tideover.sim.card import UNPACKING
+from tideover.models.runtime.entrance import Entrance, Waiting
+from tideover.models.runtime.logged_bolt import LoggedBolt
+from tideover.models.runtime.outside import give_targets
+from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.wire import SENDER, Wire
 from tideover.sim.distributions.constant import Constant
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
-from tideover.sim.line import PLACELESS
-from tideover.sim.link import Channel
-from tideover.sim.train import Ints, Train
+from tideover.sim.plane.plane import CHANNEL, NEVER, NUMBER, Plane
+from tideover.sim.train import Ints, Train, single
 
 BARRIER = -2
 """Mark of a message that becomes a control marker in the queue of the task where it arrives."""
@@ -30,11 +29,9 @@ SENT_BY = "sent_by"
 """Column of barriers: number of the task that they come from."""
 
 
-class BoltTask(WindowedTask):
-    """A bolt task or one replica of it: a first-in first-out queue, and a state if the bolt has one.
-
-    index    number of the task in its component
-    shares   whether it shares the cores of its host
+class BoltTask(LoggedBolt):
+    """A bolt's task or one replica of it. The data plane logs what it has done, which is read (``catch_up``)
+    when somebody asks for its state.
     """
 
     def __init__(
@@ -44,198 +41,194 @@ class BoltTask(WindowedTask):
         index: int,
         replica: int,
         host: int,
-        shares: bool = False,
+        plane: Plane,
+        number: int,
     ) -> None:
-        super().__init__(context, component, index, replica, host, shares)
-        self.shares = shares
+        super().__init__(context, component, index, replica, host, plane, number)
         assert isinstance(component.config, BoltConfig)
-        self._inputs: dict[tuple[str, int], int] = {}
-        """Numbers of the logical tasks that send here."""
-        service = component.config.service
-        self._service = service
-        self._constant = service.value if isinstance(service, Constant) else None
-        self._in_batches = context.needs.batches
-        self.worked = 0
-        """Tuples that it has worked on so far."""
-        self.besides: Callable[[Train], Ints] | None = None
-        """Time that tuples take besides, asked when they are given service, in their order; None: none."""
+        self.service = component.config.service
+        self._admits: list[Callable[[Train], bool]] = []
+        """Who has to agree to each tuple that is let in."""
+        self.queue = Waiting(self, plane)
+        self.gate = Entrance(self, plane)
+        window = component.window
+        if window is not None and window.every is not None:
+            self.c.fills = window.every
 
-    def _input(self, channel: Channel) -> int:
-        """Number of the logical task at the other end of ``channel``."""
-        up = channel.up
-        assert isinstance(up, SpoutTask | BoltTask)
-        return self._inputs.setdefault((up.component.name, up.index), len(self._inputs))
+    def ask(self, admits: Callable[[Train], bool]) -> None:
+        """From now on a tuple that arrives is let in only if ``admits`` says so of it."""
+        self._admits.append(admits)
+        self.c.bounded |= self._plane.lib.ASKS
 
-    def save(self) -> Callable[[], None]:
-        restore, scheduled, mark = super().save(), self._scheduled, self._last_mark
+    def judge(self) -> None:
+        """A tuple arrives: say whether it is let in."""
+        p, lib = self._plane.p, self._plane.lib
+        each = p.marked
+        columns = {"value": each.value, "attempt": each.attempt, "epoch": each.epoch}
+        train = single(p.when, each.uid, each.created, each.key, **columns)
+        self.c.verdict = lib.LET_IN if all(agrees(train) for agrees in self._admits) else lib.TURNED_AWAY
 
-        def also() -> None:
-            restore()
-            self._scheduled, self._last_mark = scheduled, mark
+    @property
+    def each(self) -> int | None:
+        """What every tuple takes (ns); None: that is drawn."""
+        overhead = self._context.overhead.get(self.component.name, 0)
+        return self.service.value + overhead if isinstance(self.service, Constant) else None
 
-        return also
-
-    def _until_trigger(self) -> int | None:
-        window = self.component.window
-        return None if window is None or window.every is None else window.every - self._scheduled
-
-    # -- arrivals --------------------------------------------------------------------------------------------
-
-    def flow(self, now: int) -> None:
-        if not self.windows.count_at_arrival:
-            super().flow(now)
-            return
-        assert self._state is not None
-        for _, train in self._taken(now):
-            tuples = train if train.mark is None else train.pick(train.mark == 0)
-            self._take_up(tuples, tuples.time)
-
-    def _receive(self, channel: Channel, train: Train) -> Train:
-        if train.mark is not None:
-            # a marker's key says over which logical input it came
-            train = train.replace(key=np.where(train.mark > 0, self._input(channel), train.key))
-        if self._state is not None and self._state.ids is not None:
-            train = train.adding(**{STREAM: np.full(train.n, self._input(channel), np.int64)})
-        if channel.logged and self.bound is not None:
-            train = train.adding(**{PLACELESS: np.ones(train.n, np.int64)})
-        return self._context.hooks.receive(self, channel, train)
-
-    def _admit(self, train: Train) -> Train:
-        return self._context.hooks.admit(self, train)
-
-    def _admits(self) -> bool:
-        return self._context.hooks.has("admit")
-
-    def _is_control(self, train: Train) -> npt.NDArray[np.bool_]:
-        return train.column("mark") == BARRIER
-
-    def _take_in(self, train: Train) -> None:
-        rows = () if train.mark is None else self._is_control(train).nonzero()[0].tolist()
-        begin = 0
-        for row in rows:
-            if row > begin:
-                super()._take_in(train.pick(slice(begin, row)))
-            message = train.pick(slice(row, row + 1))
-            turn = partial(self._context.hooks.barrier, self, message)
-            self._wait_in_line(Rank.CHECKPOINT, turn, self._context.reads.get(self))
-            begin = row + 1
-        if begin < train.n:
-            super()._take_in(train.pick(slice(begin, None)) if begin else train)
-
-    def _drop(self, train: Train) -> None:
-        self._context.destroy(self, [train], arrived=True)
-
-    def turn_away(self, train: Train) -> None:
-        """Arrivals are not let in: what they carry is known, or will come again."""
-        self._give_back(train)
-        self.tell(self._context.say.discarded, self, train)
-
-    def _overflow(self, train: Train) -> None:
-        self._context.overflow(self, train)
-
-    # -- service ---------------------------------------------------------------------------------------------
-
-    def _demand(self, train: Train) -> Ints:
-        if self._constant is not None:
-            demand = np.full(train.n, self._constant, np.int64)
+    def demand(self, train: Train) -> Ints:
+        """How much service these messages ask for (ns), but what serialising takes."""
+        if isinstance(self.service, Constant):
+            demand = np.full(train.n, self.service.value, np.int64)
         else:
             draws = self._context.draws
             bits = draws.bits(self.component.name, Purpose.SERVICE, train.uid, train.attempt)
-            demand = self._service.sample(bits)
-        overhead = self._context.overhead.get(self.component.name, 0)
-        if overhead:
-            demand += overhead
-        if train.has(UNPACKING):
-            demand += train.column(UNPACKING)
-        if self._state is None:
-            for outlet in self.outlets:
-                if outlet.packing is not None:
-                    demand += self._packing(outlet, train)
+            demand = self.service.sample(bits)
+        demand += self._context.overhead.get(self.component.name, 0)
         if train.mark is not None:
             demand[train.mark != 0] = 0
         return demand
 
-    def _packing(self, outlet: Outlet, train: Train) -> Ints:
-        """What serialising the tuples' children costs (ns)."""
-        data = slice(None) if train.mark is None else np.flatnonzero(train.mark == 0)
-        parents = train.pick(data)
-        cost = np.zeros(train.n, np.int64)
-        children = self._bolt.children(self.component.name, self._context.draws, parents)
-        cost[data] = outlet.packed(parents, children)
-        return cost
+    # -- barriers --------------------------------------------------------------------------------------------
 
-    def _serve(self, train: Train) -> Ints:
-        self._scheduled += tuples_in(train)
-        if self._in_batches:
-            return np.zeros(train.n, np.int64)
-        demand = self._demand(train)
-        return demand if self.besides is None else demand + self.besides(train)
+    def turn(self, when: int) -> None:
+        """The first control marker of the queue has its turn; a barrier that has come is one from now on."""
+        head, lib = self._plane.p.messages[self.c.queue.head], self._plane.lib
+        if head.mark == lib.BARRIER:
+            sender = self.inputs[head.source].up.number
+            self._note_marker(head)
+            over = {CHANNEL: head.source, SENT_BY: sender}
+            message = single(head.time, 0, mark=BARRIER, key=head.key, **over)
+            self._placed += 1
+            self._turns[self._placed] = Rank.CHECKPOINT, partial(self._context.hooks.barrier, self, message)
+            head.mark, head.uid = lib.CONTROL, self._placed
+        super().turn(when)
 
-    def _take_back(self, train: Train) -> None:
-        self._scheduled -= tuples_in(train)
+    def send_barrier(self, number: int) -> None:
+        """A barrier leaves for all that read."""
+        plane, kernel = self._plane, self._kernel
+        plane.have_messages(self._copies)
+        plane.lib.plane_broadcast(plane.p, self.number, kernel.now, plane.lib.BARRIER, number, 0)
 
-    def _find_trigger(self, train: Train) -> int | None:
-        row = None
-        if train.mark is not None:
-            marks = train.mark.nonzero()[0]
-            row = int(marks[0]) if len(marks) else None
-        window = self.component.window
-        if window is not None and window.every is not None:
-            last = window.every - self._scheduled - 1
-            if last < (train.n if row is None else row):
-                return last
-        return row
-
-    def _process(self, train: Train, arrival: Ints) -> None:
-        if train.more is not None or self._context.needs.paths:
-            self._context.hooks.passed(self, train)
-        if train.mark is not None:
-            data = (train.mark == 0).nonzero()[0]
-            self._last_mark = train.pick(slice(train.n - 1, None)) if train.mark[-1] else None
-            if len(data) < train.n:
-                train, arrival = train.pick(data), arrival[data]
-            train = train.replace(mark=None)
-            if not train.n:
-                return
-        else:
-            self._last_mark = None
-        sent = self._hand_on(train)
-        self.tell(self._has_processed, train, arrival, sent)
-
-    def _hand_on(self, train: Train) -> list[Sent]:
-        sent: list[Sent] = []
-        if self._state is None and self.outlets and not self._mute:
-            children = self._bolt.children(self.component.name, self._context.draws, train)
-            for outlet in self.outlets:
-                sent += outlet.send(train, children)
-            if self.line is not None:
-                self.line.close(children.rows)
-        return [] if self.silent else sent
+    def send_barrier_ahead(self, number: int) -> None:
+        """The same, ahead of what waits in its line, where older ones are forgotten."""
+        plane, kernel = self._plane, self._kernel
+        plane.have_messages(self._copies)
+        plane.lib.plane_send_ahead(plane.p, self.number, kernel.now, number)
 
     @property
-    def _mute(self) -> bool:
-        """Whether nothing of what it does is for others."""
-        return self.silent and self.unsaid is None
+    def wires(self) -> dict[int, Wire]:
+        """The channels by which it sends, by number."""
+        found = [wire for outlet in self.outlets for row in outlet.channels for wire in row]
+        return {wire.number: wire for wire in found}
 
-    def _has_processed(self, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        self.worked += train.n
-        if self._state is not None:
-            train = self._take_up(train, arrival)
-        self._context.say.processed(self, train, arrival, sent)
-        if self.component.anchored:
-            self._context.hooks.processed(self, train, sent)
+    def ahead(self) -> Any:
+        """Rows of what waits in its queue, but what has come behind a barrier, or from a log."""
+        plane, room = self._plane, int(self.c.queue.n)
+        return plane.filled(lambda rows: plane.lib.plane_ahead(plane.p, self.number, rows, room), room)
 
-    def catch_up(self) -> None:
-        """Tell accounts and mechanisms all that it has done."""
+    def trained(self, rows: Any) -> Train:
+        """Rows of messages that it has, or sends, as a train."""
+        return self._plane.train(rows)
 
-    def tell_numbers(self, passed: Callable[[BoltView, Train], None]) -> None:
-        """Tell by number what it is done with, which the hook ``passed`` does."""
+    def put_back(self, rows: Any, in_line: bool) -> None:
+        """These messages wait here again, before it is open, in its queue or ``in_line``."""
+        plane, n = self._plane, len(rows)
+        plane.have_messages(n)
+        where = plane.ffi.from_buffer("row[]", rows)
+        plane.lib.plane_put_back(plane.p, self.number, self._kernel.now, in_line, n, where)
+
+    @property
+    def hurries(self) -> bool:
+        """Whether barriers overtake now what waits here."""
+        return bool(self.c.hurries)
+
+    @hurries.setter
+    def hurries(self, hurries: bool) -> None:
+        self.c.hurries = hurries
+
+    def barrier_has_come(self, when: int) -> None:
+        """A barrier has come that overtakes: a control action of this instant lets it."""
+        self._kernel.at_turn(when, Rank.CHECKPOINT, self.hurry, self.number)
+
+    def hurry(self) -> None:
+        """Control markers overtake what waits; the first has its turn, if the task does nothing."""
+        c, lib, now = self.c, self._plane.lib, self._kernel.now
+        if not self.hurries:
+            return
+        self.queue.markers_first()
+        if c.state != lib.IDLE or c.free_at > now or not self.available or not c.queue.n:
+            return
+        if self._plane.p.messages[c.queue.head].mark in (lib.CONTROL, lib.BARRIER):
+            c.state = lib.AT_TURN
+            self.turn(now)
 
     # -- windows ---------------------------------------------------------------------------------------------
 
-    def newest_marker(self, channel: Channel) -> int:
-        """Number of the newest end marker that has come from the task at the other end of ``channel``."""
-        return self.windows.epochs[self._input(channel)]
+    def _note_marker(self, marker: Any) -> None:
+        if self.notes is not None:
+            sender = {SENDER: self.inputs[marker.source].up.number + 1}
+            self.note_marks(single(marker.time, 0, marker.created, marker.key, mark=marker.mark, **sender))
+
+    def served_mark(self, when: int) -> None:
+        """A marker has been served."""
+        self.catch_up()
+        p = self._plane.p
+        wire, marked = self.inputs[p.marked.source], p.marked
+        if self.passed is not None:
+            columns = {NUMBER: p.marked_number, CHANNEL: marked.source}
+            self.passed(self, single(when, 0, mark=marked.mark, **columns))
+        self._note_marker(marked)
+        source = self.input_of(wire)
+        self._last_mark = single(when, 0, key=source, mark=p.marked.mark)
+        self._stall(self._fire(when), when)
+
+    def window_is_full(self, when: int) -> None:
+        """A tuple has filled its window; or it may have been late, which somebody waits for."""
+        self.catch_up()
+        if self.component.trigger != "tuples":
+            self.c.fills = 1
+            return
+        self._last_mark = None
+        window = self.component.window
+        assert window is not None
+        assert window.every is not None
+        self.c.fills = window.every
+        self._stall(self._fire(when), when)
+
+    def _stall(self, duration: int, when: int) -> None:
+        if duration:
+            self.busy.add(when, duration)
+
+    def _send_window(self, train: Train) -> tuple[list[Sent], int]:
+        plane, ffi = self._plane, self._plane.ffi
+        plane.valued = True
+        plane.have_messages(train.n * self._copies)
+        give_targets(self.outlets, plane, self._context.draws, train, Children())
+        epoch = 0 if train.epoch is None else int(train.epoch[0])
+        assert train.value is not None
+        columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]
+        plane.lib.plane_send(plane.p, self.number, int(train.time[0]), train.n, *columns, epoch)
+        packing = self._serialising(train.n, columns)
+        if not self.shows_sent:
+            return [], packing
+        shown = [outlet.sent(train, Children()) for outlet in self.outlets]
+        return [sent for each in shown for sent in each], packing
+
+    def _serialising(self, n: int, columns: list[Any]) -> int:
+        """How long it takes to serialise what a window has put out (ns)."""
+        plane = self._plane
+        return int(plane.lib.plane_packing(plane.p, self.number, n, *columns[:2])) if self.c.serialises else 0
+
+    def _pass_on(self, mark: Train) -> None:
+        assert mark.mark is not None
+        self._plane.have_messages(self._copies)
+        self._plane.lib.plane_broadcast(
+            self._plane.p, self.number, int(mark.time[0]), int(mark.mark[0]), 0, 0
+        )
+
+    @property
+    def _copies(self) -> int:
+        """Messages that a tuple becomes that it sends to all, at most."""
+        return sum(len(tasks) * len(tasks[0]) for tasks in (outlet.channels for outlet in self.outlets))
 
     def _cancel_markers(self) -> None:
         super()._cancel_markers()
@@ -244,44 +237,86 @@ class BoltTask(WindowedTask):
     # -- life ------------------------------------------------------------------------------------------------
 
     @property
-    def mean_service(self) -> float:
-        """What a tuple takes on average (ns)."""
-        return self._service.mean_ns
+    def worked(self) -> int:
+        """Tuples that it has worked on so far."""
+        return int(self.c.worked)
+
+    def newest_marker(self, wire: Wire) -> int:
+        """Number of the newest end marker that has come from the task at the other end of a channel."""
+        return self.windows.epochs[self.input_of(wire)]
+
+    def stop_until(self, moment: int) -> int:
+        shift = super().stop_until(moment)
+        self.c.acks.since += shift
+        return shift
+
+    def _emptied(self, messages: Any) -> list[Train]:
+        """What is in a list, which is empty then."""
+        train = self._plane.listed(messages, self.number)
+        self.note_marks(train)
+        plane = self._plane
+        if self.c.bounded & plane.lib.READS_LOG:
+            plane.have_chunks(messages.n)
+        plane.lib.plane_lose_list(plane.p, self.number, plane.ffi.addressof(messages), self._kernel.now)
+        return [train] if train.n else []
+
+    def crash(self, keep_queue: bool = False) -> list[Train]:
+        """Go down; returns the trains that are lost with it. ``keep_queue``: none, the queue is served from
+        the moment of readiness.
+        """
+        was_up, c = self.up, self.c
+        c.repeats_until = NEVER
+        lib, p = self._plane.lib, self._plane.p
+        self._stop()
+        lost: list[Train] = []
+        self.gate.stopped = keep_queue
+        if keep_queue:
+            self._plane.have_rows(p.discarded, c.held.n)
+            lib.plane_keep_aside(p, self.number, self._kernel.now)
+            c.closed = 0
+        else:
+            lost = self._emptied(c.queue) + self._emptied(c.aside)
+            if was_up and not self.gate.from_log:
+                lost += self._emptied(c.held)
+            c.closed, self.gate.stopped = 0, False
+            self.windows.crash()
+        self._die()
+        return lost
 
     def close(self) -> None:
         """Do nothing until it is opened: what waits is set aside, arrivals are held."""
-        self.gate.closed = True
-        self.gate.aside += self.queue.clear()
+        self._plane.lib.plane_suspend(self._plane.p, self.number, self._kernel.now)
+        self.c.closed = 1
+        self._plane.lib.plane_set_aside(self._plane.p, self.number)
 
-    def start_over(self) -> list[Train]:
-        """Forget what was planned; returns what was admitted and waits, in order."""
-        self._interrupt()
-        waiting, self.gate.aside = self.gate.aside + self.queue.clear(), []
-        return waiting
+    def empty(self) -> None:
+        """Forget what was planned, and throw away what waits and will be replayed."""
+        plane, c = self._plane, self.c
+        self._stop()
+        plane.have_rows(plane.p.discarded, c.queue.n + c.aside.n + c.held.n)
+        plane.lib.plane_empty(plane.p, self.number, self._kernel.now)
+
+    def revive(self) -> None:
+        """Be up again, with an empty queue."""
+        self._live()
+        self.c.closed, self.gate.stopped = 1, False  # until it is opened
 
     def set_aside(self) -> None:
-        """The same; what waits is out of the queue until the task opens."""
-        self.gate.aside = self.start_over()
+        """Forget what was planned; what waits is out of the queue until the task opens."""
+        self._stop()
+        self._plane.lib.plane_set_aside(self._plane.p, self.number)
 
     def copy_queue(self, peer: BoltTask) -> None:
         """What waits at another replica arrives here, too; a tick ends the same window as there."""
-        ticks = iter(sorted(peer.windows.waiting))
-        for item in peer.queue.line():
-            if isinstance(item, Train):
-                self._context.say.reopened(self, without_markers(item))
-                self.queue.refill([item])
-            elif item.rank == Rank.WINDOW:
+        plane, ticks = self._plane, iter(sorted(peer.windows.waiting))
+        for train in peer.queue.trains():
+            self._context.say.reopened(self, without_markers(train))
+        plane.have_messages(peer.c.queue.n + 1)
+        place = -1
+        while (
+            place := plane.lib.plane_copy(plane.p, peer.number, self.number, place + 1, self._kernel.now)
+        ) >= 0:
+            rank, _ = peer._turns[plane.p.marked.uid]
+            if rank == Rank.WINDOW:
                 self.windows.tick(next(ticks))
-
-    def crash(self, keep_queue: bool = False) -> list[Train]:
-        lost = super().crash(keep_queue)
-        if not keep_queue:
-            self._scheduled = 0
-            self.windows.crash()
-        return lost
-
-
-def connect(task: BoltTask, channel: Channel) -> None:
-    """Make ``channel`` an input of ``task``; inputs come in the physical order of their senders."""
-    task.connect(channel)
-    task.windows.epochs[task._input(channel)] = 0
+                plane.have_messages(peer.c.queue.n + 1)

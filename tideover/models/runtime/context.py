@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +17,13 @@ from tideover.models.runtime.machine import Machine
 from tideover.models.runtime.resource import Resource
 from tideover.models.runtime.runner import Runner
 from tideover.models.runtime.views import BoltView, OutageView
-from tideover.sim.cores import Cores
 from tideover.sim.draws import Draws
-from tideover.sim.kernel import Kernel, Reads
+from tideover.sim.kernel import Kernel
 from tideover.sim.store import StoreServer
-from tideover.sim.train import Ints, Train
+from tideover.sim.train import Train
 
-TRAIN = 65_536
-"""Most roots that travel in one train, if nobody asks for fewer."""
+if TYPE_CHECKING:
+    from tideover.models.runtime.cores import Cores
 
 OVERFLOW = -2
 """Because of what a tuple is lost that finds a queue full: no outage, but a reason all the same."""
@@ -37,15 +37,12 @@ class Context:
     say          tells the accounts what happens
     hooks        calls the protocol and its mechanisms
     overhead     time (ns) that each tuple of a component takes on top of its service
-    reads        what a barrier's turn at a task reads (see the kernel), by task; not named: all
     newest       number of the newest outage that has hit each task
     overflowed   tuples that each task has lost because they found its queue full
     machines     what can fail besides tasks
     keepers      who has copies of tuples or effects
     withheld     tasks whose output readers see when it is committed, and not as it is put out
     cores        of each host on which their number or their speed matters
-    step         length (ns) of the steps in which several levels share cores, or cards; None: it follows from
-                 services, and from the least latency
     servers      of each store, by its name; None: of the one that has none
     resources    what several tasks use, and can only do so much of: cores, cards, stores
     events       when the events took place that tuples tell of; None: nobody asks
@@ -53,33 +50,27 @@ class Context:
     marks        what control messages of mechanisms are called, by the mark that they have on channels
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
                  another moment after a failure (a batch, a snapshot that stalls its task); 0: nothing does
-    overdue      at the end of a run: whether a root may have come too late, if these have not come (of a job
-                 that looks no closer at it)
     """
 
     topology: Topology
     draws: Draws
     needs: Needs
     say: Announcer
-    train_cap: int = TRAIN
     kernel: Kernel = field(default_factory=Kernel)
     hooks: Dispatcher = field(default_factory=Dispatcher)
     overhead: dict[str, int] = field(default_factory=dict)
-    reads: dict[object, Reads] = field(default_factory=dict)
     newest: dict[object, int] = field(default_factory=dict)
     overflowed: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     keepers: list[Keeper] = field(default_factory=list)
     withheld: set[object] = field(default_factory=set)
     cores: dict[int, Cores] = field(default_factory=dict)
-    step: int | None = None
     resources: list[Resource] = field(default_factory=list)
     servers: dict[str | None, list[StoreServer]] = field(default_factory=dict)
     events: EventTimes | None = None
     runner: Runner | None = None
     marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int
-    overdue: Callable[[Ints], bool] | None = None
 
     def overflow(self, task: BoltView, train: Train) -> None:
         """Say that tuples were lost because they found a task's queue full."""

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
 
@@ -43,8 +42,8 @@ class Needs(NamedTuple):
 class Hooks:
     """What happens in a job, for those who have to act on it: a strategy's protocol and its mechanisms.
 
-    All twelve do nothing here. Five are called by control events, when the data plane stands still, and may
-    do anything:
+    All nine do nothing here. Five are called by control events, when the data plane stands still, and may do
+    anything:
 
     start          all tasks exist, the clock stands at 0
     failed         a fault has struck a task now
@@ -53,17 +52,11 @@ class Hooks:
     barrier        the turn of a message with mark BARRIER has come in a task's queue
     moved          the data plane was moved to an instant
 
-    Seven are called by the data plane while it moves, and may touch only their own task, what is downstream
-    of it, and records of their own:
+    Four tell of what the data plane has done, many tuples at a time, and may touch only records of their own:
 
-    emitted        a spout has emitted roots, first attempts and retries
-    receive        messages arrive over one channel: what of them is let through
-    admit          arrivals of all channels, merged, are to go into a task's queue: what of them does
-    processed      a bolt is done with tuples, and has sent their children
-    passed         a bolt is done with messages in which mechanisms have columns of their own, markers among
-                   them (where tuples have paths: with any)
-    window_ended   a bolt has put out a window: how long that keeps it (ns); a control event, where a tick has
-                   ended it
+    emitted        a spout has emitted roots, first attempts and retries: before ``moved``
+    processed      a bolt is done with tuples, and has sent their children: before somebody looks at its state
+    window_ended   a bolt has put out a window: how long that keeps it (ns)
     destroyed      tuples or state of these roots were destroyed
     """
 
@@ -75,28 +68,15 @@ class Hooks:
     def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
         """A spout has emitted roots; ``sent``: their first tuples."""
 
-    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
-        """What of one channel's arrivals is let through."""
-        return train
-
-    def admit(self, task: BoltView, train: Train) -> Train:
-        """What of a task's arrivals, merged, goes into its queue."""
-        return train
-
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         """A bolt is done with tuples, and has sent their children."""
-
-    def passed(self, task: BoltView, train: Train) -> None:
-        """A bolt is done with messages in which mechanisms have columns (or may have one of paths)."""
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         """A window of these tuples was put out at ``now``; returns how long that keeps the task (ns)."""
         return 0
 
     def barrier(self, task: BoltView, message: Train) -> None:
-        """The turn of a message with mark BARRIER has come in the queue (its sender has to see to it that
-        there is a control event when it arrives).
-        """
+        """The turn of a message with mark BARRIER has come in the queue."""
 
     def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
         """Tuples or state of these attempts (None: 0) of roots were destroyed by the outage of that
@@ -117,7 +97,7 @@ HOOKS = tuple(name for name, value in vars(Hooks).items() if callable(value) and
 
 
 class Dispatcher(Hooks):
-    """Calls the hooks of several, in order: what one lets through goes to the next, stalls add up."""
+    """Calls the hooks of several, in order; stalls add up."""
 
     def __init__(self) -> None:
         self._plugged: list[Hooks] = []
@@ -132,7 +112,11 @@ class Dispatcher(Hooks):
                 if getattr(type(each), name) is not getattr(Hooks, name)
             ]
             if called:
-                setattr(self, name, called[0] if len(called) == 1 else _COMBINED.get(name, _all)(called))
+                setattr(
+                    self,
+                    name,
+                    called[0] if len(called) == 1 else (_stalls if name == "window_ended" else _all)(called),
+                )
 
     def has(self, name: str) -> bool:
         """Whether anybody does something in this hook."""
@@ -147,21 +131,8 @@ def _all(called: list[Callable[..., None]]) -> Callable[..., None]:
     return call
 
 
-def _filters(called: list[Callable[..., Train]]) -> Callable[..., Train]:
-    def call(*what: Any) -> Train:
-        *where, train = what
-        for each in called:
-            train = each(*where, train)
-        return train
-
-    return call
-
-
 def _stalls(called: Iterable[Callable[..., int]]) -> Callable[..., int]:
     def call(*what: Any) -> int:
         return sum(each(*what) for each in called)
 
     return call
-
-
-_COMBINED: dict[str, Callable[..., Any]] = {"receive": _filters, "admit": _filters, "window_ended": _stalls}

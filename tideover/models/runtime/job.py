@@ -4,72 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from tideover.models.job.deployment import Deployment
-from tideover.models.job.topology import Component, Topology
 from tideover.models.runtime.announcements import Announcer
-from tideover.models.runtime.bolt_task import BoltTask, connect
-from tideover.models.runtime.context import Context, without_markers
-from tideover.models.runtime.core_sharing import CoresResource, companies, crowded, fit_in, host_cores
-from tideover.models.runtime.coupling import couple_tasks
-from tideover.models.runtime.hooks import Dispatcher, Hooks, Needs
-from tideover.models.runtime.network import Network
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.cores import seat, share_cores, sharing
+from tideover.models.runtime.full_queues import bind
+from tideover.models.runtime.hooks import Dispatcher, Hooks
+from tideover.models.runtime.order import lay
+from tideover.models.runtime.outside import make_children
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.steps import Step
 from tideover.models.runtime.storage import Storage
-from tideover.models.runtime.stream import Outlet
 from tideover.models.runtime.supervision import Supervisor
-from tideover.models.runtime.views import BoltView, TaskView
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.draws import Draws, Purpose
+from tideover.models.runtime.views import BoltView
+from tideover.models.runtime.wire import SENDER, Wire
+from tideover.models.runtime.wiring import Wired, latency_of, set_latency
+from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
-from tideover.sim.link import Channel, Latency
-from tideover.sim.plane.plane import Plane
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
 
 
-class Job:
+class Job(Wired):
     """What runs in one simulation, without those who look at it.
 
     ``fed``: its spouts emit what they are given. Plug a protocol in (mechanisms do it themselves), ``start``
     it, and run its kernel.
+
+    used       hosts that have, or have had, a task
+    settlers   called when accounts are to know all that has happened
     """
 
     def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:
-        self.context = context
-        self.plane: Plane | None = None
-        """What moves its data, if that is compiled."""
+        super().__init__(context, deployment, fed)
         self.settlers: list[Callable[[], None]] = []
-        """Called when accounts are to know all that has happened."""
-        self.kernel = context.kernel
-        """The clock, and control events."""
-        self.deployment = deployment
-        self.spouts: list[SpoutTask] = []
-        self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
-        """Replicas of each (component, task)."""
-        nics = {host.number: host.nic for host in deployment.cluster.hosts if host.nic is not None}
-        self.network = Network(deployment.links, nics, nothing=self.needs.batches, moves=deployment.moves)
         self.used = set(deployment.hosts.values())
-        """Hosts that have, or have had, a task."""
-        self._wire(fed)
+        self._shows = False
+        self._answer()
         for c in self.topology.components:
             if c.backend is not None and c.backend.accesses * c.backend.access_cost:
                 charged = context.overhead.get(c.name, 0)
                 context.overhead[c.name] = charged + c.backend.accesses * c.backend.access_cost
-        self.bolt_tasks = [task for replicas in self.bolts.values() for task in replicas]
-        """All bolt tasks and their replicas, in physical order."""
-        every: list[SpoutTask | BoltTask] = [*self.spouts, *self.bolt_tasks]
-        self.tasks = sorted(every, key=lambda task: task.number)
-        """All physical tasks, in physical order."""
-        self._coupled = False
         self._bring_together()
         context.resources += self.network.cards
-        every_core = context.cores.values()
-        context.resources += [CoresResource(cores) for cores in every_core if cores.cores is not None]
+        context.resources += [cores for cores in context.cores.values() if cores.cores is not None]
         store = deployment.store
         self.store = Storage([StoreServer(context.kernel, store.latency, store.bandwidth)])
         """Where state goes of those who name no store."""
@@ -86,21 +69,6 @@ class Job:
     # -- for short -------------------------------------------------------------------------------------------
 
     @property
-    def topology(self) -> Topology:
-        """Components and edges."""
-        return self.context.topology
-
-    @property
-    def draws(self) -> Draws:
-        """The random draws of this replication."""
-        return self.context.draws
-
-    @property
-    def needs(self) -> Needs:
-        """What the mechanisms need, together."""
-        return self.context.needs
-
-    @property
     def hooks(self) -> Dispatcher:
         """Calls the protocol and its mechanisms."""
         return self.context.hooks
@@ -112,100 +80,62 @@ class Job:
 
     # -- wiring ----------------------------------------------------------------------------------------------
 
-    def _wire(self, fed: bool) -> None:
-        topology, hosts = self.topology, self.deployment.hosts
-        shared = frozenset() if self.needs.batches else crowded(self.deployment)
-        senders: dict[str, list[list[SpoutTask | BoltTask]]] = {}
-        number = 0
-        for c in topology.components:
-            rows: list[list[SpoutTask | BoltTask]] = []
-            for task in range(c.tasks):
-                if c.is_spout:
-                    spout = SpoutTask(self.context, c, task, number, hosts[c.name, task, 0], fed)
-                    number += 1
-                    self.spouts.append(spout)
-                    rows.append([spout])
-                else:
-                    copies = range(self.deployment.replicas[c.name])
-                    at = [hosts[c.name, task, r] for r in copies]
-                    paced = self.needs.look_ups and c.backend is not None
-                    shares = [paced or host in shared for host in at]
-                    row = [BoltTask(self.context, c, task, r, at[r], shares[r]) for r in copies]
-                    self.bolts[c.name, task] = row
-                    rows.append([*row])
-            senders[c.name] = rows
-        for c in topology.components:
-            for edge in c.inputs:
-                for task, replicas in enumerate(senders[edge.up.name]):
-                    path = topology.first_path(edge, task) if self.needs.paths and c.paths > 1 else None
-                    for sender in replicas:
-                        receivers = [self.bolts[c.name, index] for index in range(c.tasks)]
-                        wires = [[self._channel(sender, each) for each in row] for row in receivers]
-                        outlet = Outlet(edge, self.draws, wires, path)
-                        if isinstance(sender, BoltTask):
-                            outlet.packing = self.network.packing(wires)
-                        sender.outlets.append(outlet)
+    def _answer(self) -> None:
+        """Who sees to what the data plane asks for."""
+        plane, lib = self.plane, self.plane.lib
+        plane.p.spout_bits = self.topology.spout_bits
+        plane.asked |= {
+            lib.NEED_CALLS: lambda t: self._spout(t).look_ahead(),
+            lib.NEED_CONTENT: lambda t: self._spout(t).make_contents(),
+            lib.NEED_ROWS: self._read_log,
+            lib.EXPIRED: lambda t: self._spout(t).expire(),
+            lib.HAS_LOST: lambda _: self._read_losses(),
+            lib.NEED_DRAWS: self._draw_services,
+            lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
+            lib.NEED_VERDICT: lambda t: self._bolt(t).judge(),
+            lib.NEED_LATENCY: lambda _: self.latencies.have(0),
+        }
+        self.kernel.handlers |= {
+            lib.TURN: lambda t, when: self.tasks[t].turn(when),
+            lib.HURRY: lambda t, when: self._bolt(t).barrier_has_come(when),
+            lib.MARK: lambda t, when: self._bolt(t).served_mark(when),
+            lib.WINDOW_FULL: lambda t, when: self._bolt(t).window_is_full(when),
+        }
+        self.kernel.listeners.append(self._tell)
+
+    def _spout(self, number: int) -> SpoutTask:
+        task = self.tasks[number]
+        assert isinstance(task, SpoutTask)
+        return task
+
+    def _bolt(self, number: int) -> BoltTask:
+        task = self.tasks[number]
+        assert isinstance(task, BoltTask)
+        return task
 
     def _bring_together(self) -> None:
-        """Let tasks feel one another that share cores, cards, or queues with a bound."""
-        context, deployment = self.context, self.deployment
-        context.cores = host_cores(deployment, self.bolt_tasks, context.step)
-        self._coupled = couple_tasks(context.kernel, deployment, self.tasks, self.network, context.cores)
-        if not self._coupled:
-            self.lay()
-            fit_in(context.kernel, self.topology, self.bolt_tasks, context.cores, context.step)
+        """Tasks feel one another that share cores, or wait for room in queues."""
+        plane, bolts = self.plane, self.bolt_tasks
+        shared = frozenset() if self.needs.batches else sharing(self.deployment)
+        self.context.cores = share_cores(plane, self.deployment, bolts, shared)
+        notices = {each: round(latency_of(self, each.up, each.down).mean_ns) for each in self.wires}
+        bind(plane, self.tasks, self.deployment.bounds, notices)
+        self.lay()
 
     def lay(self) -> None:
-        """Lay the network, by where tasks are now."""
-        together = companies(self.topology, self.bolt_tasks)
-        duration, step = self.deployment.run.duration, self.context.step
-        self.network.lay(self.kernel, self.topology, self.tasks, duration, step, together)
+        """Say in which order tasks and cards move, and in which steps, by where tasks are now."""
+        self.network.lay()
+        lay(self)
 
-    def lead(self, channels: Sequence[Channel], before: Sequence[tuple[int, int]]) -> None:
+    def lead(self, channels: Sequence[Wire], before: Sequence[tuple[int, int]]) -> None:
         """Ends of these channels, which were between those hosts, have moved."""
-        senders = [task for task in self.bolt_tasks if any(channel.up is task for channel in channels)]
-        for task in senders:
-            if task.state is None and any(outlet.packing is not None for outlet in task.outlets):
-                task.queue.take_back()  # what waits is served by the new ways
-        for channel, hosts in zip(channels, before, strict=True):
-            up, down = self.tasks[channel.up.number], self.tasks[channel.down.number]
-            assert isinstance(down, BoltTask)
-            self.network.lead(channel, self.latency(up, down), hosts)
-        for task in senders:
-            for outlet in task.outlets:
-                outlet.packing = self.network.packing(outlet.channels)
+        for each, hosts in zip(channels, before, strict=True):
+            self.network.lead(each, hosts)
+            set_latency(self, each)
+        self.latencies.have(0)
+        seat(self.context.cores, self.bolt_tasks)
         self.supervisor.links.moved(channels)
         self.lay()
-        fit_in(self.kernel, self.topology, self.bolt_tasks, self.context.cores, self.context.step)
-        for task in senders:
-            task.queue.serve_markers()
-
-    def latency(self, up: SpoutTask | BoltTask, down: BoltTask) -> int | Latency:
-        """Of messages from one task to another, by where they are now (ns)."""
-        spread, name, draws = self._latency(up, down), f"{up.name}->{down.name}", self.draws
-        if isinstance(spread, Constant):
-            return spread.value
-
-        def latency(number: Ints) -> Ints:
-            return spread.sample(draws.bits(name, Purpose.LATENCY, number))
-
-        return latency
-
-    def _channel(self, up: SpoutTask | BoltTask, down: BoltTask) -> Channel:
-        channel = self.network.channel(up, down, self.latency(up, down))
-        channel.notice = round(self._latency(up, down).mean_ns)
-        channel.logged = self.needs.log and isinstance(up, SpoutTask)
-        connect(down, channel)
-        return channel
-
-    def _latency(self, up: SpoutTask | BoltTask, down: BoltTask) -> Distribution:
-        links = self.deployment.links
-        if self.needs.batches and isinstance(up, BoltTask):
-            return Constant(value=0)
-        if up.host == down.host:
-            return links.local
-        pair = links.pairs.get(f"{up.host}-{down.host}", links.pairs.get(f"{down.host}-{up.host}"))
-        return links.latency if pair is None else pair
 
     # -- running ---------------------------------------------------------------------------------------------
 
@@ -215,7 +145,13 @@ class Job:
 
     def start(self) -> None:
         """Start ticks, markers, faults and the protocol."""
+        for component in self.topology.components:
+            c = self.plane.components[component.index]
+            c.charge = 0 if c.serves_at_once else self.context.overhead.get(component.name, 0)
         for task in self.bolt_tasks:
+            c = self.plane.components[task.component.index]
+            task.c.serialises = self.network.costs and not c.serves_at_once
+            task.c.mute = task.mute
             task.gate.from_log = self.needs.log
             window = task.component.window
             if (
@@ -225,9 +161,7 @@ class Job:
                 and not (self.needs.batches and window.by == "event")
             ):
                 tick = partial(_tick, task)
-                # what leaves now comes behind all that arrives now at who reads it
-                reads = None if task.outlets else (task,)
-                self.kernel.every(window.beat, window.beat, Rank.WINDOW, tick, task.number, reads)
+                self.kernel.every(window.beat, window.beat, Rank.WINDOW, tick, task.number)
         length = self.topology.marker_length
         if length is not None:
             for spout in self.spouts:
@@ -236,12 +170,13 @@ class Job:
         self.supervisor.start()
         self.kernel.listeners.append(self._moved)
         self.hooks.start()
-        self.kernel.feedback |= self._coupled
-        self.kernel.feedback |= any(spout.in_flight.most is not None for spout in self.spouts)
-        # what is sent may arrive at once wherever tasks go
-        self.kernel.feedback |= self.deployment.moves
-        # tasks that share cores move together: whatever an action reads
-        self.kernel.feedback |= any(task.shares for task in self.bolt_tasks)
+        capped = any(spout.in_flight.most is not None for spout in self.spouts)
+        if capped or self.needs.look_ups:
+            self.lay()  # some wait for what is done elsewhere
+        for task in self.bolt_tasks if capped else ():
+            if task.component.trigger == "watermark" or task.component.saves_ids:
+                task.c.fills = 1  # Python acks at once what is late
+        self.latencies.have(0)
 
     def _moved(self, now: int) -> None:
         self.supervisor.moved()
@@ -252,66 +187,183 @@ class Job:
         """The store of that name; None: that of those who name none."""
         return self.store if name is None else self.stores[name]
 
-    def tell_of_emissions(self) -> None:
-        """Tell accounts and mechanisms of the roots that were emitted."""
+    def count(self, reach: Callable[[int], int]) -> None:
+        """The data plane counts; ``reach`` says for how far there is room for that."""
+        self.kernel.reach = reach
+        self._leading = [
+            (component is self.topology.measured, self._puts_out(replicas[0]), replicas)
+            for replicas in self.bolts.values()
+            for component in [replicas[0].component]
+        ]
+        if any(len(replicas) > 1 for replicas in self.bolts.values()):
+            self.kernel.before = self._choose_leads
+        for task in self.bolt_tasks:
+            task.c.measures = task.component is self.topology.measured
+            task.c.outputs = self._puts_out(task)
 
-    def tell_of_losses(self) -> None:
-        """Tell them of the tuples that were lost while data moved."""
+    def _puts_out(self, task: BoltView) -> bool:
+        """Whether readers see at once what a task is done with."""
+        component = task.component
+        return component.ends_roots and not component.window and task not in self.context.withheld
+
+    def _choose_leads(self) -> None:
+        """Of several replicas one is measured, and puts out: who that is control actions may change."""
+        for measures, outputs, replicas in self._leading:
+            if (measures or outputs) and len(replicas) > 1:
+                for task in replicas:
+                    leads = self.is_lead(task)
+                    task.c.measures, task.c.outputs = measures and leads, outputs and leads
+
+    def log(self, emitted: bool, processed: bool, completed: bool = False) -> None:
+        """What is logged, besides retries, and what states take in."""
+        lib = self.plane.lib
+        self.plane.log(self.plane.p.completed)
+        self.plane.p.logs_completed = completed
+        self.plane.p.logs_emitted = lib.ALL_LOGGED if emitted else lib.RETRIES_LOGGED
+        for task in self.bolt_tasks:
+            task.sum_up()
+            if task in self.context.withheld and not task.component.window:
+                task.log_all(sent=False)
+        if processed:
+            self.log_all()
+
+    def log_all(self) -> None:
+        """From now on log all that spouts and bolts do, and tell what they send."""
+        self.plane.p.logs_emitted = self.plane.lib.ALL_LOGGED
+        if not self.plane.p.acks.room:
+            self.plane.log(self.plane.p.acks)
+        for task in self.tasks:
+            if isinstance(task, BoltTask):
+                task.log_all(sent=True)
+            else:
+                task.shows_sent = True
+
+    def note_senders(self, notes: Callable[[BoltView, int, Train], None]) -> None:
+        """Let tuples say where they have come from, and tell ``notes`` of the end markers that have come."""
+        numbers = np.zeros(max(1, len(self.wires)), np.int64)
+        for each in self.wires:
+            numbers[each.number] = each.up.number + 1
+        self.plane.senders = SENDER, numbers
+        for task in self.bolt_tasks:
+            task.notes = notes
+            looks = task.c.seen or task.c.bounded & self.plane.lib.ISOLATES
+            task.c.bounded |= self.plane.lib.SHOWS if looks else 0
+
+    # -- what the data plane asks for ------------------------------------------------------------------------
+
+    def _read_log(self, task: int) -> None:
+        """The log of a task is full, or that of emissions."""
+        p = self.plane.p
+        if p.emitted.n >= p.emitted.room:
+            if not self.plane.more_rows(p.emitted):
+                self.tell_of_emissions()
+        else:
+            self._bolt(task).log_is_full()
 
     def catch_up(self) -> None:
-        """Tell accounts and mechanisms all that tasks have done."""
+        """Tell all that the data plane has logged."""
+        self.tell_of_emissions()
+        for task in self.bolt_tasks:
+            task.catch_up()
+            for train in task.queue.trains() if task.notes is not None else ():
+                task.note_marks(train)
+            for train in (*task.gate.aside, *task.gate.held) if task.notes is not None else ():
+                task.note_marks(train)
+        for settle in self.settlers:
+            settle()
+
+    def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
+        """From now on tell ``see`` of all that bolts have done, before any control action."""
+        self._shows = True
+        for task in self.bolt_tasks:
+            task.show(see)
+
+    def _tell(self, now: int) -> None:
+        """Data has moved: tell what control actions may have to know."""
+        self.tell_of_losses()
+        if self.hooks.has("emitted"):
+            self.tell_of_emissions()
+        if self._shows:
+            self.catch_up()
+
+    def tell_of_emissions(self) -> None:
+        """Tell of the roots that were emitted."""
+        if not self.plane.p.emitted.n:
+            return
+        rows = self.plane.read(self.plane.p.emitted)
+        for spout in self.spouts:
+            mine = rows[rows["task"] == spout.number] if len(self.spouts) > 1 else rows
+            if len(mine):
+                spout.emitted(mine)
+
+    def _read_losses(self) -> None:
+        """A log of tuples that are lost, or sent again, is full."""
+        p = self.plane.p
+        logs = (p.lost, p.overflowed, p.discarded, p.resent)
+        if not any(self.plane.more_rows(log) for log in logs if log.n >= log.room):
+            self.tell_of_losses()
+
+    def tell_of_losses(self) -> None:
+        """Tell of the tuples that found their receiver down, a wire that loses them, or a queue full; and of
+        those that were sent again.
+        """
+        p, context = self.plane.p, self.context
+        if not (p.lost.n or p.overflowed.n or p.discarded.n or p.resent.n):
+            return
+        for task, train, outage in self._by_task(p.lost):
+            context.destroy(task, [train], arrived=True, outage=outage)
+        for task, train, _ in self._by_task(p.overflowed):
+            context.overflow(task, train)
+        self._tell_of_discarded()
+        self._tell_of_resent()
+
+    def _tell_of_discarded(self) -> None:
+        plane, say = self.plane, self.context.say
+        if not plane.p.discarded.n:
+            return
+        rows = plane.read(plane.p.discarded)
+        for number in sorted(set(rows["task"].tolist())):
+            task, mine = self._bolt(number), rows[rows["task"] == number]
+            task.note_marks(plane.train(mine, number))
+            mine = mine[mine["mark"] == 0]
+            repeated = mine["arrival"] == plane.lib.REPEATED
+            for tell, which in ((say.discarded, ~repeated), (say.repeated, repeated)):
+                if which.any():
+                    tell(task, plane.train(mine[which], number))
+            gone = mine["uid"][mine["arrival"] == plane.lib.COPY_GONE]
+            if len(gone):
+                say.copies_lost(task, gone)
+
+    def _tell_of_resent(self) -> None:
+        if not self.plane.p.resent.n:
+            return
+        rows = self.plane.read(self.plane.p.resent)
+        for number, source in dict.fromkeys(zip(rows["task"].tolist(), rows["source"].tolist(), strict=True)):
+            task, mine = self._bolt(number), (rows["task"] == number) & (rows["source"] == source)
+            self.context.say.replayed(task, self.plane.train(rows[mine]), task.inputs[source])
+
+    def _by_task(self, log: Any) -> Iterator[tuple[BoltTask, Train, int | None]]:
+        """What is in a log of lost tuples, which is empty then; and which outage lost them on their way."""
+        if not log.n:
+            return
+        rows = self.plane.read(log)
+        for number, source in sorted({(row["task"], min(0, row["source"])) for row in rows}):
+            found = (rows["task"] == number) & (np.minimum(rows["source"], 0) == source)
+            train = self.plane.train(rows[found], number)
+            self._bolt(number).note_marks(train)
+            yield self._bolt(number), train, -source - 1 if source < 0 else None
+
+    def _draw_services(self, number: int) -> None:
+        """Draw the services of all that waits at a task, or comes to it."""
+        plane, task = self.plane, self._bolt(number)
+        train, which = plane.waiting(number)
+        bits = self.draws.bits(task.component.name, Purpose.SERVICE, train.uid, train.attempt)
+        plane.work[which] = task.service.sample(bits)
 
     def step(self, who: str, what: str, detail: str = "", to: str = "") -> None:
         """Say what a control action does now (`tideover.models.runtime.steps.Step`)."""
         if self.context.say.hears_steps:
             self.say.step(Step(self.kernel.now, who, what, detail, to, self.kernel.acting))
-
-    # -- what is where ---------------------------------------------------------------------------------------
-
-    def bolt(self, task: TaskView) -> BoltTask:
-        """The task that a view of a bolt's task shows."""
-        bolt = self.tasks[task.number]
-        assert isinstance(bolt, BoltTask)
-        return bolt
-
-    def is_lead(self, task: BoltView) -> bool:
-        """Whether ``task`` is the replica that is measured: the live one with the lowest number."""
-        replicas = self.bolts[task.component.name, task.index]
-        if len(replicas) == 1:
-            return True
-        heard = [r for r in replicas if not r.silent] or replicas
-        return next((r for r in heard if r.available), heard[0]) is self.tasks[task.number]
-
-    def on_the_way(self) -> dict[str, list[Train]]:
-        """Tuples of roots in queues, in service and on the wire, by the component they are at or go to."""
-        at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
-        for component, train in self._under_way():
-            if component.anchored:
-                at[component.name].append(without_markers(train))
-        return at
-
-    def end_markers(self) -> set[int]:
-        """Numbers of the windows of which a marker is in a queue or on the wire."""
-        marks = (train.mark for _, train in self._under_way() if train.mark is not None)
-        return {number for mark in marks for number in mark[mark > 0].tolist()}
-
-    def _under_way(self) -> Iterator[tuple[Component, Train]]:
-        """All that is in queues, in service and on the wire, with the component that it is at or goes to."""
-        for task in self.bolt_tasks:
-            wires = (train for channel in task.inputs for train in channel.on_the_way)
-            gate = task.gate
-            for train in (*task.queue.trains(), *gate.aside, *gate.held, *gate.unreadable(), *wires):
-                yield task.component, train
-        for sender in self.tasks:
-            for channel, train in sender.line.trains() if sender.line is not None else ():
-                assert isinstance(channel.down, BoltTask)
-                yield channel.down.component, train
-
-    def can_be_emitted(self) -> Ints:
-        """Roots that wait for a retry, or that a keeper can still emit again."""
-        waiting = [roots for spout in self.spouts for roots, _ in spout.retries]
-        kept = [keeper.roots() for keeper in self.context.keepers]
-        return np.concatenate([np.zeros(0, np.int64), *waiting, *kept])
 
 
 def _tick(task: BoltTask, i: int) -> None:

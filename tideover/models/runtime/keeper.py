@@ -20,7 +20,7 @@ class Keeper:
     when every keeper has sent again what the outage took. Copies of state that only spare a restart (a
     standby's) change neither, and need no keeper.
 
-    knows_the_plane   what it says of ``replayed`` a compiled data plane sees itself, once it is ``watched``
+    knows_the_plane   what it says of ``replayed`` the data plane sees itself, once it is ``watched``
     """
 
     knows_the_plane = False

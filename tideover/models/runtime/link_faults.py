@@ -8,11 +8,11 @@ from functools import partial
 
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.wire import Wire
 from tideover.sim.faults.base import Between
 from tideover.sim.kernel import Kernel, Rank
-from tideover.sim.link import Channel
 
-Act = Callable[[Channel], None]
+Act = Callable[[Wire], None]
 
 
 @dataclass(eq=False)
@@ -26,7 +26,7 @@ class _Fault:
     begin: Act
     end: Act | None
     holds: bool
-    hit: dict[Channel, None]
+    hit: dict[Wire, None]
 
 
 class LinkFaults:
@@ -62,7 +62,7 @@ class LinkFaults:
             assert fault.end is not None
             fault.end(channel)
 
-    def moved(self, channels: Iterable[Channel]) -> None:
+    def moved(self, channels: Iterable[Wire]) -> None:
         """Ends of these channels have moved: faults that go on hit those that are between the sides now."""
         self._faults = [fault for fault in self._faults if fault.outage.ready_at > self._kernel.now]
         for channel in channels:
@@ -85,5 +85,5 @@ class LinkFaults:
                         channel.hold(fault.outage.ready_at)
 
 
-def _is_between(channel: Channel, between: Between) -> bool:
+def _is_between(channel: Wire, between: Between) -> bool:
     return between.part(channel.up.host, channel.down.host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tideover.sim.kernel import Kernel, Rank, Reads
+from tideover.sim.kernel import Kernel, Rank
 
 Action = Callable[[], None]
 
@@ -17,13 +17,13 @@ class Plans:
         self._order = order
         self._life = 0
 
-    def at(self, when: int, rank: Rank, action: Action, reads: Reads = None) -> None:
+    def at(self, when: int, rank: Rank, action: Action) -> None:
         """Call ``action`` at ``when`` (ns), unless the plans are void by then; ``reads``: see the kernel."""
-        self._kernel.at(when, rank, self.unless_void(action), self._order, reads)
+        self._kernel.at(when, rank, self.unless_void(action), self._order)
 
-    def after(self, delay: int, rank: Rank, action: Action, reads: Reads = None) -> None:
+    def after(self, delay: int, rank: Rank, action: Action) -> None:
         """The same, ``delay`` ns from now."""
-        self.at(self._kernel.now + delay, rank, action, reads)
+        self.at(self._kernel.now + delay, rank, action)
 
     def unless_void(self, action: Action) -> Action:
         """The action, which does nothing once what is planned now is void."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.sim.link import Channel
+from tideover.models.runtime.wire import Wire
 
 Task = SpoutTask | BoltTask
 
@@ -31,5 +31,5 @@ def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
     job.lead(channels, before)
 
 
-def _outputs(task: Task) -> list[Channel]:
+def _outputs(task: Task) -> list[Wire]:
     return [channel for outlet in task.outlets for row in outlet.channels for channel in row]

@@ -25,7 +25,7 @@ class Resource(Protocol):
     def host(self) -> int | None:
         """Where it is; None: on no host."""
 
-    def busy_ns(self, now: int) -> int:
+    def busy_ns(self, now: int) -> float:
         """How long it has been busy up to ``now`` (ns), when the data plane has been moved there. It can be
         so for one second a second; of several cores it is the mean.
         """

@@ -12,7 +12,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.views import OutageView
-from tideover.sim.kernel import Rank, Reads
+from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints
 
 
@@ -119,32 +119,31 @@ def save(
     wanted: Callable[[], bool],
     saved: Callable[[], None],
     uploading: int = 0,
-    reads: Reads = None,
     store: Storage | None = None,
     besides: Callable[[], None] | None = None,
 ) -> None:
     """Copy the state, which keeps the task for ``copying`` ns; then the store writes ``size`` bytes, and
-    ``uploading`` ns later they are safe: ``saved`` is called, which ``reads`` this. The task works on
-    meanwhile. If it is not ``wanted`` any more when it is copied, it is not written. ``store``: None: that of
-    the job. ``besides``: called as soon as the store has been asked to write.
+    ``uploading`` ns later they are safe: ``saved`` is called. The task works on meanwhile. If it is not
+    ``wanted`` any more when it is copied, it is not written. ``store``: None: that of the job.
+    ``besides``: called as soon as the store has been asked to write.
     """
     kernel, into = job.kernel, store or job.store
 
     def written() -> None:
         if uploading:
-            kernel.at(kernel.now + uploading, Rank.TRIM, saved, task.number, reads)
+            kernel.at(kernel.now + uploading, Rank.TRIM, saved, task.number)
         else:
             saved()
 
     def write() -> None:
         if wanted():
-            into.write(task.host, size, Rank.TRIM, written, task.number, () if uploading else reads)
+            into.write(task.host, size, Rank.TRIM, written, task.number)
             if besides is not None:
                 besides()
 
     task.occupy(copying)
     if copying:
-        kernel.at(kernel.now + copying, Rank.CHECKPOINT, write, task.number, ())
+        kernel.at(kernel.now + copying, Rank.CHECKPOINT, write, task.number)
     else:
         write()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tideover.models.job.stores.base import StoreKind
-from tideover.sim.kernel import Kernel, Reads
+from tideover.sim.kernel import Kernel
 from tideover.sim.store import StoreServer
 
 
@@ -44,11 +44,10 @@ class Storage:
         rank: int,
         done: Callable[[], None],
         order: int = 0,
-        reads: Reads = None,
         operations: int = 1,
     ) -> int:
         """A task on ``host`` reads ``size`` bytes in so many ``operations``: see ``StoreServer.request``."""
-        return self.server(host).request(size, rank, done, order, reads, operations)
+        return self.server(host).request(size, rank, done, order, operations)
 
     def write(
         self,
@@ -57,7 +56,6 @@ class Storage:
         rank: int,
         done: Callable[[], None],
         order: int = 0,
-        reads: Reads = None,
         operations: int = 1,
     ) -> int:
         """It writes; ``done`` is called when the last copy is there."""
@@ -72,4 +70,4 @@ class Storage:
         call = done if self._copies == 1 else one_more
         first = self._at(host)
         places = [(first + i) % len(self.servers) for i in range(self._copies)]
-        return max(self.servers[i].request(size, rank, call, order, reads, operations) for i in places)
+        return max(self.servers[i].request(size, rank, call, order, operations) for i in places)

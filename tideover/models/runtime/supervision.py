@@ -15,9 +15,9 @@ from tideover.models.runtime.outage import NEVER, Outage, Return
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import OutageView, TaskView
 from tideover.models.runtime.watch import Watch
+from tideover.models.runtime.wire import Wire
 from tideover.sim.faults.base import Between, Fault, Site
 from tideover.sim.kernel import Process, Rank
-from tideover.sim.link import Channel
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Train
 from tideover.sim.turn import Turn
@@ -74,7 +74,6 @@ class Supervisor:
         for moment, struck in fault.strikes(index, self._context.draws, site):
             yield self._context.kernel.until(moment, rank, order)
             self._strike(struck)
-            self._context.kernel.acted()
 
     # -- a fault strikes -------------------------------------------------------------------------------------
 
@@ -294,7 +293,7 @@ class Supervisor:
     def cut(self, outage: Outage, between: Between, lose: bool) -> None:
         """Nothing passes between two sides until the outage's end; ``lose``: tuples do not wait."""
 
-        def begin(channel: Channel) -> None:
+        def begin(channel: Wire) -> None:
             if lose:
                 channel.lose(outage.number, partial(self._lost, channel, outage))
             channel.hold(outage.ready_at)
@@ -308,12 +307,12 @@ class Supervisor:
     def slow_links(self, outage: Outage, between: Between, factors: tuple[float, float]) -> None:
         """Messages between two sides are slow until the outage's end."""
 
-        def begin(channel: Channel) -> None:
+        def begin(channel: Wire) -> None:
             channel.slow_down(outage.number, *factors)
 
         self.links.strike(outage, between, begin, lambda channel: channel.recover(outage.number), holds=False)
 
-    def _lost(self, channel: Channel, outage: Outage, train: Train, flying: bool) -> None:
+    def _lost(self, channel: Wire, outage: Outage, train: Train, flying: bool) -> None:
         """Tuples do not get through."""
         assert isinstance(channel.down, BoltTask)
         if flying:
@@ -341,7 +340,7 @@ class Supervisor:
             if self._slowed[server] is outage:
                 server.slow(1.0)
 
-        self._context.kernel.at(outage.ready_at, Rank.READY, well, reads=())
+        self._context.kernel.at(outage.ready_at, Rank.READY, well)
 
     def stop_store(self, server: StoreServer, outage: Outage) -> None:
         """Requests wait until the outage's end."""

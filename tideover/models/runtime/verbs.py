@@ -10,7 +10,7 @@ from tideover.models.runtime.saved_state import SavedState, restore, roll_back
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, Train
 
 
 class Verbs:
@@ -40,21 +40,16 @@ class Verbs:
         rank: Rank,
         task: TaskView,
         first: int | None = None,
-        alone: bool = False,
     ) -> None:
-        """Call ``action(i)`` at ``first`` (one period, if not given) + i * ``period``, i = 0, 1, …
-
-        ``alone``: it looks at nothing but the task, and sends nothing: other tasks are not moved for it.
-        """
+        """Call ``action(i)`` at ``first`` (one period, if not given) + i * ``period``, i = 0, 1, …"""
         begin = period if first is None else first
-        reads = (self._task(task),) if alone else None
-        self._job.kernel.every(begin, period, rank, action, task.number, reads)
+        self._job.kernel.every(begin, period, rank, action, task.number)
 
-    def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank, alone: bool = False) -> None:
+    def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank, last: bool = False) -> None:
         """Call ``action`` when all that waits in the task's queue now has been served, unless it fails
-        before. ``alone``: as of ``every``, and whoever asks for it does nothing after it in its turn.
+        before. ``last``: whoever asks for it does nothing after it in its turn.
         """
-        self._task(task).enqueue(rank, action, (self._task(task),) if alone else None, last=alone)
+        self._task(task).enqueue(rank, action, last=last)
 
     def occupy(self, task: TaskView, duration: int) -> None:
         """Keep a task busy from now, or from when it is free."""
@@ -81,6 +76,14 @@ class Verbs:
             say.timed_out(task, roots, attempt, outage)
             task.emit_again(roots, attempt + 1)
             task.in_flight.settle(len(roots), self._job.kernel.now)
+
+    def admit(self, task: BoltView, admits: Callable[[Train], bool]) -> None:
+        """From now on a tuple that arrives at a task is let in only if ``admits`` says so of it, a train of
+        one, at that instant; it may look at records of its own alone. What is turned away counts as
+        discarded: the task knows it, or will have it again. It is asked tuple by tuple: docs/strategies.md
+        says what that costs.
+        """
+        self._bolt(task).ask(admits)
 
     # -- state -----------------------------------------------------------------------------------------------
 
@@ -113,7 +116,6 @@ class Verbs:
         if isinstance(bolt, BoltTask):
             bolt.gate.closed = False
             bolt.gate.open()
-            bolt.look_at_markers()
 
     def close(self, task: BoltView) -> None:
         """A task that is up does nothing until it is opened: what waits in its queue is set aside, arrivals

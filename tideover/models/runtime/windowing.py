@@ -6,45 +6,46 @@ import numpy as np
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
-from tideover.models.operators.base import Children
 from tideover.models.operators.event_clock import NEVER, EventClock
 from tideover.models.operators.keyed_pairs import SIDE
 from tideover.models.operators.sessions import Sessions
 from tideover.models.operators.state import Closed, Effects, State
 from tideover.models.operators.window_ids import KNOWN, STREAM, WindowIds
 from tideover.models.runtime.context import Context
-from tideover.models.runtime.stream import LATE, Outlet, Sent
+from tideover.models.runtime.node import Node
+from tideover.models.runtime.stream import LATE, Sent
 from tideover.models.runtime.windows import Windows
 from tideover.sim.kernel import Rank
-from tideover.sim.server import Server
+from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train, single
 
 
-class WindowedTask(Server):
+class WindowedTask(Node):
     """A task of a bolt as far as its state and its windows go.
 
-    component   what it is a task of
     index       number of the task in its component
     replica     number of the replica
-    state       what it knows; None: its bolt has no state
-    silent      it processes what another one does, and emits nothing
     unsaid      windows that it has put out while silent, by number; None: nobody will ask for what it does
                 then, and it makes nothing
     said        number of the newest window that it has put out while it was not
     """
 
     def __init__(
-        self, context: Context, component: Component, index: int, replica: int, host: int, shares: bool
+        self,
+        context: Context,
+        component: Component,
+        index: int,
+        replica: int,
+        host: int,
+        plane: Plane,
+        number: int,
     ) -> None:
         name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
-        super().__init__(context.kernel, name, host, shares)
+        super().__init__(context.kernel, name, host, component, plane, number)
         assert isinstance(component.config, BoltConfig)
         self._context = context
-        self.component = component
         self.index = index
         self.replica = replica
-        self.outlets: list[Outlet] = []
-        self.silent = False
         self.unsaid: dict[int, Closed] | None = None
         self.said = 0
         window = component.window
@@ -60,12 +61,33 @@ class WindowedTask(Server):
             if window.by == "event":
                 self._state.clock = EventClock(len(component.inputs), window.lag, window.idle_after)
         self._last_mark: Train | None = None
-        self._scheduled = 0
-        """Tuples that have got service since the last window."""
+
+    @property
+    def available(self) -> bool:
+        """Whether arrivals are taken into the queue; if not they are dropped or held."""
+        return self.up and not self.c.closed
+
+    @property
+    def silent(self) -> bool:
+        """It processes what another one does, and emits nothing."""
+        return bool(self.c.silent)
+
+    @silent.setter
+    def silent(self, silent: bool) -> None:
+        if silent != self.silent:
+            self.catch_up()  # what was done before it changes was of the other kind
+        self.c.silent = silent
 
     def take_in_at_arrival(self) -> None:
         """Take in what arrives at once, without service."""
         self.windows.count_at_arrival = True
+        c, lib = self._plane.components[self.component.index], self._plane.lib
+        c.service.kind, c.service.low, c.charge, c.due = lib.DRAW_CONSTANT, 0, 0, self._plane.ffi.NULL
+        c.serves_at_once = 1
+
+    def catch_up(self) -> None:
+        """Take what it has done since somebody looked into its state."""
+        raise NotImplementedError
 
     # -- tuples come -----------------------------------------------------------------------------------------
 
@@ -135,7 +157,6 @@ class WindowedTask(Server):
         mark, windows = self._last_mark, self.windows
         if mark is None:
             windows.ended += 1
-            self._scheduled = 0
             assert self._state is not None
             panes = None if self._extent is None else 1 + self._state.taken // self._extent.pane
             return self._end_windows({windows.ended: panes}, now, windows.epoch)
@@ -156,16 +177,13 @@ class WindowedTask(Server):
                 slide = self._extent.slide
                 ends = {n: n * slide for n in range(before // slide + 1, aligned // slide + 1)}
             stall = self._end_windows(ends, now, before)
-        if not self._mute:
+        if not self.mute:
             self._pass_on(single(now, 0, mark=aligned))
         return stall
 
     def _pass_on(self, mark: Train) -> None:
         """A marker leaves for all that read."""
-        for outlet in self.outlets:
-            outlet.broadcast(mark)
-        if self.line is not None:
-            self.line.close()
+        raise NotImplementedError
 
     def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
         """Put out windows, by number each with the epoch that it ends before (None: all that there is);
@@ -173,6 +191,7 @@ class WindowedTask(Server):
 
         ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
         """
+        self.catch_up()
         left: list[Effects] = []
         packing = 0
         for number, before in ends.items():
@@ -187,7 +206,7 @@ class WindowedTask(Server):
         context, component = self._context, self.component
         closed = self._state.end_window(before)
         again = self.windows.put_out(number)
-        if self._mute or (self.windows.trigger == "watermark" and not len(closed.keys)):
+        if self.mute or (self.windows.trigger == "watermark" and not len(closed.keys)):
             if again:  # nobody hears of it, but for the ledger it is void all the same
                 self._void(closed)
             return closed.parts, 0
@@ -211,17 +230,10 @@ class WindowedTask(Server):
         """What a window puts out leaves for all that read; returns it, and how long its serialisation takes
         (ns).
         """
-        sent: list[Sent] = []
-        packing = 0
-        for outlet in self.outlets:
-            sent += outlet.send(train, Children())
-            packing += int(outlet.packed(train, Children()).sum())
-        if self.line is not None:
-            self.line.close()
-        return sent, packing
+        raise NotImplementedError
 
     @property
-    def _mute(self) -> bool:
+    def mute(self) -> bool:
         """Whether nobody will ask for what it makes."""
         return self.silent and self.unsaid is None
 
@@ -257,6 +269,7 @@ class WindowedTask(Server):
             self.enqueue(Rank.WINDOW, lambda: self._tick_turn(number), last=True)
 
     def _tick_turn(self, number: int) -> None:
+        self.catch_up()
         self.windows.waiting.discard(number)
         if not self.available or (self._state and self._state.ids and self._state.ids.comparing):
             return
@@ -264,7 +277,6 @@ class WindowedTask(Server):
         stall = self._end_windows(self._ended_by(number), now, self.windows.epoch)
         if not self.windows.count_at_arrival:  # else nothing waits, and the next tick must not
             self.occupy(stall)
-        self.outbox.let_out(now)
 
     def _ended_by(self, number: int) -> dict[int, int | None]:
         """The windows that tick ``number`` ends, each with the pane that it ends before (None: with all)."""
@@ -296,30 +308,21 @@ class WindowedTask(Server):
 
     def end_batch(self, now: int) -> None:
         """All of a batch has passed: put out the windows by event that the watermark before it has ended."""
+        self.catch_up()
         self._end_windows(self._ended_by_events(), now, self.windows.epoch)
-        self.outbox.let_out(now)
 
     # -- the state -------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> State | None:
         """What the task knows; None: its bolt has no state. Set it to restore another."""
+        self.catch_up()
         return self._state
 
     @state.setter
     def state(self, state: State) -> None:
+        self.catch_up()
         self._state = state
         window = self.component.window
         if window is not None and window.every is not None:
-            # tuples in service count towards the next window, and may no longer fill the one that they were
-            # going to end
-            served = self.queue.in_service()
-            self._scheduled = state.tuples + sum(tuples_in(train) for train in served)
-            by_marker = bool(served) and served[-1].mark is not None and bool(served[-1].mark[-1])
-            if not by_marker and self._scheduled < window.every:
-                self.queue.cancel_trigger()
-
-
-def tuples_in(train: Train) -> int:
-    """Tuples that are not markers."""
-    return train.n if train.mark is None else int(np.count_nonzero(train.mark == 0))
+            self.c.fills = window.every - state.tuples

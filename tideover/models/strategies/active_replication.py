@@ -17,7 +17,7 @@ from tideover.models.remarks.replicas import side_by_side
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import Bandwidth, Duration, Size
 
 
@@ -34,7 +34,6 @@ class ActiveReplication(Strategy):
     alone: ClassVar[str | None] = None
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
-    compiled: ClassVar[Compiled] = "always"
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     after_failures: ClassVar[frozenset[str]] = frozenset({"copy_time", "copy_bandwidth"})

@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from tideover.models.mechanisms.buffers.output_queues import OutputQueues, output_queues
-from tideover.models.mechanisms.compiled_filter import duplicates_of
+from tideover.models.mechanisms.buffers.output_queues import OutputQueues
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
 from tideover.models.mechanisms.state_transfer import StateTransfer
 from tideover.models.remarks.plan import Plan
@@ -17,7 +16,7 @@ from tideover.models.remarks.replicas import side_by_side
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Compiled, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Bandwidth, Duration, S, Size
 
@@ -36,7 +35,6 @@ class ActiveStandby(Strategy):
     alone: ClassVar[str | None] = "who speaks is agreed with all tasks that read it, and these trim its queue"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
-    compiled: ClassVar[Compiled] = "always"
     bounded_queues: ClassVar[bool] = True
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, OutputQueues, StateTransfer)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "copy_time", "copy_bandwidth"})
@@ -78,8 +76,8 @@ class Pairs(Protocol):
     def __init__(self, job: Job, strategy: ActiveStandby) -> None:
         super().__init__(job)
         s = self.strategy = strategy
-        duplicates = duplicates_of(job)
-        self.queues = output_queues(job, duplicates, s.replay_cost)
+        duplicates = DuplicateFilter(job)
+        self.queues = OutputQueues(job, duplicates, s.replay_cost)
         self.transfer = StateTransfer(
             job, duplicates, s.copy_time, s.copy_bandwidth, s.entry_size, self.queues.there
         )

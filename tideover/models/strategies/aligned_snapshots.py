@@ -22,7 +22,6 @@ from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import (
     CRASHES,
     STRATEGIES,
-    Compiled,
     KeyPath,
     Promise,
     Protocol,
@@ -40,7 +39,6 @@ class AlignedSnapshots(Strategy):
     al., *State Management in Apache Flink*, PVLDB 10(12), 2017, sections 3 and 4.
     """
 
-    compiled: ClassVar[Compiled] = "always"
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = "all tasks go back to one snapshot together"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}

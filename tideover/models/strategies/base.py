@@ -21,7 +21,6 @@ from tideover.sim.registry import Part, Registry
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
 Promise = Literal["none", "at most once", "at least once", "exactly once"]
-Compiled = Literal["never", "always"]
 CRASHES = frozenset({"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"})
 """Kinds of failures that take tasks, or their state."""
 KeyPath = tuple[str | int, ...]
@@ -44,14 +43,10 @@ class Strategy(Part):
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
     """The mechanisms that its protocol makes: they say what they need of the job."""
-    compiled: ClassVar[Compiled] = "never"
-    """When the compiled data plane moves its runs (one that derives from such a one says so itself)."""
     roles: ClassVar[frozenset[str]] = frozenset()
     """What it has besides tasks that a failure can name as its component: acker, driver."""
     bounded_queues: ClassVar[bool] = False
     """Whether it goes with queues that have a bound (one that derives from such a one says so itself)."""
-    credits: ClassVar[bool] = True
-    """Whether senders to these queues may go by credits."""
     reads_queues: ClassVar[bool] = False
     """Whether it says how far spouts have come in queues before them (``source`` of a spout)."""
     loses_messages: ClassVar[bool] = False
@@ -85,11 +80,6 @@ class Strategy(Part):
     """What it does to state in normal operation, and the keys that say how long that takes."""
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
-
-    def goes_compiled(self) -> Compiled:
-        """When the compiled data plane moves its runs, with these parameters."""
-        said: Compiled = vars(type(self)).get("compiled", "never")
-        return said
 
     def promises(self) -> Promise:
         """What it promises with these parameters; ``promise`` is what it does with the default ones."""
@@ -130,11 +120,11 @@ class Strategy(Part):
         fields = type(self).model_fields
         return self.model_copy(update={name: fields[name].get_default() for name in self.after_failures})
 
-    def prompt(self) -> Strategy | None:
-        """What takes less to simulate, and is the same as long as nothing fails and nothing is found to be
-        ``overdue`` (`tideover.models.runtime.context.Context`); None: there is nothing of this kind.
+    def prompt(self) -> bool:
+        """Whether nothing is sent again as long as nothing fails, and nothing is overdue: then windows are
+        what they are without it. The data plane says whether something was.
         """
-        return None
+        return False
 
     def unstated(self, failures: bool) -> list[str]:
         """Of what it does to state, and after ``failures``, all that no key says the time of, with the keys

@@ -13,7 +13,7 @@ from tideover.models.remarks.batches import mixed
 from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Compiled, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
 from tideover.sim.units import Duration, S
 
 
@@ -35,7 +35,6 @@ class BatchRerun(BatchSettings, Strategy):
     survives: ClassVar[frozenset[str]] = frozenset(
         {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
     )
-    compiled: ClassVar[Compiled] = "always"
     roles: ClassVar[frozenset[str]] = frozenset({"driver"})
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Batches,)

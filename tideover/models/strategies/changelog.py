@@ -8,7 +8,6 @@ from pydantic import Field, model_validator
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.changelog.changelogs import Changelogs, Keeping, Pace
-from tideover.models.mechanisms.changelog.compiled import changelogs_of
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
@@ -17,7 +16,6 @@ from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import (
     CRASHES,
     STRATEGIES,
-    Compiled,
     KeyPath,
     Promise,
     Protocol,
@@ -38,7 +36,6 @@ class ChangelogTopics(Strategy):
     Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions.
     """
 
-    compiled: ClassVar[Compiled] = "always"
     promise: ClassVar[Promise] = "at least once"
     alone: ClassVar[str | None] = "all that its tasks read waits in logs, and what others read does not"
     survives: ClassVar[frozenset[str]] = CRASHES
@@ -132,7 +129,7 @@ class Commits(Protocol):
         pace = Pace(s.commits, s.commit_time, s.batch_interval)
         costs = Costs(0, 0, s.restore_time, s.restore_cost, s.entry_size, s.store)
         keeping = Keeping(s.standby_replicas, s.local_state)
-        changelogs_of(job)(job, pace, costs, keeping, atomic=s.guarantee == "exactly_once")
+        Changelogs(job, pace, costs, keeping, atomic=s.guarantee == "exactly_once")
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

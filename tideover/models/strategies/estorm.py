@@ -13,7 +13,7 @@ from tideover.models.remarks.replicas import side_by_side
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath
+from tideover.models.strategies.base import STRATEGIES, KeyPath
 from tideover.models.strategies.source_replay import Replay, SourceReplay
 from tideover.sim.units import Duration, Size
 
@@ -27,7 +27,6 @@ class EStorm(SourceReplay):
     ICPP 2017, sections III to V.
     """
 
-    compiled: ClassVar[Compiled] = "always"
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = False
@@ -76,13 +75,10 @@ class Recovering(Replay):
     def __init__(self, job: Job, s: EStorm) -> None:
         super().__init__(job, s)
         station = Station(s.store, s.entry_size, s.transaction_time, s.load_time, s.load_cost)
-        self.fleets = Fleets(job, station, s.copy_cost, self.acks.may_repeat)
+        self.fleets = Fleets(job, station, s.copy_cost, self.acks.acker.may_repeat)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:
             self.do.open(task)
         else:
             self.fleets.begin(task, outage)
-
-    def moved(self, now: int) -> None:
-        self.acks.settle()

@@ -14,7 +14,7 @@ from tideover.models.mechanisms.task_checkpoints import RegularCheckpoints
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, Compiled, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.models.strategies.combining.members import Members, OfMembers, weakest
 from tideover.models.strategies.combining.together import Together
 
@@ -57,10 +57,13 @@ class Hybrid(Members):
             lambda mix: frozenset.intersection(*(member.windows for member in mix.all_members.values())),
         ),
     )
+    bounded_queues: ClassVar[bool] = cast(
+        "bool",
+        OfMembers(True, lambda mix: all(member.bounded_queues for member in mix.all_members.values())),
+    )
     reads_queues: ClassVar[bool] = cast(
         "bool", OfMembers(True, lambda mix: all(member.reads_queues for member in mix.all_members.values()))
     )
-    compiled: ClassVar[Compiled] = "always"
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (
         CheckpointFilter,
         UpstreamBuffers,

@@ -8,7 +8,7 @@ from typing import ClassVar
 from tideover.models.mechanisms.shared import Shared
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import CRASHES, STRATEGIES, Compiled, Promise, Protocol, Strategy
+from tideover.models.strategies.base import CRASHES, STRATEGIES, Promise, Protocol, Strategy
 
 
 @STRATEGIES.register("none")
@@ -26,7 +26,6 @@ class Amnesia(Strategy):
     )
     survives: ClassVar[frozenset[str]] = CRASHES
 
-    compiled: ClassVar[Compiled] = "always"
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
     loses_messages: ClassVar[bool] = True

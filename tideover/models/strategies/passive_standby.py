@@ -10,7 +10,6 @@ from pydantic import Field
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
 from tideover.models.mechanisms.checkpoint_messages import CheckpointMessages
-from tideover.models.mechanisms.compiled_filter import replays_known
 from tideover.models.mechanisms.duplicate_filter import ReplayFilter
 from tideover.models.mechanisms.standbys import Standbys
 from tideover.models.operators.state import Effects
@@ -19,7 +18,7 @@ from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Compiled, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, Size
 
@@ -40,7 +39,6 @@ class PassiveStandby(Strategy):
     )
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
-    compiled: ClassVar[Compiled] = "always"
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (
         UpstreamBuffers,
@@ -90,7 +88,7 @@ class Secondaries(Protocol):
         # 1. every task keeps what it has sent, and drops what it has had
         self.buffers = UpstreamBuffers(job)
         self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
-        self.standbys = Standbys(job, self.buffers, replays_known(job))
+        self.standbys = Standbys(job, self.buffers, ReplayFilter(job))
         # 2. every interval its state and output queues go to its secondary, and upstream trims
         costs = s.checkpoint_time, s.checkpoint_cost, s.entry_size
         self.checkpoints = CheckpointMessages(job, self.standbys, self.buffers, costs, s.delta)

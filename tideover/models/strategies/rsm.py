@@ -18,7 +18,7 @@ from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Rate, Size
 
 
@@ -34,10 +34,8 @@ class StateManagement(Strategy):
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
-    compiled: ClassVar[Compiled] = "always"
     stateless_too: ClassVar[bool] = False
     bounded_queues: ClassVar[bool] = True
-    credits: ClassVar[bool] = False
     reads_queues: ClassVar[bool] = True
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, RegularCheckpoints)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
@@ -90,32 +88,21 @@ class StateManagement(Strategy):
             *replays.lost_together(plan),
         ]
 
-    def prompt(self) -> Strategy:
-        return Unreplayed.model_construct(**dict(self))
+    def prompt(self) -> bool:
+        return True
 
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         return Recovery(job, self, tasks, shared)
 
 
-class Unreplayed(StateManagement):
-    """The same as long as nothing fails: nobody asks for what senders would keep, or for checkpoints."""
-
-    def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
-        backed = any(task.component.backend is not None for task in tasks)  # which may ask the store, too
-        if self.serialise_time or self.serialise_cost or backed:
-            checkpoints(job, self, tasks, None)
-        return Protocol(job)
-
-
 def checkpoints(
-    job: Job, s: StateManagement, tasks: Sequence[BoltView], buffers: UpstreamBuffers | None
+    job: Job, s: StateManagement, tasks: Sequence[BoltView], buffers: UpstreamBuffers
 ) -> RegularCheckpoints:
-    """When the store has one, upstream trims its ``buffers``, if it keeps some."""
+    """When the store has one, upstream trims its ``buffers``."""
     stateful = [task for task in tasks if task.state is not None]
     saving = s.serialise_time, s.serialise_cost
     costs = Costs(*saving, s.restore_time, s.restore_cost, s.entry_size, s.store)
-    if buffers is not None:  # of every tuple, numbered by channel
-        buffers.keep_for(stateful, s.spout_buffer, s.replay_cost, s.replay_rate)
+    buffers.keep_for(stateful, s.spout_buffer, s.replay_cost, s.replay_rate)
     return RegularCheckpoints(job, stateful, costs, s.checkpoint_interval, buffers)
 
 

@@ -9,14 +9,12 @@ from pydantic import Field
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.acking.acks import AckCosts, Acks
-from tideover.models.mechanisms.acking.compiled import acks_of
-from tideover.models.mechanisms.acking.prompt import PromptAcks
 from tideover.models.mechanisms.acking.rotation import Rotation
 from tideover.models.remarks import timeouts
 from tideover.models.remarks.plan import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Size
 
 
@@ -48,7 +46,6 @@ class SourceReplay(Acking):
     )
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
-    compiled: ClassVar[Compiled] = "always"
     roles: ClassVar[frozenset[str]] = frozenset({"acker"})
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
@@ -89,25 +86,11 @@ class SourceReplay(Acking):
     def undisturbed(self) -> Strategy:
         return Acking(ack_cost=self.ack_cost)
 
-    def prompt(self) -> Strategy | None:
-        if self.composed_of != SourceReplay.composed_of or self.max_spout_pending is not None:
-            return None
-        return Prompt(ack_cost=self.ack_cost, replay=self)
+    def prompt(self) -> bool:
+        return self.composed_of == SourceReplay.composed_of and self.max_spout_pending is None
 
     def protocol(self, job: Job) -> Replay:
         return Replay(job, self)
-
-
-class Prompt(Acking):
-    """Source replay while no root times out."""
-
-    replay: SourceReplay
-
-    def protocol(self, job: Job) -> Protocol:
-        s = self.replay
-        rotations = s.message_timeout, s.timeout_buckets, s.acker_buckets, s.timeout_phase
-        PromptAcks(job, s.ack_cost, s.ack_size, *rotations)
-        return Protocol(job)
 
 
 class Replay(Protocol):
@@ -122,7 +105,7 @@ class Replay(Protocol):
         super().__init__(job)
         s = self.strategy = strategy
         ack = s.ack_cost, s.ack_size
-        self.acks = acks_of(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
+        self.acks = Acks(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
         self.rotation = Rotation(job, self.acks, s.message_timeout, s.timeout_buckets, s.timeout_phase)
         offsets.follow(job, self.acks.acker.maps)
 

@@ -7,14 +7,14 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from tideover.models.mechanisms.checkpoints import Costs
-from tideover.models.mechanisms.compiled_state import state_of
+from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.mechanisms.transactions import Transactions
 from tideover.models.remarks import timeouts
 from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath
+from tideover.models.strategies.base import STRATEGIES, KeyPath
 from tideover.models.strategies.source_replay import Replay, SourceReplay
 from tideover.sim.units import MS, Duration, S, Size
 
@@ -35,7 +35,6 @@ class StormCheckpoint(SourceReplay):
         {"sliding", "event", "session", "arrival session", "join", "ids"}
     )
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Transactions)
-    compiled: ClassVar[Compiled] = "always"
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"transactions": ("write_time", "write_cost")}
     per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple
 
@@ -96,7 +95,7 @@ class Checkpointing(Replay):
     def __init__(self, job: Job, s: StormCheckpoint) -> None:
         super().__init__(job, s)
         costs = Costs(s.write_time, s.write_cost, entry_size=s.entry_size, store=s.store)
-        remote = state_of(job, s.store, s.round_trip, s.look_up_work, s.access_cost)
+        remote = RemoteState(job, s.store, s.round_trip, s.look_up_work, s.access_cost)
         Transactions(job, self.acks, remote, s.checkpoint_interval, costs)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:

@@ -11,7 +11,7 @@ from tideover.models.remarks.batches import mixed
 from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Compiled, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
 
 
 @STRATEGIES.register("trident")
@@ -35,7 +35,6 @@ class Trident(TridentSettings, Strategy):
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Coordinator,)
     gives_up: ClassVar[tuple[str, ...]] = ("message_timeout",)
-    compiled: ClassVar[Compiled] = "always"
     costs: ClassVar[dict[str, tuple[str, ...]]] = {
         "batches": ("metadata_time", "task_time", "state_time", "state_cost", "commit_time")
     }

@@ -10,7 +10,6 @@ from pydantic import Field
 from tideover.models.job.components import BoltConfig
 from tideover.models.mechanisms.buffers.progress import Progress
 from tideover.models.mechanisms.buffers.recovery import Reached, UpstreamBuffers
-from tideover.models.mechanisms.compiled_filter import replays_known
 from tideover.models.mechanisms.duplicate_filter import ReplayFilter
 from tideover.models.mechanisms.standbys import Standbys
 from tideover.models.operators.state import Effects
@@ -20,7 +19,7 @@ from tideover.models.remarks.plan import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Compiled, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, S, Size
 
@@ -38,8 +37,8 @@ class UpstreamBackup(Strategy):
     promise: ClassVar[Promise] = "exactly once"
     alone: ClassVar[str | None] = "all tasks downstream have to say what they are done with"
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
-    compiled: ClassVar[Compiled] = "always"
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "join"})
+    bounded_queues: ClassVar[bool] = True
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
@@ -88,7 +87,7 @@ class Backups(Protocol):
         # 1. every task keeps what it has sent, and drops what it has had
         self.buffers = UpstreamBuffers(job)
         self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
-        seen = replays_known(job)
+        seen = ReplayFilter(job)
         self.standbys = Standbys(job, self.buffers, seen)
         # 2. what is done is told upstream, hop by hop
         self.progress = Progress(job, self.buffers, seen)

@@ -16,8 +16,6 @@ from tideover.sim.units import MAX_DURATION
 
 FULL = 0.995
 """What is busy for so much of the time has none to lose."""
-_STEPS = 10
-"""Steps of a run in which cores and cards are shared: only how busy they are is wanted."""
 
 
 class Kept(NamedTuple):
@@ -75,8 +73,7 @@ def _busy(scenario: Scenario, begin: int, end: int) -> tuple[list[Load], bool]:
     """
     run = scenario.run.model_copy(update={"duration": end, "warmup": begin})
     quiet = scenario.model_copy(update={"failures": (), "run": run})
-    step = max(1, end // _STEPS)
-    world = World(coarsened(quiet, coarseness(quiet)), judge_windows=False, looks=1, step=step)
+    world = World(coarsened(quiet, coarseness(quiet)), judge_windows=False, looks=1)
     world.run()
     assert world.usage is not None
     return Used.of(world.usage).loads(begin, end), world.ledger.false_timeouts > 0

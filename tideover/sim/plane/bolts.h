@@ -108,7 +108,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
 /* What is first in line; -1: nothing is there at ``now``. */
 HOT int32_t first_in_line(const plane *p, const task *t, int64_t now) {
     if (t->queue.n) return t->queue.head;
-    if (next_arrival(p, t) > now || t->bounded & (FILTERS | ISOLATES)) return -1;
+    if (next_arrival(p, t) > now || t->bounded & (FILTERS | ISOLATES | ASKS)) return -1;
     return next_input(p, t)->wire.head;
 }
 
@@ -175,7 +175,7 @@ HOT int32_t bolt_step(plane *p, task *t, int64_t now) {
         return DONE;
     }
     if (t->bounded && bounded_step(p, t, now, &why)) {
-        if (why == DONE && p->moving && t->bounded & (FILTERS | ISOLATES)) go_straight_on(p, t, c, now);
+        if (why == DONE && p->moving && t->bounded & (FILTERS | ISOLATES | ASKS)) go_straight_on(p, t, c, now);
         return why;
     }
     if (asks(t)) {

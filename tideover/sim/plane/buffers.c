@@ -74,7 +74,7 @@ static void send_again(plane *p, task *t, int64_t now) {
         p->numbers[m] = (numbered){next.arrival, (int32_t)next.time};
         if (p->paths) p->paths[m] = next.task;
         drop_rows(p, &r->rows, 1);
-        if (next.mark == END_OF_REPLAY) p->messages[m].created = now;
+        if (p->messages[m].mark == END_OF_REPLAY) p->messages[m].created = now;
         if (!p->messages[m].mark) log_row(&p->resent, &p->messages[m], c->down, now)->source = c->position;
         leave_again(p, t, route, m, now);
     }

@@ -20,7 +20,7 @@ void lose_message(plane *p, channel *c, int32_t m, int64_t now) {
 
 void plane_take_in(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
-    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t) || isolates(t) || aligns(t) || overtakes(t)) return;
+    if (t->spout >= 0 || t->closed || !t->up || t->length || t->seen || screens(t) || isolates(t) || aligns(t) || overtakes(t) || t->bounded & ASKS) return;
     while (next_arrival(p, t) <= now) append(p, &t->queue, take_arrival(p, t));
 }
 

@@ -205,6 +205,30 @@ void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
     if (serves) look_at_first(p, t, now);
 }
 
+int hear_verdict(plane *p, task *t, int64_t now, int32_t *why) {
+    message *next = &p->messages[next_input(p, t)->wire.head];
+    if (next->mark || next->flags & WAS_JUDGED) return 0;
+    if (full(&p->discarded)) {
+        *why = HAS_LOST;
+        return 1;
+    }
+    int32_t verdict = t->verdict;
+    t->verdict = 0;
+    if (verdict == LET_IN) {
+        next->flags |= WAS_JUDGED;
+        return 0;
+    }
+    p->marked = *next;
+    p->when = now;
+    *why = NEED_VERDICT;
+    if (verdict != TURNED_AWAY) return 1;
+    int32_t m = take_arrival(p, t);
+    log_row(&p->discarded, &p->messages[m], t->number, now)->arrival = COMES_AGAIN;
+    drop_message(p, t, m, now);
+    *why = DONE;
+    return 1;
+}
+
 int32_t drop_or_enter(plane *p, task *t, int64_t now) {
     if (full(&p->overflowed) || full(&p->discarded)) return HAS_LOST;
     if (overtakes(t) && full(&t->recorded)) return NEED_ROWS;

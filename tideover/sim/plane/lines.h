@@ -49,22 +49,26 @@ HOT void discount(plane *p, task *t, int32_t m) {
 }
 
 HOT int counts_arrivals(const task *t) {
-    return isolates(t) || (t->up && (screens(t) || aligns(t) || ((t->length || t->seen || overtakes(t)) && !t->closed)));
+    return isolates(t) || (t->up && (screens(t) || aligns(t) || ((t->length || t->bounded & (FILTERS | OVERTAKES | ASKS)) && !t->closed)));
 }
 
 /* When something happens at a task that is concerned by bounds or replays, if its server or its calls do something ``next``. */
 HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
     if (t->line.moves < next) next = t->line.moves;
     if (t->replay.rows.n && t->replay.time < next) next = t->replay.time;
-    if (counts_arrivals(t)) {
+    if (counts_arrivals(t) || t->bounded & ASKS) {
         int64_t comes = next_arrival(p, t);
         if (comes < next) next = comes;
     }
     return next;
 }
 
+/* What Python says of the next arrival; 0: let it in. */
+int hear_verdict(plane *p, task *t, int64_t now, int32_t *why);
+
 /* What happens there because of them, ahead of all else; 0: nothing does. */
 HOT int bounded_step(plane *p, task *t, int64_t now, int32_t *why) {
+    if (t->bounded & ASKS && next_arrival(p, t) <= now && hear_verdict(p, t, now, why)) return 1;
     if (counts_arrivals(t) && next_arrival(p, t) <= now) {
         *why = screens(t) ? screen(p, t, now) : isolates(t) ? take_committed(p, t, now) : drop_or_enter(p, t, now);
         return 1;

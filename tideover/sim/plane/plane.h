@@ -93,6 +93,7 @@ enum reason {
     NEED_DRAWS,    /* messages at ``who`` whose service Python draws */
     NEED_CHILDREN, /* messages at ``who`` whose children Python makes */
     NEED_LATENCY,  /* the channel ``who`` does not know how long the next message takes */
+    NEED_VERDICT,  /* whether ``who`` lets in a tuple that arrives there, which is ``marked`` */
     NEED_ENTRIES,  /* there may be no room for those that ``who`` looks up next */
     NEED_PENDING,  /* the map of the spout ``who`` is full */
     HAS_COMPLETED, /* the log of completed roots is full */
@@ -135,6 +136,7 @@ typedef struct {
 #define IS_VOID 32    /* its sender has aborted it; above these flags: by which outage */
 #define VOID_SHIFT 8
 #define IS_AHEAD 64   /* it has overtaken what waits */
+#define WAS_JUDGED 128 /* Python has agreed to it */
 
 /* First in, first out. */
 typedef struct {
@@ -455,13 +457,14 @@ typedef struct {
 
 /* Why something was not let in: it comes again, or has been there; so it does, but its copy is gone; another replica has
  * sent it. */
+enum verdict { LET_IN = 1, TURNED_AWAY };
 enum known { COMES_AGAIN, COPY_GONE, REPEATED };
 
 /* How a task is concerned by queues with bounds, or looks at what arrives: whether it has had it (FILTERS), or will have
  * it once more (SCREENS), or may read it yet (ISOLATES); whether what is turned away is told, since it comes again because
  * of a failure (TELLS), or in any case (SHOWS); whether it reads of a log, and whether some of its inputs are blocked
- * (ALIGNS), and whether barriers may overtake what waits there (OVERTAKES); or looks up
- * what is in a store (LOOKS_UP). */
+ * (ALIGNS), and whether barriers may overtake what waits there (OVERTAKES); or looks up what is in a store (LOOKS_UP);
+ * or asks Python of each tuple (ASKS). */
 #define HAS_LINE 1
 #define DROPS 2
 #define FILTERS 4
@@ -472,8 +475,9 @@ enum known { COMES_AGAIN, COPY_GONE, REPEATED };
 #define READS_LOG 128
 #define ALIGNS 256
 #define OVERTAKES 512
-#define SHOWS 1024
-#define LOOKS_UP 2048
+#define LOOKS_UP 1024
+#define SHOWS 2048
+#define ASKS 4096
 
 /* A task: a queue and a server; or a spout. */
 typedef struct {
@@ -521,6 +525,7 @@ typedef struct {
     const int32_t *child_keys;
     const int32_t *child_positions;
     int32_t bounded;       /* these, as far as they hold */
+    int32_t verdict;       /* on the next arrival: LET_IN, or TURNED_AWAY; 0: none yet */
     line line;
     places places;         /* of its queue, if those wait who find it full */
     int64_t length;        /* of a queue that drops */
@@ -718,8 +723,8 @@ typedef struct {
     int64_t rotation;    /* its own map rotates so often, */
     int64_t buckets;     /* and has so many buckets */
     int64_t acked;       /* acks that were sent */
-    int64_t in_order_until; /* up to here what is acked first has to be acked first, wherever that is */
     row_log acks;        /* those of bursts; without room: nobody asks */
+    int64_t in_order_until; /* up to here what is acked first has to be acked first, wherever that is */
     int32_t logs_completed;
     row_log completed;
     int32_t accounts;    /* whether anything is counted */

@@ -6,43 +6,40 @@ a rotation has timed out.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tideover.models.runtime.keeper import NOTHING
 from tideover.sim.draws import Bits
+from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints
 
 LONG_AGO = -(1 << 62)
 NONE = (NOTHING, NOTHING, NOTHING)
 
 
-class Completed(NamedTuple):
-    """Roots whose trees were done, and when (the latest ack)."""
-
-    root: Ints
-    attempt: Ints
-    time: Ints
-
-
 class PendingRoots:
-    """Roots of one spout task that are neither completed nor given up, with the acker's value of each.
+    """Roots of one spout task that are neither completed nor given up, with the acker's value of each. The
+    data plane writes into it; ``c`` is its struct ``pending``.
 
-    Columns by the root's number, from the oldest root that is still needed: 45 bytes a root.
+    Columns by the root's number, from the oldest root that is still needed: 41 bytes a root.
+
+    remembered   called when attempts are over
+    up_to_date   called before somebody asks which roots are pending
     """
 
-    _COLUMNS = (
-        *("_value", "_emitted", "_last_ack", "_attempt", "_outage", "_cause", "_live", "_retrying"),
-        "_newest",
-    )
+    _COLUMNS = ("value", "emitted", "last_ack", "attempt", "outage", "cause", "live", "retrying")
 
-    def __init__(self, spout_bits: int, number: int) -> None:
+    def __init__(self, spout_bits: int, number: int, plane: Plane, c: Any) -> None:
+        self._plane, self._c = plane, c
+        self.remembered: Callable[[], None] = int  # type: ignore[assignment]
+        self.up_to_date: Callable[[], None] = int  # type: ignore[assignment]
         self._bits = spout_bits
         self._number = number
-        self._base = 0
-        self._size = 0
+        c.base = c.size = 0
         self._value: Bits = np.zeros(1024, np.uint64)
         self._emitted: Ints = np.zeros(1024, np.int64)
         self._last_ack: Ints = np.zeros(1024, np.int64)
@@ -57,14 +54,25 @@ class PendingRoots:
         """The outages among these."""
         self._live = np.zeros(1024, np.int32)
         """The attempt of a root that is pending, and 1; 0: it is not."""
-        self.expired_to = -1
-        """Pending roots were emitted after this instant."""
         self.needed_from: int | None = None
         """Number of the first root that may be emitted again although it is not pending; None: none may."""
         self._retrying = np.zeros(1024, np.bool_)
         self._forgotten: tuple[Ints, Ints, Ints] = NONE
-        self._newest = np.zeros(1024, np.int32)
-        """Row of a root's last ack, while a train of acks is looked through."""
+        self._connect()
+
+    def _connect(self) -> None:
+        for name in self._COLUMNS:
+            column = getattr(self, f"_{name}")
+            self._plane.array(self._c, name, column.view(np.uint8) if column.dtype == np.bool_ else column)
+        self._c.room = len(self._value)
+
+    @property
+    def _base(self) -> int:
+        return int(self._c.base)
+
+    @property
+    def _size(self) -> int:
+        return int(self._c.size)
 
     def _at(self, roots: Ints) -> Ints:
         return (roots >> self._bits) - self._base
@@ -72,30 +80,26 @@ class PendingRoots:
     def _root(self, index: Ints) -> Ints:
         return ((index + self._base) << self._bits) | self._number
 
-    def _reserve(self, roots: Ints) -> Ints:
-        """Make room; returns where the roots are."""
-        if int(self._at(roots).max()) >= len(self._value):
-            needed = np.flatnonzero((self._live > 0) | self._retrying)
-            cut = int(needed[0]) if len(needed) else self._size
-            if self.needed_from is not None:
-                cut = max(0, min(cut, self.needed_from - self._base))
-            top = int(self._at(roots).max()) + 1 - cut
-            size = max(top, 2 * (self._size - cut))
-            for name in self._COLUMNS:
-                old = getattr(self, name)
-                if 4 * top <= 3 * len(old):  # in place: fresh memory costs more than to copy
-                    old[: self._size - cut] = old[cut : self._size]
-                    old[self._size - cut : self._size] = 0
-                    continue
-                grown = np.zeros(size, old.dtype)
-                grown[: self._size - cut] = old[cut : self._size]
-                setattr(self, name, grown)
-            self._base += cut
-            self._size -= cut
-            self._forget_causes()
-        index = self._at(roots)
-        self._size = max(self._size, int(index.max()) + 1)
-        return index
+    def make_room(self) -> None:
+        """Make room for the next roots; forget the oldest that are not needed any more."""
+        base, size = self._base, self._size
+        needed = np.flatnonzero((self._live > 0) | self._retrying)
+        cut = int(needed[0]) if len(needed) else size
+        if self.needed_from is not None:
+            cut = max(0, min(cut, self.needed_from - base))
+        left = size - cut
+        for name in self._COLUMNS:
+            old = getattr(self, f"_{name}")
+            if 4 * (left + 1) <= 3 * len(old):  # in place: fresh memory costs more than to copy
+                old[:left] = old[cut:size]
+                old[left:size] = 0
+                continue
+            grown = np.zeros(max(left + 1, 2 * left), old.dtype)
+            grown[:left] = old[cut:size]
+            setattr(self, f"_{name}", grown)
+        self._c.base, self._c.size = base + cut, left
+        self._forget_causes()
+        self._connect()
 
     def _forget_causes(self) -> None:
         """Of roots that are not kept any more: else failures of long ago would be followed for ever."""
@@ -104,84 +108,24 @@ class PendingRoots:
             self._causes = {key: outage for key, outage in self._causes.items() if key[0] >= first}
             self._earlier = set(self._causes.values())
 
-    def emit(self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits) -> None:
-        """Roots are emitted: their trees begin with ``value``."""
-        place = self._reserve(roots)
-        index: slice | Ints = place
-        if attempt is None:
-            first, last = int(place[0]), int(place[-1])
-            if last - first == len(place) - 1:  # new roots rise
-                index = slice(first, last + 1)
-            self._attempt[index] = 0
-            self._live[index] = 1
-            self._cause[index] = -1
-        else:
-            for row in np.flatnonzero((attempt > 1) & (self._cause[index] >= 0)).tolist():
-                at = int(place[row])
-                self._causes[int(roots[row]), int(self._attempt[at])] = int(self._cause[at])
-                self._earlier.add(int(self._cause[at]))
-            self._attempt[index] = attempt
-            self._live[index] = attempt + 1
-            self._cause[index] = np.where(attempt > 0, self._outage[index], -1)
-        self._value[index] = value
-        self._emitted[index] = times
-        self._last_ack[index] = 0
-        self._outage[index] = -1
-        self._retrying[index] = False
-
-    def ack(
-        self, roots: Ints, attempt: Ints | None, times: Ints, value: Bits, alive_since: int
-    ) -> Completed | None:
-        """Acks reach the acker at ``times`` (rising), each with the XOR of what it acks and creates.
-
-        Acks of roots that are not pending, of earlier attempts, or emitted at or before ``alive_since`` (when
-        the acker came up) are ignored.
-        """
-        index = self._at(roots)
-        long_gone = int(index.min()) < 0
-        there = np.maximum(index, 0) if long_gone else index
-        known = self._live.take(there) == (1 if attempt is None else attempt + 1)
-        if long_gone:
-            known &= index >= 0
-        if alive_since >= 0:
-            known &= self._emitted.take(there) > alive_since
-        if not known.all():
-            index, times, value = index[known], times[known], value[known]
-        if not len(index):
-            return None
-        left = self._xor(index, value)
-        np.maximum.at(self._last_ack, index, times)
-        done = index[left == 0]
-        if not len(done):
-            return None
-        low = int(done.min())
-        once = np.zeros(int(done.max()) - low + 1, np.bool_)
-        once[done - low] = True
-        done = np.flatnonzero(once) + low
-        self._live[done] = 0
-        return Completed(self._root(done), self._attempt[done].astype(np.int64), self._last_ack[done])
-
-    def _xor(self, index: Ints, value: Bits) -> Bits:
-        """XOR values into the roots' own; returns these, as they are then."""
-        row = np.arange(len(index), dtype=np.int32)
-        self._newest[index] = row
-        if (self._newest.take(index) == row).all():  # each root once: ``at`` takes twice as long
-            left = self._value.take(index)
-            left ^= value
-            self._value[index] = left
-            return left
-        np.bitwise_xor.at(self._value, index, value)
-        return self._value.take(index)
+    def _remember(self, index: Ints) -> None:
+        """These attempts are over: the outages because of which they were made may still be asked for."""
+        for at in index[(self._attempt[index] > 0) & (self._cause[index] >= 0)].tolist():
+            root = ((at + self._base) << self._bits) | self._number
+            self._causes[root, int(self._attempt[at])] = int(self._cause[at])
+            self._earlier.add(int(self._cause[at]))
+        self.remembered()
 
     def expire(self, before: int) -> tuple[Ints, Ints, Ints]:
         """Give up roots last emitted at or before ``before``; returns them, their attempt and outage, in
         order of emission.
         """
-        self.expired_to = max(self.expired_to, before)
+        self.up_to_date()
         index = np.flatnonzero((self._live[: self._size] > 0) & (self._emitted[: self._size] <= before))
         index = index[np.argsort(self._emitted[index], kind="stable")]
         self._live[index] = 0
         self._retrying[index] = True
+        self._remember(index)
         return self._root(index), self._attempt[index].astype(np.int64), self._outage[index].astype(np.int64)
 
     def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
@@ -227,16 +171,11 @@ class PendingRoots:
         """All pending roots."""
         return self._root(np.flatnonzero(self._live[: self._size] > 0))
 
-    def emitted_at(self, roots: Ints) -> Ints:
-        """Last emission of each root (for a root long gone: 0)."""
-        index = self._at(roots)
-        if int(index.min()) >= 0:
-            return self._emitted.take(index)
-        return np.where(index >= 0, self._emitted[np.maximum(index, 0)], 0)
-
     def clear(self) -> None:
         """Forget everything: the spout has crashed."""
+        self.up_to_date()
         index = np.flatnonzero((self._live > 0) | self._retrying)
+        self._remember(index)
         emitted = np.where(self._retrying[index], LONG_AGO, self._emitted[index])
         self._forgotten = self._root(index), self._attempt[index].astype(np.int64), emitted
         self._live[:] = 0

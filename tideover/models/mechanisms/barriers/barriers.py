@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.barriers.compiled import member_of
 from tideover.models.mechanisms.barriers.coordinator import Coordinator, Schedule
 from tideover.models.mechanisms.barriers.member import Member
 from tideover.models.mechanisms.barriers.snapshot import Part, Snapshot
@@ -19,8 +18,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
 from tideover.models.runtime.saved_state import read, restore, save
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
-from tideover.sim.kernel import Rank, Reads
-from tideover.sim.link import Channel
+from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
 
 
@@ -39,22 +37,8 @@ class Barriers(Mechanism, Keeper):
         self._schedule, self._costs, self._uploading = schedule, costs, uploading
         self._patience = patience
         overtakes = patience is not None
-        self._members: dict[TaskView, Member] = {t: member_of(job, t, overtakes) for t in job.bolt_tasks}
-        members = self._members.values()
-        self._sources: Reads = None
-        into = [task for member in members if member.reads_log for task in member.reached_at_once]
-        self._triggers: Reads = None
-        """What is looked at when a snapshot is written, and when one is triggered. Whoever may be the last to
-        take part reads all logs: then they are trimmed. Without logs anything may be looked at.
-        """
-        if job.needs.log:
-            sources = tuple(member.task for member in members if member.reads_log)
-            self._sources, self._triggers = sources, (*sources, *into)
-            for member in members:
-                job.context.reads[member.task] = (member.task, *sources, *member.reached_at_once)
-        self.coordinator = Coordinator(
-            job, self._members, schedule, self._insert, self.completed, self._triggers
-        )
+        self._members: dict[TaskView, Member] = {t: Member(job, t, overtakes) for t in job.bolt_tasks}
+        self.coordinator = Coordinator(job, self._members, schedule, self._insert, self.completed)
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
         job.context.keepers.append(self)
@@ -71,7 +55,7 @@ class Barriers(Mechanism, Keeper):
                 align = partial(self._align, task, snapshot.number, None)
                 # what waits is still in the log, behind the barrier; without a log it was sent before it
                 first = self._job.needs.log
-                self._bolt(task).enqueue(Rank.CHECKPOINT, align, self._triggers, first=first)
+                self._bolt(task).enqueue(Rank.CHECKPOINT, align, first=first)
         if self._patience:
             self.coordinator.after(self._patience, snapshot, self._lose_patience)
 
@@ -83,7 +67,7 @@ class Barriers(Mechanism, Keeper):
             # none acts here: what one task sends at its turn comes before the turn of the next
             bolt.queue.markers_first()
             switch = partial(self._switch, task, snapshot)
-            bolt.enqueue(Rank.CHECKPOINT, switch, self._job.context.reads.get(task), first=True)
+            bolt.enqueue(Rank.CHECKPOINT, switch, first=True)
 
     def _switch(self, task: TaskView, snapshot: Snapshot) -> None:
         """A task that is aligning takes part; of one that has, the barrier leaves the line."""
@@ -97,12 +81,6 @@ class Barriers(Mechanism, Keeper):
         elif member.gives_up_aligning():
             self._take_part_ahead(task, snapshot)
             member.unblock()
-
-    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
-        return self._members[task].receive(channel.position, train)
-
-    def admit(self, task: BoltView, train: Train) -> Train:
-        return self._members[task].admit(train)
 
     def barrier(self, task: BoltView, message: Train) -> None:
         self._align(task, int(message.key[0]), message)
@@ -135,7 +113,7 @@ class Barriers(Mechanism, Keeper):
                 self._write(task, snapshot)
 
         if copying:
-            kernel.at(kernel.now + copying, Rank.CHECKPOINT, copied, task.number, self._sources)
+            kernel.at(kernel.now + copying, Rank.CHECKPOINT, copied, task.number)
         else:
             member.in_flight.copied = True
 
@@ -173,7 +151,7 @@ class Barriers(Mechanism, Keeper):
         safe = partial(self.coordinator.acknowledge, task, snapshot)
         bolt, store = self._bolt(task), self._job.store_named(self._costs.store)
         besides = partial(self.written, task, snapshot) if whole else None
-        save(self._job, bolt, copying, size, wanted, safe, self._uploading, self._sources, store, besides)
+        save(self._job, bolt, copying, size, wanted, safe, self._uploading, store, besides)
 
     def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
         member = self._members[task]

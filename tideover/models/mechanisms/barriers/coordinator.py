@@ -13,7 +13,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import TaskView
-from tideover.sim.kernel import Rank, Reads
+from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints
 
 
@@ -36,7 +36,7 @@ class Coordinator:
     """Triggers snapshots: one at a time, and at once after the last if that took longer than the interval.
 
     ``insert`` puts a new snapshot's barriers into the sources; ``completed`` is told of each that is
-    complete; ``reads``: what is moved before a trigger (see the kernel).
+    complete.
     """
 
     def __init__(
@@ -46,10 +46,9 @@ class Coordinator:
         schedule: Schedule,
         insert: Callable[[Snapshot], None],
         completed: Callable[[Snapshot], None],
-        reads: Reads,
     ) -> None:
         self._job, self._kernel = job, job.kernel
-        self._members, self._schedule, self._reads = members, schedule, reads
+        self._members, self._schedule = members, schedule
         self._insert, self._completed = insert, completed
         self.under_way: Snapshot | None = None
         self.complete: Snapshot | None = None
@@ -83,11 +82,11 @@ class Coordinator:
                 if self.under_way is None:
                     self._plan()
 
-        self._plans.at(when, Rank.CHECKPOINT, due, self._reads)
+        self._plans.at(when, Rank.CHECKPOINT, due)
 
     def _plan(self) -> None:
         if self._earliest > self._kernel.now:
-            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger, self._reads)
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
         else:
             self._trigger()
 
@@ -97,7 +96,7 @@ class Coordinator:
         self._triggered_at = self._kernel.now
         snapshot = self.under_way = Snapshot(self._triggered, self._kernel.now, Counter(list(self._members)))
         timeout = self._schedule.timeout
-        self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot), ())
+        self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot))
         self._step("snapshot triggered")
         self._insert(snapshot)
 
@@ -109,7 +108,7 @@ class Coordinator:
                 self._kernel.advance()
                 action(snapshot)
 
-        self._plans.after(delay, Rank.ROTATION, due, ())
+        self._plans.after(delay, Rank.ROTATION, due)
 
     # -- how a snapshot ends ---------------------------------------------------------------------------------
 
@@ -146,7 +145,7 @@ class Coordinator:
         self.under_way = None
         self._earliest = self._kernel.now + self._schedule.min_pause
         if self._wanted:
-            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger, self._reads)
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
 
     # -- what the job goes back to ---------------------------------------------------------------------------
 

@@ -2,163 +2,117 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-
-import numpy as np
+from typing import Any
 
 from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
-from tideover.sim.line import PLACELESS, Batch
-from tideover.sim.plane.plane import CHANNEL
-from tideover.sim.train import Ints, Train, join
+from tideover.sim.plane.plane import Plane, Rows
+from tideover.sim.train import Train
 
 
 @dataclass
 class Waits:
-    """Messages of a task that a snapshot has: of its ``queue``, and of the ``line`` of what it sends."""
+    """Messages of a task that a snapshot has: of its ``queue``, and of the ``line`` of what it sends. They
+    are rows of the data plane, by their channels in ``source``.
+    """
 
-    queue: list[Train] = field(default_factory=list)
-    line: list[Batch] = field(default_factory=list)
+    queue: list[Rows] = field(default_factory=list)
+    line: list[Rows] = field(default_factory=list)
 
     def at(self, task: BoltTask) -> Iterator[tuple[BoltTask, Train]]:
         """Tuples, and where they wait or go to."""
-        yield from ((task, without_markers(train)) for train in self.queue)
-        for channel, train in (entry for batch in self.line for entry in batch.entries):
-            assert isinstance(channel.down, BoltTask)
-            yield channel.down, without_markers(train)
+        for rows in self.queue:
+            yield task, without_markers(task.trained(rows))
+        for rows in self.line:
+            for route in dict.fromkeys(rows["source"].tolist()):
+                down = task.wires[route].down
+                yield down, without_markers(task.trained(rows[rows["source"] == route]))
 
-    def give_back(self, task: BoltTask, now: int) -> None:
+    def give_back(self, task: BoltTask) -> None:
         """They wait again at ``task``: in its queue they need no place."""
-        everything = (train.adding(**{PLACELESS: np.ones(train.n, np.int64)}) for train in self.queue)
-        task.gate.aside += everything
-        if task.line is not None:
-            task.line.put_back(self.line, now)
+        for in_line, found in enumerate((self.queue, self.line)):
+            for rows in found:
+                task.put_back(rows, bool(in_line))
 
 
 class InFlight:
-    """One task in the newest unaligned snapshot of which it has seen a barrier.
+    """One task in the newest unaligned snapshot of which it has seen a barrier. The data plane notes what
+    comes, and records what belongs to the snapshot.
 
     number   of that snapshot
     turned   positions of inputs whose barrier has had its turn
     copied   the state was copied; None: the task has not taken part
     """
 
-    def __init__(self, task: BoltTask, spouts: Sequence[int]) -> None:
-        self._task, self._spouts = task, list(spouts)
+    def __init__(self, task: BoltTask, plane: Plane, overtakes: bool) -> None:
+        self._task, self._plane = task, plane
         self._begin(0)
+        if overtakes:
+            task.c.bounded |= plane.lib.OVERTAKES
+            plane.log(task.c.recorded)
 
     def _begin(self, number: int) -> None:
         self.number = number
         self.turned: set[int] = set()
         self.copied: bool | None = None
-        self._passed: set[int] = set()
-        """Inputs whose barrier has come."""
-        self._behind: dict[int, int] = {}
-        """How many messages have come behind it before the task took part."""
-        self._recorded: list[Train] = []
 
     def reaches(self, number: int) -> None:
         """A barrier of this snapshot is there: it may be the first."""
+        self._plane.lib.plane_notice(self._plane.p, self._task.number, number)
         if number > self.number:
             self._begin(number)
 
     def stop(self) -> None:
         """The snapshot means nothing any more."""
+        self._plane.lib.plane_forget_barriers(self._plane.p, self._task.number)
         self._begin(self.number)
-
-    def note(self, train: Train) -> None:
-        """Messages have come, in this order."""
-        barriers = (train.column("mark") == BARRIER).nonzero()[0].tolist()
-        begin = 0
-        for row in barriers:
-            self._note(train.pick(slice(begin, row)))
-            barrier = train.pick(slice(row, row + 1))
-            self.reaches(int(barrier.key[0]))
-            if int(barrier.key[0]) == self.number:
-                self._passed.update(self._over(barrier).tolist())
-            begin = row + 1
-        self._note(train.pick(slice(begin, None)))
-
-    def _note(self, train: Train) -> None:
-        if not train.n or not (self._passed or self.copied is not None):
-            return
-        over = self._over(train)
-        if self.copied is None:
-            for position in over[np.isin(over, list(self._passed))].tolist():
-                self._behind[position] = self._behind.get(position, 0) + 1
-            return
-        mine = ~np.isin(over, [*self._passed, *self._spouts])
-        if mine.any():
-            self._recorded.append(train.pick(mine))
-
-    def _over(self, train: Train) -> Ints:
-        """Positions of the channels over which messages came."""
-        if train.has(CHANNEL):
-            return train.column(CHANNEL)
-        return np.full(train.n, 0, np.int64)
 
     def overtake(self) -> Waits:
         """The task takes part: what waits there and came before its channel's barrier, and what it has not
         sent.
         """
         self.copied = False
-        waiting, line = self._task.queue.trains(), self._task.line
-        self.overtake_line()
-        waits = Waits(line=[] if line is None else list(line.batches))
-        if waiting:
-            train = join(waiting)
-            over = self._over(train)
-            before = ~np.isin(over, self._spouts)
-            for position, count in self._behind.items():
-                before[np.flatnonzero(over == position)[-count:]] = False
-            if before.any():
-                waits.queue.append(train.pick(before))
-        return waits
+        self._task.c.records = 1
+        line = self._in_line()
+        return Waits(_some(self._task.ahead()), _some(line[line["mark"] != BARRIER]))
 
     def overtake_line(self) -> Waits | None:
         """The snapshot's barrier leaves the line; returns what it overtakes there. None: it is not in it.
         Older ones, which mean nothing any more, go with it.
         """
-        line = self._task.line
-        if line is None:
+        line = self._in_line()
+        mine = (line["mark"] == BARRIER) & (line["key"] == self.number)
+        if not mine.any():
             return None
-        found: Waits | None = None
-        rest: list[Batch] = []
-        for batch in line.batches:
-            barrier = batch.column("mark") == BARRIER
-            mine = barrier & (batch.column("key") == self.number)
-            if found is None and mine.any():
-                before = ~barrier
-                before[mine.argmax() :] = False
-                found = Waits(line=[*rest, batch.pick(before)] if before.any() else rest.copy())
-            if not barrier.all():
-                rest.append(batch.pick(~barrier) if barrier.any() else batch)
-        line.batches = deque(rest)
-        return found
+        before = line[: mine.argmax()]
+        return Waits(line=_some(before[before["mark"] != BARRIER]))
+
+    def _in_line(self) -> Any:
+        return self._plane.rows(self._task.c.line.messages)
 
     @property
     def done(self) -> bool:
         """Whether the state is copied, and all barriers have come."""
         return bool(self.copied) and len(self.turned) == len(self._task.inputs)
 
-    def recorded(self) -> list[Train]:
+    def recorded(self) -> list[Rows]:
         """What came before its channel's barrier when the task had taken part."""
-        return self._recorded
+        return _some(self._plane.read(self._task.c.recorded))
 
     def size(self, waits: Waits) -> int:
         """Bytes of what waits."""
-        if not (waits.queue or waits.line):
-            return 0
-        queue = Counter[int]()
-        for train in waits.queue:
-            queue.update(self._over(without_markers(train)).tolist())
-        inputs = self._task.inputs
-        size = sum(inputs[position].message_bytes * count for position, count in queue.items())
-        entries = [entry for batch in waits.line for entry in batch.entries]
-        for outlet in self._task.outlets:
-            for channel in (channel for row in outlet.channels for channel in row):
-                sent = (without_markers(train).n for way, train in entries if way is channel)
-                size += channel.message_bytes * sum(sent)
-        return size
+        wires = self._task.wires
+        queue = [self._task.inputs[way] for way in _ways(waits.queue)]
+        return sum(wire.message_bytes for wire in (*queue, *(wires[way] for way in _ways(waits.line))))
+
+
+def _some(rows: Rows) -> list[Rows]:
+    return [rows] if len(rows) else []
+
+
+def _ways(found: list[Rows]) -> Iterator[int]:
+    """The ``source`` of each tuple in these rows."""
+    for rows in found:
+        yield from rows["source"][rows["mark"] == 0].tolist()

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from tideover.models.mechanisms.barriers.member import hand_on
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import SENT_BY, BoltTask
 from tideover.models.runtime.job import Job
@@ -63,4 +62,4 @@ class Waves(Mechanism):
     def hand_on(self, task: BoltTask, number: int) -> None:
         """The wave goes on from a task."""
         if number == self._number:
-            hand_on(self._job, task, number)
+            task.send_barrier(number)

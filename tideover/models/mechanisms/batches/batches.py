@@ -19,8 +19,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.sim.kernel import Rank, Reads
-from tideover.sim.server import collect
+from tideover.sim.kernel import Rank
 
 OutputMode = Literal["append", "update"]
 TURN = LATE + 1
@@ -48,35 +47,29 @@ class Batches(Query):
         """When the last batch was triggered, and how many there are in the offset log."""
         self._cold = False
         """Whether the next batch is the first since a restart."""
-        self._reads: Reads = tuple(self._sources if self._mixed else job.spouts)
-        """What brings the log up to now, when it is filled."""
 
     def start(self) -> None:
         self._hold(True)
-        self._driver.at(0, Rank.BATCH, self._trigger, self._reads)
+        self._driver.at(0, Rank.BATCH, self._trigger)
 
     def _fill_log(self) -> None:
         """What has arrived up to now is in the log; what has come out of batches waits in its queues."""
-        plane, now = self._job.plane, self._job.kernel.now
         for task in self._sources:
-            if plane is None:
-                collect(task, now)
-            elif task.c.held.n:
-                self._log.append(task, Records(plane, task.gate.take_away()))
+            if task.c.held.n:
+                self._log.append(task, Records(self._job.plane, task.gate.take_away()))
 
     def _hold(self, holds: bool) -> None:
         """Whether what comes waits before the tasks that read the log, from now on."""
-        for task in self._sources if self._job.plane is not None else ():
+        for task in self._sources:
             task.gate.closed = holds
 
-    def _then(self, delay: int, action: Callable[[], None], reads: Reads = ()) -> None:
+    def _then(self, delay: int, action: Callable[[], None]) -> None:
         """What the driver does ``delay`` ns from now. Without any it waits for its turn, behind all tasks of
         this instant: a fault may come between. If it has it now nothing that comes before is left.
         """
         if delay or self._job.kernel.is_later(Rank.BATCH, TURN):
-            self._driver.after(delay, Rank.BATCH, action, reads)
+            self._driver.after(delay, Rank.BATCH, action)
         else:
-            self._job.kernel.move(reads)
             action()
 
     # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
@@ -90,7 +83,7 @@ class Batches(Query):
             self._job.step(DRIVER, "batch triggered", f"batch {batch.number}")
             self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
-            self._driver.at(s.looks_again(now), Rank.BATCH, self._trigger, self._reads)
+            self._driver.at(s.looks_again(now), Rank.BATCH, self._trigger)
 
     # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
 
@@ -116,40 +109,28 @@ class Batches(Query):
     def _output(self, batch: Batch) -> None:
         now = self._job.kernel.now
         batch.come_out(now)
-        if self._job.plane is not None:
-            self._flow(now)
-        elif self._job.topology.by_event:
-            self._job.kernel.move(None)
-            end_batch(self._job, now)
-            self._job.kernel.move(None)
+        self._flow(now)
         self._is_out(batch)
         if self._output_mode == "update" and batch.tuples:
             self._job.say.put_out((DRIVER, 0, batch.number), now)
         self._job.step(DRIVER, "output written", f"batch {batch.number}")
-        commit = partial(self._commit, batch)
-        self._then(self._settings.commit_time, commit, self._read_by_commit())
+        self._then(self._settings.commit_time, partial(self._commit, batch))
 
     def _flow(self, now: int) -> None:
         """All of a batch goes through all tasks."""
         again = [p for p in self._cluster.partitions if p.again >= 0]
         for p in again:
-            p.task.does_again(p.again)  # type: ignore[attr-defined]
+            p.task.does_again(p.again)
         self._hold(False)
         self._job.kernel.advance()
         if end_batch(self._job, now):
             self._job.kernel.advance()
         self._hold(True)
         for p in again:
-            p.task.does_again(None)  # type: ignore[attr-defined]
+            p.task.does_again(None)
 
     def _is_out(self, batch: Batch) -> None:
         """For those who build on it: the sink has a batch, which is not committed yet."""
-
-    def _read_by_commit(self) -> Reads:
-        """What has to have been moved before a commit: the log, whose size falls; all, where some of the
-        batch has run again, which is forgotten then.
-        """
-        return None if self._mixed or self._cluster.runs_again else self._reads
 
     def _commit(self, batch: Batch) -> None:
         now = self._job.kernel.now
@@ -161,7 +142,7 @@ class Batches(Query):
         self._left = self._not_for_good()
         self._cluster.committed()
         due = max(now, self._settings.next_trigger(self._triggered))
-        self._driver.at(due, Rank.BATCH, self._trigger, self._reads)
+        self._driver.at(due, Rank.BATCH, self._trigger)
 
     def _not_for_good(self) -> list[tuple[BoltTask, int, list[Effects]]]:
         """What has left with windows, and may yet be taken back, though their batch is committed."""

@@ -113,11 +113,6 @@ class Cluster:
         for p in self.partitions:
             p.again = -1
 
-    @property
-    def runs_again(self) -> bool:
-        """Whether some task has run again in this batch, because of an outage."""
-        return any(p.again >= 0 for p in self.partitions)
-
     def _schedule(self) -> None:
         """Start every task that can be started; or say that the batch is done."""
         if not self._active:
@@ -209,7 +204,7 @@ class Cluster:
         self._look(when)
 
     def _look(self, when: int) -> None:
-        self._job.kernel.at(when, Rank.BATCH, self._schedule, LATE, ())
+        self._job.kernel.at(when, Rank.BATCH, self._schedule, LATE)
 
     def _launch(self, p: Partition, executor: Executor) -> None:
         s, now = self._settings, self._job.kernel.now
@@ -258,7 +253,7 @@ class Cluster:
 
     def _stop_attempt(self, p: Partition) -> None:
         p.attempt = 0
-        p.task.busy.total += self._job.kernel.now - p.began_at
+        p.task.busy.count(self._job.kernel.now - p.began_at)
 
     # -- faults ----------------------------------------------------------------------------------------------
 

@@ -30,4 +30,4 @@ class JobAgain(Stopping):
             super()._resume()
             return
         now = self._job.kernel.now
-        self._driver.at(self._settings.next_trigger(now), Rank.BATCH, self._trigger, self._reads)
+        self._driver.at(self._settings.next_trigger(now), Rank.BATCH, self._trigger)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from tideover.models.mechanisms.batches.batch import Batch, Record
 from tideover.models.mechanisms.batches.cluster import Cluster
 from tideover.models.mechanisms.batches.executor import Executor
 from tideover.models.mechanisms.batches.log import Content, Log, effects_of_read
-from tideover.models.mechanisms.batches.records import OfTrain
-from tideover.models.mechanisms.batches.rehearsal import CompiledRehearsal, Rehearsal
+from tideover.models.mechanisms.batches.rehearsal import Rehearsal
 from tideover.models.mechanisms.batches.saving import EveryBatch
 from tideover.models.mechanisms.batches.settings import BatchSettings
 from tideover.models.operators.state import Effects
@@ -27,7 +25,6 @@ from tideover.models.runtime.saved_state import go_back
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.views import BoltView, OutageView
-from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
 
@@ -35,6 +32,7 @@ class Query(Mechanism, Keeper, Runner):
     """The log of a query, its batch, and the processes that run it."""
 
     needs = Needs(log=True, batches=True, readers_go_back=True)
+    knows_the_plane = True
 
     def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch) -> None:
         super().__init__(job)
@@ -48,10 +46,9 @@ class Query(Mechanism, Keeper, Runner):
         """What has left with windows that may be taken back: who has put it out, and the window's number."""
         self._cluster = Cluster(job, settings, saving, self)
         counts = bool(settings.state_cost or settings.reload_cost)
-        kind = Rehearsal if job.plane is None else CompiledRehearsal
-        self._rehearsal = kind(job, counts)
+        self._rehearsal = Rehearsal(job, counts)
         ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self._cluster.tasks}
-        self._sources: list[Any] = [task for task in ups if True in ups[task]]
+        self._sources = [task for task in ups if True in ups[task]]
         """The tasks that fill the log, or before which it lies."""
         self._mixed = any(len(kinds) > 1 for kinds in ups.values())
         """Whether a task reads the log and other tasks too: of each batch the log comes first."""
@@ -59,18 +56,9 @@ class Query(Mechanism, Keeper, Runner):
         job.context.keepers.append(self)
         job.context.runner = self
         job.context.rhythm = self._rhythm
-        self.knows_the_plane = job.plane is not None
-        if job.plane is None:
-            job.kernel.listeners.append(lambda _: self._tell_kept())
         job.settlers.append(self._tell_kept)
 
     # -- what comes, and what strikes ------------------------------------------------------------------------
-
-    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
-        if not isinstance(channel.up, SpoutTask):
-            return train
-        self._log.append(self._bolt(task), OfTrain(train))
-        return train.pick(slice(0, 0))
 
     def executor_failed(self, executor: Executor, outage: OutageView) -> None:
         """An executor was killed: the scheduler sees to what ran in it."""
@@ -101,7 +89,7 @@ class Query(Mechanism, Keeper, Runner):
         return np.ones(train.n, np.bool_) if again >= 0 and outage in (None, again) else None
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
-        if self.knows_the_plane and not self._bolt(task).c.again:  # type: ignore[attr-defined]
+        if self.knows_the_plane and not self._bolt(task).c.again:
             return  # it is told of late, and was done before
         again = self._comes_again(task, train)
         if again is not None:
@@ -131,8 +119,6 @@ class Query(Mechanism, Keeper, Runner):
     @property
     def _waiting(self) -> int:
         """Those of them that are in no batch."""
-        if self._job.plane is None:
-            return self._log.size
         return self._log.size + sum(int(task.c.held.n) for task in self._sources)
 
     def _contents(self) -> list[Content]:

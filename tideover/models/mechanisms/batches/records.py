@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import without_markers
 from tideover.sim.plane.plane import Plane, Rows
-from tideover.sim.train import Ints, Train, merge
+from tideover.sim.train import Train
 
 
 class Records:
@@ -34,7 +32,7 @@ class Records:
     def train(self) -> Train:
         return self._plane.train(self._rows[self._rows["mark"] == 0])
 
-    def and_then(self, others: Sequence[Any]) -> Records:
+    def and_then(self, others: Sequence[Records]) -> Records:
         """These, and behind them what has come later."""
         return Records(self._plane, np.concatenate([self._rows, *(other._rows for other in others)]))
 
@@ -47,30 +45,4 @@ class Records:
 
     def work_off(self, task: BoltTask) -> None:
         """Let ``task`` work them off now."""
-        task.gate.work_off(self._rows)  # type: ignore[attr-defined]
-
-
-class OfTrain(Records):
-    """The same, where trains are moved."""
-
-    def __init__(self, train: Train) -> None:
-        self.whole, self.n = train, train.n
-
-    @cached_property
-    def tuples(self) -> int:
-        return self.train.n
-
-    @cached_property
-    def train(self) -> Train:
-        return without_markers(self.whole)
-
-    def and_then(self, others: Sequence[Any]) -> Records:
-        return OfTrain(merge([self.whole, *(other.whole for other in others)]))
-
-    def since(self, epoch: int) -> Records:
-        mark: Ints = self.whole.column("mark")
-        kept = np.where(mark == 0, self.whole.column("epoch") >= epoch, mark > epoch)
-        return OfTrain(self.whole.pick(kept))
-
-    def work_off(self, task: BoltTask) -> None:
-        task.queue.refill([self.whole])
+        task.gate.work_off(self._rows)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
-from tideover.models.flow.bolt import FlowBolt
-from tideover.models.flow.clock import Clock
-from tideover.models.flow.job import FlowJob
-from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.batches.batch import Share, Shares, States
 from tideover.models.mechanisms.batches.log import Content
-from tideover.models.mechanisms.batches.records import OfTrain
 from tideover.models.operators.event_clock import EventClock
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.bolt_task import BoltTask
@@ -20,24 +14,13 @@ from tideover.models.runtime.context import Context
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import BoltView
+from tideover.sim.kernel import Kernel
 from tideover.sim.train import Ints, Train
 
 
-class _Meter(Mechanism):
-    """Adds up what tuples ask of each task."""
-
-    def __init__(self, job: Job) -> None:
-        super().__init__(job)
-        self.demand: dict[BoltTask, int] = defaultdict(int)
-
-    def admit(self, task: BoltView, train: Train) -> Train:
-        bolt = self._bolt(task)
-        self.demand[bolt] += bolt.queue.demand(train)
-        return train
-
-
 class Rehearsal:
-    """A job like the given one in which each batch is played once, all of it at one instant.
+    """A job like the given one, with a data plane of its own, in which each batch is played once, all of it
+    at one instant.
 
     How long a stage takes depends on what the stages before make of the batch, and its results show only when
     all of it is done; so the outcome has to be known before it happens. A batch whose range is durable never
@@ -49,12 +32,20 @@ class Rehearsal:
         self._counts = counts
         context = Context(job.topology, job.draws, job.needs, Announcer([]))
         context.events = job.context.events
-        self._make(job, context)
-
-    def _make(self, job: Job, context: Context) -> None:
-        """The job in which it is played."""
+        self._main, context.kernel = job, Kernel()
         self._job = Job(context, job.deployment.quiet, fed=True)
-        self._meter = _Meter(self._job)
+        self._job.log(emitted=False, processed=False)
+        self._job.plane.p.step = 0  # all goes through it at one instant
+        self._job.kernel.listeners.clear()  # and nothing is lost there
+        self._of_drawn: dict[BoltTask, int] = {}
+        """What the services take that are drawn."""
+        self._each = {task: task.each for task in self._job.bolt_tasks}
+        """What each tuple takes (ns); None: it is drawn."""
+        self._drawn = [task for task, takes in self._each.items() if takes is None]
+        for task in self._job.bolt_tasks:
+            task.before = job.tell_of_emissions  # to whom it may concern when their events took place
+        for task in self._drawn:
+            task.show(self._see)
 
     def start_from(self, tasks: list[BoltTask]) -> None:
         """Take the states of these tasks: the next batch is played from there."""
@@ -63,8 +54,22 @@ class Rehearsal:
 
     def remember(self, tasks: list[BoltTask]) -> Callable[[], States]:
         """Remember the states that these tasks will have before the next batch; whoever wants them, asks."""
-        states = {task: SavedState.of(self._mirror(task)) for task in tasks}
-        return lambda: states
+        found: States = {}
+
+        def note(task: BoltTask, mirror: BoltTask, epochs: dict[int, int], ended: int, newest: int) -> None:
+            state = mirror._state
+            found[task] = SavedState(None if state is None else state.copy(), epochs, ended, newest)
+
+        for task in tasks:
+            mirror = self._mirror(task)
+            windows = mirror.windows
+            mirror.remember(partial(note, task, mirror, dict(windows.epochs), windows.ended, windows.newest))
+
+        def states() -> States:
+            self._job.catch_up()
+            return found
+
+        return states
 
     def _mirror(self, task: BoltTask) -> BoltTask:
         return self._job.bolts[task.component.name, task.index][0]
@@ -79,72 +84,12 @@ class Rehearsal:
             for task in self._job.bolt_tasks
         }
 
-    def _demand(self, content: Content) -> dict[BoltTask, int]:
-        """Let tasks work off a batch; returns what that takes each of them (ns)."""
-        self._meter.demand.clear()
-        for task, records in content.items():
-            mine = self._mirror(task)
-            assert isinstance(records, OfTrain)
-            mine.queue.refill([self._meter.admit(mine, records.whole)])
-        for task in self._job.bolt_tasks:
-            task.flow(0)
-        if end_batch(self._job, 0):
-            for task in self._job.bolt_tasks:
-                task.flow(0)
-        return self._meter.demand
-
-
-class CompiledRehearsal(Rehearsal):
-    """The same in a compiled data plane of its own."""
-
-    _job: FlowJob
-
-    def _make(self, job: Job, context: Context) -> None:
-        assert isinstance(job, FlowJob)
-        self._main, context.kernel = job, Clock()
-        self._job = FlowJob(context, job.deployment.quiet, fed=True)
-        self._job.log(emitted=False, processed=False)
-        self._job.plane.p.step = 0  # all goes through it at one instant
-        self._job.kernel.listeners.clear()  # and nothing is lost there
-        self._of_drawn: dict[BoltTask, int] = {}
-        """What the services take that are drawn."""
-        self._each: dict[BoltTask, int | None] = {}
-        """What each tuple takes; None: it is drawn."""
-        for task in self._job.bolt_tasks:
-            overhead = context.overhead.get(task.component.name, 0)
-            self._each[task] = None if task._constant is None else task._constant + overhead
-        self._drawn: list[FlowBolt] = []
-        for bolt in self._job.bolt_tasks:
-            assert isinstance(bolt, FlowBolt)
-            bolt.before = job.tell_of_emissions  # to whom it may concern when their events took place
-            if self._each[bolt] is None:
-                bolt.show(self._see)
-                self._drawn.append(bolt)
-
-    def remember(self, tasks: list[BoltTask]) -> Callable[[], States]:
-        found: States = {}
-
-        def note(task: BoltTask, mirror: BoltTask, epochs: dict[int, int], ended: int, newest: int) -> None:
-            state = mirror._state
-            found[task] = SavedState(None if state is None else state.copy(), epochs, ended, newest)
-
-        for task in tasks:
-            mirror = self._mirror(task)
-            windows = mirror.windows
-            assert isinstance(mirror, FlowBolt)
-            mirror.remember(partial(note, task, mirror, dict(windows.epochs), windows.ended, windows.newest))
-
-        def states() -> States:
-            self._job.catch_up()
-            return found
-
-        return states
-
     def _see(self, task: BoltView, train: Train, _: Ints) -> None:
         bolt = self._job.bolt(task)
-        self._of_drawn[bolt] += int(bolt._demand(train).sum())
+        self._of_drawn[bolt] += int(bolt.demand(train).sum())
 
     def _demand(self, content: Content) -> dict[BoltTask, int]:
+        """Let tasks work off a batch; returns what that takes each of them (ns)."""
         kernel, main, each = self._job.kernel, self._main, self._each
         kernel.now = main.kernel.now
         self._job.plane.valued |= main.plane.valued

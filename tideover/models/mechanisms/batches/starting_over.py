@@ -18,7 +18,6 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Mask
 from tideover.models.runtime.saved_state import roll_back
 from tideover.models.runtime.views import BoltView, OutageView
-from tideover.sim.kernel import Reads
 from tideover.sim.train import Ints, Train, distinct
 
 
@@ -59,9 +58,6 @@ class StartingOver(Stopping):
 
     def _is_out(self, batch: Batch) -> None:
         self._log.keep(batch.content)
-
-    def _read_by_commit(self) -> Reads:
-        return None  # the windows of all tasks say how much of the log is kept
 
     def _commit(self, batch: Batch) -> None:
         super()._commit(batch)

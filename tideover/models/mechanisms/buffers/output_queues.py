@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-import numpy as np
-
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
-from tideover.models.mechanisms.buffers.compiled import CompiledBuffer, send_kept
+from tideover.models.mechanisms.buffers.replays import send_kept
 from tideover.models.mechanisms.buffers.upstream_buffer import UpstreamBuffer
 from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.keeper import Keeper, Mask
+from tideover.models.runtime.keeper import Keeper
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.runtime.wire import Wire
 from tideover.sim.kernel import Rank
-from tideover.sim.link import Channel
 from tideover.sim.train import Train
 
 
@@ -34,27 +31,19 @@ class OutputQueues(Mechanism, Keeper):
     def __init__(self, job: Job, duplicates: DuplicateFilter, cost_ns: int) -> None:
         super().__init__(job)
         self._duplicates, self._cost = duplicates, cost_ns
-        self._of: dict[Channel, UpstreamBuffer] = {}
+        self._of: dict[Wire, UpstreamBuffer] = {}
         self._speaker = {place: replicas[0] for place, replicas in job.bolts.items()}
         """Of each pair: who speaks, or will when it has its turn."""
         for task in job.bolt_tasks:
             task.silent, task.unsaid = task.replica > 0, {}
             for channel in _outputs(task):
-                self._of[channel] = self._buffer(channel)
+                self._of[channel] = UpstreamBuffer(channel, job.plane)
             self._withhold(task)
         job.context.keepers.append(self)
-
-    def _buffer(self, channel: Channel) -> UpstreamBuffer:
-        return UpstreamBuffer(channel)
 
     def _withhold(self, task: BoltTask) -> None:
         for channel in _outputs(task):
             channel.withheld = task.silent
-
-    def _receiver(self, channel: Channel) -> BoltTask:
-        down = self._job.tasks[channel.down.number]
-        assert isinstance(down, BoltTask)
-        return down
 
     def _replicas(self, task: BoltTask) -> list[BoltTask]:
         return self._job.bolts[task.component.name, task.index]
@@ -75,16 +64,9 @@ class OutputQueues(Mechanism, Keeper):
         task.unsaid = {number: closed for number, closed in (task.unsaid or {}).items() if number > newest}
         return told
 
-    def _drop_known(self, task: BoltTask, channel: Channel) -> None:
+    def _drop_known(self, task: BoltTask, channel: Wire) -> None:
         """Keep only what a task has not had."""
-        self._of[channel].keep(partial(self._wanted, task, channel))
-
-    def _wanted(self, task: BoltTask, channel: Channel, train: Train) -> Mask:
-        mark = train.column("mark")
-        wanted: Mask = np.where(
-            mark > 0, mark > task.newest_marker(channel), ~self._duplicates.had(task, train)
-        )
-        return wanted
+        self._of[channel].drop_known(self._duplicates.seen(task), task.newest_marker(channel))
 
     # -- who speaks ------------------------------------------------------------------------------------------
 
@@ -134,28 +116,11 @@ class OutputQueues(Mechanism, Keeper):
         task.silent = False
         self._withhold(task)
         self._job.step(task.name, "queue sent", f"{self._send_kept(task)} messages")
-        task.outbox.let_out(self._job.kernel.now)
 
     def _send_kept(self, task: BoltTask) -> int:
         """What a task has kept leaves from now on, channel by channel; returns how many messages that are."""
-        now, say = self._job.kernel.now, self._job.say
-        end, messages = now, 0
-        for channel in _outputs(task):
-            kept, receiver = self._of[channel].after(0), self._receiver(channel)
-            if kept is not None:
-                times = end + self._cost * np.arange(1, kept.n + 1, dtype=np.int64)
-                end, messages = int(times[-1]), messages + kept.n
-                say.reopened(receiver, without_markers(kept))
-                leaves, lost = partial(self._leaves, channel), partial(self._unsent, receiver)
-                task.outbox.post(kept.replace(time=times), leaves, lost, channel)
-        task.occupy(end - now)
-        return messages
-
-    def _leaves(self, channel: Channel, train: Train) -> None:
-        self._job.say.replayed(self._receiver(channel), without_markers(train), channel)
-
-    def _unsent(self, receiver: BoltTask, train: Train) -> None:
-        self._job.say.unsent(receiver, without_markers(train))
+        asked = [(self._of[channel], 0) for channel in _outputs(task)]
+        return send_kept(self._job, task, asked, 0, self._cost)
 
     # -- failures, and the accounts --------------------------------------------------------------------------
 
@@ -168,9 +133,9 @@ class OutputQueues(Mechanism, Keeper):
             for channel in _outputs(bolt):
                 self._lose(channel)
 
-    def _lose(self, channel: Channel) -> None:
+    def _lose(self, channel: Wire) -> None:
         buffer = self._of[channel]
-        self._job.say.copies_lost(self._receiver(channel), buffer.uids())
+        self._job.say.copies_lost(channel.down, buffer.uids())
         buffer.clear()
 
     def moved(self, now: int) -> None:
@@ -178,40 +143,17 @@ class OutputQueues(Mechanism, Keeper):
 
     def tuples(self) -> list[tuple[Component, Train]]:
         return [
-            (self._receiver(channel).component, train)
+            (channel.down.component, train)
             for channel, buffer in self._of.items()
             for train in buffer.tuples()
         ]
-
-
-class CompiledQueues(OutputQueues):
-    """The same in the compiled data plane."""
-
-    def _buffer(self, channel: Channel) -> UpstreamBuffer:
-        assert self._job.plane is not None
-        return CompiledBuffer(channel, self._job.plane)
-
-    def _drop_known(self, task: BoltTask, channel: Channel) -> None:
-        buffer = self._of[channel]
-        assert isinstance(buffer, CompiledBuffer)
-        buffer.drop_known(self._duplicates.seen(task), task.newest_marker(channel))
-
-    def _send_kept(self, task: BoltTask) -> int:
-        asked = [(self._of[channel], 0) for channel in _outputs(task)]
-        return send_kept(self._job, task, asked, 0, self._cost)
-
-
-def output_queues(job: Job, duplicates: DuplicateFilter, cost_ns: int) -> OutputQueues:
-    """Those of a job, in its data plane if that is compiled."""
-    kind = OutputQueues if job.plane is None else CompiledQueues
-    return kind(job, duplicates, cost_ns)
 
 
 def _place(task: BoltTask) -> tuple[str, int]:
     return task.component.name, task.index
 
 
-def _outputs(task: BoltTask) -> Iterator[Channel]:
+def _outputs(task: BoltTask) -> Iterator[Wire]:
     """All channels of a task, in the physical order of their receivers."""
     for outlet in task.outlets:
         for replicas in outlet.channels:

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
-from tideover.models.mechanisms.buffers.upstream_buffer import CHANNEL, NUMBER
 from tideover.models.mechanisms.duplicate_filter import ReplayFilter, Seen
 from tideover.models.mechanisms.standbys import Standby
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import BoltView, TaskView
-from tideover.sim.link import Channel
+from tideover.models.runtime.wire import Wire
+from tideover.sim.plane.plane import CHANNEL, NUMBER
 from tideover.sim.train import Ints, Train
 
 
@@ -31,7 +31,7 @@ class Mark(NamedTuple):
 
     positions: dict[int, int]
     epoch: int
-    sent: dict[Channel, int]
+    sent: dict[Wire, int]
 
 
 @dataclass(eq=False)

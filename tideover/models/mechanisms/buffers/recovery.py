@@ -9,18 +9,17 @@ from typing import NamedTuple
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
-from tideover.models.mechanisms.buffers.compiled import CompiledBuffer, CompiledReceiver, CompiledReplays
 from tideover.models.mechanisms.buffers.receiver import Receiver
 from tideover.models.mechanisms.buffers.replays import Replays
-from tideover.models.mechanisms.buffers.upstream_buffer import RECOVERY, Kept, UpstreamBuffer
+from tideover.models.mechanisms.buffers.upstream_buffer import Kept, UpstreamBuffer
 from tideover.models.mechanisms.duplicate_filter import CheckpointFilter, Seen
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.runtime.wire import Wire
 from tideover.sim.kernel import Rank
-from tideover.sim.link import Channel
-from tideover.sim.node import Node
+from tideover.sim.plane.plane import RECOVERY
 from tideover.sim.train import Train
 
 
@@ -57,7 +56,7 @@ class UpstreamBuffers(Mechanism):
     def __init__(self, job: Job, seen: CheckpointFilter | None = None) -> None:
         super().__init__(job)
         self._seen = seen
-        self._replays = Replays(job) if job.plane is None else CompiledReplays(job)
+        self._replays = Replays(job)
         self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
         """All of them, with their receivers."""
         self._receivers: dict[TaskView, Receiver] = {}
@@ -79,46 +78,29 @@ class UpstreamBuffers(Mechanism):
         step = replay_cost if replay_rate is None else max(replay_cost, round(1e9 / replay_rate))
         for task in map(self._bolt, tasks):
             senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
-            buffers = {channel.position: self._buffer(channel) for channel in senders}
-            kind = Receiver if self._job.plane is None else CompiledReceiver
-            self._receivers[task] = kind(self._job, task, buffers, step)
+            buffers = {channel.position: UpstreamBuffer(channel, self._job.plane) for channel in senders}
+            self._receivers[task] = Receiver(self._job, task, buffers, step)
             for buffer in buffers.values():
                 self._buffers.append((task, buffer))
                 self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
 
-    def _buffer(self, channel: Channel) -> UpstreamBuffer:
-        plane = self._job.plane
-        return UpstreamBuffer(channel) if plane is None else CompiledBuffer(channel, plane)
-
-    @property
-    def senders(self) -> tuple[Node, ...]:
-        """Who keeps a buffer: what ``trim`` reads."""
-        return tuple({buffer.channel.up: None for _, buffer in self._buffers})
-
     # -- messages --------------------------------------------------------------------------------------------
 
-    def passed(self, task: BoltView, train: Train) -> None:
-        if task in self._receivers:
-            self._receivers[task].passed(train)
-
     def positions(self, task: BoltView) -> dict[int, int]:
-        """Newest number that a task has processed on each of its buffered channels, as it is from now on: who
-        wants it as it is now takes a copy.
-        """
+        """Newest number that a task has processed on each of its buffered channels."""
         return self._receivers[task].positions
 
     def reached(self, task: BoltView) -> Reached:
         """How far a task is now with what is sent to it."""
-        return Reached(dict(self.positions(task)), None if self._seen is None else self._seen.done(task))
+        return Reached(self.positions(task), None if self._seen is None else self._seen.done(task))
 
     def trim(self, task: BoltView, reached: Reached) -> None:
         """A task has everything safe up to what it has ``reached``: its senders are told."""
-        senders = self.senders
         for position, buffer in self._receivers[task].buffers.items():
             up = buffer.channel.up
             if up.available:
                 turn = partial(self._trim, buffer, reached.positions.get(position, 0), reached.seen)
-                up.enqueue(Rank.TRIM, turn, senders)
+                up.enqueue(Rank.TRIM, turn)
 
     def _trim(self, buffer: UpstreamBuffer, safe: int, seen: Seen | None) -> None:
         self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
@@ -129,11 +111,11 @@ class UpstreamBuffers(Mechanism):
 
     # -- a sender's buffers, copied --------------------------------------------------------------------------
 
-    def outputs(self, task: TaskView) -> dict[Channel, Kept]:
+    def outputs(self, task: TaskView) -> dict[Wire, Kept]:
         """A copy of what a task keeps now of what it has sent: its output queues."""
         return {buffer.channel: buffer.copy() for buffer in self.sent_by(task)}
 
-    def put_back(self, task: TaskView, outputs: dict[Channel, Kept]) -> None:
+    def put_back(self, task: TaskView, outputs: dict[Wire, Kept]) -> None:
         """A task that is up again, and not open yet, keeps what it had when its output queues were copied, if
         they went down with it. What it sent after that stays lost.
         """
@@ -171,7 +153,7 @@ class UpstreamBuffers(Mechanism):
         """A task is up again: what is in its queue, or was held for it, and will be replayed is thrown
         away.
         """
-        self._receivers[task].empty_queue()
+        self._bolt(task).empty()
 
     def restored(self, task: BoltView, reached: Reached) -> None:
         """A task has the state of when it had ``reached`` this: replays go on from there (``ask`` for them).

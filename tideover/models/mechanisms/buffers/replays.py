@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from tideover.models.mechanisms.buffers.receiver import Receiver
-from tideover.models.mechanisms.buffers.upstream_buffer import (
-    CHANNEL,
-    END_OF_REPLAY,
-    RECOVERY,
-    UpstreamBuffer,
-)
+from tideover.models.mechanisms.buffers.upstream_buffer import UpstreamBuffer
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.spout_task import SpoutTask
 from tideover.sim.kernel import Rank
-from tideover.sim.link import Channel
-from tideover.sim.node import Node
-from tideover.sim.train import Train, single
+from tideover.sim.train import Train
 
+END_OF_REPLAY = -1
+"""Mark of the message that ends a replay."""
+Task = SpoutTask | BoltTask
 NEVER = -1
 
 
@@ -48,16 +43,9 @@ class Request:
         """Whether the end of the replay has left its sender, or still waits in its line: a crash there
         destroys what does.
         """
-        if not self.served:
-            return False
-        channel = self.buffer.channel
-        waiting = [] if channel.up.line is None else channel.up.line.trains()
-        under_way = [*channel.on_the_way, *(train for way, train in waiting if way is channel)]
-        return self.receiver.has_come(channel) or any(self._ends(train) for train in under_way)
-
-    def _ends(self, train: Train) -> bool:
-        ours = train.column(RECOVERY) == self.recovery
-        return bool((ours & (train.column("mark") == END_OF_REPLAY)).any())
+        channel, plane = self.buffer.channel, self.buffer.plane
+        comes = plane.lib.plane_end_comes(plane.p, channel.number, self.recovery)
+        return self.served and (bool(comes) or self.receiver.has_come(channel))
 
 
 class Replays:
@@ -72,13 +60,11 @@ class Replays:
         """A task is restored: each of its senders is asked, now or as soon as it is ready."""
         self._open = [request for request in self._open if request.valid and not request.done]
         for position, buffer in receiver.buffers.items():
-            self._open.append(self._new(receiver, buffer, receiver.positions[position]))
+            asked = Request(receiver, buffer, receiver.positions[position], receiver.recovery)
+            self._open.append(asked)
             self.sender_ready(buffer.channel.up)
 
-    def _new(self, receiver: Receiver, buffer: UpstreamBuffer, after: int) -> Request:
-        return Request(receiver, buffer, after, receiver.recovery)
-
-    def sender_ready(self, up: Node) -> None:
+    def sender_ready(self, up: Task) -> None:
         """What a sender owes is asked for, if it was not in this life of it: what was under way when it
         failed has been given up.
         """
@@ -89,39 +75,56 @@ class Replays:
                 request.asked, request.served = up.life, False
                 self._send(up, request)
 
-    def _send(self, up: Node, request: Request) -> None:
+    def _send(self, up: Task, request: Request) -> None:
         kernel, serve = self._job.kernel, partial(self._serve, up, request)
         self._job.step(request.receiver.task.name, "replay asked for", to=up.name)
         kernel.at(kernel.now, Rank.REQUEST, lambda: up.enqueue(Rank.REQUEST, serve), up.number)
 
-    def _serve(self, up: Node, request: Request) -> None:
+    def _serve(self, up: Task, request: Request) -> None:
         """The sender's turn: it replays its buffer in order, then an end marker; new tuples follow behind."""
         if not request.valid:
             return
-        now, say, buffer = self._job.kernel.now, self._job.say, request.buffer
-        task, recovery = request.receiver.task, request.recovery
-        kept = buffer.after(request.after)
-        end = now
-        if kept is not None:
-            times = now + request.receiver.step * np.arange(1, kept.n + 1, dtype=np.int64)
-            end = int(times[-1])
-            replay = kept.replace(time=times).adding(**{RECOVERY: np.full(kept.n, recovery, np.int64)})
-            say.reopened(task, without_markers(kept))
-            lost = partial(self._unsent, request)
-            up.outbox.post(replay, partial(self._leave, task, buffer.channel), lost, buffer.channel)
-            up.occupy(end - now)
-        self._job.step(up.name, "buffer replayed", f"{kept.n if kept else 0} tuples", task.name)
+        asked = [(request.buffer, request.after)]
+        n = send_kept(self._job, up, asked, request.recovery, request.receiver.step)
+        self._job.step(up.name, "buffer replayed", f"{n} tuples", request.receiver.task.name)
+        request.served = True
 
-        def finish(mark: Train) -> None:
-            request.served = True
 
-        columns = {"number": 0, RECOVERY: recovery, CHANNEL: buffer.channel.position}
-        mark = single(end, 0, mark=END_OF_REPLAY, **columns)
-        up.outbox.post(mark, finish, lambda lost: None, buffer.channel)
-        up.outbox.let_out(now)
+def send_kept(
+    job: Job, up: Task, asked: Sequence[tuple[UpstreamBuffer, int]], recovery: int, step: int
+) -> int:
+    """What a sender keeps in these buffers, each above a number, leaves again from now on, one message every
+    ``step`` (ns), which keeps it occupied; returns how many there are.
 
-    def _leave(self, task: BoltTask, channel: Channel, replay: Train) -> None:
-        self._job.say.replayed(task, without_markers(replay), channel)
+    recovery   of the receiver, which is told of the end; 0: nobody is
+    """
+    plane, now = job.plane, job.kernel.now
+    lined_up = sum(buffer.size + 1 for buffer, _ in asked)
+    plane.have_chunks(lined_up)
+    plane.have_messages(len(asked) if step else lined_up)  # those that leave at once
+    numbers = [(buffer.channel.number, after) for buffer, after in asked]
+    n = sum(plane.lib.plane_line_up_kept(plane.p, each, after, recovery) for each, after in numbers)
+    for receiver, train in _lined_up(job, up):
+        job.say.reopened(receiver, train)
+    plane.have_rows(plane.p.resent, n)
+    up.gave_up = partial(_give_up, job, up)
+    plane.lib.plane_replay(plane.p, up.number, now, step)
+    if n:
+        up.occupy(n * step)
+    return n
 
-    def _unsent(self, request: Request, replay: Train) -> None:
-        self._job.say.unsent(request.receiver.task, without_markers(replay))
+
+def _lined_up(job: Job, up: Task) -> Iterator[tuple[BoltTask, Train]]:
+    """What a sender is to send again, by receiver."""
+    plane = job.plane
+    rows = plane.stored(up.c.replay.rows)
+    rows = rows[rows["mark"] == 0]
+    for number in dict.fromkeys(rows["source"].tolist()):
+        yield job.wires[number].down, plane.train(rows[rows["source"] == number])
+
+
+def _give_up(job: Job, up: Task) -> None:
+    """A sender forgets what it was to send again."""
+    for receiver, train in _lined_up(job, up):
+        job.say.unsent(receiver, train)
+    job.plane.lib.plane_give_up(job.plane.p, up.number)

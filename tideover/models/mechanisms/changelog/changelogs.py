@@ -9,13 +9,11 @@ from functools import partial
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.changelog.copies import Copies
-from tideover.models.mechanisms.changelog.isolation import Isolated
 from tideover.models.mechanisms.changelog.outputs import Outputs
-from tideover.models.mechanisms.changelog.reader import AGAIN, Reader
+from tideover.models.mechanisms.changelog.reader import Reader
 from tideover.models.mechanisms.changelog.topic import Batch, Changelog
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.operators.state import Effects
-from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import Keeper, Mask
@@ -23,8 +21,8 @@ from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.stream import Sent
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
-from tideover.sim.kernel import Rank, Reads
-from tideover.sim.link import Channel
+from tideover.sim.kernel import Rank
+from tideover.sim.plane.plane import RECOVERY
 from tideover.sim.train import Ints, Train
 
 
@@ -94,36 +92,14 @@ class Changelogs(Mechanism, Keeper):
         self._pace, self._costs = pace, costs
         self._do = Verbs(job)
         self._tasks: dict[TaskView, _Task] = {
-            task: _Task(job, self._reader(task), costs, keeping) for task in job.bolt_tasks
+            task: _Task(job, Reader(job, task), costs, keeping) for task in job.bolt_tasks
         }
-        self._isolated: dict[Channel, Isolated] = {}
-        if atomic:
-            self._isolate()
+        for own in self._tasks.values() if atomic else ():
+            own.outputs = Outputs(job, own.bolt)
+        job.settlers.append(self._note_kept)
         job.context.keepers.append(self)
 
-    def _reader(self, task: BoltTask) -> Reader:
-        return Reader(self._job, task)
-
-    def _isolate(self) -> None:
-        """Readers of what tasks send see what is committed."""
-        for own in self._tasks.values():
-            outlets = [outlet.channels for outlet in own.bolt.outlets]
-            channels = [channel for tasks in outlets for replicas in tasks for channel in replicas]
-            isolated = {channel: Isolated(self._job, channel) for channel in channels}
-            own.outputs = Outputs(self._job, own.bolt, list(isolated.values()))
-            self._isolated |= isolated
-        for own in self._tasks.values():
-            inputs = [self._isolated[each] for each in own.bolt.inputs if each in self._isolated]
-            own.bolt.gate.unreadable = partial(_waiting, inputs)
-
     # -- messages --------------------------------------------------------------------------------------------
-
-    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
-        return self._isolated[channel].receive(train) if channel in self._isolated else train
-
-    def admit(self, task: BoltView, train: Train) -> Train:
-        self._tasks[task].reader.add(train)
-        return train
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         outputs = self._tasks[task].outputs
@@ -142,14 +118,9 @@ class Changelogs(Mechanism, Keeper):
         pace = self._pace
         for own in self._tasks.values():
             commit, batch = partial(self._commit_due, own), partial(self._batch_due, own)
-            alone = not self._at_once(own)
-            self._do.every(pace.commits, commit, Rank.CHECKPOINT, own.bolt, alone=alone)
+            self._do.every(pace.commits, commit, Rank.CHECKPOINT, own.bolt)
             if pace.batches is not None and own.bolt.component.keeps_state:
-                self._do.every(pace.batches, batch, Rank.CHECKPOINT, own.bolt, alone=True)
-
-    def _at_once(self, own: _Task) -> bool:
-        """Whether a commit is made as soon as it has its turn."""
-        return not (own.bolt.component.keeps_state or self._pace.committing)
+                self._do.every(pace.batches, batch, Rank.CHECKPOINT, own.bolt)
 
     def _batch_due(self, own: _Task, i: int) -> None:
         if self._job.kernel.now % self._pace.commits == 0 or not own.bolt.available:
@@ -167,8 +138,7 @@ class Changelogs(Mechanism, Keeper):
         if own.bolt.available and not own.committing:
             own.committing = True
             # between two tuples: what waits is still in the log
-            reads = None if self._at_once(own) else (own.bolt,)
-            own.bolt.enqueue(Rank.CHECKPOINT, partial(self._commit, own), reads, first=True)
+            own.bolt.enqueue(Rank.CHECKPOINT, partial(self._commit, own), first=True)
 
     def _commit(self, own: _Task) -> None:
         """Its turn has come: the task does nothing else until the commit is made."""
@@ -198,15 +168,14 @@ class Changelogs(Mechanism, Keeper):
             else:
                 committed()
 
-        reads: Reads = () if committing else None
-        end = now if batch is None else self._write(own, batch, written, reads)
+        end = now if batch is None else self._write(own, batch, written)
         task.occupy(end - now + committing)
         if batch is None:
             written()
 
-    def _write(self, own: _Task, batch: Batch, then: Callable[[], None], reads: Reads = ()) -> int:
+    def _write(self, own: _Task, batch: Batch, then: Callable[[], None]) -> int:
         store, done = self._job.store_named(self._costs.store), own.plans.unless_void(then)
-        return store.write(own.bolt.host, batch.size, Rank.TRIM, done, own.bolt.number, reads)
+        return store.write(own.bolt.host, batch.size, Rank.TRIM, done, own.bolt.number)
 
     def _changed(self, own: _Task, batch: Batch) -> None:
         own.changelog.add(batch)
@@ -248,11 +217,9 @@ class Changelogs(Mechanism, Keeper):
 
     # -- what the accounts ask -------------------------------------------------------------------------------
 
-    def moved(self, now: int) -> None:
-        self._note_kept()
-
     def _note_kept(self) -> None:
-        self._job.say.kept(sum(own.reader.kept for own in self._tasks.values()))
+        plane = self._job.plane
+        self._job.say.kept(int(plane.lib.plane_logged(plane.p, self._job.kernel.now)))
 
     def tuples(self) -> list[tuple[Component, Train]]:
         return [(own.bolt.component, train) for own in self._tasks.values() for train in own.reader.tuples()]
@@ -262,14 +229,10 @@ class Changelogs(Mechanism, Keeper):
         return [(own.bolt.component, own.changelog.state.effects()) for own in stateful]
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
-        if not train.has(AGAIN) or self._job.context.newest.get(task, -1) != outage:
+        if not train.has(RECOVERY) or self._job.context.newest.get(task, -1) != outage:
             return None
-        return train.column(AGAIN) > 0
+        return train.column(RECOVERY) > 0
 
     def settled(self, outage: OutageView) -> bool:
         hit = self._job.supervisor.outages[outage.number].tasks
         return not any(self._tasks[task].reader.recovering for task in hit if task in self._tasks)
-
-
-def _waiting(channels: list[Isolated]) -> list[Train]:
-    return [train for channel in channels for train in channel.waiting()]

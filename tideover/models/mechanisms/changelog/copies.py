@@ -107,4 +107,4 @@ class Copies:
             new.caught_up = self._job.kernel.now + takes
 
         store = self._job.store_named(self._costs.store)
-        store.read(self._task.host, size, Rank.RESTORE, has_read, self._task.number, ())
+        store.read(self._task.host, size, Rank.RESTORE, has_read, self._task.number)

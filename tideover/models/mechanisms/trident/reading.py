@@ -10,8 +10,8 @@ from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.batches.log import effects_of_read
 from tideover.models.mechanisms.trident.attempt import Attempt, roots_of
-from tideover.models.mechanisms.trident.compiled import held, take
 from tideover.models.mechanisms.trident.partitions import Content
+from tideover.models.mechanisms.trident.passing import held, take
 from tideover.models.mechanisms.trident.settings import TridentSettings
 from tideover.models.mechanisms.trident.spouts import SOURCES
 from tideover.models.mechanisms.trident.stores import STORES
@@ -22,7 +22,6 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.keeper import NOTHING, Keeper, Mask
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView
-from tideover.sim.link import Channel
 from tideover.sim.train import Ints, Train
 
 
@@ -45,31 +44,26 @@ class Reading(Mechanism, Keeper):
         self._again: dict[int, Ints] = {}
         """Roots that are read again, by the number of the outage that is why (-1: none is)."""
         job.context.keepers.append(self)
-        for task in job.bolt_tasks if job.plane is not None else ():
+        for task in job.bolt_tasks:
             task.gate.closed = True
 
     # -- what comes ------------------------------------------------------------------------------------------
 
-    def receive(self, task: BoltView, channel: Channel, train: Train) -> Train:
-        bolt, up = self._bolt(task), channel.up
-        if isinstance(up, SpoutTask):
-            self._source.waiting.append((bolt, up), train)
-        else:
-            assert self._passing is not None
-            attempt, sender = self._passing
-            attempt.handed_to.setdefault(bolt, []).append(train)
-            if sender in self._stores:
-                self._stores[sender].handed_on.append((bolt, train))
-        return train.pick(slice(0, 0))
-
     def _gather(self, tasks: Iterable[BoltTask]) -> None:
-        """Take what has come to these, if it is held in a data plane that is compiled."""
-        plane = self._job.plane
-        if plane is None:
-            return
+        """Take what has come to these."""
         for task in tasks:
-            for channel, train in take(plane, task):
-                self.receive(task, channel, train)
+            for channel, train in take(self._job.plane, task):
+                self._has_come(task, channel.up, train)
+
+    def _has_come(self, task: BoltTask, up: SpoutTask | BoltTask, train: Train) -> None:
+        if isinstance(up, SpoutTask):
+            self._source.waiting.append((task, up), train)
+            return
+        assert self._passing is not None
+        attempt, sender = self._passing
+        attempt.handed_to.setdefault(task, []).append(train)
+        if sender in self._stores:
+            self._stores[sender].handed_on.append((task, train))
 
     # -- what is given up ------------------------------------------------------------------------------------
 
@@ -151,7 +145,7 @@ class Reading(Mechanism, Keeper):
     def moved(self, now: int) -> None:
         if self._passing is not None:
             return  # what is held may be no part of the log
-        waits = sum(map(held, self._readers)) if self._job.plane is not None else 0
+        waits = sum(map(held, self._readers))
         read = sum(train.n for a in self._under_way.values() for train in a.content.values())
         self._job.say.kept(self._source.size + read + waits)
 

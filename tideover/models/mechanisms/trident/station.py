@@ -72,7 +72,7 @@ class Station:
             work.done()
             self._go_on()
 
-        self._kernel.at(when, Rank.BATCH, ended, self.task.number, ())
+        self._kernel.at(when, Rank.BATCH, ended, self.task.number)
 
     def _parted_until(self) -> int:
         """Until when a partition cuts the task off from one that reads it (ns)."""
@@ -81,7 +81,7 @@ class Station:
     def _stop(self) -> None:
         """What is being done is over, or given up."""
         assert self.began_at is not None
-        self.task.busy.total += self._kernel.now - self.began_at
+        self.task.busy.count(self._kernel.now - self.began_at)
         self.began_at = None
         self._number += 1
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tideover.models.mechanisms.batches.executor import Process
 from tideover.models.mechanisms.trident.attempt import Attempt
-from tideover.models.mechanisms.trident.compiled import work_off
+from tideover.models.mechanisms.trident.passing import work_off
 from tideover.models.mechanisms.trident.reading import Reading
 from tideover.models.mechanisms.trident.settings import TridentSettings
 from tideover.models.mechanisms.trident.station import Station, Work
@@ -124,11 +124,7 @@ class Tasks(Reading, Runner):
             if task not in self._stores:
                 self._epochs[task].append((attempt, dict(task.windows.epochs)))
             self._passing = attempt, task
-            if self._job.plane is not None:
-                work_off(self._job, task, part)
-            else:
-                task.queue.refill([part])
-                self._job.kernel.advance()
+            work_off(self._job, task, part)
             self._gather(self._read_by[task])
             self._passing = None
             self._tell_again(task, part)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import AfterValidator, Field
 
 from tideover.models.job.topology import Component
-from tideover.models.strategies.base import STRATEGIES, Compiled, KeyPath, Promise, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Strategy
 from tideover.sim.registry import kind_of
 
 T = TypeVar("T")
@@ -59,10 +59,6 @@ class Members(Strategy):
     def of(self, component: Component) -> Strategy:
         """The strategy of a bolt."""
         return self.all_members[self.place(component.name, component.keeps_state)]
-
-    def goes_compiled(self) -> Compiled:
-        said = [super().goes_compiled(), *(member.goes_compiled() for member in self.all_members.values())]
-        return min(said, key=("never", "always").index)
 
     def named_bolts(self) -> dict[KeyPath, str]:
         return {("bolts", name): name for name in self.bolts}

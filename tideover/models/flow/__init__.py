@@ -1,1 +1,0 @@
-"""Jobs whose data the compiled data plane moves (`tideover.sim.plane`)."""

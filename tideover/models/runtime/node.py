@@ -1,0 +1,206 @@
+"""Tasks of the data plane: what those of spouts and of bolts have in common."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tideover.models.job.topology import Component
+from tideover.sim.kernel import Action, Kernel
+from tideover.sim.plane.plane import NEVER, Plane
+
+if TYPE_CHECKING:
+    from tideover.models.runtime.line import Line
+    from tideover.models.runtime.stream import Outlet
+
+
+class Busy:
+    """How long a task is busy, and from when on it is free (ns)."""
+
+    __slots__ = ("_c", "_serving")
+
+    def __init__(self, plane: Plane, c: Any) -> None:
+        self._c, self._serving = c, plane.lib.SERVING
+
+    @property
+    def free_at(self) -> int:
+        """It is free from then on."""
+        c = self._c
+        return int(max(c.free_at, c.ends) if c.state == self._serving else c.free_at)
+
+    @property
+    def stopped_until(self) -> int:
+        """Its process is stopped until then."""
+        return int(self._c.stopped_until)
+
+    def until(self, now: int) -> float:
+        """How long it has been busy up to now."""
+        return int(self._c.busy) - max(0, self.free_at - max(now, self.stopped_until))
+
+    def turn(self, now: int) -> int:
+        """The first instant, from now on, at which it may be free."""
+        return max(self.free_at, now)
+
+    def add(self, now: int, duration: int) -> None:
+        """Busy for ``duration`` from now, or from when it is free."""
+        self._c.free_at = max(self.free_at, now) + duration
+        self._c.busy += duration
+
+    def count(self, duration: int) -> None:
+        """It has been busy for ``duration`` besides, with what the data plane knows nothing of."""
+        self._c.busy += duration
+
+
+class SharedBusy(Busy):
+    """The same of a task that shares cores: it is busy for as long as it has one. When it will be free only
+    the data plane knows: nobody may reckon with ``free_at``.
+    """
+
+    __slots__ = ("_plane",)
+
+    def __init__(self, plane: Plane, c: Any) -> None:
+        super().__init__(plane, c)
+        self._plane = plane
+
+    def until(self, now: int) -> float:
+        c = self._c
+        had: float = c.had
+        if c.works:
+            cores = self._plane.p.cores[c.cores]
+            had += cores.shared + (now - cores.since) * cores.share
+        return had
+
+    def add(self, now: int, duration: int) -> None:
+        self._plane.lib.plane_occupy(self._plane.p, self._c.number, now, duration)
+
+
+class Node:
+    """Something in the data plane that can fail: it is up or down, does one thing at a time, and lets control
+    actions queue with its tuples.
+
+    number     place in the physical order, and in the data plane's ``task`` array, which has its struct ``c``
+    component  what it is a task of
+    life       counts interruptions: what was planned in an earlier life is void
+    put_off    by how much being stopped has made later what it was to do (ns), all in all
+    outlets    what it sends, edge by edge
+    """
+
+    def __init__(
+        self, kernel: Kernel, name: str, host: int, component: Component, plane: Plane, number: int
+    ) -> None:
+        self._kernel = kernel
+        self.name = name
+        self.host = host
+        self.component = component
+        self.life = 0
+        self.put_off = 0
+        self.outlets: list[Outlet] = []
+        self.line: Line | None = None
+        """Where what it sends waits for room; None: there always is."""
+        self._plane = plane
+        self.number = number
+        self.c: Any = plane.tasks[number]
+        self.c.number, self.c.up, self.c.serving, self.c.fills = number, 1, -1, -1
+        self.c.cores = -1
+        self.busy = Busy(plane, self.c)
+        self._turns: dict[int, tuple[int, Action]] = {}
+        """Actions of the control markers in its queue, by number, each with its rank."""
+        self._placed = 0
+        self.gave_up: Action = int  # type: ignore[assignment]
+        """Called when what it was to send later is forgotten."""
+
+    @property
+    def up(self) -> bool:
+        """Its process lives."""
+        return bool(self.c.up)
+
+    @up.setter
+    def up(self, up: bool) -> None:
+        self.c.up = up
+        if not up:
+            self.c.line.moves = NEVER
+
+    # -- control markers -------------------------------------------------------------------------------------
+
+    def enqueue(self, rank: int, action: Action, first: bool = False, *, last: bool = False) -> None:
+        """Put a control marker at the end of the queue now, or ``first`` ahead of all that waits; ``action``
+        runs when all that is ahead of it has been served, unless the task crashes. ``last``: the action under
+        way does nothing after it.
+        """
+        self._plane.have_messages(1)
+        self._placed += 1
+        self._turns[self._placed] = rank, action
+        kernel = self._kernel
+        if not self._plane.lib.plane_place(self._plane.p, self.number, kernel.now, self._placed, first):
+            return
+        if last and kernel.goes_on(rank, self.number):
+            self._act(self._placed, self.life)
+        else:
+            self._has_turn(self._placed, kernel.now)
+
+    def turn(self, when: int) -> None:
+        """The first control marker of the queue has its turn, which comes by the data."""
+        p = self._plane.p
+        self._has_turn(p.messages[self.c.queue.head].uid, when)
+
+    def _has_turn(self, name: int, when: int) -> None:
+        rank, _ = self._turns[name]
+        self._kernel.at_turn(when, rank, partial(self._act, name, self.life), self.number)
+
+    def _act(self, name: int, life: int) -> None:
+        if life != self.life or name not in self._turns:
+            return
+        stopped = int(self.c.stopped_until)
+        if stopped > self._kernel.now:  # a fault of this instant came before its turn
+            self._kernel.at_turn(stopped, self._turns[name][0], partial(self._act, name, life), self.number)
+            return
+        _, action = self._turns.pop(name)
+        self._plane.lib.plane_turn_over(self._plane.p, self.number)
+        action()
+
+    def _cancel_markers(self) -> None:
+        """Forget all markers."""
+        self._turns.clear()
+
+    def share(self) -> None:
+        """It shares the cores of its host."""
+        self.busy = SharedBusy(self._plane, self.c)
+
+    # -- what keeps it busy ----------------------------------------------------------------------------------
+
+    def occupy(self, duration: int) -> None:
+        """Keep it busy for ``duration`` ns from now, or from when it is free."""
+        self.busy.add(self._kernel.now, duration)
+
+    def stop_until(self, moment: int) -> int:
+        """Do nothing until ``moment``, and then go on: all that was to come is later by this; returns by how
+        much (ns).
+        """
+        now = self._kernel.now
+        shift = max(0, moment - max(now, int(self.c.stopped_until)))
+        self.put_off += shift
+        self._plane.lib.plane_stop(self._plane.p, self.number, now, moment)
+        return shift
+
+    # -- life ------------------------------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        """Forget what was planned: markers, and the service under way, which begins anew."""
+        self.life += 1
+        self._plane.lib.plane_interrupt(self._plane.p, self.number, self._kernel.now)
+        self.gave_up()
+        self._cancel_markers()
+
+    def _die(self) -> None:
+        """It is down: it does nothing more, and nothing leaves."""
+        c, self.up = self.c, False
+        c.stopped_until, c.free_at = 0, self._kernel.now
+
+    def _live(self) -> None:
+        """It is up again, and what waits in its line may leave."""
+        self.up = True
+        self.life += 1
+        c, now = self.c, self._kernel.now
+        c.free_at = max(c.free_at, now)
+        if c.line.messages.n:
+            c.line.moves = now
