@@ -47,7 +47,7 @@ def test_who_agrees_to_all_changes_nothing_in_many_worlds() -> None:
 
 def test_what_is_turned_away_is_not_processed_and_all_are_asked_of_in_order() -> None:
     """s emits a root every 10; p takes 25, so tuples wait: each is asked of when it comes, not when it is
-    served.
+    served. What is turned away is lost.
     """
     topology = {"s": spout("keys", 10), "p": bolt("forward", {"s": "shuffle"}, 25)}
     run = World(world(topology, "none", until=95), trace=True)
@@ -65,3 +65,5 @@ def test_what_is_turned_away_is_not_processed_and_all_are_asked_of_in_order() ->
     latency = asked[0][1] - emitted[0][1]
     assert asked == [(root, time + latency) for root, time in emitted if time + latency <= 95 * MS]
     assert [row[3] for row in run.trace.processed] == [root for root, _ in asked if root % 3 != 1][:3]
+    away = sum(root % 3 == 1 for root, _ in asked)
+    assert run.balance()["lost"] == away

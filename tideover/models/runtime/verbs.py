@@ -79,9 +79,8 @@ class Verbs:
 
     def admit(self, task: BoltView, admits: Callable[[Train], bool]) -> None:
         """From now on a tuple that arrives at a task is let in only if ``admits`` says so of it, a train of
-        one, at that instant; it may look at records of its own alone. What is turned away counts as
-        discarded: the task knows it, or will have it again. It is asked tuple by tuple: docs/strategies.md
-        says what that costs.
+        one, at that instant; it may look at records of its own alone. What is turned away is lost, like what
+        finds a queue full. It is asked tuple by tuple: docs/strategies.md says what that costs.
         """
         self._bolt(task).ask(admits)
 

@@ -208,7 +208,7 @@ void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
 int hear_verdict(plane *p, task *t, int64_t now, int32_t *why) {
     message *next = &p->messages[next_input(p, t)->wire.head];
     if (next->mark || next->flags & WAS_JUDGED) return 0;
-    if (full(&p->discarded)) {
+    if (full(&p->overflowed)) {
         *why = HAS_LOST;
         return 1;
     }
@@ -223,7 +223,7 @@ int hear_verdict(plane *p, task *t, int64_t now, int32_t *why) {
     *why = NEED_VERDICT;
     if (verdict != TURNED_AWAY) return 1;
     int32_t m = take_arrival(p, t);
-    log_row(&p->discarded, &p->messages[m], t->number, now)->arrival = COMES_AGAIN;
+    log_row(&p->overflowed, &p->messages[m], t->number, now);
     drop_message(p, t, m, now);
     *why = DONE;
     return 1;
