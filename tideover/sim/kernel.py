@@ -51,7 +51,6 @@ class Kernel:
     before     called before data moves
     reach      asked before data moves up to a moment: how far it may move now
     listeners  called with the instant when all data has been moved up to one
-    moved_to   that instant
     """
 
     def __init__(self) -> None:
@@ -63,7 +62,6 @@ class Kernel:
         self.before: Action = int  # type: ignore[assignment]
         self.reach: Callable[[int], int] = int
         self.listeners: list[Callable[[int], None]] = []
-        self.moved_to = -1
         self.acting: float = 0
         """The turn at its instant of the action that acts now: ``rank * ORDER + order``."""
         self._resting: set[simpy.Event] = set()
@@ -173,7 +171,6 @@ class Kernel:
             self.now = now
             if reason in (plane.lib.TURN, plane.lib.HURRY):
                 return False
-        self.moved_to = until
         for listen in self.listeners:
             listen(until)
         return True

@@ -17,9 +17,9 @@ def standing() -> Iterator[None]:
     new. At the end it is looked for in what is new, and all is as before, but that what somebody else has
     frozen is looked through again. Another such stretch within it changes nothing.
 
-    Trains live for a step, and nothing that they refer to refers to them: to look through them, and through
-    all channels, is for nothing. But a world refers to itself: what is built in such a stretch, and is not
-    kept, gives its memory back at the end.
+    Trains that are read live for a moment, and nothing that they refer to refers to them: to look through
+    them, and through all tasks and channels, is for nothing. But a world refers to itself: what is built in
+    such a stretch, and is not kept, gives its memory back at the end.
     """
     global _stands
     if _stands:

@@ -22,7 +22,7 @@ class Needs(NamedTuple):
                      keeps the tasks busy, and takes the faults of bolts upon itself; what passes between
                      bolts takes no time on links
     readers_go_back  who reads a window is rolled back with it: it is sent to them again
-    look_ups         tasks with a `state` wait for one another where it lies: each goes at a pace
+    look_ups         tasks with a `state` wait for one another at the store where it lies
     comparison       windows can come out wrong without a failure (a false timeout, replicas that disagree)
     """
 
