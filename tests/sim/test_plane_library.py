@@ -219,6 +219,15 @@ def test_another_compiler_makes_the_same_results(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(util.find_spec("ziglang") is None, reason="needs ziglang")
+@pytest.mark.parametrize("kind", ["aarch64-linux-gnu", "aarch64-macos", "x86_64-linux-gnu", "x86_64-macos"])
+def test_it_can_be_made_for_other_kinds_of_machines(kind: str, tmp_path: Path) -> None:
+    """Where there is no compiler, zig's is taken: it has to compile these sources there."""
+    made = build(tmp_path, [*building.ZIG, "cc", "-target", kind])
+    assert digest_of(made) == digest()
+
+
+@pytest.mark.long
 def test_a_checked_library_finds_faults(tmp_path: Path) -> None:
     """What sanitizers are for: a process that reads behind an array ends and says so; another does not."""
     checked = sanitized.environment(tmp_path / "whole")

@@ -159,7 +159,8 @@ class World:
         lossy = not all(bound.holds_back for bound in bounds)
         gaps = any(c.window.gap is not None for c in windows if c.window)
         by_order = lossy or gaps or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
-        disturbed = bool(by_order) and bool(self.scenario.strategy.composed_of)
+        occupied = any(each.occupies for each in self.scenario.strategy.composed_of)
+        disturbed = bool(by_order) and occupied
         again = self.job.needs.comparison and not in_time
         differ = again or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)

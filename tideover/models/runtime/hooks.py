@@ -61,6 +61,8 @@ class Hooks:
     """
 
     needs: ClassVar[Needs] = Needs()
+    occupies: ClassVar[bool] = True
+    """Whether it may keep a task for longer, where nothing fails, than under the strategy's `undisturbed`."""
 
     def start(self) -> None:
         """All tasks exist, the clock stands at 0."""

@@ -156,10 +156,12 @@ def _works(compiler: tuple[str, ...]) -> bool:
 
 
 def _compile(compiler: Sequence[str], arguments: Sequence[str], folder: Path) -> None:
-    # zig compiles for this very processor unless told otherwise, and the library goes to others.
-    baseline = ["-mcpu=baseline"] if _is_zig(compiler) else []
+    # zig compiles for this very processor unless told otherwise, and the library goes to others. Its
+    # vectoriser crashes for ARM (0.17), and it optimises across files (a twentieth faster) for some machines
+    # only.
+    own = ["-mcpu=baseline", "-fno-vectorize"] if _is_zig(compiler) else ["-flto"]
     try:
-        done = _run([*compiler, *baseline, *arguments], folder)
+        done = _run([*compiler, *own, *arguments], folder)
     except OSError as error:
         raise NoDataPlane(f"{compiler[0]}: cannot be run ({error.strerror})", _INSTALL) from error
     if done.returncode:

@@ -28,6 +28,8 @@ class AckCosts(Mechanism):
     end; where they are ``held``, those of bolts with state when they are released.
     """
 
+    occupies = False
+
     def __init__(self, job: Job, ack_cost: int, held: bool = False) -> None:
         super().__init__(job)
         self.ack_cost = ack_cost

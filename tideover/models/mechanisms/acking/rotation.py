@@ -21,6 +21,8 @@ class Rotation(Mechanism):
     ``phase``: first rotation after the spout's start (ns); None: drawn, uniform within a period.
     """
 
+    occupies = False
+
     def __init__(self, job: Job, acks: Acks, period: int, buckets: int, phase: int | None) -> None:
         super().__init__(job)
         self._acks, self._verbs = acks, Verbs(job)
