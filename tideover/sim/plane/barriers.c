@@ -32,13 +32,13 @@ void plane_unblock(plane *p, int32_t number, int64_t now) {
     look_at_first(p, t, now);
 }
 
-/* How many messages of logs have come to a task up to now. */
-int64_t plane_come(plane *p, int32_t number, int64_t now) {
-    const task *t = &p->tasks[number];
+/* How many messages of logs have come to tasks up to now. */
+int64_t plane_come(plane *p, int64_t now) {
     int64_t come = 0;
-    plane_take_in(p, number, now);
-    for (int32_t i = 0; i < t->inputs; i++) {
-        const channel *c = &p->channels[t->first_input + i];
+    for (int32_t i = 0; i < p->n_tasks; i++)
+        if (reads_log(&p->tasks[i])) plane_take_in(p, i, now);
+    for (int32_t i = 0; i < p->n_channels; i++) {
+        const channel *c = &p->channels[i];
         if (!c->logged) continue;
         come += c->sent - c->gone - c->wire.n;
         if (c->passage) come -= c->passage->flying.n + c->passage->leaving.n;

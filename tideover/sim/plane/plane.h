@@ -784,7 +784,7 @@ void plane_markers_first(plane *p, int32_t t, int64_t now);
 int64_t plane_ahead(plane *p, int32_t t, row *out, int64_t room);
 void plane_send_ahead(plane *p, int32_t t, int64_t now, int32_t key);
 void plane_put_back(plane *p, int32_t t, int64_t now, int32_t in_line, int64_t n, const row *rows);
-int64_t plane_come(plane *p, int32_t t, int64_t now);
+int64_t plane_come(plane *p, int64_t now);
 int32_t plane_end_comes(plane *p, int32_t c, int32_t recovery);
 void plane_empty(plane *p, int32_t t, int64_t now);
 void plane_move_entries(look_ups *l, uint64_t *slots, uint64_t mask);

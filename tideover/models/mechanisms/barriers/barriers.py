@@ -223,6 +223,8 @@ class GlobalRollback(Barriers):
         self._cut_short: frozenset[int] = frozenset()
         """Numbers of the outages that a newer one has overtaken before all was replayed."""
         self._last = job.bolt_tasks[-1]
+        self._trimmed = 0
+        """Messages that the logs have no more."""
 
     def part(self, task: TaskView) -> Part:
         """A task's part of the last complete snapshot; where there is none yet, the beginning."""
@@ -244,6 +246,7 @@ class GlobalRollback(Barriers):
             self._copies.write(task, snapshot.number, self.state_size(snapshot.parts[task]))
 
     def completed(self, snapshot: Snapshot) -> None:
+        self._trimmed = sum(member.trimmed for member in self._members.values())
         self._commit()
         if self._copies is not None:
             for task in self._members:
@@ -317,7 +320,8 @@ class GlobalRollback(Barriers):
     # -- what the accounts ask -------------------------------------------------------------------------------
 
     def moved(self, now: int) -> None:
-        self._job.say.kept(sum(member.kept for member in self._members.values()))
+        p = self._job.plane.p
+        self._job.say.kept(int(self._job.plane.lib.plane_come(p, p.now)) - self._trimmed)
 
     def tuples(self) -> list[tuple[Component, Train]]:
         return [copies for member in self._members.values() for copies in member.copies()]

@@ -203,12 +203,9 @@ class Member:
     # -- what the log keeps ----------------------------------------------------------------------------------
 
     @property
-    def kept(self) -> int:
-        """Messages in the log that have been read and may be read again, and those that wait in it."""
-        if self._log is None:
-            return 0
-        come = self._plane.lib.plane_come(self._plane.p, self.task.number, self._plane.p.now)
-        return int(come) - self._log.start
+    def trimmed(self) -> int:
+        """Messages that the log has no more."""
+        return 0 if self._log is None else self._log.start
 
     def copies(self) -> list[tuple[Component, Train]]:
         """Tuples that have been read, or were overtaken, and may be served again, and where."""
