@@ -254,3 +254,28 @@ def test_who_waits_already_goes_on_holding_when_its_state_is_lost_again(simulate
     assert counted(trace) == [(0, 10, 10), (1, 30, 30), (2, 30, 30), (3, 40, 40), (4, 50, 50)]
     assert windows(trace) == [(1, 50, 4)]
     assert (ledger["lost"], ledger["completed"]) == (1, 4)
+
+
+@both
+def test_what_the_copy_waits_for_may_be_held_up_once_more(simulated: Any) -> None:
+    """s and p are on host 0, replicas of count on 1 and 2. Replica 0 is back at 32, and root 2, sent to the
+    other at 30, is to be in the copy: it is held up until 45, and then, since the link is cut again at 40,
+    until 75 with all that follows. Root 7 is the first that replica 0 counts by itself.
+    """
+    hosts, ends = ({"hosts": (0,)}, {"hosts": (1,)})
+    topology = {
+        "s": spout(**ONES, **hosts),
+        "p": bolt("forward", {"s": "shuffle"}, **hosts),
+        "count": bolt("windowed_count", {"p": "shuffle"}, window={"length": FOREVER * MS}, **ends),
+    }
+    cuts = [
+        fault("partition", at, hosts=(0,), others=(2,), duration=length * MS)
+        for at, length in ((25, 20), (40, 35))
+    ]
+    scenario = world(
+        topology, "active_replication", (lost(28, restart=4), *cuts), 95, hosts=3, k=1, components=("count",)
+    )
+    trace, _ = simulated(scenario)
+    first, other = ([(root, at) for root, _, at in counted(trace, replica)] for replica in (0, 1))
+    assert first == [(0, 10), (1, 20), (7, 80), (8, 90)]
+    assert other == [(0, 10), (1, 20), *((root, 75) for root in range(2, 7)), (7, 80), (8, 90)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tideover.sim.kernel import Action, Kernel
@@ -233,11 +232,19 @@ def when_arrived(
     kernel: Kernel, sent: Sequence[tuple[Wire, int]], earliest: int, rank: int, action: Action, order: int
 ) -> None:
     """Call ``action`` when on each channel message number so-and-so (from 1) of those sent has arrived, at
-    ``earliest``. When a message comes through a card is certain only when it has come to it: until then this
-    looks again. ``rank``, ``order``: see the kernel.
+    ``earliest``. When a message comes through a card is certain only when it has come to it, and a fault may
+    hold up what is on its way: this looks again. ``rank``, ``order``: see the kernel.
     """
-    found = [wire.arrival(count) for wire, count in sent]
-    when = max([kernel.now, earliest, *(time for time, _ in found)])
-    if not all(certain for _, certain in found):
-        action = partial(when_arrived, kernel, sent, earliest, rank, action, order)
-    kernel.at(when, rank, action, order)
+
+    def look() -> None:
+        when, certain = expected()
+        if certain and when <= kernel.now:
+            action()
+        else:
+            kernel.at(when, rank, look, order)
+
+    def expected() -> tuple[int, bool]:
+        found = [wire.arrival(count) for wire, count in sent]
+        return max([kernel.now, earliest, *(time for time, _ in found)]), all(sure for _, sure in found)
+
+    kernel.at(expected()[0], rank, look, order)
