@@ -220,7 +220,7 @@ class Comparison:
         """
         chain = [outage]
         for other in self.world.outages.all[outage.number + 1 :]:
-            if set(other.tasks) & set(outage.tasks):
+            if set(other.tasks) & set(outage.tasks) and not other.unfelt:
                 busy = any(one is old for one in chain for old in other.found_open)
                 if caught_up is not None and caught_up < other.at and not busy:
                     return None
