@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.models.test_exactness import check
-from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig
@@ -122,3 +122,23 @@ def test_a_checkpoint_moves_a_tuple_that_shares_a_card_with_what_it_keeps() -> N
     check(scenario)
     assert list(windows(scenario).values()) == [{}, {}, {0: 1}, {0: 1}]
     assert simulate(scenario).windows == {"emitted": 4, "correct": 2, "wrong": 2, "missing": 0}
+
+
+def test_a_spout_of_the_twin_ends_its_windows_in_time_though_there_is_no_room() -> None:
+    """s ──▶ count, which takes 15 for a tuple and has one place; a root each 10, markers each 50.
+
+    Down from 55 to 100, count loses what comes, so there is room: s emits at 65, 75, 85 and 95, and goes on
+    at 105, 115, 125, 135, 145, 160, 175 and 190. The twin emits at these moments though it has no room, and
+    its windows have what was emitted in 50 each all the same: so 3 and 4 are right. 2 lacks what was lost,
+    and 1 is missing.
+    """
+    window = {"length": 50 * MS, "trigger": "marker"}
+    topology: dict[str, SpoutConfig | BoltConfig] = {
+        "s": spout("values", values=(1,), repeat=True),
+        "count": queued(bolt("windowed_count", {"s": "shuffle"}, 15, window=window), 1, "block"),
+    }
+    crash = fault("crash_task", 55, component="count", detection=40, restart=5)
+    scenario = world(topology, "none", (crash,), 240)
+    check(scenario)
+    assert list(windows(scenario).values()) == [{}, {0: 5}, {0: 3}]
+    assert simulate(scenario).windows == {"emitted": 3, "correct": 2, "wrong": 1, "missing": 1}

@@ -60,6 +60,12 @@ ORDER = (
 )
 BOUNDS = (
     Mutation(
+        "a spout of the twin sends no end marker before there is room",
+        "? is_held_up(p, t) : t->line.full && !t->uids",
+        "? is_held_up(p, t) : t->line.full",
+        (f"{MODELS}/test_twin.py", "-k", "ends_its_windows_in_time"),
+    ),
+    Mutation(
         "a place is not given back when what had it is dropped",
         "if (route >= 0) free_place(p, t, route, now);",
         "(void)route, (void)now;",

@@ -35,6 +35,11 @@ class SpoutTask(Task):
         self.new_roots = 0
         self.call_event: simpy.Event | None = None
 
+    @property
+    def blocked(self) -> bool:
+        """A spout of a twin emits when it is told to, and ends windows when it is time."""
+        return super().blocked and self.world.fed is None
+
     def plan_call(self) -> None:
         """The next call, if nothing stands in its way."""
         Clock.cancel(self.call_event)

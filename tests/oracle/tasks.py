@@ -55,7 +55,7 @@ class Task(Entrance):
             return
         first = self.queue[0].what
         hurries = isinstance(first, Control) and self.hurries
-        if self.line.full and not hurries:
+        if self.blocked and not hurries:
             return
         if hurries and first not in self.ahead:
             return
@@ -178,6 +178,11 @@ class Task(Entrance):
         self.occupied = False
         self.freed()
         self.serve()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether it begins nothing before there is room for what it has made."""
+        return self.line.full
 
     @property
     def runs(self) -> bool:

@@ -1,9 +1,10 @@
 """Which windows are right: those of a run, beside a twin in which nothing fails and nothing is replayed.
 
 The twin emits each root when the run has emitted it for the first time. It has no replicas, timeouts or
-recovery; of the strategy it keeps what acks cost, and that markers end windows. A window that a tick ends is
-due at its tick, and what is in it depends on arrivals only: where nothing reads it, the twin takes no time,
-but where tasks share cores or have bounded queues.
+recovery; of the strategy it keeps what acks cost, and that markers end windows. Its spouts are never held up:
+they send end markers in time, so a root counts to the window to which it counts in the run. A window that a
+tick ends is due at its tick, and what is in it depends on arrivals only: where nothing reads it, the twin
+takes no time, but where tasks share cores or have bounded queues.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ int32_t plane_place(plane *p, int32_t number, int64_t now, int64_t name, int32_t
     if (ahead >= 0) put_first(p, &t->queue, ahead);
     p->waiting++;
     if (t->queue.head != m || t->state != IDLE || t->free_at > now || t->closed) return 0;
-    if (overtakes(t) ? is_held_up(p, t) : t->line.full) return 0;
+    if (overtakes(t) ? is_held_up(p, t) : t->line.full && !t->uids) return 0; /* who is fed is never held up */
     t->state = AT_TURN;
     return 1;
 }
