@@ -129,6 +129,21 @@ def test_who_comes_back_keeps_what_its_peer_keeps() -> None:
     assert found.ledger["lost"] == 0
 
 
+def test_what_a_replica_copies_has_new_numbers() -> None:
+    """The same, and p.0 is down from 25 to 28, too: it keeps root 1 again, which it has sent as its second
+    message, as its third. So root 2 is its fourth message, and in the count's checkpoint of 40. Root 3, which
+    p.0 copies at 43, is the fourth of p.0/1, and has to be the fifth of p.0: the count asks it for what is
+    above 4.
+    """
+    gone = crashed(44, 1000, "p", replica=1)
+    away = crashed(25, 3, "p"), crashed(38, 5, "p")
+    scenario = mixed(*away, gone, crashed(45, 5), read=2, restore_time=1)
+    found = run(scenario)
+    assert counted(found) == [*EVERY_10[:4], (3, 55), (4, 56), *EVERY_10[5:9]]
+    assert found.ledger["lost"] == 0
+    assert differences(scenario) == {}
+
+
 def test_all_replicas_down_is_a_loss() -> None:
     """Both replicas of p are down from 35 to 55, and nobody keeps what they have or get: roots 3 and 4 (40,
     50) find them down.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.chain import ONES, chain, lost, windows
+from tests.models.chain import ONES, chain, lost, saved, windows
 from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.job.components import Links, Store
@@ -36,6 +36,18 @@ def test_a_tick_that_finds_nothing_restored_emits_nothing() -> None:
     assert windows(run) == [(2, 100, 9)]
     assert run.windows == {"emitted": 1, "correct": 0, "wrong": 1, "missing": 1}
     assert (run.ledger["lost"], run.ledger["duplicated"]) == (0, 0)
+
+
+def test_a_checkpoint_at_the_end_of_a_window_keeps_what_was_put_out_from_the_next() -> None:
+    """Window 30; the state is lost at 35, between the checkpoints of 20 and 40. That of 30, when the tick has
+    put out roots 0 and 1, has neither: p replays root 2 alone, and window 2 has roots 2, 3 and 4.
+    """
+    scenario = chain((lost(35),), 65, {"length": 30 * MS})
+    run = simulate(scenario, trace=True)
+    assert windows(run) == [(1, 30, 2), (2, 60, 3)]
+    assert saved(run) == [20, 30, 40, 60]
+    assert run.windows == {"emitted": 2, "correct": 2, "wrong": 0, "missing": 0}
+    check(scenario)
 
 
 @pytest.mark.parametrize("forgets", [False, True])

@@ -259,7 +259,7 @@ PAIRS = (
         "buffers that a replica copies have the other's numbers",
         'rows["arrival"] = np.arange(self.sent + 1, self.sent + len(rows) + 1)',
         "",
-        exactness("hybrid"),
+        (f"{MODELS}/test_hybrid.py", "-k", "has_new_numbers"),
     ),
     Mutation(
         "what a silent task makes is on its way",

@@ -49,7 +49,7 @@ BUFFERS = (
         "no checkpoint at the end of a window by tick",
         'if task in self._of and task.component.trigger == "tick":',
         "if False:",
-        (f"{MODELS}/test_window_exactness.py", "-k", "rsm and sliding"),
+        (f"{MODELS}/test_rsm_windows.py", "-k", "keeps_what_was_put_out_from_the_next"),
     ),
 )
 REPLICAS = (
