@@ -116,6 +116,15 @@ def test_a_second_death_holds_up_the_handover_of_the_first() -> None:
     assert row(scenario)["ready_at_s"] == pytest.approx(gone / S)
 
 
+def test_of_two_members_of_one_worker_the_newest_takes_over() -> None:
+    """The process that has come back at 100 dies at 120, and is a member yet when the first one is removed,
+    as is the next one, which lives.
+    """
+    strikes = [fault("crash_host", at, host=1) for at in (100_000, 120_000)]
+    found = simulate(dies(*strikes, hosts=2, restart=0)).recoveries
+    assert [each["ready_at_s"] for each in found] == [removed() / S] * 2
+
+
 def test_without_another_member_tasks_wait_for_one() -> None:
     """One host is left, and its process comes back after 80, when its old self has been removed."""
     scenario = dies(fault("crash_worker", 100_000, host=1), hosts=2, restart=80)

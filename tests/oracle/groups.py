@@ -178,6 +178,7 @@ class Group:
         ready = []
         for task in orphans:
             fewest = min(len(member.tasks) for member in self.members)
+            # the newest of each place
             places = {(m.host, m.worker): m for m in self.members if len(m.tasks) == fewest}
             member = places[min(places)]
             member.tasks.append(task)

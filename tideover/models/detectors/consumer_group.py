@@ -235,7 +235,8 @@ class Group(Watch):
         tasks, self._without = self._without, []
         chosen: dict[BoltTask, _Member] = {}
         for task in tasks:
-            chosen[task] = min(self._members, key=lambda m: (len(m.tasks), m.host, m.worker))
+            newest_first = reversed(self._members)
+            chosen[task] = min(newest_first, key=lambda m: (len(m.tasks), m.host, m.worker))
             chosen[task].tasks.append(task)
         relocate(self._job, {task: (member.host, member.worker) for task, member in chosen.items()})
         self._ready([task for task, member in chosen.items() if member.removed is None])
