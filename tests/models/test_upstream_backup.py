@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.chain import EVERY_10, chain, counted, windows
+from tests.models.chain import EVERY_10, ONES, chain, counted, windows
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
@@ -129,6 +129,27 @@ def test_sums_that_went_down_with_their_task_come_again() -> None:
     faults = (crash(161, "count", 1, 4), crash(175, "total", 1, 4))
     scenario = world(topology, "upstream_backup", faults, 531, ack_interval=20 * MS)
     done = simulate(scenario)
+    assert (done.windows["wrong"], done.windows["missing"], done.ledger["lost"]) == (0, 0, 0)
+
+
+def test_what_follows_a_window_is_not_done_with_its_marker() -> None:
+    """Marker 1 of 50 ms comes to m from s at 50, and from t, behind a slow bolt, at 65: the first root of s,
+    of 60, has gone on to the count ahead of it. The count, which has the marker from the slower one at 90
+    only, tells at 80 that nothing is done, and crashes at 85: the root comes again.
+    """
+    topology = {
+        "s": spout(**ONES, offset=50),
+        "t": spout(**ONES | {"gap": 40}),
+        "slow": bolt("forward", {"t": "shuffle"}, 25),
+        "slower": bolt("forward", {"t": "shuffle"}, 50),
+        "m": bolt("forward", {"s": "shuffle", "slow": "shuffle"}),
+        "count": bolt(
+            "windowed_count",
+            {"m": "shuffle", "slower": "shuffle"},
+            window={"length": 50 * MS, "trigger": "marker"},
+        ),
+    }
+    done = simulate(world(topology, "upstream_backup", (crash(85),), 400, ack_interval=20 * MS))
     assert (done.windows["wrong"], done.windows["missing"], done.ledger["lost"]) == (0, 0, 0)
 
 

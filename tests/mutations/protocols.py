@@ -202,7 +202,7 @@ STANDBYS = (
     ),
     Mutation(
         "an end marker is done before it is handed on",
-        "for (channel, _), number in (own.data | own.markers).items():",
+        "for (channel, _), number in (*own.data.items(), *own.markers.items()):",
         "for (channel, _), number in own.data.items():",
         exactness("upstream_backup"),
     ),

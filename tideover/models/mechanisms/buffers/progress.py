@@ -140,7 +140,7 @@ class Progress(Mechanism):
         epoch = self._bolt(task).windows.epoch
         own.markers = {key: number for key, number in own.markers.items() if key[1] > epoch}
         positions = dict(self._buffers.positions(task))
-        for (channel, _), number in (own.data | own.markers).items():
+        for (channel, _), number in (*own.data.items(), *own.markers.items()):
             positions[channel] = min(positions[channel], number - 1)
         own.marks.append(Mark(positions, epoch, {buffer.channel: buffer.sent for buffer in outputs}))
         safe = {buffer.channel: buffer.safe for buffer in outputs}
