@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from tests.models.test_exactness import FEW, LONG, QUICK, SHARED, agree
+from tests.models.chain import ONES
+from tests.models.test_exactness import FEW, LONG, QUICK, SHARED, agree, check
 from tests.models.test_moved_exactness import check as check_moves
 from tests.oracle.random_cores import crowded
 from tests.oracle.random_moves import moved
 from tests.oracle.random_networks import networks
 from tests.oracle.random_queues import queues
 from tests.oracle.random_worlds import overlapping, worlds
+from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tideover.models.simulation import simulate
 
 REPLICAS = ("active_replication", "active_standby")
 BESIDES = {
@@ -60,3 +63,26 @@ def test_replicas_that_move_are_as_in_the_reference() -> None:
 @pytest.mark.long
 def test_many_replicas_that_move_are_as_in_the_reference() -> None:
     SHARED(given(moved(("active_replication",)))(check_moves))()
+
+
+@pytest.mark.parametrize("strategy", REPLICAS)
+def test_a_marker_that_has_come_already_keeps_no_window_open(strategy: str) -> None:
+    """Both counts crash at 51, and with them the marker of t, of 50. That of p comes at 70, and the first has
+    served it at 80. It is held for the second, which copies the first at 85, with the tuple that is in
+    service until 92. At 90, the run's end, no marker waits: the window of 50 is missing.
+    """
+    topology = {
+        "s": spout(**ONES),
+        "t": spout(**ONES | {"gap": 1000}),
+        "p": bolt("forward", {"s": "shuffle"}, 12),
+        "count": bolt(
+            "windowed_count",
+            {"t": "shuffle", "p": "shuffle"},
+            10,
+            window={"length": 50 * MS, "trigger": "marker"},
+        ),
+    }
+    failures = tuple(fault("crash_task", 51, component="count", replica=r, detection=1) for r in (0, 1))
+    scenario = world(topology, strategy, failures, 90, copy_time=33 * MS)
+    assert simulate(scenario).windows == {"emitted": 0, "correct": 0, "wrong": 0, "missing": 1}
+    check(scenario)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from tideover.models.mechanisms.base import Mechanism
@@ -37,10 +39,14 @@ class DuplicateFilter(Mechanism):
     """
 
     needs = Needs(paths=True, comparison=True)
+    markers_too: ClassVar[bool] = True
+    """Whether end markers are dropped, too: not where what comes again has to end windows again."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self._seen: dict[TaskView, Seen] = {task: Seen(task.component.paths) for task in job.bolt_tasks}
+        for bolt in job.bolt_tasks:
+            bolt.markers_once = self.markers_too
         self._plane = plane = job.plane
         plane.have_paths()
         for task, seen in self._seen.items():
@@ -79,6 +85,8 @@ class CheckpointFilter(DuplicateFilter):
     """The same where tasks go back to a checkpoint: they have had what that has, and no more. The data plane
     notes, too, what of it is processed.
     """
+
+    markers_too: ClassVar[bool] = False
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)

@@ -49,6 +49,8 @@ class BoltTask(LoggedBolt):
         self.service = component.config.service
         self._admits: list[Callable[[Train], bool]] = []
         """Who has to agree to each tuple that is let in."""
+        self.markers_once = False
+        """Whether an end marker that has come from another replica is turned away."""
         self.queue = Waiting(self, plane)
         self.gate = Entrance(self, plane)
         window = component.window

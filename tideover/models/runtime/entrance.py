@@ -20,10 +20,11 @@ class Waiting:
         """All of it, in order; ``time`` is the arrival."""
         task, plane = self._task, self._plane
         plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
-        return [
-            *self.in_service(),
-            *(train for train in [plane.listed(task.c.queue, task.number)] if train.n),
-        ]
+        rows = plane.rows(task.c.queue)
+        if task.markers_once:  # windows count them once: the others might as well not be here
+            newest = np.array([task.newest_marker(wire) for wire in task.inputs], np.int64)
+            rows = rows[(rows["mark"] == 0) | (rows["mark"] > newest[rows["source"]])]
+        return [*self.in_service(), *(plane.train(some, task.number) for some in (rows,) if len(some))]
 
     def in_service(self) -> list[Train]:
         """The tuple in service."""
