@@ -255,7 +255,7 @@ for conf in {}, dict(zip(names, ["3", True, "600m"])), {}:
         heap = session._jvm.Runtime.getRuntime().maxMemory() // 2**20
         print(*[session.conf.get(name, None) for name in names], heap < 601)
 """)
-    assert done.stdout == "8 None None False\n3 true 600m True\n8 None None False\n", done.stderr
+    assert done.stdout == "8 None 640m False\n3 true 600m True\n8 None 640m False\n", done.stderr
 
 
 @pytest.mark.long
