@@ -27,6 +27,9 @@ from tideover.sim.train import Ints, Train
 
 Mask = npt.NDArray[np.bool_]
 
+MANY = 1 << 16
+"""Latencies that recoveries are told of before it is known for certain which are inside."""
+
 
 @dataclass
 class Recovery:
@@ -104,6 +107,8 @@ class Recoveries:
         self.peak_buffered = 0
         self.control_bytes = 0
         self._watches: dict[int, Watch] = {}
+        self._seen: int | None = None
+        """Latencies that recoveries were told of since all tasks told all; None: they do at each step."""
         self._structs = [(task, job.plane.tasks[task.number]) for task in job.bolt_tasks]
 
     # -- what happens ----------------------------------------------------------------------------------------
@@ -122,7 +127,10 @@ class Recoveries:
         if len(keepers) == 1 and keepers[0].knows_the_plane:
             self._watch(self._job.plane, outage, keepers[0])
         elif keepers:
-            self._job.show(self.see)
+            steady = all(each.steady for each in keepers)
+            at_once = not steady or any(len(replicas) > 1 for replicas in self._job.bolts.values())
+            self._seen = None if at_once else 0
+            self._job.show(self.see, at_once)
 
     def _watch(self, plane: Plane, outage: Outage, keeper: Keeper) -> None:
         """Let the plane watch those outages that still are."""
@@ -151,6 +159,8 @@ class Recoveries:
 
     def read(self) -> None:
         """Take what the plane has seen."""
+        if self._seen is not None:
+            self._see_all()
         for recovery in self.all:
             watch = self._watches.get(recovery.outage.number)
             if watch is not None:
@@ -167,6 +177,7 @@ class Recoveries:
         if component is self._measured and self._job.is_lead(task):
             first, latency = self._first(component, train), train.time - train.created
             latencies = latency, latency if first is train.created else train.time - first
+            self._seen = None if self._seen is None else self._seen + train.n
         for recovery in self._watched:
             self._see(recovery, task, train, arrival, latencies)
 
@@ -265,6 +276,14 @@ class Recoveries:
     def on_moved(self, now: int) -> None:
         """What outages hit is known by now."""
         self._read_repeated()
+        if self._seen is None or self._seen > MANY:
+            self._see_all()
+
+    def _see_all(self) -> None:
+        """All that was done is known by now, or told."""
+        if self._seen is not None:
+            self._job.catch_up()
+            self._seen = 0
         for recovery in self._watched:
             watch = self._watches.get(recovery.outage.number)
             if watch is not None:

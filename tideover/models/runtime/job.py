@@ -272,9 +272,11 @@ class Job(Wired):
         for settle in self.settlers:
             settle()
 
-    def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
-        """From now on tell ``see`` of all that bolts have done, before any control action."""
-        self._shows = True
+    def show(self, see: Callable[[BoltView, Train, Ints], None], at_once: bool) -> None:
+        """From now on tell ``see`` of all that bolts have done, some time; ``at_once``: before any control
+        action.
+        """
+        self._shows |= at_once
         for task in self.bolt_tasks:
             task.show(see)
 

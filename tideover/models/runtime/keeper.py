@@ -21,9 +21,11 @@ class Keeper:
     standby's) change neither, and need no keeper.
 
     knows_the_plane   what it says of ``replayed`` the data plane sees itself, once it is ``watched``
+    steady            of the same tuples it says the same of ``replayed`` until a fault strikes
     """
 
     knows_the_plane = False
+    steady = False
 
     def roots(self) -> Ints:
         """Roots that can still be emitted again as a whole."""

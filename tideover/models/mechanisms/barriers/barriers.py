@@ -205,6 +205,7 @@ class GlobalRollback(Barriers):
     """
 
     needs = Needs(log=True, one_job=True)
+    steady = True
 
     def __init__(
         self,

@@ -179,6 +179,8 @@ class UpstreamBuffers(Mechanism):
 class _Copies(Keeper):
     """What the accounts ask of all buffers, and of their receivers."""
 
+    steady = True
+
     def __init__(
         self, job: Job, buffers: list[tuple[BoltTask, UpstreamBuffer]], receivers: dict[TaskView, Receiver]
     ) -> None:

@@ -84,6 +84,7 @@ class Changelogs(Mechanism, Keeper):
     """
 
     needs = Needs(log=True)
+    steady = True
 
     def __init__(
         self, job: Job, pace: Pace, costs: Costs, keeping: Keeping = _ALONE, atomic: bool = False
