@@ -89,6 +89,8 @@ class Layout(Placement):
         self.config = scenario.topology
         self._inputs = {name: getattr(config, "from_", {}) for name, config in self.config.items()}
         self.order = self._topological()
+        for name, inputs in self._inputs.items():
+            self._inputs[name] = {up: inputs[up] for up in self.order if up in inputs}
         self.spouts = [name for name in self.order if isinstance(self.config[name], SpoutConfig)]
         self.spout_tasks = [
             (name, task) for name in self.spouts for task in range(self.config[name].parallelism)
@@ -108,7 +110,7 @@ class Layout(Placement):
     # -- shape ---------------------------------------------------------------------------------------------
 
     def inputs(self, name: str) -> dict:
-        """{upstream: grouping}, in the order of the file."""
+        """{upstream: grouping}, in topological order."""
         return self._inputs[name]
 
     def kind(self, name: str) -> str:

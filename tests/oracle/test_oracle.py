@@ -48,8 +48,8 @@ def test_equal_arrivals_are_taken_by_upstream_task() -> None:
         "p": bolt("forward", {"b": "global", "a": "global"}, 1, hosts=(2,)),
     }
     trace = run(world(topology, links=slow, hosts=3, until=25))
-    # roots: number << 1 | spout task; on the edges: << 1 | place in `from` (b first)
-    assert departures(trace, "p") == [(0b001, 11), (0b101, 21), (0b010, 22)]
+    # roots: number << 1 | spout task; on the edges: << 1 | place of the sender (a first)
+    assert departures(trace, "p") == [(0b000, 11), (0b100, 21), (0b011, 22)]
 
 
 def test_words_have_their_places() -> None:
