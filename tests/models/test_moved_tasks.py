@@ -191,3 +191,27 @@ def test_nothing_is_moved_to_a_host_that_is_repaired() -> None:
     found = simulate(three(broken, DIES), trace=True)
     moves = [row["component"] for row in found.recoveries if row["kind"] == "reassigned"]
     assert moves == ["worker 1.0 to 0.0", "back to worker 1.0"]
+
+
+def test_who_moves_in_one_round_moves_before_any_of_them_is_ready() -> None:
+    """p and q are in two workers of host 1, which dies at 100; p goes to host 0, then q to host 2. p is ready
+    at once, with the roots it was sent meanwhile: these take the 2 to where q is, not the 5 to where it was.
+    """
+    dies = fault("crash_host", 100, host=1, repair=100 * MS, while_down="hold")
+    found = three(dies, pairs={"0-2": ms(2)}, until=160)
+    bolts = {
+        "p": bolt("forward", {"s": "shuffle"}, 0, hosts=(1,)),
+        "q": bolt("forward", {"p": "shuffle"}, 0, hosts=(1,)),
+    }
+    hosts: Any = found.hosts
+    changes = {
+        "topology": found.topology | bolts,
+        "detector": nimbus().model_copy(update={"launch": ms(0)}),
+        "hosts": hosts.model_copy(update={"workers": 2}),
+    }
+    found = found.model_copy(update=changes)
+    run = simulate(found, trace=True)
+    at = {root: round(arrived, 2) for root, arrived, _ in served(run, "q") if root > BEFORE[-1]}
+    assert at == {**dict.fromkeys(range(9, 14), 142), 14: 152}
+    assert run.recoveries[1]["component"] == "worker 1.0 to 0.1"
+    assert run.recoveries[2]["component"] == "worker 1.1 to 2.0"

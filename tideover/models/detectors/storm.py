@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,11 +22,13 @@ from tideover.sim.distributions import Constant
 from tideover.sim.distributions.base import Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.faults.base import Fault
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Action, Rank
 from tideover.sim.units import Duration, S
 
+_LOOKS = 1 << 19
+"""Nimbus looks when all that is ready at that instant has reported."""
 _HOME, _SILENT = 1 << 18, 1 << 19
-"""Order of what Nimbus does at one instant: what is ready has reported; tasks go home before others move."""
+"""Order of what it does in one round: tasks go home before others move."""
 
 
 @DETECTORS.register("storm")
@@ -127,6 +130,7 @@ class Workers(Watch):
         for place, slot in enumerate(self._slots):
             slot.place, slot.tasks = place, list(slot.home)
         self._machines: dict[Any, _Slot] = {}
+        self._due: dict[int, list[tuple[int, Action]]] = {}
 
     # -- a fault has struck ----------------------------------------------------------------------------------
 
@@ -211,9 +215,20 @@ class Workers(Watch):
         """
         silent = self._round("nimbus", self._detector.nimbus_round, max(silent, self._kernel.now + 1))
         if slot.tasks and slot.back is not None and silent < slot.back.ready:
-            self._kernel.at(silent, Rank.READY, partial(self._silent, slot, slot.life), _SILENT + slot.place)
+            self._in_round(silent, _SILENT + slot.place, partial(self._silent, slot, slot.life))
 
     # -- Nimbus ----------------------------------------------------------------------------------------------
+
+    def _in_round(self, at: int, order: int, act: Action) -> None:
+        """Nimbus does this in its round at this moment (ns): all of a round, before a task is ready of it."""
+        due = self._due.setdefault(at, [])
+        if not due:
+            self._kernel.at(at, Rank.READY, self._look, _LOOKS)
+        due.append((order, act))
+
+    def _look(self) -> None:
+        for _, act in sorted(self._due.pop(self._kernel.now), key=itemgetter(0)):
+            act()
 
     def _silent(self, slot: _Slot, life: int) -> None:
         """Nimbus has not heard from the tasks of a worker: they go elsewhere, as soon as there is a place."""
@@ -240,7 +255,7 @@ class Workers(Watch):
         """Tasks go home in Nimbus's next round, or the first after the repair of their host."""
         least = max(self._kernel.now + 1, self._repairs.over(slot.host))
         home = self._round("nimbus", self._detector.nimbus_round, least)
-        self._kernel.at(home, Rank.READY, partial(self._home, slot), _HOME + slot.place)
+        self._in_round(home, _HOME + slot.place, partial(self._home, slot))
 
     def _home(self, slot: _Slot) -> None:
         """A worker's place is free, and if its host lives, its tasks go back."""
