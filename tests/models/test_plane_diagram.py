@@ -25,6 +25,7 @@ from tests.oracle.random_networks import networks
 from tests.oracle.random_queues import queues
 from tests.oracle.random_together import together
 from tests.oracle.random_worlds import overlapping
+from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.accounts import fates
 from tideover.models.accounts.space_time import Stretch
 from tideover.models.config import Scenario
@@ -187,3 +188,31 @@ def test_a_part_is_of_the_whole() -> None:
 @pytest.mark.long
 def test_a_part_is_of_the_whole_in_many_worlds() -> None:
     parts_agree(LONG)
+
+
+def batches_struck(component: str) -> Scenario:
+    """s (each 10) ──▶ p, in batches: that of roots 3 to 5 puts out at 76 and is committed at 91, and that of
+    roots 6 to 8 is logged at 92. One dies at 85 or 95, and is back 2000 later.
+    """
+    topology = {"s": spout("keys", keys=1), "p": bolt("forward", {"s": "shuffle"}, 0)}
+    dies = fault("crash_task", 95 if component == "p" else 85, component=component, restart=2000)
+    times = {"poll_interval": 10, "plan_time": 1, "task_time": 10, "output_time": 1, "commit_time": 15}
+    nothing = {"trigger_interval": 0, "state_time": 0, "reload_time": 0}
+    return world(
+        topology, "micro_batch", (dies,), 2200, **nothing, **{name: time * MS for name, time in times.items()}
+    )
+
+
+@pytest.mark.parametrize(("component", "again"), [("p", []), ("driver", [40, 50, 60])])
+def test_a_batch_that_is_run_again_need_not_have_been_read_before(component: str, again: list[int]) -> None:
+    """If p dies, it has read nothing of its batch: what it reads at last comes to it for the first time, also
+    where nobody has noted when that left. If the driver does, p has read the batch that is not committed, and
+    reads it again: the roots that left at 40, 50, and 60.
+    """
+    scenario = batches_struck(component)
+    stretch = Stretch(2000 * MS, 2200 * MS)
+    part, all_of_it = watch(scenario, 0, stretch), watch(scenario, 0, whole(scenario))
+    assert inside(part, stretch) == inside(all_of_it, stretch)
+    for found in (part, all_of_it):
+        twice = [arrow.whole for arrow in found.arrows if arrow.again]
+        assert twice == [("", at // 10 - 1) for at in again]

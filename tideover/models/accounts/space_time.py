@@ -11,6 +11,7 @@ from tideover.models.job.topology import Edge
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.bolt_task import BARRIER
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.keeper import NOTHING
 from tideover.models.runtime.outage import Outage
 from tideover.models.runtime.steps import Step
 from tideover.models.runtime.stream import Sent
@@ -129,6 +130,8 @@ class SpaceTime:
         self.steps: list[Step] = []
         self.windows: list[PutOut] = []
         self._control: dict[tuple[int, int, int, int, int], int] = {}
+        self._done: dict[int, list[Ints]] = {}
+        """In batches: what a task (by its number) was done with, and is to read again."""
 
     # -- messages --------------------------------------------------------------------------------------------
 
@@ -192,6 +195,8 @@ class SpaceTime:
         else:
             senders, times = np.full(train.n, channel.up.number + 1, np.int64), train.time
         rows = times >= self.begin
+        if self.job.needs.batches:  # one that is run again need not have been read before
+            rows &= np.isin(train.uid, np.concatenate([NOTHING, *self._done.get(task.number, ())]))
         if rows.any():
             columns = (senders, train.uid, train.column("attempt"), times)
             parts = (each[rows] for each in columns)
@@ -199,6 +204,8 @@ class SpaceTime:
 
     def on_reopened(self, task: BoltView, train: Train) -> None:
         """Tuples are on their way to a task once more."""
+        if self.job.needs.batches:
+            self._done.setdefault(task.number, []).append(train.uid)
         if train.n and self.job.kernel.now >= self.begin:
             self.reopened.append(Reopened(task.number, train.uid, train.column("attempt")))
 

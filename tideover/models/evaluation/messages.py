@@ -71,7 +71,6 @@ def _order(message: Message) -> tuple[int, ...]:
 class _Matching:
     def __init__(self, noted: SpaceTime) -> None:
         self._noted, self._job = noted, noted.job
-        self._in_batches = noted.job.needs.batches
         self._sent: dict[tuple[int, str, int, int], list[tuple[int, int]]] = defaultdict(list)
         """Departures and keys by sender, component, uid, attempt."""
         self._again: dict[Key, list[tuple[int, bool]]] = defaultdict(list)
@@ -144,8 +143,7 @@ class _Matching:
         if up.window is not None:  # what a window puts out is stamped when it leaves
             first = list({arrival.created for arrival in arrivals})
         left = [(time, False, False) for time in first]
-        if len(arrivals) > len(first) or not self._in_batches:  # else what is read again was not done before
-            left += [(time, True, log) for time, log in self._again.get(key, ())]
+        left += [(time, True, log) for time, log in self._again.get(key, ())]
         left.sort()
         at = len(left) - 1
         for arrival in sorted(arrivals, key=lambda each: (each.time, each.fate == "discarded"), reverse=True):
