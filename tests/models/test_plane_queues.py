@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.models.test_exactness import FEW, LONG, QUICK, SHARED, agree
+from tests.models.test_exactness import FEW, LONG, QUICK, SHARED, agree, differences
 from tests.oracle.random_queues import queues, series
 from tests.oracle.test_oracle import ONES
-from tests.oracle.worlds import bolt, ms, queued, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.job.components import Links
 from tideover.models.simulation import simulate
 
@@ -24,14 +24,17 @@ def test_queues_with_bounds_are_as_in_the_reference(when_full: tuple[str, ...]) 
     agree(queues(NONE, when_full), QUICK)
 
 
-@pytest.mark.parametrize("strategy", ["upstream_backup", "hybrid", "rsm"])
+KEEPING = pytest.mark.parametrize("strategy", ["upstream_backup", "passive_standby", "hybrid", "rsm"])
+
+
+@KEEPING
 @pytest.mark.parametrize("when_full", ["block", "drop", "credits"])
 def test_what_is_kept_goes_with_queues_as_in_the_reference(strategy: str, when_full: str) -> None:
     agree(queues((strategy,), (when_full,)), FEW)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("strategy", ["upstream_backup", "hybrid", "rsm"])
+@KEEPING
 def test_what_is_kept_goes_with_many_queues_as_in_the_reference(strategy: str) -> None:
     agree(queues((strategy,), ("block", "drop", "credits")), SHARED)
 
@@ -84,3 +87,22 @@ def test_a_queue_that_drops_counts_what_waits_and_not_what_begins_at_once() -> N
     sentences = sum(row[0] == "p" for row in trace.processed)
     assert processed == 2 * sentences
     assert trace.overflowed
+
+
+def test_what_a_replay_has_kept_is_free_behind_all_that_comes_at_its_end() -> None:
+    """s (every 30, twice) ──▶ q (1, a place for one) ──▶ r, which crashes at 108: until 120 q replays six roots
+    for its standby, one each 2 ms. Of the two roots of 120 one has the place, and the other finds it taken.
+    """
+    topology = {
+        "s": spout(gap=30, parallelism=2, **ONES),
+        "q": queued(bolt("forward", {"s": "global"}, 1), 1, "drop"),
+        "r": queued(bolt("windowed_count", {"q": "global"}, window={"length": 1000 * MS}), 1000),
+    }
+    times = {"ack_interval": 1000 * MS, "replay_rate": 500.0}
+    scenario = world(topology, "upstream_backup", (fault("crash_task", 108, component="r"),), 130, **times)
+    found = simulate(scenario, trace=True).trace
+    assert found is not None
+    served = [(row[5] / MS, row[6] / MS) for row in found.processed if row[0] == "q"]
+    assert served == [*((came, came + n) for came in (30, 60, 90) for n in (1, 2)), (120, 121)]
+    assert [row[4] / MS for row in found.overflowed] == [120]
+    assert not differences(scenario)

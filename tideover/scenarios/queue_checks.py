@@ -59,11 +59,11 @@ def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Foun
         yield from _dropped(scenario, bounds)
         return
     where = _where(scenario, first)
-    reason = "this is not simulated"
+    reason = "all that its tasks read waits in logs, which have room for any number of tuples"
     if strategy.needs.batches:
         reason = "its tasks run in batches, and no queues are between them"
-    elif strategy.needs.log:
-        reason = "all that its tasks read waits in logs, which have room for any number of tuples"
+    elif not strategy.needs.log:
+        reason = "it does not say that it goes with them (bounded_queues)"
     yield where, f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
 
 

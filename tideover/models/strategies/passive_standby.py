@@ -39,6 +39,7 @@ class PassiveStandby(Strategy):
     )
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    bounded_queues: ClassVar[bool] = True
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (
         UpstreamBuffers,

@@ -159,7 +159,7 @@ HOT int32_t shared_step(plane *p, task *t, const component *c, int64_t now) {
 
 /* A task that is done with something begins with the next tuple at once, if nobody has to be asked. */
 HOT void go_straight_on(plane *p, task *t, const component *c, int64_t now) {
-    if (t->state != IDLE || t->closed || !t->up || t->line.full || t->free_at > now) return;
+    if (!is_free(p, t, now) || t->closed || !t->up) return;
     int32_t m = first_in_line(p, t, now);
     if (m >= 0 && !is_control(&p->messages[m]) && missing_for(p, t, c, m) == DONE) take_and_begin(p, t, c, m, now);
 }

@@ -181,12 +181,6 @@ void drop_message(plane *p, task *t, int32_t m, int64_t now) {
     if (route >= 0) free_place(p, t, route, now);
 }
 
-/* Whether a server begins at once with what waits. One that an action has kept until now is free behind arrivals. */
-static int is_free(const plane *p, const task *t, int64_t now) {
-    int kept = t->free_at == now && t->ends != now && p->instant != now;
-    return t->state == IDLE && t->free_at <= now && !kept && !t->line.full;
-}
-
 void look_at_first(plane *p, task *t, int64_t now) {
     if (t->queue.n && is_free(p, t, now)) discount(p, t, t->queue.head);
 }

@@ -52,6 +52,12 @@ HOT int counts_arrivals(const task *t) {
     return isolates(t) || (t->up && (screens(t) || aligns(t) || ((t->length || t->bounded & (FILTERS | OVERTAKES | ASKS)) && !t->closed)));
 }
 
+/* Whether a server begins at once with what waits. One that an action has kept until now is free behind arrivals. */
+HOT int is_free(const plane *p, const task *t, int64_t now) {
+    int kept = t->free_at == now && t->ends != now && p->instant != now;
+    return t->state == IDLE && t->free_at <= now && !kept && !t->line.full;
+}
+
 /* When something happens at a task that is concerned by bounds or replays, if its server or its calls do something ``next``. */
 HOT int64_t bounded_next(const plane *p, const task *t, int64_t next) {
     if (t->line.moves < next) next = t->line.moves;
