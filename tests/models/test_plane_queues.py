@@ -106,3 +106,17 @@ def test_what_a_replay_has_kept_is_free_behind_all_that_comes_at_its_end() -> No
     assert served == [*((came, came + n) for came in (30, 60, 90) for n in (1, 2)), (120, 121)]
     assert [row[4] / MS for row in found.overflowed] == [120]
     assert not differences(scenario)
+
+
+def test_the_end_of_a_replay_in_a_line_is_sent_again_after_a_crash() -> None:
+    """s (every 10) ──▶ r (30, a place for one), and ──▶ p. r crashes at 100; s has the end of the replay in
+    its line still when p asks it for another one at 120, and when it crashes itself at 130.
+    """
+    topology = {
+        "s": spout(gap=10, **ONES),
+        "r": queued(bolt("windowed_count", {"s": "global"}, 30, window={"length": 1000 * MS}), 1, "credits"),
+        "p": bolt("forward", {"s": "global"}, 1),
+    }
+    failures = [fault("crash_task", at, component=who) for at, who in ((100, "r"), (120, "p"), (130, "s"))]
+    scenario = world(topology, "upstream_backup", failures, 2000, ack_interval=5000 * MS)
+    assert not differences(scenario)

@@ -49,7 +49,7 @@ class Request:
 
 
 class Replays:
-    """Every request until its end-of-replay marker has left."""
+    """Every request until who asked fails again: a sender may crash with the end of the replay in its line."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -58,7 +58,7 @@ class Replays:
 
     def ask(self, receiver: Receiver) -> None:
         """A task is restored: each of its senders is asked, now or as soon as it is ready."""
-        self._open = [request for request in self._open if request.valid and not request.done]
+        self._open = [request for request in self._open if request.valid]
         for position, buffer in receiver.buffers.items():
             asked = Request(receiver, buffer, receiver.positions[position], receiver.recovery)
             self._open.append(asked)
