@@ -49,7 +49,12 @@ def test_queues_have_bounds_under(strategy: str) -> None:
         ("{send: 3}", "{length: 3}", "topology.s.queue.length", "only send can be given"),
         ("{kind: none}", "{kind: micro_batch}", "topology.b.queue", "run in batches"),
         ("{kind: none}", "{kind: trident}", "topology.b.queue", "run in batches"),
-        ("{kind: none}", "{kind: changelog, commit_interval: 1 s}", "topology.b.queue", "room for any number"),
+        (
+            "{kind: none}",
+            "{kind: changelog, commit_interval: 1 s}",
+            "topology.b.queue",
+            "all that its tasks read waits",
+        ),
         ("queue: 10}", "queue: {when_full: drop}}", "topology.s.arrivals", "nothing holds back"),
         (
             "{kind: none}",

@@ -49,7 +49,7 @@ class Request:
 
 
 class Replays:
-    """Every request until who asked fails again: a sender may crash with the end of the replay in its line."""
+    """Requests, until who asked fails again: a sender may crash with the end of the replay in its line."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
