@@ -91,7 +91,7 @@ def test_a_queue_that_drops_counts_what_waits_and_not_what_begins_at_once() -> N
 
 def test_what_a_replay_has_kept_is_free_behind_all_that_comes_at_its_end() -> None:
     """s (every 30, twice) ──▶ q (1, a place for one) ──▶ r, which crashes at 108: until 120 q replays six
-    roots for its standby, one each 2 ms. Of the two roots of 120 one has the place, and the other finds it taken.
+    roots for its standby, one each 2 ms. One of the two roots of 120 has the place, the other finds it taken.
     """
     topology = {
         "s": spout(gap=30, parallelism=2, **ONES),
