@@ -13,7 +13,10 @@ from tests.oracle.random_moves import moved
 from tests.oracle.random_networks import networks
 from tests.oracle.random_queues import queues
 from tests.oracle.random_worlds import overlapping, worlds
-from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.detectors.storm import Storm
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.machines import MachineType
 from tideover.models.simulation import simulate
 
 REPLICAS = ("active_replication", "active_standby")
@@ -86,3 +89,37 @@ def test_a_marker_that_has_come_already_keeps_no_window_open(strategy: str) -> N
     scenario = world(topology, strategy, failures, 90, copy_time=33 * MS)
     assert simulate(scenario).windows == {"emitted": 0, "correct": 0, "wrong": 0, "missing": 1}
     check(scenario)
+
+
+def test_a_replica_that_comes_back_does_not_overtake_what_was_on_its_way_before_a_move() -> None:
+    """Host 0 is down from 2 s, with a replica of p, and with q. What the other replica sends q waits at the
+    card of host 0, until both move to one host, and the replica there copies the other. It then sends within
+    the host, and yet behind all that: q drops nothing that it has not had.
+    """
+    topology = {
+        "a": spout("sentences", gap=500, parallelism=2, hosts=(1, 1)),
+        "p": bolt("forward", {"a": "shuffle"}, 100, hosts=(0,)),
+        "q": bolt("split_words", {"p": "shuffle"}, 200, hosts=(0,)),
+    }
+    crash = (fault("crash_host", 2000, host=0, repair=300 * MS, while_down="hold"),)
+    hosts = Hosts(
+        machines={"a": MachineType(count=5, nic=1717), "b": MachineType(count=1)},
+        workers=1,
+        reserve=1,
+    )
+    scenario = world(topology, "active_replication", crash, 5000, 24, components=("p",), hosts=hosts)
+    detector = Storm(
+        supervisor_worker_timeout=1000 * MS,
+        nimbus_task_timeout=500 * MS,
+        worker_heartbeat=200 * MS,
+        task_heartbeat=300 * MS,
+        supervisor_round=300 * MS,
+        nimbus_round=1500 * MS,
+        worker_start_timeout=1000 * MS,
+        task_launch=1000 * MS,
+        launch=ms(150),
+        prepare=ms(0),
+    )
+    scenario = scenario.model_copy(update={"detector": detector})
+    assert simulate(scenario).ledger["lost"] == 0
+    check_moves(scenario)

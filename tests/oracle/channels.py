@@ -107,7 +107,6 @@ class Channel:
         self.due: list[simpy.Event] = []  # what happens next to them
         self.flying: list[simpy.Event] = []  # of these, what is on the wire between the hosts
         self.flown = 0
-        self.inside: set[Message] = set()  # in the card of the receiver's host, or through
         self.through = 0  # when the last message came through it, or will
         self.unpacks: dict[Message, int] = {}  # of what has arrived: ns
         self.find_way()
@@ -139,7 +138,6 @@ class Channel:
                     Clock.cancel(event)
                     coming[place] = clock.at(time, arrival(self.down.rank, self.up.rank), self._arrive)
                     self.through = time
-            self.inside.update(self.wire)
         self.last_arrival = max(self.last_arrival, self.through)
         self.find_way()
         self.due, self.flying = coming, coming[:] if self.into is None else []
@@ -249,26 +247,17 @@ class Channel:
 
     def _come_in(self, message: Message) -> None:
         assert self.into is not None
-        self.inside.add(message)
         here = self.into.through(self.world.clock.now, self._bytes(message), self._factor(1))
         self.through = here = max(here, self.through)
         self._then(here, arrival(self.down.rank, self.up.rank), self._arrive)
 
     def _arrive(self) -> None:
         message = self.wire.popleft()
-        self.inside.discard(message)
         if self.remote and message.datum is not None:
             links = self.world.scenario.links
             self.unpacks[message] = links.deserialise + self.size * links.deserialise_cost
         self.down.arrive(message)
         self.world.arrivals.note(message)
-
-    @property
-    def coming(self) -> bool:
-        """Whether anything is on the way that has not come to the receiver's host."""
-        if self.into is None:
-            return bool(self.wire)
-        return any(message not in self.inside for message in self.wire)
 
     def cut(self) -> None:
         """The connection breaks: what is on the wire is lost, and a new one begins."""
@@ -278,6 +267,5 @@ class Channel:
             self.world.destroyed(self.down, message, self.down.fault)
         self.due.clear()
         self.wire.clear()
-        self.inside.clear()
         self.through = 0
         self.last_arrival = self.held

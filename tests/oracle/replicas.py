@@ -100,7 +100,7 @@ class Replication(Protocol):
         task.memory = task.queued() + task.memory  # its own queue, if it kept one
         task.queue.clear()
         for down, channel in peer.outputs.items():
-            if channel.coming:  # a connection opened anew stays behind what its peer has on the wire
+            if channel.wire:  # a connection opened anew stays behind what its peer has on the wire
                 mine = task.outputs[down]
                 mine.last_arrival = max(mine.last_arrival, channel.last_arrival + 1)
         for entry in [*([peer.serving] if peer.serving else []), *peer.queue]:

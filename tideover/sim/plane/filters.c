@@ -63,11 +63,11 @@ int32_t plane_copy(plane *p, int32_t from, int32_t to, int32_t place, int64_t no
     return -1;
 }
 
-/* What one channel carries from now on comes behind what another has on its way to the receiver's host. */
+/* What one channel carries from now on comes to the receiver's host behind all that another has on its way. */
 void plane_follow(plane *p, int32_t mine, int32_t other) {
     const channel *ahead = &p->channels[other];
     const passage *w = ahead->passage;
-    int32_t coming = w ? w->leaving.n + (w->into < 0 ? ahead->wire.n : w->flying.n) : ahead->wire.n;
+    int32_t coming = ahead->wire.n + (w ? w->leaving.n + w->flying.n : 0);
     channel *c = &p->channels[mine];
     if (coming && c->last <= ahead->last) c->last = ahead->last + 1;
 }
