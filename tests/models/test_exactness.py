@@ -14,6 +14,7 @@ from tests.oracle.random_parameters import BATCHES, STORM, STRATEGY_NAMES
 from tests.oracle.random_settings import SETTINGS
 from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import MS, bolt, spout, world
+from tideover.models.accounts import recoveries
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
@@ -121,6 +122,12 @@ def test_every_strategy_is_tried() -> None:
 @EACH
 def test_the_engine_equals_the_reference(strategy: str) -> None:
     agree(worlds((strategy,)))
+
+
+def test_recoveries_are_the_same_however_few_latencies_gather(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long runs tell recoveries of many latencies before all tasks have told all: here of three."""
+    monkeypatch.setattr(recoveries, "MANY", 2)
+    agree(overlapping(("aligned_snapshots",)))
 
 
 @EACH
