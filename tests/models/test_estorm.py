@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.models.counting import completed, failed
-from tests.models.test_exactness import FEW, LONG, agree
+from tests.models.test_exactness import FEW, LONG, agree, differences
 from tests.oracle.random_settings import both
 from tests.oracle.random_states import saved
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.job.arrivals.burst import Burst
+from tideover.models.job.arrivals.periodic import Periodic
 from tideover.models.job.backends.memory import Memory
 from tideover.models.job.components import Links
+from tideover.models.job.sources.kafka import Kafka
 from tideover.models.job.stores.disk import Disk
 from tideover.models.job.stores.redis import Redis
 from tideover.models.simulation import Replication, simulate
@@ -46,6 +50,48 @@ def test_shadows_process_and_emit_nothing() -> None:
     assert processed(done, "p") == processed(done, "p", 1) == [10 * i + 1 for i in range(1, 13)]
     assert processed(done, "q") == [10 * i + 1 for i in range(1, 13)]
     assert (done.ledger["completed"], done.ledger["duplicated"]) == (12, 0)
+
+
+POLLED = Kafka(poll_cost=MS)
+
+
+@pytest.mark.parametrize(
+    ("config", "later"),
+    [
+        ({}, [3, 6, 9, 12]),
+        ({"arrivals": Burst(rate=10, peak=100, length=100 * MS, every=200 * MS)}, [3, 3, 3, 3]),
+        ({"source": POLLED}, [3, 3, 3, 3]),
+        ({"source": POLLED, "arrivals": Periodic(pause=MS)}, [3, 6, 9, 12]),
+    ],
+    ids=["gaps", "schedule", "records", "records at its limit"],
+)
+def test_a_copy_for_a_shadow_takes_the_spout(config: dict[str, Any], later: list[int]) -> None:
+    """3 ms in each call: a gap is so much longer, a call of a schedule or of a record comes so much later,
+    after the one before it is over.
+    """
+
+    def calls(cost: int) -> list[int]:
+        s = spout("values", values=(1,) * 4).model_copy(update=config)
+        topology = {"s": s, "p": bolt("forward", {"s": "shuffle"}).model_copy(update={"state": STATE})}
+        done = simulate(world(topology, "estorm", (), 150, copy_cost=cost), trace=True)
+        assert done.trace is not None
+        return [row[-1] for row in sorted(done.trace.emitted)]
+
+    assert [a - b for a, b in zip(calls(3 * MS), calls(0), strict=True)] == [by * MS for by in later]
+
+
+def test_a_call_that_came_while_the_spout_was_held_back_is_left_out() -> None:
+    """From 100 on calls are due every 10 ms, and each takes 3 ms for a copy. One root at a time, each done 19
+    after it was emitted, that is 22 after its call was due: the call due 20 after it came meanwhile, so the
+    next is that due after 30, though the other's copies would be made by 23.
+    """
+    s = spout("values", values=(1,) * 4, arrivals=Burst(rate=10, peak=100, length=100 * MS, every=200 * MS))
+    topology = {"s": s, "p": bolt("forward", {"s": "shuffle"}, 19).model_copy(update={"state": STATE})}
+    scenario = world(topology, "estorm", (), 195, copy_cost=3 * MS, max_spout_pending=1)
+    assert differences(scenario) == {}
+    done = simulate(scenario, trace=True)
+    assert done.trace is not None
+    assert np.diff([row[-1] for row in done.trace.emitted])[1:].tolist() == [30 * MS, 30 * MS]
 
 
 def test_a_root_is_done_when_all_members_have_acked() -> None:

@@ -103,8 +103,8 @@ BOUNDS = (
     ),
     Mutation(
         "a spout makes calls that came while it was blocked",
-        "if (t->since < now) t->since = now;\n    if (t->calls_by == BY_TABLE)",
-        "if (t->calls_by == BY_GAP)",
+        "if (t->spout >= 0 && !t->uids) skip_calls(t, now);",
+        "",
         QUEUES,
     ),
 )
@@ -179,8 +179,8 @@ ACKS = (
     ),
     Mutation(
         "a spout at its cap makes the calls that it has missed",
-        "if (spout->since < now) spout->since = now;",
-        "",
+        "skip_calls(spout, now);",
+        "(void)now;",
         REPLAYS,
     ),
     Mutation(
@@ -275,6 +275,12 @@ PAIRS = (
     ),
 )
 FLEETS = (
+    Mutation(
+        "a copy takes a spout no time where it reads records",
+        "begin + t->poll_cost + t->charge;",
+        "begin + t->poll_cost;",
+        (f"{MODELS}/test_estorm.py", "-k", "takes_the_spout"),
+    ),
     Mutation(
         "all copies of a tuple that a fleet gets have one id",
         "return identity * (2 * (uint64_t)replica + 1);",

@@ -18,6 +18,7 @@ from .states import State
 
 if TYPE_CHECKING:
     from .program import World
+    from .spouts import SpoutTask
     from .tasks import Task
 
 
@@ -47,6 +48,10 @@ class Fleets(SourceReplay):
         self.transactions: dict[int, Transaction] = {}
         self.turns: dict[Task, Turn] = {}
         self.lives: dict[Task, int] = {}
+
+    def call_cost(self, spout: SpoutTask) -> int:
+        layout = self.world.layout
+        return self.params.copy_cost * sum(layout.replicas(down) - 1 for down in layout.down[spout.component])
 
     def failed(self, task: Task, crash: bool) -> None:
         super().failed(task, crash)

@@ -101,6 +101,10 @@ class Protocol:
         """Whether calls go on."""
         return True
 
+    def call_cost(self, spout: SpoutTask) -> int:
+        """What each call takes besides its gap."""
+        return 0
+
     def retry(self, spout: SpoutTask) -> Datum | None:
         """The root that this call serves again, if any."""
         return None

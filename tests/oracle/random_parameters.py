@@ -58,6 +58,7 @@ def storm_checkpoint(make: Maker) -> dict[str, Any]:
 def estorm(make: Maker) -> dict[str, Any]:
     return source_replay(make) | {
         "members": make.some(1, 2, 2, 3),
+        "copy_cost": make.ns(0, 0, 0, 1, 3),
         "transaction_time": make.ns(0, 0, 2),
         "load_time": make.ns(0, 0, 3),
         "load_cost": make.ns(0, 0, 1),

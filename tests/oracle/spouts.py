@@ -48,14 +48,15 @@ class SpoutTask(Task):
         if self.stopped_until > self.world.clock.now or self.line.full:
             return
         last, draws = max(self.last_call, self.unblocked), self.world.layout.draws
+        cost = self.world.protocol.call_cost(self)
         if self.log is not None:
             time = self.log.next_read(last, self.world.protocol.has_retries(self))
             if time is not None:
-                self.call_event = self.world.clock.at(time, departure(self.rank), self._call)
+                self.call_event = self.world.clock.at(time + cost, departure(self.rank), self._call)
             return
         times = self.arrivals.next_calls(self.name, draws, last, self.calls, 1)
         if len(times):
-            self.call_event = self.world.clock.at(int(times[0]), departure(self.rank), self._call)
+            self.call_event = self.world.clock.at(int(times[0]) + cost, departure(self.rank), self._call)
 
     def feed(self, roots: list[tuple[int, int]]) -> None:
         """Emit new roots, each at its moment, by number; and never be called."""

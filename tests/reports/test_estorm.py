@@ -17,13 +17,11 @@ FAILED = ("state_accesses", "complete_latency")
 """docs/validation.md says why."""
 
 
-@pytest.mark.long
 def test_all_overheads_but_one_come_out_within_10_percent() -> None:
     wrong = [row for row in overhead() if abs(row["error"]) > 0.1]
     assert [(row["parameter"], row["metric"]) for row in wrong] == [FAILED]
 
 
-@pytest.mark.long
 def test_stages_of_recovery_come_out_within_10_percent_and_totals_within_15() -> None:
     for row in recovery():
         assert abs(row["error"]) <= (0.15 if row["stage"] == "total_s" else 0.1), row
@@ -35,21 +33,18 @@ def throughputs(kind: str, key: str, values: tuple[int, ...], **more: int) -> li
     return [measured(tideover.run(OVERHEAD, given | {key: value}), "throughput") for value in values]
 
 
-@pytest.mark.long
 def test_more_tasks_carry_more_until_cores_bind() -> None:
     few = throughputs("storm_checkpoint", "stateful_tasks", (1, 2, 4, 10))
     assert few == sorted(few)
     assert throughputs("storm_checkpoint", "stateful_tasks", (16,))[0] < few[-1]
 
 
-@pytest.mark.long
 def test_larger_states_make_transactions_slower() -> None:
     """Until next to no access finds its entry at hand."""
     carried = throughputs("storm_checkpoint", "state_entries", (1024, 16_384, 262_144, 1_048_576))
     assert carried == sorted(carried, reverse=True)
 
 
-@pytest.mark.long
 def test_more_replicas_carry_less() -> None:
     """A copy takes the source 19 us, a tuple 52."""
     carried = throughputs("estorm", "replicas", (1, 2, 3), stateful_tasks=2)

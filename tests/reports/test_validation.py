@@ -217,31 +217,21 @@ KHAOS = {
     "leave_top_rate_out": "highest rate of each interval",
 }
 DEMETER = {"outage_end": "end of the outage", "leave_one_out": "latency back to normal"}
-LONG = pytest.mark.long
 Computed = Callable[[], Iterator[Figures]]
-TABLES: list[Any] = [
-    pytest.param("Recovery time of a lost word count", 0, phase_two, marks=LONG),
-    pytest.param("A process that really dies", 0, lambda: phase_one_of("stableford-phase1", 0), marks=LONG),
-    pytest.param(
-        "A process that really dies", 1, lambda: phase_one_of("stableford-phase1-queues", 1), marks=LONG
-    ),
-    pytest.param("Latency without failures", 0, lambda: ack_costs(0), marks=LONG),
+TABLES: list[tuple[str, int, Computed]] = [
+    ("Recovery time of a lost word count", 0, phase_two),
+    ("A process that really dies", 0, lambda: phase_one_of("stableford-phase1", 0)),
+    ("A process that really dies", 1, lambda: phase_one_of("stableford-phase1-queues", 1)),
+    ("Latency without failures", 0, lambda: ack_costs(0)),
     ("Latency without failures", 1, lambda: ack_costs(1)),
-    pytest.param(
-        "Recovery of Flink jobs",
-        0,
-        lambda: left_out("khaos_flink_recovery_calibration.csv", KHAOS),
-        marks=LONG,
-    ),
+    ("Recovery of Flink jobs", 0, lambda: left_out("khaos_flink_recovery_calibration.csv", KHAOS)),
     ("Failures of Flink jobs", 0, noticed),
-    pytest.param(
-        "Failures of Flink jobs", 1, lambda: left_out("demeter_flink_failures.csv", DEMETER), marks=LONG
-    ),
+    ("Failures of Flink jobs", 1, lambda: left_out("demeter_flink_failures.csv", DEMETER)),
     ("Failures of Flink jobs", 2, capacity),
-    pytest.param("Maximum throughput under active replication", 0, throughputs, marks=LONG),
-    pytest.param("Overhead of state management", 0, overheads, marks=LONG),
-    pytest.param("Stages of recovery", 0, stages, marks=LONG),
-    pytest.param("Handover of Kafka Streams tasks", 0, handovers, marks=LONG),
+    ("Maximum throughput under active replication", 0, throughputs),
+    ("Overhead of state management", 0, overheads),
+    ("Stages of recovery", 0, stages),
+    ("Handover of Kafka Streams tasks", 0, handovers),
 ]
 
 

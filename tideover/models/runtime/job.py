@@ -148,6 +148,9 @@ class Job(Wired):
         for component in self.topology.components:
             c = self.plane.components[component.index]
             c.charge = 0 if c.serves_at_once else self.context.overhead.get(component.name, 0)
+        for spout in self.spouts:
+            charged = self.context.overhead.get(spout.component.name, 0)
+            spout.c.charge = charged if spout.feed is None else 0
         for task in self.bolt_tasks:
             c = self.plane.components[task.component.index]
             task.c.serialises = self.network.costs and not c.serves_at_once

@@ -133,9 +133,9 @@ class SpoutTask(Node):
             c.n_times, c.ended = len(times), len(times) < n
             return
         known = c.times[c.n_times - 1] if c.used < c.n_times else c.since
-        n = self._next_many("calls")
+        n = 1 if c.charge else self._next_many("calls")  # the one after it is counted from when it is made
         times = self.arrivals.next_calls(self.name, self._context.draws, int(known), int(c.calls), n)
-        plane.array(c, "times", np.ascontiguousarray(times))
+        plane.array(c, "times", np.ascontiguousarray(times + c.charge))
         c.used, c.n_times, c.ended = 0, len(times), len(times) < n
 
     def make_contents(self) -> None:

@@ -1,6 +1,7 @@
 /* Trees that are done, and acks that Python sends. */
 #include "acks.h"
 
+#include "spouts.h"
 #include "wires.h"
 
 /* The spout forgets the root. */
@@ -15,8 +16,7 @@ void tree_is_done(plane *p, pending *map, int64_t i, int64_t root, int64_t now) 
     int32_t number = p->spouts[map - p->pending];
     task *spout = &p->tasks[number];
     if (spout->in_flight-- != spout->most_in_flight) return;
-    if (spout->since < now) spout->since = now; /* it has waited for this: calls that were due are skipped */
-    while (spout->calls_by == BY_TABLE && spout->used < spout->n_times && spout->times[spout->used] <= now) spout->used++;
+    skip_calls(spout, now); /* it has waited for this */
     if (p->moving) has_come(p, number);
 }
 

@@ -3,6 +3,7 @@
 
 #include "accounts.h"
 #include "filters.h"
+#include "spouts.h"
 
 /* A line may move, from ``now`` on. */
 static void wake(plane *p, task *t, int64_t now) {
@@ -89,14 +90,11 @@ static int may_leave(plane *p, task *t, int32_t route, int32_t m, int64_t now) {
     return 1;
 }
 
-/* A task goes on that had to wait: calls of a spout on a schedule that came meanwhile are left out. */
+/* A task goes on that had to wait. */
 static void go_on(task *t, int64_t now) {
     if (t->state == IDLE && t->free_at < now) t->ends = now;
     if (t->free_at < now) t->free_at = now;
-    if (t->spout < 0 || t->uids) return;
-    if (t->since < now) t->since = now;
-    if (t->calls_by == BY_TABLE)
-        while (t->used < t->n_times && t->times[t->used] <= now) t->used++;
+    if (t->spout >= 0 && !t->uids) skip_calls(t, now);
 }
 
 /* Whether the line is too long to begin anything else. */

@@ -557,7 +557,7 @@ typedef struct {
     uint64_t gap_key;
     int64_t *gaps;         /* GAPS of them that are drawn, from that before call number ``first_gap`` on */
     int64_t first_gap;
-    int64_t charge;
+    int64_t charge;        /* what each call takes besides */
     int64_t since;         /* calls are counted from here: the last one, or when it could go on */
     int64_t calls;
     int64_t next_root;

@@ -38,7 +38,7 @@ static inline int64_t next_read(const task *t) {
         int64_t again = t->since < t->retries_since ? t->retries_since : t->since;
         if (again < begin) begin = again;
     }
-    return begin == NEVER ? NEVER : begin + t->poll_cost;
+    return begin == NEVER ? NEVER : begin + t->poll_cost + t->charge;
 }
 
 HOT int64_t next_call(task *t) {
@@ -49,6 +49,12 @@ HOT int64_t next_call(task *t) {
     }
     if (t->calls_by == BY_GAP) return t->since + (t->gaps ? drawn_gap(t) : t->gap.low) + t->charge;
     return t->calls_by == BY_RECORD ? next_read(t) : NEVER;
+}
+
+/* It could not be called until now: calls of a schedule that came meanwhile are left out. */
+static inline void skip_calls(task *t, int64_t now) {
+    if (t->since < now) t->since = now;
+    while (t->calls_by == BY_TABLE && t->used < t->n_times && t->times[t->used] <= now) t->used++;
 }
 
 /* When a spout is called, or a control marker has its turn; NEVER: not as things are. ``-1``: it does not know. */
