@@ -9,11 +9,12 @@ import pytest
 
 from tests.models.crowded import machines
 from tests.models.test_cores import two
-from tests.models.test_exactness import QUICK, SHARED, agree
+from tests.models.test_exactness import QUICK, SHARED, agree, check
 from tests.oracle.random_cores import crowded, crowded_and_failing
 from tests.oracle.worlds import MS, fault
 from tideover.models.config import Scenario
 from tideover.models.runtime.groups import groups
+from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.sim.kernel import Rank
 
@@ -84,6 +85,15 @@ def test_a_core_that_nobody_shares_is_slow_too() -> None:
     run = World(scenario)
     run.run()
     assert [task.busy.until(19 * MS) / MS for task in run.job.bolt_tasks] == [3, 2]
+
+
+def test_a_host_may_be_well_again_at_the_end_of_the_run() -> None:
+    """16.6 s are 16 600 000 000 ns, but times 10^9 they are a little more."""
+    slow = fault("slow_host", 16_500, host=0, factor=0.5, duration=100 * MS)
+    scenario = two(2, 2, 1, slow, until=16_600)
+    check(scenario)
+    (row,) = simulate(scenario).recoveries
+    assert row["ready_at_s"] == 16.6
 
 
 def test_who_shares_and_all_between_move_together() -> None:

@@ -70,7 +70,7 @@ def _rows(ours: Figures, theirs: Replication, end: int) -> Iterator[Pair]:
                 told, engine = value, row[name]
                 if name.endswith("_s"):
                     told = None if value is None else value / S
-                if name in MOMENTS and engine is not None and engine * S > end:
+                if name in MOMENTS and engine is not None and round(engine * S) > end:
                     engine = None  # as planned: it is after the end
                 yield f"{number} {name}", told, engine
 
