@@ -142,3 +142,24 @@ def test_a_spout_of_the_twin_ends_its_windows_in_time_though_there_is_no_room() 
     check(scenario)
     assert list(windows(scenario).values()) == [{}, {0: 5}, {0: 3}]
     assert simulate(scenario).windows == {"emitted": 3, "correct": 2, "wrong": 1, "missing": 1}
+
+
+@pytest.mark.parametrize(("hosts", "cores", "missing"), [(3, None, 1), (3, 1, 1), (1, 2, 1), (1, 1, 0)])
+def test_a_window_is_due_at_its_tick_unless_its_task_shares_a_core(
+    hosts: int, cores: int | None, missing: int
+) -> None:
+    """s ──▶ count, which takes 30 for a tuple, and s ──▶ p; a root each 10, windows of 50.
+
+    Down from 45 to 55, count never ends window 1: the twin has it at 50. If p is on the same core the twin
+    takes as long as count does, and its tick waits behind 150 of work.
+    """
+    topology: dict[str, SpoutConfig | BoltConfig] = {
+        "s": spout("values", values=(1,), repeat=True),
+        "count": bolt("windowed_count", {"s": "shuffle"}, 30, window={"length": 50 * MS}),
+        "p": bolt("forward", {"s": "shuffle"}),
+    }
+    crash = fault("crash_task", 45, component="count", restart=10)
+    machines = Hosts(machines={"m": MachineType(count=hosts, cores=cores)})
+    scenario = world(topology, "none", (crash,), 140, hosts=machines)
+    check(scenario)
+    assert simulate(scenario).windows == {"emitted": 0, "correct": 0, "wrong": 0, "missing": missing}

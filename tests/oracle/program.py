@@ -85,17 +85,18 @@ class World:
         replication: int,
         protocol: type[Protocol] | None = None,
         fed: dict[Logical, list[tuple[int, int]]] | None = None,
-        at_once: tuple[str, ...] = (),
         logged: bool = False,
         events: dict[int, int] | None = None,
     ) -> None:
         """``protocol``: in place of the scenario's; ``fed``: when each spout task emits, not being called;
-        ``at_once``: components that take no time; ``logged``: what spouts send waits in a log, whatever the
-        strategy says; ``events``: when those that roots tell of took place, if it is known.
+        ``logged``: what spouts send waits in a log, whatever the strategy says; ``events``: when those that
+        roots tell of took place, if it is known.
         """
         self.scenario = scenario
         self.events = {} if events is None else dict(events)
-        self.fed, self.at_once = fed, at_once
+        self.fed = fed
+        self.at_once: tuple[str, ...] = ()
+        """Components that take no time."""
         self.clock = Clock()
         self.layout = Layout(scenario, Draws(scenario.run.seed, replication))
         if logged:

@@ -4,7 +4,7 @@ The twin emits each root when the run has emitted it for the first time. It has 
 recovery; of the strategy it keeps what acks cost, and that markers end windows. Its spouts are never held up:
 they send end markers in time, so a root counts to the window to which it counts in the run. A window that a
 tick ends is due at its tick, and what is in it depends on arrivals only: where nothing reads it, the twin
-takes no time, but where tasks share cores or have bounded queues.
+takes no time, but where tasks share cores (there are more of them than cores) or have bounded queues.
 """
 
 from __future__ import annotations
@@ -126,19 +126,10 @@ class Twin:
         from .program import World as Program
 
         kind = AckCosts if kind_of(world.scenario.strategy) in ACKING else Protocol
-        layout = world.layout
-        ticked = tuple(
-            n
-            for n in layout.order
-            if layout.stateful(n)
-            and layout.by_tick(n)
-            and not layout.down[n]
-            and layout.limit(n).length is None  # how long it takes decides when others may send,
-            and not any(task.cores for task in world.tasks if task.component == n)  # or how fast they are
-        )
         self.told = world.emissions(), world.events
         fed, events = self.told
-        self.world = Program(_quiet(world.scenario), replication, kind, fed, ticked, layout.needs.log, events)
+        self.world = Program(_quiet(world.scenario), replication, kind, fed, world.layout.needs.log, events)
+        self.world.at_once = tuple(n for n in self.world.layout.order if _takes_no_time(self.world, n))
         self.world.protocol.params = world.scenario.strategy
         self.world.start()
         self.world.clock.run(world.scenario.run.duration)  # only its windows are wanted
@@ -160,6 +151,21 @@ class Twin:
         while mine - firsts(self.world).keys() and self.world.moves():
             self.world.clock.step()
         return firsts(self.world)
+
+
+def _takes_no_time(world: World, component: str) -> bool:
+    """Whether what is in a component's windows depends on arrivals only, and nobody feels how long it works:
+    how long it takes decides when others may send, or how fast they are.
+    """
+    layout, tasks = world.layout, [task for task in world.tasks if task.component == component]
+    alone = layout.stateful(component) and layout.by_tick(component) and not layout.down[component]
+    return alone and layout.limit(component).length is None and not any(map(_shares, tasks))
+
+
+def _shares(task: Task) -> bool:
+    """Whether the host of a task has fewer cores than tasks."""
+    cores = task.cores
+    return cores is not None and sum(each.cores is cores for each in task.world.tasks) > cores.number
 
 
 def _quiet(scenario: Scenario) -> Scenario:
