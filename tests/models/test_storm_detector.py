@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.models.chain import chain, crashed, lost
-from tests.oracle.worlds import ms
+from tests.models.test_exactness import check
+from tests.oracle.worlds import bolt, fault, ms, spout, world
 from tideover.models.detectors.storm import Storm
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.machines import MachineType
@@ -124,3 +125,19 @@ def test_all_of_a_worker_dies_with_one_task() -> None:
     assert row == ("crash_task", "count", 100, 153)
     assert done.ledger["lost"] > 0  # with the buffer of p
     assert run(storm(nimbus=500), lost(100), topology=changed).ledger["lost"] == 0
+
+
+def test_who_loses_its_state_twice_at_one_instant_is_back_once() -> None:
+    """s (a root each 10) ──▶ p (15), of which there are two. At 55 the first loses its state, and once more:
+    it copies the other one once, with its queue, and does what is there one after the other, each once.
+    """
+    topology = {"s": spout(), "p": bolt("forward", {"s": "shuffle"}, 15)}
+    gone = fault("lose_state", 55, component="p")
+    replicated = world(topology, "active_replication", (gone, gone), 100, k=1)
+    seldom = storm(nimbus=60, worker_heartbeat=1, task_heartbeat=1, supervisor_round=1)
+    scenario = replicated.model_copy(update={"detector": seldom})
+    check(scenario)
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    first = [(row[3], row[-1] / 1e6) for row in trace.processed if row[2] == 0]
+    assert first == [(0, 25), (1, 40), (2, 55), (3, 70), (4, 85), (5, 100)]

@@ -133,7 +133,8 @@ class Nimbus:
             else:
                 for task in tasks:
                     back = partial(self._lives, worker, task)
-                    self.clock.at(self.clock.now, control(Rank.READY, task.rank), back)
+                    Clock.cancel(task.ready_event)  # once from all that strikes at this instant
+                    task.ready_event = self.clock.at(self.clock.now, control(Rank.READY, task.rank), back)
 
     @staticmethod
     def _lives(worker: Worker, task: Task) -> None:
