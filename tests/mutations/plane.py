@@ -43,7 +43,7 @@ ORDER = (
         "a message overtakes another one on its wire",
         "        if (time < c->last) time = c->last;",
         "",
-        EXACT,
+        (f"{MODELS}/test_slow_link.py",),
     ),
     Mutation(
         "a marker overtakes what waits in the queue",
