@@ -50,7 +50,7 @@ class Outlet:
         o.component = edge.down.index
         o.tasks, o.replicas, o.routes = len(self.channels), len(self.channels[0]), routes
         o.key = int(draws.key(edge.name, Purpose.TARGET))
-        o.digits, o.task_bits = edge.digits, edge.task_bits
+        o.digits = edge.digits
         o.has_position = bool(edge.fan_bits)
         o.position_shift = edge.edge_bits + edge.task_bits
         o.digit = edge.input_index << edge.task_bits if edge.edge_bits else 0

@@ -238,7 +238,6 @@ typedef struct {
     int32_t position;    /* among the inputs of ``down``, in the order of the senders */
     int32_t plain;       /* each message takes ``takes``, and nothing else is to be seen to */
     list wire;
-    int32_t remote;
     int64_t takes;
     int64_t last;        /* nothing arrives before */
     int64_t sent;
@@ -299,7 +298,6 @@ typedef struct {
     int32_t has_position;
     int32_t width;       /* bits of the path of what is sent, with these digits */
     int32_t pad;         /* bits between root and path, at a receiver that has longer paths */
-    int32_t task_bits;
     int64_t digit;       /* of the input, at its place */
     int32_t first_path;  /* of those over which its tuples come, as the receiver numbers them */
     const int32_t *given;       /* targets that Python has found: of what its sender has in its tables */
@@ -739,7 +737,6 @@ typedef struct {
     int32_t n_groups;
     group *groups;       /* in topological order; behind them one of all tasks */
     cores *cores;        /* of each host whose tasks share them, or are slow for a while */
-    int32_t n_cores;
     group *moving;       /* whose members move in one order of events now; NULL: none */
 } plane;
 

@@ -155,7 +155,6 @@ class Plane:
         """Let hosts have so many cores (infinite: one for each task), which at most so many tasks share."""
         ffi, p = self.ffi, self.p
         self._kept["cores"] = p.cores = ffi.new("cores[]", max(1, len(cores)))
-        p.n_cores = len(cores)
         for place, number in enumerate(cores):
             each = p.cores[place]
             arrays = {"who": ffi.new("int32_t[]", tasks), "left": ffi.new("double[]", tasks + 1)}
