@@ -134,3 +134,24 @@ def test_bounds_that_are_never_reached_change_nothing_behind_cards(levels: int) 
     assert len(one.trace.processed) > 150
     assert sorted(one.trace.processed) == sorted(other.trace.processed)
     assert one.ledger == other.ledger
+
+
+@pytest.mark.parametrize("when_full", ["drop", "block", None])
+def test_who_comes_at_one_instant_waits_by_sender(when_full: WhenFull | None) -> None:
+    """A tuple of b comes to q at 35, through its card; then a marker of a, which was sent at 30, takes 5 ms
+    on the link, and none in the card. So it is ahead of the tuple: the window ends when that of 25 is done.
+    """
+    window = {"length": 30 * MS, "trigger": "marker"}
+    count = bolt("windowed_count", {"a": "shuffle", "b": "shuffle"}, 11, window=window, hosts=(2,))
+    topology = {
+        "a": spout(**ONES, offset=100, hosts=(0,)),
+        "b": spout(**ONES, offset=3, hosts=(1,)),
+        "q": queued(count, when_full and 1, when_full),
+    }
+    links = Links(latency=ms(0), local=ms(0), pairs={"0-2": ms(5)})
+    scenario = world(topology, hosts=machines(NIC, NIC, NIC), links=links, until=55)
+    assert not differences(scenario)
+    found = simulate(scenario, trace=True)
+    assert found.trace is not None
+    assert times(found, "q") == [(15, 26), (25, 37), (35, 48)]
+    assert [row[4] / MS for row in found.trace.windows] == [37]

@@ -177,8 +177,7 @@ int32_t screen(plane *p, task *t, int64_t now) {
     if (!admits(p, t, m)) discard(p, t, m, now);
     else if (t->closed) append(p, &t->held, m);
     else if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
-    else if (t->length) enter(p, t, m, now, 1);
-    else join_queue(p, t, m);
+    else enter(p, t, m, now);
     return DONE;
 }
 

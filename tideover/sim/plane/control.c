@@ -198,8 +198,9 @@ void plane_open(plane *p, int32_t number, int64_t now) {
             int32_t m = take_first(p, from[i]);
             p->messages[m].time = now;
             p->messages[m].turn = 0;
-            if (i == 1 && t->length) enter(p, t, m, now, !ahead);
-            else append(p, &t->queue, m);
+            if (i == 1 && t->length && !finds_room(p, t, m, now)) continue;
+            append(p, &t->queue, m);
+            if (i == 1 && !ahead) look_at_first(p, t, now);
         }
     }
 }

@@ -183,18 +183,20 @@ void look_at_first(plane *p, task *t, int64_t now) {
     if (t->queue.n && is_free(p, t, now)) discount(p, t, t->queue.head);
 }
 
-void enter(plane *p, task *t, int32_t m, int64_t now, int serves) {
-    message *each = &p->messages[m];
-    if (takes_place(p, t, m)) {
-        if (t->waiting >= t->length) {
-            log_row(&p->overflowed, each, t->number, now);
-            drop_message(p, t, m, now);
-            return;
-        }
+int finds_room(plane *p, task *t, int32_t m, int64_t now) {
+    if (takes_place(p, t, m) && t->waiting >= t->length) {
+        log_row(&p->overflowed, &p->messages[m], t->number, now);
+        drop_message(p, t, m, now);
+        return 0;
     }
     count(p, t, m);
-    append(p, &t->queue, m);
-    if (serves) look_at_first(p, t, now);
+    return 1;
+}
+
+void enter(plane *p, task *t, int32_t m, int64_t now) {
+    if (t->length && !finds_room(p, t, m, now)) return;
+    join_queue(p, t, m);
+    if (t->length) look_at_first(p, t, now);
 }
 
 int hear_verdict(plane *p, task *t, int64_t now, int32_t *why) {
@@ -229,8 +231,7 @@ int32_t drop_or_enter(plane *p, task *t, int64_t now) {
     if (overtakes(t)) note_arrival(p, t, m, now);
     if (is_blocked(p, t, m)) append(p, &t->aside, m);
     else if (t->seen && !is_new(p, t, m)) turn_back(p, t, m, now);
-    else if (t->length) enter(p, t, m, now, 1);
-    else join_queue(p, t, m);
+    else enter(p, t, m, now);
     if (!hurries) return DONE;
     p->when = now;
     return HURRY;
@@ -241,11 +242,7 @@ void plane_lose_line(plane *p, int32_t number, int64_t now) {
     task *t = &p->tasks[number];
     line *l = &t->line;
     int32_t asked = l->asked;
-    while (l->messages.n) {
-        int32_t m = take_first(p, &l->messages);
-        p->waiting -= is_control(&p->messages[m]);
-        free_message(p, m);
-    }
+    while (l->messages.n) drop_message(p, t, take_first(p, &l->messages), now);
     if (l->full) l->blocked += now - l->blocked_since;
     l->full = 0;
     l->tuples = 0;

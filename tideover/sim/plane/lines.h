@@ -21,8 +21,11 @@ void leaves_queue(plane *p, task *t, int32_t m, int64_t now);
 /* A message that had come, or was coming, to task ``t`` is gone. */
 void drop_message(plane *p, task *t, int32_t m, int64_t now);
 
-/* A message joins a queue that drops; ``serves``: what waits there may begin at once. */
-void enter(plane *p, task *t, int32_t m, int64_t now, int serves);
+/* Whether a message has a place in a queue that drops; else it is lost. */
+int finds_room(plane *p, task *t, int32_t m, int64_t now);
+
+/* A message that has come over its wire joins a queue, if there is room. */
+void enter(plane *p, task *t, int32_t m, int64_t now);
 
 /* If a task serves at once, what is first in its queue does not wait there. */
 void look_at_first(plane *p, task *t, int64_t now);

@@ -657,7 +657,7 @@ typedef struct {
 typedef struct {
     int64_t now;         /* all data up to here has moved */
     int64_t instant;     /* of the newest control action */
-    uint32_t turn;       /* so many of its instant have begun, or control messages have passed a card at it */
+    uint32_t turn;       /* so many of its instant have begun */
     int32_t spout_bits;
     int32_t n_tasks;
     int32_t n_channels;
