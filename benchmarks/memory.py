@@ -25,7 +25,7 @@ from tideover.sim.units import S
 MINUTE = 60 * S
 COLUMNS = (
     "a held tuple keeps its uid (8 bytes; 16 with an attempt, once there are retries), "
-    "and a byte in the ledger; its root 45 bytes in the spout's pending map and 13 in the backlog"
+    "and a byte in the ledger; its root 41 bytes in the spout's pending map and 21 in the backlog"
 )
 
 

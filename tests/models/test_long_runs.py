@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.oracle.random_parameters import STRATEGY_NAMES
 from tests.oracle.random_worlds import worlds
+from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models import world as engine
 from tideover.models.accounts import reference_run as twin
 from tideover.models.config import Scenario
@@ -53,3 +54,22 @@ def test_settling_roots_at_every_step_changes_nothing(strategy: str) -> None:
         assert figures_if_always_settled(scenario) == figures(scenario)
 
     check()
+
+
+def test_roots_are_settled_as_soon_as_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root each ms, windows of 100: at most 500 roots and those of one window are kept."""
+    most, close = [], engine.World._close
+
+    def note(world: Any) -> None:
+        most.append(world.backlog.size)
+        close(world)
+
+    monkeypatch.setattr(engine, "CLOSE_AT", 500)
+    monkeypatch.setattr(engine.World, "_close", note)
+    topology = {
+        "s": spout("keys", 1, keys=1),
+        "count": bolt("windowed_count", {"s": "shuffle"}, window={"length": 100 * MS}),
+    }
+    engine.World(world(topology, until=5_000)).run()
+    assert len(most) > 5
+    assert max(most) <= 600

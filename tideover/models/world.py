@@ -96,7 +96,9 @@ class World:
         self.usage: Usage | None = None
         self.completion: Completion | None = None
         if looks:
-            self.usage, self.completion = self._measured(looks)
+            run = scenario.run
+            self.usage = Usage(self.job, run.duration, run.warmup, looks)
+            self.completion = Completion(run.warmup)
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment, in_time):
             self.reference = self._referred(strategy.undisturbed(), replication)
@@ -128,8 +130,7 @@ class World:
         counted = Counted(job.plane, self.backlog, self.ledger, recorder, duration, job.catch_up)
         job.count(counted.reach)
         looks_at_all = self.trace is not None or self.fates is not None
-        wants = (self.reference, self.completion, job.context.events)
-        emitted = looks_at_all or any(one is not None for one in wants)
+        emitted = looks_at_all or self.reference is not None or job.context.events is not None
         completed = looks_at_all or self.completion is not None or self.space_time is not None
         job.log(emitted=emitted, processed=looks_at_all, completed=completed)
         if self.space_time is not None:
@@ -139,12 +140,6 @@ class World:
             else:
                 job.log_all()
         return counted
-
-    def _measured(self, looks: int) -> tuple[Usage, Completion]:
-        """Who looks so often how busy everything is, and when roots are complete."""
-        run, spouts = self.scenario.run, len(self.job.spouts)
-        usage = Usage(self.job, run.duration, run.warmup, looks)
-        return usage, Completion(spouts, self.job.deployment.topology.spout_bits, run.warmup)
 
     def _needs_reference(self, deployment: Deployment, in_time: bool) -> bool:
         """Whether the windows can differ from those of a run without failures, and without the strategy:
@@ -229,6 +224,7 @@ class World:
 
     def on_moved(self, now: int) -> None:
         """Settle and forget the oldest roots, when there are many."""
+        self._counted.note_used()
         if self.ledger.size > self._close_at or self.backlog.size > self._close_at:
             self._close()
 

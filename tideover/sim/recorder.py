@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.sim.histogram import Histogram
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, grown
 from tideover.sim.units import S
 
 SLOT = S // 100
@@ -93,9 +93,7 @@ class Series:
 
     def _reserve(self, slots: int) -> None:
         if slots > len(self._counts):
-            grown = np.zeros(max(slots, 2 * len(self._counts)), np.int64)
-            grown[: len(self._counts)] = self._counts
-            self._counts = grown
+            self._counts = grown(self._counts, max(slots, 2 * len(self._counts)))
 
     def until(self, end: int) -> Ints:
         """Counts of all slots whose boundary is at or before ``end`` ns."""

@@ -150,6 +150,13 @@ def join(trains: Sequence[Train]) -> Train:
     return whole
 
 
+def grown(column: Any, rows: int) -> Any:
+    """A column with so many rows; the new ones are 0."""
+    longer = np.zeros(rows, column.dtype)
+    longer[: len(column)] = column
+    return longer
+
+
 def distinct(values: Ints) -> Ints:
     """The different values, rising: np.unique, whose sort is ten times slower on some processors."""
     ordered = np.sort(values, kind="stable")

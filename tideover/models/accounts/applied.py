@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.job.topology import Component
-from tideover.sim.train import Ints, distinct
+from tideover.sim.train import Ints, distinct, grown
 
 EMPTY: Ints = np.zeros(0, np.int64)
 _ONE = np.uint8(1)
@@ -35,10 +35,14 @@ class Applied:
         top = int(index.max()) + 1
         self._used = max(self._used, top)
         if top > len(self._slots):
-            grown = np.zeros(max(top, 2 * len(self._slots)), np.uint8)
-            grown[: len(self._slots)] = self._slots
-            self._slots = grown
+            self._slots = grown(self._slots, max(top, 2 * len(self._slots)))
         return index
+
+    def have_room(self, roots: int) -> None:
+        """Have room for the effects of so many roots from the base on."""
+        slots = self.replicas * roots << self.component.bits
+        if slots > len(self._slots):
+            self._slots = grown(self._slots, slots)
 
     def apply(self, uid: Ints, replica: int) -> int:
         """Count effects as applied; returns how many of them were applied already in that replica, be it

@@ -8,7 +8,7 @@ import numpy as np
 
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
 from tideover.sim.recorder import GATHERED, Recorder, slots_of
-from tideover.sim.train import Ints, Train, distinct
+from tideover.sim.train import Ints, Train, distinct, grown
 
 Change = tuple[Ints, Ints, Ints | int]
 """Roots, when, and how many open tuples more each."""
@@ -54,13 +54,14 @@ class Backlog:
             last = int(place.max())
         self._used = max(self._used, last + 1)
         if last >= len(self._open):
-            size = max(last + 1, 2 * len(self._open))
-            for name in _COLUMNS:
-                old = getattr(self, name)
-                grown = np.zeros(size, old.dtype)
-                grown[: len(old)] = old
-                setattr(self, name, grown)
+            self.have_room(max(last + 1, 2 * len(self._open)))
         return place
+
+    def have_room(self, roots: int) -> None:
+        """Have room for so many roots from the base on."""
+        if roots > len(self._open):
+            for name in _COLUMNS:
+                setattr(self, name, grown(getattr(self, name), roots))
 
     def _add(self, place: slice | Ints, times: Ints, tuples: Ints | int) -> None:
         if isinstance(place, slice):

@@ -111,18 +111,12 @@ class Counted:
 
     def more_roots(self) -> None:
         """Make room for more roots."""
-        backlog, roots = self._backlog, self._plane.p.roots
+        roots = self._plane.p.roots
         room = 2 * max(1, int(roots.room), int(roots.used))
         self.note_used()
-        used = backlog._used
-        backlog._place(np.array([backlog._base + room - 1], np.int64))
-        backlog._used = used
+        self._backlog.have_room(room)
         for book in self._books.values():
-            used = book._used
-            book._index(
-                np.array([(book._base + room << book.component.bits) - 1], np.int64), book.replicas - 1
-            )
-            book._used = used
+            book.have_room(room)
         self.connect()
 
     @property

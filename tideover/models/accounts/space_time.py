@@ -233,7 +233,7 @@ class SpaceTime:
             columns = (train.uid, train.column("attempt"), train.time)
             self.acked.append(Acked(task.number, to, *(each[rows] for each in columns)))
 
-    def on_completed(self, root: Ints, attempt: Ints, time: Ints) -> None:
+    def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
         """The acker saw trees complete."""
         rows = zip(root.tolist(), attempt.tolist(), time.tolist(), strict=True)
         self.completed += [row for row in rows if self.stretch.has(row[2])]

@@ -62,7 +62,7 @@ class Trace:
         counts = dict(zip(closed.keys.tolist(), closed.values.tolist(), strict=True))
         self.windows.append((task.component.name, task.index, task.replica, number, now, counts))
 
-    def on_completed(self, root: Ints, attempt: Ints, time: Ints) -> None:
+    def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
         """The acker saw trees complete."""
         self.completed += _rows(root, attempt, time)
 

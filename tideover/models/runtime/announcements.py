@@ -74,7 +74,7 @@ class Announcements:
     def unsent(self, task: BoltView, train: Train) -> None:
         """Replays to ``task`` will not be sent after all."""
 
-    def completed(self, root: Ints, attempt: Ints, time: Ints) -> None:
+    def completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
         """An acker saw trees complete."""
 
     def acked(self, task: BoltView, to: str, train: Train) -> None:

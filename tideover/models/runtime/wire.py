@@ -112,7 +112,7 @@ class Wire:
         """All that was sent and has not arrived."""
         w = self.c.passage
         lists = [self.c.wire, w.flying, w.leaving] if w else [self.c.wire]
-        return [train for train in map(self._plane.listed, lists) if train.n]
+        return [train for each in lists if each.n and (train := self._plane.listed(each)).n]
 
     def arrival(self, count: int) -> tuple[int, bool]:
         """When the message number ``count`` (from 1) of those sent arrives (ns; 0: it has), and whether this

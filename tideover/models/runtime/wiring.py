@@ -123,9 +123,8 @@ class Wired:
     def _under_way(self) -> Iterator[tuple[Component, Train]]:
         """All that is in queues, in service and on the wire, with the component that it is at or goes to."""
         for task in self.bolt_tasks:
-            wires = (train for channel in task.inputs for train in channel.on_the_way)
-            gate = task.gate
-            for train in (*task.queue.trains(), *gate.aside, *gate.held, *gate.unreadable(), *wires):
+            gate, coming = task.gate, self.plane.coming(task.number)
+            for train in (*task.queue.trains(), *gate.aside, *gate.held, *gate.unreadable(), coming):
                 yield task.component, train
         for sender in self.tasks:
             for channel, train in sender.line.trains() if sender.line is not None else ():

@@ -11,6 +11,7 @@ void tree_is_done(plane *p, pending *map, int64_t i, int64_t root, int64_t now) 
         row *r = &p->completed.rows[p->completed.n++];
         r->uid = root;
         r->attempt = map->attempt[i];
+        r->created = map->emitted[i];
         r->time = map->last_ack[i];
     }
     int32_t number = p->spouts[map - p->pending];

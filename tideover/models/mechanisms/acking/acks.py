@@ -128,8 +128,8 @@ class Acks(AckCosts):
         if p.completed.n:
             self._job.tell_of_emissions()
             rows = self._plane.read(p.completed)
-            columns = (np.ascontiguousarray(rows[name], np.int64) for name in ("uid", "attempt", "time"))
-            self._job.say.completed(*columns)
+            names = ("uid", "attempt", "created", "time")
+            self._job.say.completed(*(np.ascontiguousarray(rows[name], np.int64) for name in names))
 
     # -- what bolts are done with ----------------------------------------------------------------------------
 
