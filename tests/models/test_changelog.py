@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from tests.models.chain import ONES, counted, crashed, lost
-from tests.oracle.worlds import MS, bolt, spout, world
+from tests.models.test_exactness import check
+from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models import conformance
 from tideover.models.advice import warnings
 from tideover.models.job.backends.rocksdb import RocksDB
@@ -194,6 +195,20 @@ def test_commits_that_leave_no_time_are_remarked() -> None:
     given = {"strategy.kind": "changelog", "strategy.commit_interval": "1 s", "strategy.commit_time": "1 s"}
     said = warnings(load("wordcount", given))
     assert any("a commit takes as long as the distance of two" in each for each in said)
+
+
+def test_a_commit_whose_turn_a_second_pause_puts_off_comes_before_the_next_is_due() -> None:
+    """p is stopped from 100 to 150, and at 150 once more, until 200: the commit that was due at 100 has its
+    turn at 150, and is made at 200, at once. So the one that is due then is not left out: it waits for the
+    tuple of 105, in service until 204.
+    """
+    topology = {"s": spout("keys", 10, offset=5, keys=1), "p": bolt("forward", {"s": "shuffle"}, 4)}
+    pauses = tuple(fault("pause", at, component="p", duration=50 * MS) for at in (100, 150))
+    scenario = world(topology, "changelog", pauses, 250, commit_interval=50 * MS)
+    check(scenario)
+    trace = simulate(scenario, trace=True).trace
+    assert trace is not None
+    assert [step.at / MS for step in trace.steps if step.what == "commit begins"] == [50, 200, 204]
 
 
 ONCE = ChangelogTopics(guarantee="exactly_once", commit_interval=1_500_000_000, commit_time=300_000_000)

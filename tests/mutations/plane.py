@@ -97,8 +97,8 @@ BOUNDS = (
     ),
     Mutation(
         "a queue that drops has one place more",
-        "if (t->waiting >= t->length) {",
-        "if (t->waiting > t->length) {",
+        "&& t->waiting >= t->length) {",
+        "&& t->waiting > t->length) {",
         QUEUES,
     ),
     Mutation(

@@ -187,6 +187,7 @@ class Changelogs(Protocol):
         end, batch = self._write(task) if self.keeps(task) else (clock.now, None)
 
         def committed() -> None:
+            self.world.record.looks()  # what has come at this instant was kept, too
             desk.committing = False
             desk.offsets = content
             if self.once and batch is not None:

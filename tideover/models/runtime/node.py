@@ -106,6 +106,8 @@ class Node:
         self._turns: dict[int, tuple[int, Action]] = {}
         """Actions of the control markers in its queue, by number, each with its rank."""
         self._placed = 0
+        self._next: int | None = None
+        """The control marker whose turn has come, if it has not acted."""
         self.gave_up: Action = int  # type: ignore[assignment]
         """Called when what it was to send later is forgotten."""
 
@@ -144,22 +146,21 @@ class Node:
         self._has_turn(p.messages[self.c.queue.head].uid, when)
 
     def _has_turn(self, name: int, when: int) -> None:
+        self._next = name
         rank, _ = self._turns[name]
         self._kernel.at_turn(when, rank, partial(self._act, name, self.life), self.number)
 
     def _act(self, name: int, life: int) -> None:
-        if life != self.life or name not in self._turns:
+        if life != self.life or name not in self._turns or self.c.stopped_until > self._kernel.now:
             return
-        stopped = int(self.c.stopped_until)
-        if stopped > self._kernel.now:  # a fault of this instant came before its turn
-            self._kernel.at_turn(stopped, self._turns[name][0], partial(self._act, name, life), self.number)
-            return
+        self._next = None
         _, action = self._turns.pop(name)
         self._plane.lib.plane_turn_over(self._plane.p, self.number)
         action()
 
     def _cancel_markers(self) -> None:
         """Forget all markers."""
+        self._next = None
         self._turns.clear()
 
     def share(self) -> None:
@@ -180,6 +181,8 @@ class Node:
         shift = max(0, moment - max(now, int(self.c.stopped_until)))
         self.put_off += shift
         self._plane.lib.plane_stop(self._plane.p, self.number, now, moment)
+        if shift and self._next is not None:  # a fault of this instant came before its turn
+            self._has_turn(self._next, moment)
         return shift
 
     # -- life ------------------------------------------------------------------------------------------------
