@@ -326,9 +326,9 @@ BUFFERS = (
         (f"{MODELS}/test_rsm_senders.py",),
     ),
     Mutation(
-        "what was in service waits behind what was set aside",
-        "    list later = t->aside;\n    t->aside.n = 0;\n",
-        "    list later = {0};\n",
+        "what was in service when it is lost is served last",
+        "put_first(p, &t->queue, t->serving);",
+        "append(p, &t->queue, t->serving);",
         (f"{MODELS}/test_plane_by_hand.py", "-k", "in_service_when_it_is_lost"),
     ),
 )

@@ -163,17 +163,13 @@ int32_t plane_interrupt(plane *p, int32_t number, int64_t now) {
     return gone;
 }
 
-/* What waits is out of the queue until the task opens. If something is aside already, what is in the queue was in
- * service until now, and is first. */
+/* What waits is out of the queue until the task opens. */
 void plane_set_aside(plane *p, int32_t number) {
     task *t = &p->tasks[number];
-    list later = t->aside;
-    t->aside.n = 0;
     for (int32_t n = t->queue.n; n > 0; n--) {
         int32_t m = take_first(p, &t->queue);
         append(p, is_control(&p->messages[m]) ? &t->queue : &t->aside, m);
     }
-    move_all(p, &later, &t->aside);
 }
 
 /* A task goes down, and keeps what is in its memory: what waits, and what was held if it was up. */

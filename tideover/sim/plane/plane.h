@@ -241,19 +241,19 @@ typedef struct {
     int64_t takes;
     int64_t last;        /* nothing arrives before */
     int64_t sent;
+    passage *passage;    /* NULL: it goes through no card */
+    int32_t losing;      /* what comes to the wire is lost, because of this outage; 0: it is not */
+    int32_t unpacks;     /* what comes costs ``unpacking`` now */
     distribution latency;
     uint64_t key;        /* of the draws of its latency */
     double stretch;      /* how many times as long it takes, while it is slow */
     int64_t held;        /* nothing gets through before */
-    int32_t losing;      /* what comes to the wire is lost, because of this outage; 0: it is not */
     int32_t withheld;    /* what is made for it stays with its sender */
     int64_t *drawn;      /* latencies that Python has drawn: of the messages from ``first_drawn`` on */
     int64_t first_drawn;
     int64_t n_drawn;
     int64_t unpacking;   /* what a message from another host costs the receiver to deserialise */
     int64_t packing;     /* and the sender to serialise, as things are */
-    int32_t unpacks;     /* it costs that now */
-    passage *passage;    /* NULL: it goes through no card */
     int32_t placing;
     int64_t credit;      /* places of its own that are free, as far as its sender knows */
     int64_t notice;      /* until its sender learns of another one */
