@@ -155,3 +155,22 @@ def test_who_comes_at_one_instant_waits_by_sender(when_full: WhenFull | None) ->
     assert found.trace is not None
     assert times(found, "q") == [(15, 26), (25, 37), (35, 48)]
     assert [row[4] / MS for row in found.trace.windows] == [37]
+
+
+def test_barriers_that_are_through_a_card_at_one_instant_wait_by_sender() -> None:
+    """A tuple of p comes to q's card at 76.5, and is through at 77.5; barriers, sent at 72, come there from r
+    at 77, and from p at 77.5. p's is first in q's queue: the next of p is set aside, and arrives at 177.5.
+    """
+    topology = {
+        "a": spout("keys", 50, offset=20, keys=1, hosts=(0,)),
+        "b": spout("keys", 1000, offset=900, keys=1, hosts=(1,)),
+        "p": bolt("forward", {"a": "shuffle"}, 0, hosts=(0,)),
+        "r": bolt("forward", {"b": "shuffle"}, 0, hosts=(1,)),
+        "q": bolt("forward", {"p": "shuffle", "r": "shuffle"}, 100, hosts=(2,)),
+    }
+    links = Links(latency=ms(5), local=ms(0), pairs={"0-2": ms(5.5)})
+    more = {"checkpoint_interval": 1000 * MS, "checkpoint_phase": 72 * MS}
+    hosts = machines(NIC, NIC, NIC)
+    scenario = world(topology, "aligned_snapshots", hosts=hosts, links=links, until=300, **more)
+    assert not differences(scenario)
+    assert times(simulate(scenario, trace=True), "q") == [(77.5, 177.5), (177.5, 277.5)]

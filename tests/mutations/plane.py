@@ -462,7 +462,7 @@ MOVES = (
         "a task that has moved works on the cores where it was",
         "latencies.have(0)\n        seat(self.context.cores, self.bolt_tasks)",
         "latencies.have(0)",
-        (f"{MODELS}/test_plane_buffers.py", "-k", "move"),
+        (f"{MODELS}/test_moved_tasks.py",),
     ),
 )
 BATCHES = (

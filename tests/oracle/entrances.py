@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .channels import Message
+from .channels import Channel, Message
 from .clock import Rank
 from .layout import Physical
 from .lines import Places
@@ -24,6 +24,8 @@ class Control:
     act: Callable[[], None]
     window: int | None = None
     """The number of the window that it ends, if it is a tick."""
+    channel: Channel | None = None
+    """By which it has come."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +117,8 @@ class Entrance:
         for other in reversed(self.queue if entry.after is not None else ()):
             if (other.arrived, other.after) != (entry.arrived, entry.after):
                 break
-            assert isinstance(other.what, Message)
-            assert isinstance(entry.what, Message)
+            assert other.what.channel is not None
+            assert entry.what.channel is not None
             if other.what.channel.up.rank <= entry.what.channel.up.rank:
                 break
             behind += 1
@@ -158,6 +160,13 @@ class Entrance:
         """A marker at the end of the queue, now; no effect on a task that is down."""
         if not self.down:
             self.queue.append(Entry(self.world.clock.now, Control(rank, act, window)))
+            self.serve()
+
+    def place_barrier(self, message: Message, act: Callable[[], None]) -> None:
+        """A marker that has come over its wire."""
+        if not self.down:
+            control = Control(Rank.CHECKPOINT, act, channel=message.channel)
+            self._join(Entry(self.world.clock.now, control, self.world.clock.actions))
             self.serve()
 
     def place_first(self, rank: Rank, act: Callable[[], None]) -> None:

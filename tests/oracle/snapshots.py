@@ -145,7 +145,7 @@ class Snapshots(Protocol):
         seat = self.seats[task]
         if message.barrier is not None:
             act = partial(self._reached, task, [message.channel], message.barrier)
-            task.place(Rank.CHECKPOINT, act)
+            task.place_barrier(message, act)
             return False
         if isinstance(message.channel.up, SpoutTask):
             seat.log.append(message)

@@ -189,7 +189,7 @@ class StormCheckpoint(SourceReplay):
     def admit(self, task: Task, message: Message) -> bool:
         if message.barrier is None:
             return True
-        task.place(Rank.CHECKPOINT, partial(self._turn, task, message.barrier))
+        task.place_barrier(message, partial(self._turn, task, message.barrier))
         return False
 
     def _turn(self, task: Task, number: int) -> None:

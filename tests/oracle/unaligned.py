@@ -99,7 +99,7 @@ class Overtaking(Snapshots):
             if way.number == message.barrier:
                 way.passed.add(message.channel)
             act = partial(self._reached, task, [message.channel], message.barrier)
-            task.place(Rank.CHECKPOINT, act)
+            task.place_barrier(message, act)
             self.world.clock.at(self.world.clock.now, control(Rank.CHECKPOINT, task.rank), task.hurry)
             return False
         way = self.ways[task]

@@ -136,7 +136,7 @@ class Acks(AckCosts):
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         if self._held is not None and task.component.keeps_state:
             self._hold(task, train)
-        elif not task.component.window:
+        elif self._plane.components[task.component.index].acks:
             self._job.say.acked(task, self.acker.name, train)
         elif train.has(LATE):
             late = train.pick(train.column(LATE) > 0)
