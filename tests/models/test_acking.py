@@ -178,3 +178,17 @@ def test_acks_not_yet_sent_are_lost_with_the_state() -> None:
     assert failed(run) == [(2, 0, 200), (3, 0, 200)]
     assert run.ledger["duplicated"] == 2
     assert run.ledger["false_timeouts"] == 0
+
+
+def test_what_is_late_is_not_pending_at_the_rotation() -> None:
+    """The events 10, 30, 15 and 40 come at 20, 40, 60 and 80, the watermark is 30 at 50: the first leaves with
+    its window there, the third is late and acked as it comes. At the rotation, at 90, two are pending.
+    """
+    events = tuple(stamp * MS for stamp in (10, 30, 15, 40))
+    window = {"by": "event", "length": 20 * MS, "watermark_interval": 50 * MS}
+    topology = {
+        "s": spout("values", 20, values=(1,) * 4, stamps=events),
+        "count": bolt("windowed_count", {"s": "shuffle"}, window=window),
+    }
+    run = simulate(world(topology, "source_replay", until=140, message_timeout=90 * MS, timeout_phase=0))
+    assert run.cost["peak_buffered_tuples"] == 2

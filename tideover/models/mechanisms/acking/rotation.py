@@ -48,9 +48,11 @@ class Rotation(Mechanism):
         self._job.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
 
     def _rotate(self, spout: SpoutTask, before: int) -> None:
+        pending = self._acks.acker.maps[spout.spout_number]
+        pending.up_to_date()
         self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
         self._job.step(spout.name, "buckets rotated")
-        roots, attempt, outage = self._acks.acker.maps[spout.spout_number].expire(before)
+        roots, attempt, outage = pending.expire(before)
         self._verbs.emit_again(spout, roots, attempt, outage)
 
 
