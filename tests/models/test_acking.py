@@ -181,8 +181,8 @@ def test_acks_not_yet_sent_are_lost_with_the_state() -> None:
 
 
 def test_what_is_late_is_not_pending_at_the_rotation() -> None:
-    """The events 10, 30, 15 and 40 come at 20, 40, 60 and 80, the watermark is 30 at 50: the first leaves with
-    its window there, the third is late and acked as it comes. At the rotation, at 90, two are pending.
+    """The events 10, 30, 15 and 40 come at 20, 40, 60 and 80, the watermark is 30 at 50: the first leaves
+    with its window there, the third is late and acked as it comes. At the rotation, at 90, two are pending.
     """
     events = tuple(stamp * MS for stamp in (10, 30, 15, 40))
     window = {"by": "event", "length": 20 * MS, "watermark_interval": 50 * MS}
