@@ -12,7 +12,7 @@ from tests.models.test_exactness import check as check_storm
 from tests.oracle.random_networks import on_cards
 from tests.oracle.random_queues import queues
 from tests.oracle.test_oracle import ONES
-from tests.oracle.worlds import MS, bolt, ms, queued, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals.saturating import Saturating
 from tideover.models.job.components import Links
@@ -174,3 +174,17 @@ def test_barriers_that_are_through_a_card_at_one_instant_wait_by_sender() -> Non
     scenario = world(topology, "aligned_snapshots", hosts=hosts, links=links, until=300, **more)
     assert not differences(scenario)
     assert times(simulate(scenario, trace=True), "q") == [(77.5, 177.5), (177.5, 277.5)]
+
+
+def test_what_is_lost_behind_a_card_makes_room_at_once() -> None:
+    """q has four places, and takes 140 each; both tasks of a are held back. From 325 on what they send is
+    lost as it is through their card, and they go on when it is lost, not when data has moved a step more.
+    """
+    topology = {
+        "a": spout("keys", 30, keys=1, hosts=(0, 0), parallelism=2),
+        "q": queued(bolt("forward", {"a": "shuffle"}, 140, hosts=(1,)), 4, "block"),
+    }
+    cut = fault("partition", 325, duration=120 * MS, hosts=(1,), messages="lose")
+    hosts, links = machines(NIC // 5, None), Links(latency=ms(10), local=ms(0))
+    scenario = world(topology, failures=(cut,), hosts=hosts, links=links, until=1000)
+    assert not differences(scenario)

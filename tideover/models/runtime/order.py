@@ -67,13 +67,16 @@ def _shortest_flight(wires: Sequence[Wire], plane: Plane) -> int:
 
 
 def _ways(wires: Sequence[Wire], network: Network, plane: Plane, over_wires: bool) -> list[tuple[int, int]]:
-    """Who hands messages on to whom; ``over_wires``: also from one host to another."""
+    """Who hands messages on to whom; ``over_wires``: also from one host to another, as always where there may
+    be no room: what is lost behind a card makes some at once.
+    """
     cards, first, found = plane.cards, plane.p.n_tasks, []
     for wire in wires:
         path = [wire.up.number, *network.passed(wire), wire.down.number]
         for node, behind in pairwise(path):
             leaves = node < first or not cards[node - first].into
             arrives = behind < first or cards[behind - first].into
-            if over_wires or not (wire.remote and leaves and arrives):
+            cut = not over_wires and wire.remote and wire.c.placing <= plane.lib.OF_LOG
+            if not (cut and leaves and arrives):
                 found.append((node, behind))
     return found
