@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.models.chain import EVERY_10, chain
+from tests.models.test_exactness import differences
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
@@ -121,3 +122,21 @@ def test_queues_are_trimmed() -> None:
     """For 9 s: what is kept does not grow with the length of the run."""
     short, long = (standing_by(chain(until=until)).cost["peak_buffered_tuples"] for until in (300, 9000))
     assert short == long
+
+
+def test_a_window_by_event_that_is_put_out_in_silence_is_not_missing() -> None:
+    """A tuple each 10, which takes count 30: the look of 50 has its turn behind five, at 160. The primary
+    crashes at 100, behind ten the other is to speak, at 310: until then it has put out its windows in silence.
+    """
+    window = {"by": "event", "length": 20 * MS, "watermark_interval": 50 * MS}
+    stamps = tuple(10 * MS * n for n in range(1, 13))
+    topology = {
+        "s": spout("values", 10, values=(1,) * 12, stamps=stamps),
+        "count": bolt("windowed_count", {"s": "shuffle"}, 30, window=window),
+    }
+    hit = fault("crash_task", 100, component="count", restart=500)
+    for until, spoken in ((250, 0), (350, 5)):
+        scenario = world(topology, "active_standby", (hit,), until, ack_interval=1000 * MS)
+        assert not differences(scenario)
+        windows = simulate(scenario).windows
+        assert (windows["emitted"], windows["missing"]) == (spoken, 0)

@@ -107,7 +107,7 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
     panes = world.layout.panes(task.component)
     if panes is not None and world.layout.by_event(task.component):
         known = task.state.ended if world.layout.needs.batches else task.state.watermark
-        return known < place[2] * panes.slide * panes.length
+        return known < place[2] * panes.slide * panes.length or place[2] in world.protocol.to_be_said(task)
     entries = [*task.queue, *([task.serving] if task.serving else [])]
     ticks = [entry.what.window for entry in entries if isinstance(entry.what, Control)]
     ended = place[2] if panes is None else place[2] * panes.slide
