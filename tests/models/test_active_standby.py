@@ -126,7 +126,7 @@ def test_queues_are_trimmed() -> None:
 
 def test_a_window_by_event_that_is_put_out_in_silence_is_not_missing() -> None:
     """A tuple each 10, which takes count 30: the look of 50 has its turn behind five, at 160. The primary
-    crashes at 100, behind ten the other is to speak, at 310: until then it has put out its windows in silence.
+    crashes at 100; behind ten the other is to speak, at 310: until then it puts out its windows in silence.
     """
     window = {"by": "event", "length": 20 * MS, "watermark_interval": 50 * MS}
     stamps = tuple(10 * MS * n for n in range(1, 13))
