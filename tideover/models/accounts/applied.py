@@ -23,7 +23,7 @@ class Applied:
         self.replicas = replicas
         self._once = once
         """Whether its reader drops what it has already: an output that comes again is none."""
-        self._slots = np.zeros(1 << 12, np.uint8)
+        self._slots = np.zeros(1 << 12 + min(component.bits, 4), np.uint8)
         self._base = 0
         self._used = 0
         """Slots up to the highest that was touched; the array is larger."""

@@ -22,7 +22,7 @@ from tideover.sim.recorder import NONE, SLOT, Recorder
 from tideover.sim.train import Ints
 from tideover.sim.units import S
 
-FEW, MOST = 1_024, 65_536
+FEW, MOST = 4_096, 65_536
 """Latencies that are kept before they are sorted into histograms: at first, and at most."""
 SECONDS = 4
 """So many are open at a time where the plane sorts latencies itself; its steps are shorter than one."""
