@@ -120,7 +120,7 @@ def test_an_interrupted_sweep_says_only_how_to_go_on(spark, tmp_path):
 
 def test_a_bar_appears_on_a_terminal_and_goes_away():
     controller, terminal = pty.openpty()
-    args = ["run", "wordcount", "--set", "run.replications=150"]
+    args = ["run", "wordcount", "--set", "run.replications=400"]
     with subprocess.Popen(
         [sys.executable, "-m", "tideover", *args], stdout=subprocess.PIPE, stderr=terminal, env=TERMINAL
     ) as running:
