@@ -129,7 +129,7 @@ def test_a_bar_appears_on_a_terminal_and_goes_away():
         out = running.stdout.read()
     assert running.returncode == 0
     assert b"simulating" in drawn
-    assert out.startswith(b"word count: seed 1, 150 replications\n")
+    assert out.startswith(b"word count: seed 1, 400 replications\n")
     assert b"\x1b" not in out
 
 
