@@ -19,7 +19,7 @@ from tideover.sim.draws import Draws
 from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
 from tideover.sim.recorder import NONE, SLOT, Recorder
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, grown
 from tideover.sim.units import S
 
 FEW, MOST = 4_096, 65_536
@@ -214,9 +214,7 @@ class Counted:
 
     def _keep_latencies(self, room: int) -> None:
         p = self._plane.p
-        kept = np.zeros(room, LATENCY)
-        kept[: p.n_latencies] = self._latencies[: p.n_latencies]
-        self._latencies = kept
+        self._latencies = kept = grown(self._latencies, room)
         p.latencies = self._plane.ffi.cast("latency *", kept.ctypes.data)
         p.latencies_room = room
 
