@@ -21,6 +21,7 @@ from tideover.reports.figures.race import race
 from tideover.reports.figures.ranges import ranges
 from tideover.reports.figures.recoveries import recoveries_over_rate
 from tideover.reports.figures.recovery import recovery
+from tideover.reports.figures.roots import roots
 from tideover.reports.figures.stages import recovery_stages
 from tideover.reports.figures.timeline import timeline, timelines
 from tideover.reports.figures.topology import topology
@@ -52,6 +53,7 @@ __all__ = [
     "recovery_stages",
     "relative_to",
     "residuals",
+    "roots",
     "small_multiples",
     "timeline",
     "timelines",
