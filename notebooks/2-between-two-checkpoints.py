@@ -186,17 +186,18 @@ ax.set(xlabel="moment of the crash (s)", ylabel="words that come again", ylim=(0
 fig.legend(loc="outside lower center", ncols=5, frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 
-# %% tags=["hide-input"]
-assert [round(float(again[name].mean())) for name in again] == [20, 13]
-assert {len(sentence.split()) for sentence in SENTENCES} == {3, 4, 7}
-
 # %% [markdown]
 # *What to see.* Saw teeth: what comes again grows by 20 words a second until the next checkpoint counts, and
 # begins anew. R+SM is 8 words higher everywhere: those of the outage. By the law that is 10 words in the
 # mean, half an interval's, and 18 with the outage; simulated it is 2 to 3 more, as a sentence comes again as
 # a whole. Half the interval, half the teeth, and twice as many checkpoints to pay for: `tideover interval`
 # finds the best.
-#
+
+# %% tags=["hide-input"]
+assert [round(float(again[name].mean())) for name in again] == [20, 13]
+assert {len(sentence.split()) for sentence in SENTENCES} == {3, 4, 7}
+
+# %% [markdown]
 # ## Exercise: move the failure, mark what comes again
 #
 # (a) The crash at 3.4 s (up again at 3.8 s). (b) The crash at 3.005 s (up again at 3.405 s): `count` has
