@@ -5,11 +5,15 @@ words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2     w
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tideover
 from tideover.scenarios.audit.asked import asked, target
 from tideover.scenarios.audit.audit import Audit, audit
 from tideover.scenarios.spark.place import Place
@@ -156,3 +160,15 @@ def test_storm_counts_what_comes_while_it_waits_for_a_marker() -> None:
     assert "the root's tuple at count.1" in why
     assert "undone" in why
     assert "counted twice: in a state that was saved; not acked" not in told
+
+
+def test_an_example_of_a_scenario_made_in_python_runs_again(tmp_path: Path) -> None:
+    """Law: where the command says FILE, the scenario as ``to_yaml`` writes it loses what the audit says."""
+    scenario = tideover.load("audit", {"strategy.kind": "none", "run.duration": "42 s"})
+    found = tideover.audit(scenario, kinds=["lose_state"], end="20.02 s", each=1, second=False, master=None)
+    example = found.examples[0]
+    command = shlex.split(found.replay(example.case))
+    assert command[:3] == ["tideover", "run", "FILE"]
+    scenario.to_yaml(tmp_path / "FILE")
+    settings = [text for option, text in pairwise(command) if option == "--set"]
+    assert tideover.run(tmp_path / "FILE", settings).runs.iloc[0].lost == example.verdict.lost > 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tideover.models.config import Scenario
 from tideover.models.strategies.base import STRATEGIES
@@ -18,6 +19,8 @@ from tideover.sim.units import S, format_duration, parse_duration
 
 WORLD = "audit"
 """The built-in scenario in which strategies are audited."""
+UNNAMED = "FILE"
+"""What stands in a command for a scenario that is in no file."""
 FOUR_SECONDS = Downtime(S, 3 * S)
 """What a failure takes if nothing else is said."""
 
@@ -49,7 +52,8 @@ class NotAsked(ValueError):
 
 def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]:
     """The scenario to be audited, and the beginning of a command that runs it: of a strategy's name the
-    built-in scenario under it. Raises ScenarioError, and NotAsked for what is neither.
+    built-in scenario under it; of one made in Python ``FILE``, as ``to_yaml`` writes it. Raises
+    ScenarioError, and NotAsked for what is neither.
     """
     plugins.load_installed()
     given = [*read_settings(settings)]
@@ -60,7 +64,7 @@ def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]
     elif isinstance(name, str) and not library.is_path(name) and name not in library.names():
         kinds = [kind for kind, _ in STRATEGIES.items()]
         raise NotAsked(f"{name}: neither a strategy, a file nor a built-in scenario; {suggest(name, kinds)}")
-    command = ["tideover", "run", str(name)]
+    command = ["tideover", "run", str(name) if isinstance(name, str | Path) else UNNAMED]
     for one in given:
         command += ["--set", one.text or f"{one.key}={one.node.value}"]
     return load(name, given), tuple(command)
