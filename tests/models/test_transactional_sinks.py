@@ -16,7 +16,7 @@ import pytest
 from tests.models.chain import ONES
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.sinks.base import Sink
 from tideover.models.job.sinks.direct import DirectSink
@@ -217,3 +217,22 @@ def test_what_an_expert_says_of_the_timeout(timeout: float, restart: float, said
     """Interval 30, upload 4, commit 3. An outage has to leave time for the commit."""
     told = [text for text in warnings(job(committing(timeout), crash(50, restart))) if "transaction" in text]
     assert [text.startswith(said) for text in told] == [True] if said else not told
+
+
+@pytest.mark.parametrize(
+    ("last", "sink", "promise", "twice"),
+    [
+        (FORWARD, DirectSink(), "at least once", 1),
+        (FORWARD, committing(1000), "exactly once", 0),
+        (COUNT, DirectSink(), "exactly once", 0),
+    ],
+)
+def test_what_has_left_and_has_no_number_is_promised_at_least_once(
+    last: Any, sink: Sink, promise: str, twice: int
+) -> None:
+    """The crash at 55 goes back to the snapshot of 45, which has the root of 40: that of 50 has left, and
+    leaves again. A window that is put out again is known by its number, and a transaction is aborted.
+    """
+    scenario = job(sink, crash(55, 5), last=last)
+    assert scenario.strategy.promises_in(deployment_of(scenario).topology) == promise
+    assert done(scenario).ledger["duplicated"] == twice

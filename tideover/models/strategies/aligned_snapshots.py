@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from tideover.models.job.sinks.base import Sink
 from tideover.models.job.sinks.direct import DirectSink
-from tideover.models.job.topology import Component
+from tideover.models.job.topology import Component, Topology
 from tideover.models.mechanisms.barriers.barriers import GlobalRollback
 from tideover.models.mechanisms.barriers.coordinator import Schedule
 from tideover.models.mechanisms.checkpoints import Costs
@@ -19,15 +19,7 @@ from tideover.models.remarks.plan import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import (
-    CRASHES,
-    STRATEGIES,
-    KeyPath,
-    Promise,
-    Protocol,
-    Strategy,
-    given,
-)
+from tideover.models.strategies.base import CRASHES, STRATEGIES, KeyPath, Promise, Protocol, Strategy, given
 from tideover.sim.units import MS, Duration, S, Size
 
 
@@ -105,6 +97,10 @@ class AlignedSnapshots(Strategy):
 
     def named_stores(self) -> dict[KeyPath, str]:
         return {(key,): name for key, name in given(self, ("store", "local_recovery")).items()}
+
+    def promises_in(self, topology: Topology) -> Promise:
+        again = self.sink.terms is None and any(not c.window for c in topology.ends)
+        return "at least once" if again else super().promises_in(topology)
 
     @property
     def checkpoints(self) -> saving.Saving:
