@@ -55,6 +55,16 @@ def test_a_run_fits_a_screen_and_its_verdict_comes_first(make_result):
     assert any("--details" in label for label in labels)
 
 
+def test_how_late_readers_are_is_on_the_screen_where_a_sink_makes_them_wait(make_result):
+    """The latency at a glance ends where output leaves; a sink that commits holds it back from readers."""
+    record = make_result("rsm").to_dict()
+    waits = ("Until readers see what is put out, s", "delay of visibility", "longest delay of visibility")
+    assert not any(wait in shown(terminal.run_view(record)) for wait in waits)
+    record["cost"] = record["cost"] | {"visible_s": 13.0, "visible_max_s": 20.6}
+    text = shown(terminal.run_view(record))
+    assert all(wait in text for wait in waits)
+
+
 def test_the_headline_leads_and_its_stages_follow_and_add_up(make_result):
     """The first figure of the table, then its seven stages: 25 + 35 + 14 + 1 = 75 s with the mean wobble of
     the made-up replays. State recovery, which has neither detection nor catch-up in it, comes after them.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.schema.columns import Column
 from tideover.models.schema.endings import LOSSY, TIMES
 from tideover.models.schema.fields import HEADLINE, RECORD, block, measures, named
+from tideover.models.schema.sinks import DELAYS
 from tideover.reports.formatting import (
     UNDEFINED,
     amount,
@@ -144,7 +145,9 @@ def overview(results: Sequence[Record], *, brief: bool = False) -> Table:
 
 
 def recovery_table(result: Record) -> Table:
-    """Recoveries in short, below the strategy at a glance: stages that take time, latency, predictions."""
+    """Recoveries in short, below the strategy at a glance: stages that take time, latency, predictions; and
+    how late readers are, which no latency has.
+    """
     rows, notes = list[tuple[str, ...]](), Notes()
     for heading, recoveries in _by_failure([result]).items():
         stages = _means(recoveries, notes, block("recoveries", "stages_s", _present(recoveries)))
@@ -153,9 +156,17 @@ def recovery_table(result: Record) -> Table:
         rows += _first_rows(heading, recoveries, notes)
         rows += [("Its stages, s",), *(row for row in stages if row[1] != "0")]
         rows += [("End-to-end latency meanwhile, ms",), *latencies] if latencies else []
+    rows += _readers_rows(result)
     rows += _predicted_rows([result])
     notes.lossy = False  # the glance explains it
     return Table("", ("", strategy_name(result["strategy"])), tuple(rows), notes.lines())
+
+
+def _readers_rows(result: Record) -> list[tuple[str, ...]]:
+    """With a sink that commits what it puts out: how long readers wait for it; otherwise no rows."""
+    waits = [(c.label, _value(result, c)) for c in DELAYS]
+    rows = [(label, number(value)) for label, value in waits if value is not None]
+    return [("Until readers see what is put out, s",), *rows] if rows else []
 
 
 def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
