@@ -74,8 +74,8 @@ prediction = None, None  # seconds into the run: the first, the last
 
 # %%
 again = [at / S for _, _, _, attempt, at in trace.emitted if attempt == 1]
-print(f"predicted {prediction}; found {again[0]:.1f} s and {again[-1]:.1f} s, {len(again)} roots")
-assert len(again) == 150
+print(f"predicted {prediction}; found {again[0]:.1f} s and {again[-1]:.1f} s")
+assert len(again) == 150  # roots
 assert abs(again[0] - 120) < 0.1 and abs(again[-1] - 135) < 0.1
 
 # %% mystnb={"image": {"alt": "Each lost root over time; below, how many are in either bucket"}}
@@ -126,9 +126,9 @@ for at, _, what, root in sorted(events, key=lambda event: event[:2]):
         getattr(pending, what)(root)
     else:
         newest, oldest = map(len, pending.buckets)
-        print(f"{at // S:4d} s: {newest:3d} roots in the newest bucket, {oldest:3d} in the oldest")
+        print(f"{at // S:3d} s: newest bucket {newest:3d} roots, oldest {oldest:3d}")
         given_up |= dict.fromkeys(pending.rotate(), at)
-assert given_up == {root: at for root, _, at in trace.failed}  # the simulator's, root by root
+assert given_up == {root: at for root, _, at in trace.failed}  # as simulated
 assert len(given_up) == 150 and set(given_up.values()) == {120 * S}
 
 # %% [markdown]
@@ -158,7 +158,7 @@ prediction = None, None  # seconds: wait, replay
 print(f"predicted at 65 s: {prediction}")
 for at_s in (65, 75, 90):
     row = tideover.run(world.with_({"failures.0.at": f"{at_s} s"})).recoveries.iloc[0]
-    print(f"{at_s} s: {row.wait_s:.0f} s + {row.replay_s:.1f} s = {row.state_recovery_s:.1f} s")
+    print(f"{at_s} s: {row.wait_s:.0f} + {row.replay_s:.1f} = {row.state_recovery_s:.1f} s")
     f = at_s - 60
     assert row.wait_s == (30 - f) + 30 and abs(row.replay_s - f) < 0.1
 
@@ -174,7 +174,7 @@ for at_s in (65, 75, 90):
 # one of 72 s? When is each given up? How long is the state recovery?
 
 # %%
-prediction = None, None, None  # given up: the root of 65 s, that of 72 s; state recovery, s
+prediction = None, None, None  # given up: of 65 s, of 72 s; state recovery
 
 # %% mystnb={"image": {"alt": "Two batches of lost roots: given up at 100 s and at 130 s"}}
 shifted = tideover.run(world.with_({"strategy.timeout_phase": "10 s"}), trace=True)
@@ -242,10 +242,6 @@ for _, _, _, number, at, counts in trace.windows[:6]:
     words = sum(counts.values())
     print(f"window {number}, {at // S - 30:3d} s to {at // S:3d} s: {words:5,} words")
     assert words == 663 if number == 3 else 1280 <= words <= 1390
-in_window_5 = [attempt for _, _, _, attempt, at in trace.emitted if 120 * S <= at < 150 * S]
-assert len(in_window_5) == 300 and sum(in_window_5) == 150
-assert result.runs.iloc[0].windows_wrong == 2 and result.runs.iloc[0].windows_correct == 6
-assert recovery.replayed == 636  # words; 150 roots
 
 # %% [markdown]
 # A window has 300 sentences, 1,280 to 1,390 words. **Window 3** lacks what was lost. **Window 5** looks like
@@ -254,12 +250,19 @@ assert recovery.replayed == 636  # words; 150 roots
 #
 # *Right* is a window with exactly the sentences that were emitted for the first time in its 30 s, in this
 # run. So window 6 counts as right, though the replay has held up each of its sentences for 15 s.
-#
+
+# %% tags=["hide-input"]
+in_window_5 = [attempt for _, _, _, attempt, at in trace.emitted if 120 * S <= at < 150 * S]
+assert len(in_window_5) == 300 and sum(in_window_5) == 150
+assert result.runs.iloc[0].windows_wrong == 2 and result.runs.iloc[0].windows_correct == 6
+assert recovery.replayed == 636  # words; 150 roots
+
+# %% [markdown]
 # And the backlog of a dashboard? It is 0 until 120 s, while 150 roots are lost: they wait in no queue.
 
 # %%
 seconds = result.timeline.set_index("second")
-print("roots queued:", {second: int(seconds.backlog[second]) for second in (75, 90, 105, 119, 121)})
+print("roots queued:", seconds.backlog[[75, 90, 105, 119, 121]].to_dict())
 assert seconds.backlog[75:119].max() == 0 and seconds.backlog[121] > 100
 
 # %% [markdown]
@@ -275,7 +278,8 @@ runs = compared.runs.set_index("strategy")
 costs = runs[["normal_cpu_s", "cpu_s", "network_bytes"]]
 table = costs / costs.loc["source_replay"]
 table.columns = ["CPU without a failure", "CPU with it", "network"]
-table["time to recover, s"] = compared.recoveries.set_index("strategy")["time_to_recover_s"]
+recoveries = compared.recoveries.set_index("strategy")
+table["time to recover, s"] = recoveries["time_to_recover_s"]
 table = table.astype(float).round(2)
 table
 
@@ -285,7 +289,7 @@ table
 # the CPU and 3.4 times the network.
 
 # %% tags=["hide-input"]
-rsm = compared.recoveries.set_index("strategy").loc["rsm"]
+rsm = recoveries.loc["rsm"]
 assert table.loc["rsm"].tolist() == [1, 1.44, 0.95, 0.65] and rsm.replayed == 210
 assert table.loc["active_replication"].tolist() == [2, 2.01, 3.39, 0]
 each_ms = (runs.cpu_s - runs.normal_cpu_s)["rsm"] / rsm.replayed * 1000
