@@ -24,6 +24,7 @@ from tideover.cli import (
     calibrate,
     check,
     doctor,
+    explore,
     hours,
     lost_time,
     papers,
@@ -83,6 +84,7 @@ app.command("detector")(lost_time.detector)
 app.command("plan")(plan.plan)
 app.command("audit")(audit.audit)
 app.command("check")(check.check)
+app.command("explore")(explore.explore)
 app.command("reproduce")(papers.reproduce)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(scenarios.app, name="scenarios")

@@ -1,0 +1,136 @@
+"""``tideover explore``."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tideover.cli import output
+from tideover.cli.output import BadInput
+from tideover.cli.progress import Bar
+
+if TYPE_CHECKING:
+    from tideover.reports.explore.answer import World
+    from tideover.reports.explore.controls import Value
+
+PORT = 8642
+
+
+def explore(
+    scenario: Annotated[
+        str | None,
+        typer.Argument(metavar="[SCENARIO]", help="A built-in name or a file; default: wordcount."),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of the page's address; 0: any that is free.")
+    ] = PORT,
+    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Write a page with its runs inside, which works without Tideover, and end.",
+            show_default=False,
+        ),
+    ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONTROL=V,V,…",
+            help="Positions of a control in an exported page, as in moment=62,70,80. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    strategies: Annotated[
+        str | None,
+        typer.Option(metavar="KIND,KIND", help="Strategies of an exported page.", show_default=False),
+    ] = None,
+) -> None:
+    """Open a page with sliders: move the failure, a rate or a timeout, and see what becomes of it.
+
+    It is served to browsers on this machine only. For example: tideover explore stableford-phase2
+    """
+    from tideover.reports.explore.answer import World
+
+    world = World.of(scenario or "wordcount")
+    if export is not None:
+        _export(world, export, grid or [], strategies)
+        return
+    if grid or strategies:
+        raise BadInput(f"{'--grid' if grid else '--strategies'}: goes with --export FILE.html")
+    world.described()  # what cannot be explored is told here
+    _serve(scenario, port, browser)
+
+
+def _serve(scenario: str | None, port: int, browser: bool) -> None:
+    from tideover.reports.explore.server import HOST, Server
+    from tideover.reports.explore.workers import Workers
+
+    workers = Workers(scenario)
+    try:
+        server = Server(workers, port)
+    except OSError as error:
+        workers.close()
+        raise BadInput(f"--port: {port} on {HOST}: {error.strerror}; give another, or 0 for any") from None
+    output.show(f"{server.address}  (Ctrl-C ends it)", whole_lines=True)
+    try:
+        if browser:
+            webbrowser.open(server.address)
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
+        workers.close()
+
+
+def _export(world: World, file: Path, grid: list[str], strategies: str | None) -> None:
+    from tideover.reports.explore import export
+
+    output.may_write(file, "--export", output.holds(export.MARK), "a page that tideover exported")
+    about = world.described()
+    kinds = (
+        [kind.strip() for kind in strategies.split(",")] if strategies else [about["first"], about["second"]]
+    )
+    for kind in kinds:
+        if kind not in world.every.kinds:
+            raise BadInput(f"--strategies: {kind!r} does not go with it; {', '.join(world.every.kinds)} do")
+    chosen = dict(_positions(world, each) for each in grid) or export.usual_grid(world, kinds)
+    try:
+        with Bar() as bar:
+            made = export.page(world, kinds, chosen, lambda done, total: bar("runs", done, total))
+    except export.TooLarge as error:
+        raise BadInput(f"--grid: {error}") from None
+    except ValueError as error:
+        raise BadInput(f"--grid: {error}") from None
+    with output.writing(file, option="--export"):
+        file.write_bytes(made)
+    output.show(f"{file}: {len(made) / 1e6:.2f} MB", whole_lines=True)
+
+
+def _positions(world: World, text: str) -> tuple[str, list[Value]]:
+    name, equals, values = text.partition("=")
+    if not equals or name not in world.controls:
+        known = ", ".join(world.controls)
+        raise BadInput(f"--grid: {text!r}: must be CONTROL=VALUE,VALUE,…; the controls are {known}")
+    control, found = world.controls[name], []
+    for value in values.split(","):
+        same = [one for one in control.values if str(one) == value or _number(value) == one]
+        if not same:
+            allowed = ", ".join(
+                "null" if one is None else f"{one:g}" if isinstance(one, float) else str(one)
+                for one in control.values
+            )
+            raise BadInput(f"--grid: {name}: {value!r} is no position; it has {allowed}")
+        found.append(same[0])
+    return name, found
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

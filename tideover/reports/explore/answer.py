@@ -1,0 +1,273 @@
+"""One run for the page: what ``tideover run`` says of it, and what its pictures are drawn from.
+
+Everything is plain data, as JSON has it; times are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tideover.models.accounts.space_time import Stretch
+from tideover.models.config import Scenario
+from tideover.models.effort import effort
+from tideover.models.results.result import Result
+from tideover.models.schema.fields import block
+from tideover.models.simulation import Replication, simulate, watch
+from tideover.reports import glance
+from tideover.reports.explore.controls import Control, Value, controls
+from tideover.reports.figures import style
+from tideover.reports.figures.roots import in_buckets, rotations, timed_out
+from tideover.reports.figures.space_time.choice import MOST_TUPLES, choose
+from tideover.reports.figures.space_time.layout import layout
+from tideover.reports.figures.space_time.picture import space_time
+from tideover.reports.formatting import strategy_name
+from tideover.reports.outcomes import outcome
+from tideover.reports.verdict import run_sentence
+from tideover.scenarios.every_strategy import Every, every_strategy
+from tideover.scenarios.loader import Tree, load_for_strategies, tree
+from tideover.scenarios.settings import read_settings
+from tideover.scenarios.writer import to_data
+from tideover.sim.units import S
+
+FIRST = ("source_replay", "rsm")
+"""Strategies that are shown at first, where the scenario goes with them."""
+ONE_RUN = "run.replications=1"
+MOST_TRACED = 200_000
+"""Messages of a run of which every root's times are kept."""
+MOST_ROOTS = 400
+"""Roots that are drawn; of more every n-th."""
+INSTANTS = 300
+"""At which the buckets are looked at."""
+MOST_HOSTS = 24
+BEFORE = 5
+"""So many parts has a diagram, of which one is before the moment that it is about."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A scenario that can be explored. ``source``: a built-in name, or a path."""
+
+    source: str
+    tree: Tree
+
+    @staticmethod
+    def of(source: str) -> World:
+        """Raises ScenarioError."""
+        return World(source, tree(source))
+
+    @cached_property
+    def every(self) -> Every:
+        """The strategies that go with it."""
+        return every_strategy(self.tree)
+
+    @cached_property
+    def scenarios(self) -> dict[str, Scenario]:
+        """Under each of them."""
+        return load_for_strategies(self.tree, self.every.kinds, self.every.settings)
+
+    @cached_property
+    def controls(self) -> dict[str, Control]:
+        """By name."""
+        return {control.name: control for control in controls(self.scenarios)}
+
+    def described(self) -> dict[str, Any]:
+        """What the page has to know before it asks."""
+        kinds = self.every.kinds
+        first, second = [kind for kind in (*FIRST, *kinds) if kind in kinds][:2]
+        one = self.scenarios[first]
+        return {
+            "scenario": self.source,
+            "title": one.name,
+            "description": one.description,
+            "strategies": [{"kind": kind, "name": strategy_name(kind)} for kind in kinds],
+            "first": first,
+            "second": second,
+            "controls": [control.described() for control in self.controls.values()],
+        }
+
+    def settings(self, kind: str, moved: Mapping[str, Value]) -> list[str]:
+        """What the controls stand for, as ``--set`` takes it. Raises ValueError."""
+        if kind not in self.every.kinds:
+            raise ValueError(f"strategy: {kind!r} does not go with it; {', '.join(self.every.kinds)} do")
+        for name in moved:
+            if name not in self.controls:
+                raise ValueError(f"{name}: there is no such control; there are {', '.join(self.controls)}")
+        usual = [one.text for one in self.every.settings if one.key.startswith(f"strategies.{kind}.")]
+        found = [each for name, value in moved.items() for each in self.controls[name].settings(kind, value)]
+        if "failures=[]" in found:
+            found = [each for each in found if not each.startswith("failures.")]
+        return [*usual, *found, ONE_RUN]
+
+
+def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any]:
+    """What becomes of a scenario under a strategy, with some controls moved: one replication.
+
+    Raises ValueError for a strategy or a control that there is not, ScenarioError for a combination that is
+    no scenario.
+    """
+    settings = world.settings(kind, moved)
+    scenario = _scenario(world, kind, settings)
+    one = simulate(scenario, trace=_messages(scenario) < MOST_TRACED and "acker" in scenario.strategy.roles)
+    result = Result(scenario, [one], to_data(scenario))
+    (row,) = glance.rows([result.to_dict()])
+    found = _found(result, one)
+    said = run_sentence(outcome(kind, result.recoveries, result.runs))
+    given = [f"--set {shlex.quote(each)}" for each in settings]
+    return {
+        "strategy": kind,
+        "name": strategy_name(kind),
+        "colour": style.colours([kind])[kind],
+        "headline": said.replace(" (1 replication, so no interval)", ""),
+        "numbers": [
+            {"label": measure.what, "value": value, "text": text, "bad": bool(measure.bad and value)}
+            for measure, value, text in zip(glance.MEASURES, row.values, row.cells, strict=True)
+        ],
+        **found,
+        "warnings": result.warnings,
+        "equals": " ".join(["tideover run", world.source, f"--set strategy.kind={kind}", *given]),
+    }
+
+
+def pictured(
+    world: World, kind: str, moved: Mapping[str, Value], at_s: float | None = None
+) -> dict[str, Any]:
+    """The space-time diagram of the same run around a moment (None: the first failure's), for as long as it
+    is legible; and where in the picture time begins and ends (px).
+
+    Raises like ``answer``.
+    """
+    scenario = _scenario(world, kind, world.settings(kind, moved))
+    run = scenario.run
+    length = min(run.duration, round(run.duration * MOST_TUPLES / max(1.0, _messages(scenario))))
+    if at_s is None:
+        at_s = min((fault.at for fault in scenario.failures if fault.at is not None), default=run.warmup) / S
+    begin = max(0, min(round(at_s * S) - length // BEFORE, run.duration - length))
+    watched = watch(scenario, 0, Stretch(begin, begin + length))
+    place = layout(watched, choose(watched).lanes)
+    return {
+        "svg": space_time(watched, inline=True),
+        "left": place.left,
+        "right": place.right,
+        "from_s": begin / S,
+        "to_s": (begin + length) / S,
+    }
+
+
+def _scenario(world: World, kind: str, settings: list[str]) -> Scenario:
+    return load_for_strategies(world.tree, [kind], read_settings(settings))[kind]
+
+
+def _messages(scenario: Scenario) -> float:
+    """About how many tuples its tasks work on."""
+    work = effort(scenario)
+    return work.flows + work.events
+
+
+def _found(result: Result, one: Replication) -> dict[str, Any]:
+    """What pictures are drawn from."""
+    rows = one.recoveries
+    first = min(rows, key=lambda row: row["failed_at_s"]) if rows else None
+    return {
+        "failure": None if first is None else _failure(first),
+        "stages": [] if first is None else _stages(first),
+        "series": _series(one),
+        "hosts": _hosts(result, one),
+        "roots": _roots(one),
+    }
+
+
+def _failure(row: Mapping[str, Any]) -> dict[str, Any]:
+    took = row["time_to_recover_s"]
+    return {
+        "at_s": row["failed_at_s"],
+        "ready_s": row["ready_at_s"],
+        "recovered_s": None if took is None else row["failed_at_s"] + took,
+        "state_recovery_s": row["state_recovery_s"],
+        "ended": row["ended"],
+    }
+
+
+def _stages(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Those that take time; they add up to the time to recover."""
+    return [
+        {
+            "key": column.key,
+            "label": column.label,
+            "s": row[column.name],
+            "colour": style.stage_colour(column.key),
+        }
+        for column in block("recoveries", "stages_s", list(row))
+        if row[column.name]
+    ]
+
+
+def _series(one: Replication) -> dict[str, Any]:
+    """What happened in each second."""
+    names = {
+        "throughput": "throughput_per_s",
+        "backlog": "backlog",
+        "without": "backlog_without_failures",
+        "latency_ms": "end_to_end_mean_ms",
+    }
+    columns = {key: [_number(row[name]) for row in one.timeline] for key, name in names.items()}
+    return {"t_s": [row["second"] for row in one.timeline], **columns}
+
+
+def _number(value: Any) -> Any:
+    return None if value is None or not math.isfinite(value) else round(value, 4)
+
+
+def _hosts(result: Result, one: Replication) -> list[dict[str, Any]]:
+    """Each host with what its tasks share and its tasks, and which part of the time each was busy."""
+    boxes: dict[int, list[dict[str, Any]]] = {}
+    where = {lane.name: lane.host for lane in watch(result.scenario, one.number, Stretch(0, 0)).lanes}
+    shared = [(load.host, load.name, load.busy) for load in result.loads]
+    alone = [(where.get(task["task"]), task["task"], task["utilisation"]) for task in one.tasks]
+    for host, name, busy in shared or alone:
+        if host is not None:
+            boxes.setdefault(host, []).append({"name": name, "busy": round(busy, 4)})
+    most = sorted(boxes, key=lambda host: -max(line["busy"] for line in boxes[host]))[:MOST_HOSTS]
+    return [{"host": host, "lines": boxes[host]} for host in sorted(most)]
+
+
+def _roots(one: Replication) -> dict[str, Any] | None:
+    """What became of each root that timed out, and how many roots were in which bucket; None: none did."""
+    if one.trace is None:
+        return None
+    failures = [row["failed_at_s"] for row in one.recoveries]
+    these = timed_out(one.trace, failures)
+    if not these.number.size:
+        return None
+    turns = rotations(one.trace)
+    shown = np.unique(np.linspace(0, len(these.number) - 1, MOST_ROOTS).astype(int))
+    end = float(np.nanmax([*these.again, *these.given_up]))
+    begin = float(these.emitted.min())
+    margin = 0.08 * (end - begin)
+    instants = np.linspace(begin - margin, end + margin, INSTANTS)
+    inside = in_buckets(one.trace, turns, these, instants)
+    given_up = {at: place for place, at in enumerate(sorted(set(these.given_up.tolist())))}
+    return {
+        "count": len(these.number),
+        "rows": [
+            {
+                "root": int(these.number[row]),
+                "emitted": float(these.emitted[row]),
+                "lost": float(these.lost[row]),
+                "given_up": float(these.given_up[row]),
+                "again": _number(float(these.again[row])),
+                "batch": given_up[float(these.given_up[row])],
+            }
+            for row in shown
+        ],
+        "batches": [{"given_up": at, "roots": int((these.given_up == at).sum())} for at in sorted(given_up)],
+        "rotations": sorted({float(at) for each in turns.values() for at in each}),
+        "t_s": [round(float(at), 4) for at in instants],
+        "buckets": [{"waits": waits.tolist(), "lost": gone.tolist()} for waits, gone in inside],
+    }
