@@ -23,6 +23,7 @@ _WHERE = {
     "availability": "tideover.api",
     "check": "tideover.api",
     "detector": "tideover.lost_time",
+    "explore": "tideover.reports.explore.widget",
     "hours": "tideover.api",
     "interval": "tideover.lost_time",
     "audit": "tideover.api",

@@ -31,6 +31,7 @@ from tideover.parts import SlowHost as SlowHost
 from tideover.parts import SlowLink as SlowLink
 from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
+from tideover.reports.explore.widget import explore as explore
 from tideover.scenarios.audit.audit import Audit as Audit
 from tideover.scenarios.errors import ScenarioError as ScenarioError
 from tideover.scenarios.hours import Hours as Hours

@@ -54,8 +54,9 @@ def explore(
     It is served to browsers on this machine only. For example: tideover explore stableford-phase2
     """
     from tideover.reports.explore.answer import World
+    from tideover.reports.explore.requests import FIRST
 
-    world = World.of(scenario or "wordcount")
+    world = World.of(scenario or FIRST)
     if export is not None:
         _export(world, export, grid or [], strategies)
         return

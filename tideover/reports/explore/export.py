@@ -12,7 +12,7 @@ from typing import Any
 
 from tideover.reports.explore.answer import World, answer, pictured
 from tideover.reports.explore.controls import Control, Value
-from tideover.reports.explore.server import asset
+from tideover.reports.explore.server import asset, module
 from tideover.scenarios.errors import ScenarioError
 
 MOST_BYTES = 5_000_000
@@ -120,13 +120,12 @@ def _js(value: Value) -> Value:
 
 
 def _html(runs: bytes) -> bytes:
-    module = asset("explore.js").rpartition(b"\nconst here = ")[0]
     start = b'\nmount(document.getElementById("explore"), await inside(document.getElementById("runs")));\n'
     parts = {
         b'<link rel="stylesheet" href="explore.css">': b"<style>" + asset("explore.css") + b"</style>",
         b'<script type="module" src="explore.js" data-mount="explore"></script>': (
             b'<script type="application/octet-stream" id="runs">' + runs + b"</script>\n"
-            b'<script type="module">' + module + start + b"</script>"
+            b'<script type="module">' + module().encode() + start + b"</script>"
         ),
     }
     made = asset("explore.html")

@@ -16,6 +16,7 @@ from tideover.scenarios import library
 from tideover.scenarios.errors import ScenarioError
 
 Answer = dict[str, Any]
+ASKED = ("describe", "answer", "picture")
 FIRST = "wordcount"
 """What is explored where nothing is named."""
 
@@ -29,6 +30,10 @@ class Answers:
 
     def __call__(self, request: Mapping[str, Any]) -> Answer:
         """``{"refused": …}`` for what cannot be answered, ``{"too_much": …}`` for what does not fit."""
+        if request.get("what") not in ASKED:
+            return {
+                "refused": f"what: {request.get('what')!r} is nothing that one asks; {', '.join(ASKED)} are"
+            }
         known: dict[str, Any] = {
             "scenario": str | None,
             "strategy": str,
@@ -36,7 +41,7 @@ class Answers:
             "at_s": int | float | None,
         }
         for key, sort in known.items():
-            needed = request["what"] != "describe" and key in ("strategy", "moved")
+            needed = request.get("what") != "describe" and key in ("strategy", "moved")
             if (key in request or needed) and not isinstance(request.get(key), sort):
                 return {"refused": f"{key}: {request.get(key)!r} is not what a request has there"}
         try:
@@ -47,6 +52,10 @@ class Answers:
             return {"refused": str(error)}
         except MemoryError:
             return {"too_much": "the run needs more memory than it may have: choose a lower rate"}
+
+    def check(self) -> None:
+        """Raises ScenarioError if the scenario cannot be explored."""
+        self._world(shown(self._source or FIRST))[0].described()
 
     def warm(self) -> None:
         """Load what the first answer would wait for."""

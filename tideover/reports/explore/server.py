@@ -12,12 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
 
+from tideover.reports.explore.requests import ASKED
 from tideover.reports.explore.workers import Refused, Superseded, TooMuch, Workers
 
 HOST = "127.0.0.1"
 MOST_BODY = 10_000
 """Bytes of a request."""
-ASKED = ("describe", "answer", "picture")
 _TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
 _FILES = {"/": "explore.html", "/explore.js": "explore.js", "/explore.css": "explore.css"}
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; "
@@ -78,7 +78,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, what: str, body: bytes) -> None:
         try:
             request = json.loads(body)
-            who = str(request.pop("who", ""))[:100]
+            if not isinstance(request, dict):
+                raise ValueError("no object")
+        except ValueError:
+            self._say(HTTPStatus.BAD_REQUEST, "a request is a JSON object")
+            return
+        who = str(request.pop("who", ""))[:100]
+        try:
             found = self.server.workers.ask({**request, "what": what}, who)
         except Refused as error:
             self._say(HTTPStatus.BAD_REQUEST, str(error))
@@ -86,8 +92,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except Superseded:
             self._say(HTTPStatus.CONFLICT, "a newer request has taken its place")
-        except (ValueError, AttributeError, TypeError):
-            self._say(HTTPStatus.BAD_REQUEST, "a request is a JSON object")
         else:
             self._send(HTTPStatus.OK, json.dumps(found).encode(), "application/json")
 
@@ -130,3 +134,8 @@ class _Handler(BaseHTTPRequestHandler):
 def asset(name: str) -> bytes:
     """A file of the page."""
     return files("tideover.reports.explore").joinpath("page", name).read_bytes()
+
+
+def module() -> str:
+    """The page's module without the call that builds the page of the server."""
+    return asset("explore.js").decode().rpartition("\nconst here = ")[0] + "\n"

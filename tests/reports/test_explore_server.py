@@ -1,0 +1,153 @@
+"""The server of `tideover explore`: for browsers of this machine, and whatever they ask ends."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tideover.reports.explore.server import MOST_BODY, Server
+from tideover.reports.explore.workers import Superseded, TooMuch, Workers
+
+pytestmark = pytest.mark.xdist_group("explore")
+SMALL = {"scenario": "wordcount", "strategy": "rsm", "moved": {}}
+LONG = {"what": "answer", "scenario": "cluster", "strategy": "micro_batch", "moved": {"rate": 2000.0}}
+"""Minutes."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    workers = Workers()
+    made = Server(workers, 0)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+    workers.close()
+
+
+def ask(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
+    connection = http.client.HTTPConnection(*server.server_address[:2], timeout=60)
+    text = body if isinstance(body, str | None) else json.dumps(body)
+    connection.request(method, path, text, headers)
+    response = connection.getresponse()
+    found = response.read()
+    connection.close()
+    sort = response.headers["Content-Type"]
+    return response.status, response.headers, json.loads(found) if "json" in sort else found.decode()
+
+
+def test_the_page_and_its_parts(server: Server) -> None:
+    for path, sort in {
+        "/": "text/html",
+        "/explore.js": "text/javascript",
+        "/explore.css": "text/css",
+    }.items():
+        status, headers, text = ask(server, "GET", path)
+        assert (status, headers["Content-Type"]) == (200, f"{sort}; charset=utf-8")
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert text
+
+
+def test_it_listens_on_the_loopback_only(server: Server) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:80"},
+        {"Host": "127.0.0.1"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/"), ("POST", "/answer")])
+def test_other_names_and_other_pages_are_refused(
+    server: Server, headers: Any, method: str, path: str
+) -> None:
+    status, _, found = ask(server, method, path, SMALL, **headers)
+    assert status == 403
+    assert "answers http://127.0.0.1:" in found["error"]
+
+
+def test_its_own_origin_is_answered(server: Server) -> None:
+    origin = f"http://localhost:{server.server_port}"
+    status, _, found = ask(
+        server, "POST", "/answer", SMALL, Host=f"localhost:{server.server_port}", Origin=origin
+    )
+    assert status == 200
+    assert found["name"] == "R+SM"
+
+
+@pytest.mark.parametrize(
+    "path", ["/x", "/../pyproject.toml", "/page/explore.js", "//etc/passwd", "/%2e%2e/x"]
+)
+def test_a_wrong_address_says_where_the_page_is(server: Server, path: str) -> None:
+    status, _, text = ask(server, "GET", path)
+    assert status == 404
+    assert server.address in text
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("/answer", " " * (MOST_BODY + 1), 413, "at most"),
+        ("/answer", "no json", 400, "a JSON object"),
+        ("/answer", "[1]", 400, "a JSON object"),
+        ("/answer", {"scenario": "wordcount"}, 400, "strategy: None"),
+        ("/answer", SMALL | {"what": "describe", "strategy": "x"}, 400, "'x' does not go"),
+        ("/remove", {}, 404, "describe, answer, picture"),
+    ],
+)
+def test_what_is_no_request_is_refused(server: Server, path: str, body: Any, status: int, words: str) -> None:
+    found = ask(server, "POST", path, body)
+    assert found[0] == status
+    assert words in found[2]["error"]
+    assert ask(server, "POST", "/answer", SMALL)[0] == 200  # and it goes on
+
+
+def test_other_methods_are_not_known(server: Server) -> None:
+    assert ask(server, "PUT", "/answer", SMALL)[0] == 501
+
+
+def test_a_run_that_does_not_end_is_ended_and_the_next_is_answered() -> None:
+    workers = Workers(longest_s=0.7)
+    try:
+        with pytest.raises(TooMuch, match=r"did not end within 0\.7 s"):
+            workers.ask(LONG, "a")
+        workers.longest_s = 60
+        assert workers.ask({"what": "answer", **SMALL}, "a")["name"] == "R+SM"
+    finally:
+        workers.close()
+
+
+def test_a_newer_request_takes_the_place_of_an_older_one() -> None:
+    workers = Workers(longest_s=120)
+    ended: list[type[Exception]] = []
+
+    def older() -> None:
+        try:
+            workers.ask(LONG, "a")
+        except Exception as error:
+            ended.append(type(error))
+
+    thread = threading.Thread(target=older)
+    thread.start()
+    while "a" not in workers._asked:
+        pass
+    try:
+        assert workers.ask({"what": "answer", **SMALL}, "a")["name"] == "R+SM"
+        thread.join(60)
+        assert ended == [Superseded]
+        both = [workers.ask({"what": "answer", **SMALL}, who)["name"] for who in "aabb"]
+        assert both == ["R+SM"] * 4
+    finally:
+        workers.close()
