@@ -74,7 +74,7 @@ def _figures(here: Path) -> dict[str, str]:
             drawing, _, caption = figure.partition("<figcaption>")
             title = re.match(r"<b>Figure \d+\. (.*?)\.</b>", caption)
             if title:
-                found[html.unescape(title[1])] = drawing
+                found.setdefault(html.unescape(title[1]), drawing)
     return found
 
 
