@@ -7,6 +7,7 @@ theirs may be made to mean this address), and so are those that another origin s
 from __future__ import annotations
 
 import json
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -33,6 +34,11 @@ class Server(ThreadingHTTPServer):
         self.workers = workers
         super().__init__((HOST, port), _Handler)
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that has gone away, as it does when it asks something newer, is no error."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     @property
     def address(self) -> str:
         """Of the page."""
@@ -50,6 +56,8 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "tideover"
     sys_version = ""
     timeout = 30
+    wbufsize = -1  # head and body in one packet: a second one would wait for the first one's ack
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         """The page, its module, its style."""

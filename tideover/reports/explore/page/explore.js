@@ -258,12 +258,13 @@ export function mount(root, source, options = {}) {
   }
 
   async function describe() {
+    root.setAttribute("aria-busy", true);
     try {
       about = await source("describe", { scenario: state.scenario ?? options.scenario ?? null });
     } catch (error) {
       tell(error.message, true);
       if (state.scenario) { state = { moved: {} }; about ??= await source("describe", { scenario: null }).catch(() => null); }
-      if (!about) return;
+      if (!about) { root.removeAttribute("aria-busy"); return; }
     }
     state.scenario = about.scenario;
     checkState();
@@ -332,7 +333,11 @@ export function mount(root, source, options = {}) {
     clearTimeout(timer);
     const mine = ++asked;
     for (const name of SIDES) running[name]?.abort();
-    timer = setTimeout(() => Promise.all(SIDES.map((name) => one(name, mine))), SETTLE_MS);
+    root.setAttribute("aria-busy", true);
+    timer = setTimeout(async () => {
+      await Promise.all(SIDES.map((name) => one(name, mine)));
+      if (mine === asked) root.removeAttribute("aria-busy");
+    }, SETTLE_MS);
   }
 
   function request(name) {
@@ -375,7 +380,6 @@ export function mount(root, source, options = {}) {
     const drawn = await source("picture", { ...request(name), at_s: at }, signal);
     if (mine !== asked) return;
     sides[name].diagram.replaceChildren(drawn ? diagramFigure(drawn, source.moves === false ? null : (next) => diagram(name, asked, next).catch((error) => tell(error.message, true))) : "");
-    sides[name].whole.dataset.drawn = mine;
   }
 
   function draw(name) {
@@ -390,7 +394,6 @@ export function mount(root, source, options = {}) {
       seriesFigure(answer, span, most), hostsFigure(answer),
       ...(answer.warnings.length ? [h("ul", { class: "remarks" }, answer.warnings.map((words) => h("li", {}, words)))] : []),
       h("p", { class: "same" }, "The same in a terminal: ", h("code", {}, answer.equals)));
-    parts.whole.dataset.asked = asked;
   }
 
   function common(both) {
