@@ -134,7 +134,8 @@ def sweep(
 
     Values may be typed objects: ``sweep(scenario, {"strategy": [SourceReplay(), Amnesia()]})``. ``settings``:
     as for ``run``; a list of values for a key of the grid takes the place of the grid's.
-    ``master``: Spark's; None does without Spark, in this process. ``remote``: a Spark Connect server,
+    ``master``: Spark's; None does without Spark, in this process, as the usual master does where
+    Spark is not installed, with a warning. ``remote``: a Spark Connect server,
     ``sc://host:port``, in place of a master. ``conf``: Spark's settings, ``{"spark.executor.memory": "2g"}``.
     ``archive``: packages for workers that lack them, as ``tideover sweep --package`` makes it.
     ``out``: a directory in which the dataset is kept, as the command line does; what is there already is not
@@ -159,7 +160,7 @@ def sweep(
     return sweeps.sweep(
         recipe,
         data if out is None else prepare(out) / FOLDER,
-        where=Place(master, remote, conf or {}, None if archive is None else Path(archive)),
+        where=Place.given(master, remote, conf, archive),
         options=Options(fail_fast, retry_failed),
         report=report or (lambda *_: None),
     )
@@ -216,7 +217,7 @@ def plan(
     if evaluator is not None:
         return planning.plan(asked, evaluator, search, tell)
     most = asked.space.total * asked.effort.most
-    where = Place(master, remote, conf or {})
+    where = Place.given(master, remote, conf)
     with kept(asked.space, out, where, lambda what, done: tell(what, int(done), most)) as engine:
         return planning.plan(asked, engine, search, tell)
 
@@ -335,7 +336,7 @@ def audit(
     scenario, command = asked.target(target, settings)
     tried = asked.asked(scenario, kinds=kinds, begin=begin, end=end, each=each, second=second)
     tell = report or (lambda what, done, total: None)
-    with kept(out, Place(master, remote, conf or {}), lambda what: tell(what, 0, 0)) as doer:
+    with kept(out, Place.given(master, remote, conf), lambda what: tell(what, 0, 0)) as doer:
         return audited(scenario, command, tried, doer, tell)
 
 

@@ -62,6 +62,10 @@ def calibrate(
 
 def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
     """Real runs, really killed: profiles, and how far their predictions are off."""
+    from tideover.scenarios.spark.place import ABSENT, has_spark
+
+    if not has_spark():
+        raise BadInput(f"calibrate: it measures on Spark, unless --from gives measurements. {ABSENT}")
     from tideover.calibrate import calibration
     from tideover.calibrate.real import campaign, plans
 

@@ -16,7 +16,7 @@ from tideover import __version__
 from tideover.cli.output import Json, print_json, show
 from tideover.cli.progress import Bar
 
-PACKAGES = ("cffi", "numpy", "pandas", "pyarrow", "pydantic", "pyspark", "seaborn", "simpy")
+PACKAGES = ("cffi", "numpy", "pandas", "pyarrow", "pydantic", "seaborn", "simpy")
 CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
 """What ``--remote`` needs beside PySpark; the extra ``connect`` names the same."""
 LEAST_MEMORY = 2 * 2**30
@@ -37,10 +37,11 @@ def doctor(
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not try to start Spark.")] = False,
 ) -> None:
     """Check Java, Python, versions and memory, and start Spark; say how to mend what does not work."""
-    steps: list[Callable[[], Iterator[Check]]] = [_software, _connect, _machine, _java]
-    steps += [_data_plane, _engine, _calibration]
-    if not no_spark:
-        steps.append(_spark)
+    from tideover.scenarios.spark.place import has_spark
+
+    steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _data_plane, _engine]
+    if has_spark():
+        steps += [_connect, _java, _calibration, *([] if no_spark else [_spark])]
     checks: list[Check] = []
     with Bar("checking") as bar:
         for number, step in enumerate(steps):
@@ -78,13 +79,17 @@ def _software() -> Iterator[Check]:
     yield Check(
         "Python", good, f"{platform.python_version()} ({sys.executable})", "Install Python 3.11 or newer."
     )
-    for package in PACKAGES:
+    from tideover.scenarios.spark.place import ABSENT, has_spark
+
+    if not has_spark():
+        yield Check("Spark", None, f"only sweeps, plans and calibration use it: {ABSENT}")
+    for package in (*PACKAGES, *(["pyspark"] if has_spark() else [])):
         try:
             found = version(package)
         except PackageNotFoundError:
             yield Check(package, False, "is missing", f"pip install {package}")
             continue
-        if package == "pandas" and int(found.split(".")[0]) >= 3:
+        if package == "pandas" and has_spark() and int(found.split(".")[0]) >= 3:
             yield Check(package, False, found, 'PySpark needs an older one: pip install "pandas<3"')
         else:
             yield Check(package, True, found)

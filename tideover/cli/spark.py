@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from tideover.cli.output import BadInput, may_write, show, writing
+from tideover.cli.output import BadInput, may_write, note, show, writing
 from tideover.scenarios.spark import conf as settings
 from tideover.scenarios.spark.masters import LOCAL, check_master, check_remote
 from tideover.scenarios.spark.package import check_archive, is_archive, write_archive
-from tideover.scenarios.spark.place import Place
+from tideover.scenarios.spark.place import ABSENT, HERE, Place, has_spark
 
 Master = Annotated[
     str | None,
@@ -60,6 +60,11 @@ def place(
     if master is not None and remote is not None:
         raise BadInput("--remote: does not go with --master; a Spark Connect server has its own master")
     if no_spark:
+        return Place(None)
+    if not has_spark():
+        if named:
+            raise BadInput(f"{named[0]}: {ABSENT}")
+        note([HERE])
         return Place(None)
     if remote is not None:
         check_remote(remote, "--remote")

@@ -1,0 +1,110 @@
+"""The light installation: without Spark all but real runs of it works, and that is said once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHORT = ["--set", "run.replications=1", "--set", "run.duration=100s"]
+ABSENT = 'Spark is not installed; pip install "tideover[spark]" brings it'
+SPEC = """
+name: two points
+scenario: wordcount
+set: {run.duration: 100 s, strategy.kind: rsm}
+grid: {topology.sentences.rate: [5/s, 10/s]}
+replications: 1
+"""
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Python as if PySpark were not installed."""
+    folder = tmp_path_factory.mktemp("without")
+    (folder / "sitecustomize.py").write_text(
+        "import sys\nsys.modules['pyspark'] = sys.modules['py4j'] = None\n"
+    )
+    return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+
+
+def call(env: dict[str, str], folder: Path, *args: str) -> tuple[int, str, str]:
+    command = [sys.executable, "-m", "tideover", *args]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "wordcount", *SHORT, "--out", "out"],
+        ["compare", "wordcount", "--strategies", "source_replay,rsm", *SHORT, "--out", "out"],
+        ["explore", "--export", "page.html", "--grid", "moment=70", "--strategies", "rsm,none"],
+        ["calibrate", "--from", str(ROOT / "examples" / "recoveries.csv"), "--out", "fitted"],
+        ["scenarios", "reference"],
+        ["doctor"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_needs_no_spark_says_nothing_of_it(
+    env: dict[str, str], tmp_path: Path, command: list[str]
+) -> None:
+    code, out, err = call(env, tmp_path, *command)
+    assert code == 0, err
+    assert out or (tmp_path / "page.html").exists()
+    assert "pip install" not in err
+
+
+def test_a_sweep_is_done_here_and_that_is_said_once(env: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "grid.yaml").write_text(SPEC)
+    code, out, err = call(env, tmp_path, "sweep", "grid.yaml", "--json")
+    assert code == 0, err
+    assert err.count(f"Note: runs are done in this process, one after another: {ABSENT}") == 1
+    same = call(
+        os.environ | {"PYTHONPATH": str(ROOT)}, tmp_path, "sweep", "grid.yaml", "--json", "--no-spark"
+    )
+    assert json.loads(out) == json.loads(same[1])
+    assert "Spark" not in call(env, tmp_path, "sweep", "grid.yaml", "--json", "--no-spark")[2]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["sweep", "wordcount-sweep", "--master", "local[2]"], "--master: "),
+        (["sweep", "wordcount-sweep", "--remote", "sc://localhost:1"], "--remote: "),
+        (["calibrate", "--quick", "--out", "measured"], "calibrate: it measures on Spark, unless --from "),
+    ],
+)
+def test_what_needs_spark_says_how_to_have_it(
+    env: dict[str, str], tmp_path: Path, command: list[str], said: str
+) -> None:
+    code, out, err = call(env, tmp_path, *command)
+    assert (code, out) == (2, "")
+    assert err.startswith(said)
+    assert err.endswith(f"{ABSENT}\n")
+    assert not (tmp_path / "measured").exists()
+
+
+def test_python_warns_and_goes_on(env: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "grid.yaml").write_text(SPEC)
+    program = (
+        "import warnings, tideover\n"
+        "with warnings.catch_warnings(record=True) as said:\n"
+        "    warnings.simplefilter('always')\n"
+        "    print(len(tideover.sweep('grid.yaml').runs))\n"
+        "print([str(one.message) for one in said if one.category is UserWarning])\n"
+        "try: tideover.sweep('grid.yaml', master='local[2]')\n"
+        "except RuntimeError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, cwd=tmp_path
+    )
+    assert done.stdout.splitlines() == [
+        "2",
+        str([f"runs are done in this process, one after another: {ABSENT}"]),
+        ABSENT,
+    ], done.stderr
