@@ -42,7 +42,8 @@ def _cell_row(row: Mapping[Any, Any], notes: Notes) -> tuple[str, ...]:
     if not is_undefined(row["within"]):
         agrees = f"{'yes' if row['within'] else 'NO'} {row['n_within']:.0f}/{row['n']}"
     logged = number(row["logged_s"])
-    return (label, into, known, logged, error, simulated, row["required"] or UNDEFINED, agrees)
+    wanted = UNDEFINED if is_undefined(row["required"]) else row["required"]
+    return (label, into, known, logged, error, simulated, wanted, agrees)
 
 
 def _estimate(row: Mapping[Any, Any]) -> Estimate:

@@ -193,7 +193,10 @@ def _replication_keys(frame: pd.DataFrame, key: str) -> list[str]:
 
 def _side(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
     values = {f"_{column}": rows[column].astype(float) for column in columns}
-    return rows[keys].assign(**values, _order=rows.groupby(keys, dropna=False).cumcount())
+    words = {
+        name: object for name in keys if rows[name].dtype.kind not in "biuf"
+    }  # pandas 3 merges no empty texts
+    return rows[keys].astype(words).assign(**values, _order=rows.groupby(keys, dropna=False).cumcount())
 
 
 def _differences(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
