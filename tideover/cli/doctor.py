@@ -116,10 +116,13 @@ def _machine() -> Iterator[Check]:
     yield Check("cores", None, str(_cores()))
     import psutil
 
+    from tideover.scenarios.spark.place import has_spark
+
     memory = psutil.virtual_memory().available
+    enough = memory >= LEAST_MEMORY or (False if has_spark() else None)
     mend = "Simulations are fine, but Spark may not start: close other programs, or use --no-spark."
     free = f"{memory / 2**30:.1f} GiB free"
-    yield Check("memory", memory >= LEAST_MEMORY, free, mend)
+    yield Check("memory", enough, free, mend)
 
 
 def _cores() -> int:

@@ -83,6 +83,8 @@ def _make_package(path: Path | None) -> None:
     """Make the archive, and end."""
     if path is None:
         return
+    if not has_spark():  # the pandas here may be one that Spark cannot use
+        raise BadInput(f"--package: {ABSENT}")
     may_write(path, "--package", is_archive, "an archive that tideover made")
     with writing(path, option="--package"):
         packages = write_archive(path)

@@ -52,7 +52,7 @@ class Place:
         usual master, this process, with a warning. Raises SparkNotStarted if somebody does.
         """
         if master is not None and not has_spark():
-            if (master, remote) != (LOCAL, None):
+            if (master, remote, archive) != (LOCAL, None, None) or conf:
                 raise SparkNotStarted(ABSENT)
             warnings.warn(HERE, stacklevel=3)
             return Place(None)
