@@ -19,11 +19,13 @@ from sphinx.writers.html5 import HTML5Translator
 
 import tideover
 
-SOURCES = hashlib.sha256(
-    b"".join(path.read_bytes() for path in sorted((ROOT / "tideover").rglob("*.[pyc]*")) if path.is_file())
-).hexdigest()[:16]
-"""Changes with the package: what its commands and lessons put out is kept under it, and computed but once."""
-KEPT = ROOT / ".cache" / "site" / SOURCES
+SOURCES = hashlib.sha256()
+"""Changes with the package and its examples: what commands and lessons put out is kept under it, and computed
+but once."""
+for source in sorted([*(ROOT / "tideover").rglob("*.[pycj]*"), *(ROOT / "examples").iterdir()]):
+    if source.is_file() and source.suffix not in (".pyc", ".cffi"):
+        SOURCES.update(source.read_bytes())
+KEPT = ROOT / ".cache" / "site" / SOURCES.hexdigest()[:16]
 
 project = "Tideover"
 author = "the Tideover authors"
