@@ -32,7 +32,7 @@ author = "the Tideover authors"
 version = release = tideover.__version__
 html_title = "Tideover"
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "answers"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "answers", "explored"]
 exclude_patterns = ["_ext", "conf.py", "lessons/.ipynb_checkpoints"]
 suppress_warnings = ["mystnb.unknown_mime_type", "myst.strikethrough"]
 
@@ -46,6 +46,9 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 answers_kept = str(KEPT / "answers")
 answers_root = str(ROOT)
+explored_kept = str(KEPT / "pages")
+html_extra_path = [explored_kept]
+Path(explored_kept).mkdir(parents=True, exist_ok=True)
 
 html_math_renderer = "mathml"
 html_theme = "furo"
@@ -100,7 +103,15 @@ def _formula(display: str) -> tuple[Callable[[HTML5Translator, nodes.math | node
     return visit, None
 
 
+def _offered(app: Sphinx, name: str, source: list[str]) -> None:
+    """A lesson ends with itself, as it was executed, for those who want to go on in Jupyter."""
+    if Path(app.env.doc2path(name)).suffix == ".py":
+        file = f"{name.rpartition('/')[2]}.ipynb"
+        source[0] += f"\n# %% [markdown]\n# {{nb-download}}`This lesson as a notebook <{file}>`\n"
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", _written)
+    app.connect("source-read", _offered)
     app.add_html_math_renderer("mathml", _formula("inline"), _formula("block"))

@@ -4,6 +4,7 @@ links lead somewhere, it needs no network, and its figures have texts.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -16,11 +17,17 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import tideover
+from tideover.scenarios.reference import markdown
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 pytestmark = pytest.mark.xdist_group("site")
 QUESTIONS = 15
 LESSONS = 6
+EXPLORED = 3
+MOST_BYTES = 5_000_000
+"""Of a page with its runs inside."""
 
 
 class Page(HTMLParser):
@@ -49,6 +56,8 @@ class Page(HTMLParser):
         if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon", "modulepreload"):
             self.assets.append(given["href"])
         if tag == "img" and not given.get("alt"):
+            self.textless.append(given.get("src", ""))
+        if tag == "iframe" and not given.get("title"):
             self.textless.append(given.get("src", ""))
         if tag == "svg" and given.get("role") == "img" and not given.get("aria-label"):
             self.textless.append("svg")
@@ -140,6 +149,32 @@ def test_all_lessons_and_questions_are_there(site: Path) -> None:
         assert html.count('<figure class="answer">') == 1, file.name
         assert "## What to notice" in text, file.name
         assert "sked" in text, file.name
+
+
+def test_each_lesson_is_there_as_a_notebook_with_what_it_put_out(pages: dict[Path, Page], site: Path) -> None:
+    for lesson in (site / "lessons").glob("*.html"):
+        (link,) = (link for link in pages[lesson].links if link.endswith(f"/{lesson.stem}.ipynb"))
+        cells = json.loads((lesson.parent / unquote(link)).read_text("utf-8"))["cells"]
+        assert any(cell.get("outputs") for cell in cells), lesson.name
+
+
+def test_pages_to_play_with_are_there(pages: dict[Path, Page], site: Path) -> None:
+    """Each stands in a frame of another page, and has all its runs inside."""
+    framed = [asset for asset in pages[site / "explore.html"].assets if asset.startswith("explored/")]
+    assert len(framed) == EXPLORED
+    assert all((site / file).stat().st_size < MOST_BYTES for file in framed)
+
+
+def test_the_index_by_engine_names_what_there_is() -> None:
+    """Its second column has keys and kinds of the reference, its last lines scenarios and examples."""
+    text = (DOCS / "by-engine.md").read_text("utf-8")
+    column = "".join(re.findall(r"^\| .*? \| (.*) \|$", text, re.MULTILINE))
+    named = {word for code in re.findall(r"`([^`/]+)`", column) for word in re.findall(r"[a-z_]{3,}", code)}
+    known = set(re.findall(r"[a-z_]{3,}", markdown()))
+    assert named - known == set()
+    below = " ".join(re.findall(r"^Scenarios: (.*)$", text, re.MULTILINE))
+    for name in re.findall(r"`([^`]+)`", below):
+        assert (ROOT / name).exists() if "/" in name else tideover.load(name), name
 
 
 def test_a_command_that_fails_stops_the_build(tmp_path: Path) -> None:
