@@ -1,4 +1,4 @@
-"""What the documentation of the library shows: README.md, docs/library.md, and the docstrings."""
+"""What the documentation of the library shows: docs/library.md, and the docstrings."""
 
 from __future__ import annotations
 
@@ -46,14 +46,6 @@ def check(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with contextlib.redirect_stdout(printed):
             exec(code, names)
         assert as_shown(printed.getvalue()) == as_shown(shown or "")
-
-
-def test_the_readmes_example_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    section = text[text.index("## As a library") : text.index("## Further")]
-    ((code, _),) = blocks(section)
-    assert len(code.splitlines()) <= 15
-    check(section, tmp_path, monkeypatch)
 
 
 def test_the_pages_examples_print_what_they_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
