@@ -229,9 +229,14 @@ class Sweep:
         return list(self.records())
 
     def _swept(self, point: Mapping[Any, Any]) -> dict[str, Any]:
-        """The swept values of a point, with their units."""
-        units = self.parameters
-        return {key: written(point[key], units[key]) if units[key] else point[key] for key in units}
+        """The swept values of a point, with their units; None for null, for which pandas 3 has NaN in texts."""
+        import pandas as pd
+
+        shown: dict[str, Any] = {}
+        for key, unit in self.parameters.items():
+            value = None if pd.isna(point[key]) else point[key]
+            shown[key] = written(value, unit) if unit and value is not None else value
+        return shown
 
     def _of(self, metric: str) -> pd.DataFrame:
         return self.summary[self.summary["metric"] == metric]
