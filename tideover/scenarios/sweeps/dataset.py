@@ -229,7 +229,7 @@ class Sweep:
         return list(self.records())
 
     def _swept(self, point: Mapping[Any, Any]) -> dict[str, Any]:
-        """The swept values of a point, with their units; None for null, for which pandas 3 has NaN in texts."""
+        """The swept values of a point, with their units; None for null, where pandas 3 has NaN."""
         import pandas as pd
 
         shown: dict[str, Any] = {}
