@@ -79,6 +79,8 @@ def test_lost_roots_fall_into_two_batches_where_the_law_says_so() -> None:
     assert [at for at in found["rotations"] if 60 < at < 140] == [70.0, 100.0, 130.0]
     assert all(row["lost"] == max(75.0, row["emitted"]) for row in found["rows"])
     assert {row["batch"] for row in found["rows"]} == {0, 1}
+    before = max(place for place, at in enumerate(found["t_s"]) if at < 100)
+    assert [bucket["lost"][before] for bucket in found["buckets"]] == [50, 100]  # the newest first
 
 
 class RotatingMap:

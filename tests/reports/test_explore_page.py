@@ -331,6 +331,32 @@ def test_an_older_answer_never_takes_the_place_of_a_newer_one(shown: Shown, serv
     assert page.locator(".waits").count() == 0
 
 
+LATE = """async () => {
+  const { mount, server } = await import("/explore.js");
+  const element = document.createElement("main");
+  document.body.replaceChildren(element);
+  const held = new Promise((free) => { window.free = free; });
+  mount(element, async (what, request) => {
+    const found = await server()(what, request);
+    if (request.moved?.moment === 80) await held;
+    return found;
+  });
+}"""
+
+
+def test_nor_does_one_of_a_source_that_cannot_be_stopped(shown: Shown, server: Server) -> None:
+    page = shown.open(server.address + START)
+    page.evaluate(LATE)
+    shown.settle()
+    places = world("wordcount").controls["moment"].values
+    slide(page, "moment", places.index(80.0))
+    page.wait_for_function("() => document.querySelector('.waits')")
+    slide(page, "moment", places.index(90.0))
+    shown.settle()
+    page.evaluate("async () => { window.free(); await new Promise((done) => setTimeout(done)); }")
+    assert shown.numbers("second") == numbers("rsm", {"moment": 90.0})
+
+
 def test_a_run_that_does_not_end_and_a_file_that_changes_are_told(
     browser: Any, server: Server, mine: Path
 ) -> None:
