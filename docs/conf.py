@@ -13,7 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "docs" / "_ext"), str(ROOT)]
 
 import latex2mathml.converter
+import nbformat
 from docutils import nodes
+from jupyter_cache import get_cache
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
@@ -110,8 +112,21 @@ def _offered(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] += f"\n# %% [markdown]\n# {{nb-download}}`This lesson as a notebook <{file}>`\n"
 
 
+def _filled(app: Sphinx, _: object) -> None:
+    """Those that MyST-NB has not run itself, but found among what is kept, it writes without outputs."""
+    kept = get_cache(nb_execution_cache_path)
+    made = Path(app.outdir).parent / "jupyter_execute"
+    for name in sorted(app.env.found_docs):
+        if not name.startswith("lessons/"):
+            continue
+        file = made / f"{name}.ipynb"
+        _, whole = kept.merge_match_into_notebook(nbformat.read(file, as_version=4))
+        nbformat.write(whole, file)
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", _written)
     app.connect("source-read", _offered)
+    app.connect("env-updated", _filled)
     app.add_html_math_renderer("mathml", _formula("inline"), _formula("block"))

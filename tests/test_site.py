@@ -148,7 +148,9 @@ def test_all_lessons_and_questions_are_there(site: Path) -> None:
         assert text.count("```{answer}") == 1, file.name
         assert html.count('<figure class="answer">') == 1, file.name
         assert "## What to notice" in text, file.name
-        assert "sked" in text, file.name
+        before = text.partition("```{answer}")[0]
+        assert re.search(r"[Aa]sked|[Tt]aken from", before), file.name
+        assert "](https://" in before, file.name
 
 
 def test_each_lesson_is_there_as_a_notebook_with_what_it_put_out(pages: dict[Path, Page], site: Path) -> None:
@@ -172,7 +174,7 @@ def test_the_index_by_engine_names_what_there_is() -> None:
     named = {word for code in re.findall(r"`([^`/]+)`", column) for word in re.findall(r"[a-z_]{3,}", code)}
     known = set(re.findall(r"[a-z_]{3,}", markdown()))
     assert named - known == set()
-    below = " ".join(re.findall(r"^Scenarios: (.*)$", text, re.MULTILINE))
+    below = " ".join(re.findall(r"^- Scenarios: (.*)$", text, re.MULTILINE))
     for name in re.findall(r"`([^`]+)`", below):
         assert (ROOT / name).exists() if "/" in name else tideover.load(name), name
 

@@ -58,11 +58,8 @@ def run(command: str, root: Path, drawn: str) -> Answer:
 
 def _without(said: str, more: list[str]) -> str:
     """What is said of files that only the page has asked for is left out."""
-    return (
-        said
-        if not more
-        else "\n".join(line for line in said.splitlines() if not line.startswith(("Diagram: ", "Report: ")))
-    )
+    named = ("Diagram: ", "Report: ", "Beside it: ")
+    return "\n".join(line for line in said.splitlines() if not more or not line.startswith(named))
 
 
 def _figures(here: Path) -> dict[str, str]:
@@ -105,7 +102,8 @@ class AnswerDirective(SphinxDirective):
     def _kept(self, command: str, wanted: str) -> Answer:
         """What it put out before, if the package has not changed."""
         folder = Path(self.config.answers_kept)
-        name = hashlib.sha256(f"{command}\0{wanted in ('', DIAGRAM) and wanted}".encode()).hexdigest()[:24]
+        asked = f"{command}\0{wanted in ('', DIAGRAM) and wanted}\0{Path(__file__).read_text('utf-8')}"
+        name = hashlib.sha256(asked.encode()).hexdigest()[:24]
         file = folder / f"{name}.json"
         if file.exists():
             return Answer(**json.loads(file.read_text("utf-8")))
