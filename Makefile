@@ -78,8 +78,10 @@ lint: venv
 bench: venv
 	$(BIN)/python -m benchmarks
 
-notebooks: venv
-	$(BIN)/jupytext --quiet --to ipynb --output-dir build/notebooks notebooks/*.py
+notebooks: docs
+	mkdir -p build/notebooks
+	for lesson in notebooks/*.py; do \
+	    cp "build/jupyter_execute/lessons/$$(basename "$$lesson" .py).ipynb" build/notebooks/; done
 
 docs: venv
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/site

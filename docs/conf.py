@@ -38,6 +38,9 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "answers",
 exclude_patterns = ["_ext", "conf.py", "lessons/.ipynb_checkpoints"]
 suppress_warnings = ["mystnb.unknown_mime_type", "myst.strikethrough"]
 
+nitpicky = True
+nitpick_ignore_regex = [("py:class", ".*")]  # types of Python and pandas: their pages are not at hand
+
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
 myst_heading_anchors = 4
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
@@ -105,15 +108,21 @@ def _formula(display: str) -> tuple[Callable[[HTML5Translator, nodes.math | node
     return visit, None
 
 
+OFFER = "{nb-download}"
+
+
 def _offered(app: Sphinx, name: str, source: list[str]) -> None:
     """A lesson ends with itself, as it was executed, for those who want to go on in Jupyter."""
     if Path(app.env.doc2path(name)).suffix == ".py":
         file = f"{name.rpartition('/')[2]}.ipynb"
-        source[0] += f"\n# %% [markdown]\n# {{nb-download}}`This lesson as a notebook <{file}>`\n"
+        source[0] += f"\n# %% [markdown]\n# {OFFER}`This lesson as a notebook <{file}>`\n"
 
 
 def _filled(app: Sphinx, _: object) -> None:
-    """Those that MyST-NB has not run itself, but found among what is kept, it writes without outputs."""
+    """Those that MyST-NB has not run itself, but found among what is kept, it writes without outputs.
+
+    And none has to offer itself.
+    """
     kept = get_cache(nb_execution_cache_path)
     made = Path(app.outdir).parent / "jupyter_execute"
     for name in sorted(app.env.found_docs):
@@ -121,6 +130,7 @@ def _filled(app: Sphinx, _: object) -> None:
             continue
         file = made / f"{name}.ipynb"
         _, whole = kept.merge_match_into_notebook(nbformat.read(file, as_version=4))
+        whole.cells = [cell for cell in whole.cells if not cell.source.startswith(OFFER)]
         nbformat.write(whole, file)
 
 
