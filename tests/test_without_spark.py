@@ -44,11 +44,9 @@ def call(env: dict[str, str], folder: Path, *args: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     "command",
     [
-        ["run", "wordcount", *SHORT, "--out", "out"],
         ["compare", "wordcount", "--strategies", "source_replay,rsm", *SHORT, "--out", "out"],
         ["explore", "--export", "page.html", "--grid", "moment=70", "--strategies", "rsm,none"],
         ["calibrate", "--from", str(ROOT / "examples" / "recoveries.csv"), "--out", "fitted"],
-        ["scenarios", "reference"],
         ["doctor"],
     ],
     ids=lambda command: command[0],

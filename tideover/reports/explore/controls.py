@@ -152,7 +152,7 @@ def controls(scenarios: Mapping[str, Scenario]) -> list[Control]:
 
 def _rates(scenario: Scenario) -> Iterator[Control]:
     given = {
-        name: getattr(part.arrivals, "rate", None)
+        name: dict(part.arrivals).get("rate")
         for name, part in scenario.topology.items()
         if isinstance(part, SpoutConfig)
     }
@@ -176,7 +176,7 @@ def _strategies(scenarios: Mapping[str, Scenario]) -> Iterator[Control]:
         mine = {kind: one for kind, one in scenarios.items() if key in fields_of(STRATEGIES[kind])}
         if not mine:
             continue
-        at = {kind: _plain(getattr(one.strategy, key, None), unit) for kind, one in mine.items()}
+        at = {kind: _plain(dict(one.strategy).get(key), unit) for kind, one in mine.items()}
         known = [value for value in at.values() if isinstance(value, int | float)]
         positions: tuple[Value, ...] = _with(*known, values) if known else tuple(values)
         if None in at.values():
@@ -224,7 +224,7 @@ def _failure(scenario: Scenario) -> Iterator[Control]:
                 "The backlog grows by the rate times this, and is worked off later.",
             ),
         ):
-            at = _plain(getattr(fault, key), "s")
+            at = _plain(dict(fault)[key], "s")
             yield Control(
                 key, label, "s", _with(at, _WAITS), {"": at}, {"": (f"failures.0.{key}={{}}",)}, notice
             )
