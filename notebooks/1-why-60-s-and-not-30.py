@@ -15,13 +15,14 @@
 # %% [markdown]
 # # Why 60 s and not 30?
 #
-# A word count on Apache Storm loses its state. Storm sends again what is not acked within 30 s; yet what was
-# lost is back after 60 s, whenever the failure strikes. So a study measured it (Stableford 2015). Why 60?
+# A word count on Apache Storm loses its state. Storm sends again what is not acked within 30 s; yet what
+# was lost is back after 60 s, whenever the failure strikes. So a study measured it (Stableford 2015). Why
+# 60?
 #
-# **What you need to know.** A *spout* emits sentences, ten a second; `split` makes words of each, and `count`
-# adds them up in windows of 30 s, and acks a sentence's words when their window is over. A sentence (a
-# *root*, with all words that are made of it) that is not acked within the *message timeout*, here 30 s, is
-# emitted again.
+# **What you need to know.** A *spout* emits sentences, ten a second; `split` makes words of each, and
+# `count` adds them up in windows of 30 s, and acks a sentence's words when their window is over. A sentence
+# (a *root*, with all words that are made of it) that is not acked within the *message timeout*, here 30 s,
+# is emitted again.
 
 # %%
 # %matplotlib inline
@@ -52,9 +53,9 @@ print(f"time to recover {recovery.time_to_recover_s:.1f} s")
 # | *state recovery*, which the study measured | the last lost word has been counted again | 60 s |
 # | *time to recover*, the headline of `tideover run` | the output is right again, too | 75 s |
 #
-# (59.9 s: 150 sentences, one each 0.1 s, have 149 distances.) `tideover run stableford-phase2`, as it stands,
-# strikes 10 s earlier and says 85 s: its output is right again at the same moment, 150 s into the run. **This
-# lesson is about the 60 s**; the other figure comes at the end.
+# (59.9 s: 150 sentences, one each 0.1 s, have 149 distances.) `tideover run stableford-phase2`, as it
+# stands, strikes 10 s earlier and says 85 s: its output is right again at the same moment, 150 s into the
+# run. **This lesson is about the 60 s**; the other figure comes at the end.
 
 # %% tags=["hide-input"]
 as_it_stands = tideover.run("stableford-phase2").recoveries.iloc[0]  # its failure strikes at 65 s
@@ -82,10 +83,10 @@ assert abs(again[0] - 120) < 0.1 and abs(again[-1] - 135) < 0.1
 figures.roots(result)
 
 # %% [markdown]
-# *What to see.* Above, each line is one of the 150 lost roots. Until the failure it waits for its ack (grey);
-# from then on it is lost (orange, striped), and the spout does not know. At 120 s all 150 are given up *at
-# the same instant*, though the oldest is 15 s older than the youngest; then they go out one after the other
-# (blue, dotted). Below: where they wait, 15 s in one place and 30 s in another.
+# *What to see.* Above, each line is one of the 150 lost roots. Until the failure it waits for its ack
+# (grey); from then on it is lost (orange, striped), and the spout does not know. At 120 s all 150 are given
+# up *at the same instant*, though the oldest is 15 s older than the youngest; then they go out one after
+# the other (blue, dotted). Below: where they wait, 15 s in one place and 30 s in another.
 #
 # Two riddles, then: why only at 120 s, and why not all at once?
 #
@@ -133,15 +134,16 @@ assert len(given_up) == 150 and set(given_up.values()) == {120 * S}
 
 # %% [markdown]
 # At 60 s nothing is left: `count` acks its window, and then the map rotates. At 90 s the 150 lost roots are
-# left, in the *newest* bucket; that rotation only makes it the oldest. The next, at 120 s, gives them up. So
-# a lost root waits for one to two timeouts, together with all of its bucket.
+# left, in the *newest* bucket; that rotation only makes it the oldest. The next, at 120 s, gives them up.
+# So a lost root waits for one to two timeouts, together with all of its bucket.
 #
 # The second riddle: the spout emits *one root a call*, ten calls a second, and first those that were given
 # up. 150 roots take 15 s, and no new sentence enters meanwhile.
 #
 # ## The sum
 #
-# Let $T$ be the timeout, here as long as the window, and let the failure strike $f$ after the window's start.
+# Let $T$ be the timeout, here as long as the window, and let the failure strike $f$ after the window's
+# start.
 #
 # 1. Until the rotation at the window's end, which only moves the lost roots on: $T - f$ (15 s).
 # 2. Until the next one, which gives them up: $T$ (30 s).
@@ -167,11 +169,11 @@ for at_s in (65, 75, 90):
 #
 # ## Is it always 60 s?
 #
-# In the study the map rotates when a window begins, as both start with the topology. A spout that was started
-# 10 s later has another *phase*: it rotates at 10 s, 40 s, 70 s, 100 s, …
+# In the study the map rotates when a window begins, as both start with the topology. A spout that was
+# started 10 s later has another *phase*: it rotates at 10 s, 40 s, 70 s, 100 s, …
 #
-# **Predict first**, for the failure at 75 s: in which bucket is, at that moment, a root of 65 s, and in which
-# one of 72 s? When is each given up? How long is the state recovery?
+# **Predict first**, for the failure at 75 s: in which bucket is, at that moment, a root of 65 s, and in
+# which one of 72 s? When is each given up? How long is the state recovery?
 
 # %%
 prediction = None, None, None  # given up: of 65 s, of 72 s; state recovery
@@ -183,8 +185,8 @@ figures.roots(shifted)
 
 # %% [markdown]
 # *What to see.* Two batches. The rotation at 70 s has moved the 100 roots of 60 s to 70 s on, so the one at
-# 100 s gives them up. The 50 roots of 70 s to 75 s are in the newest bucket when the failure strikes: 130 s.
-# Their 5 s of replay end at 135 s, and the state recovery is 60 s again.
+# 100 s gives them up. The 50 roots of 70 s to 75 s are in the newest bucket when the failure strikes: 130
+# s. Their 5 s of replay end at 135 s, and the state recovery is 60 s again.
 
 # %% tags=["hide-input"]
 batches = np.unique([at // S for _, _, at in shifted.traces[0].failed], return_counts=True)
@@ -197,8 +199,8 @@ assert abs(shifted.recoveries.iloc[0].state_recovery_s - 60) < 0.1
 # Let the failure be at $t$, in the window that began at $w = t - f$.
 #
 # - **A rotation at $r$, between $w$ and $t$** (phase 10 s: $r = 70$). The last batch, from $r$ to $t$, is
-#   given up at $r + 2T$, and takes $t - r$ to go out. It ends at $r + 2T + (t - r) = t + 2T$: the recovery is
-#   $2T$, wherever $r$ is.
+#   given up at $r + 2T$, and takes $t - r$ to go out. It ends at $r + 2T + (t - r) = t + 2T$: the recovery
+#   is $2T$, wherever $r$ is.
 # - **No rotation there** (phase 0 s). One batch. The next rotation, at $b$, moves it on, the one at $b + T$
 #   gives it up, and $f$ is for the replay: the recovery is $(b - t) + T + f$.
 #
@@ -206,7 +208,7 @@ assert abs(shifted.recoveries.iloc[0].state_recovery_s - 60) < 0.1
 
 
 # %%
-def law(t, phase, T=30):
+def law(t, phase, T=30):  # T: the timeout, and the window, which has to be as long
     w = (t - 1e-9) // T * T  # the window's start, strictly before the failure
     r = (t - phase) // T * T + phase  # the last rotation before the failure
     b = r + T
@@ -231,9 +233,9 @@ ax.spines[["top", "right"]].set_visible(False)
 assert lines.max() == 60 and abs(lines.min() - 45) < 0.1 and law(75, 20) == 50
 
 # %% [markdown]
-# *What to see.* Up to a phase of 15 s a rotation falls between 60 s and 75 s, and it is 60 s. A little more,
-# and the roots are moved on just behind the failure: 45 s; then 1 s more for each second, up to the 60 s of
-# the study, which no phase exceeds.
+# *What to see.* Up to a phase of 15 s a rotation falls between 60 s and 75 s, and it is 60 s. A little
+# more, and the roots are moved on just behind the failure: 45 s; then 1 s more for each second, up to the
+# 60 s of the study, which no phase exceeds.
 #
 # ## And the 75 s? What the windows say
 
@@ -244,9 +246,9 @@ for _, _, _, number, at, counts in trace.windows[:6]:
     assert words == 663 if number == 3 else 1280 <= words <= 1390
 
 # %% [markdown]
-# A window has 300 sentences, 1,280 to 1,390 words. **Window 3** lacks what was lost. **Window 5** looks like
-# any other and is wrong, too: half of its sentences are those 150 (636 words), which belong in window 3. It
-# is put out at 150 s, 75 s after the failure: that is the headline.
+# A window has 300 sentences, 1,280 to 1,390 words. **Window 3** has 663, and lacks the 636 that were lost.
+# **Window 5** looks like any other and is wrong, too: half of its sentences are those 150 (636 words),
+# which belong in window 3. It is put out at 150 s, 75 s after the failure: that is the headline.
 #
 # *Right* is a window with exactly the sentences that were emitted for the first time in its 30 s, in this
 # run. So window 6 counts as right, though the replay has held up each of its sentences for 15 s.
@@ -284,9 +286,9 @@ table = table.astype(float).round(2)
 table
 
 # %% [markdown]
-# R+SM is back within a second. It needs no more CPU while nothing fails, and 1.44 times as much in this run:
-# `split` sends 210 words again, at 3.1 ms each. Active replication shows no trace of the failure, at twice
-# the CPU and 3.4 times the network.
+# R+SM is back within a second. It needs no more CPU while nothing fails, and 1.44 times as much in this
+# run: `split` sends 210 words again, at 3.1 ms each. Active replication shows no trace of the failure, at
+# twice the CPU and 3.4 times the network.
 
 # %% tags=["hide-input"]
 rsm = recoveries.loc["rsm"]
@@ -298,9 +300,9 @@ assert round(each_ms, 2) == 3.1 + 0.1  # sent again, counted again
 # %% [markdown]
 # ## Exercise 1: a timeout of 20 s
 #
-# The map rotates at 0 s, 20 s, 40 s, …; the window stays at 30 s, the failure at 75 s. (a) What is the state
-# recovery? (b) A root may wait 30 s for its ack. Is any of them given up though nothing of it was lost (a
-# *false timeout*)? And if the map rotates at 5 s, 25 s, 45 s, …?
+# The map rotates at 0 s, 20 s, 40 s, …; the window stays at 30 s, the failure at 75 s. (a) What is the
+# state recovery? (b) A root may wait 30 s for its ack. Is any of them given up though nothing of it was
+# lost (a *false timeout*)? And if the map rotates at 5 s, 25 s, 45 s, …?
 
 # %%
 prediction = None, None, None  # (a) seconds; (b) any false timeouts? and with 5 s?
@@ -321,21 +323,23 @@ assert dict(zip(times.tolist(), many.tolist(), strict=True)) == {25: 49, 85: 50,
 # <details>
 # <summary>Answer</summary>
 #
-# (a) 40 s. No rotation falls between 60 s and 75 s. The one at 80 s moves the 150 roots on, the one at 100 s
-# gives them up, the replay takes 15 s: $(80 - 75) + 20 + 15 = 40$, again $2T$.
+# (a) 40 s. No rotation falls between 60 s and 75 s. The one at 80 s moves the 150 roots on, the one at 100
+# s gives them up, the replay takes 15 s: $(80 - 75) + 20 + 15 = 40$, again $2T$.
 #
-# (b) None. Those of 60 s to 80 s would be given up at 100 s, and are acked at 90 s. Those of 30 s to 40 s
-# would be given up at 60 s, and are acked at 60 s, just before. With a phase of 5 s it is otherwise: roots of
-# 120 s to 125 s are given up at 145 s, and `count` would ack them at 150 s, so they are counted twice. There
-# are 149 such roots in the run: 49 at its beginning, 50 from 120 s on, 50 from 180 s on.
+# (b) None. Of those of 60 s to 80 s, which are given up at 100 s, the ones to 75 s are lost, and the others
+# are acked at 90 s, before they would be. Those of 30 s to 40 s would be given up at 60 s, and are acked at
+# 60 s, just before. With a phase of 5 s it is otherwise: roots of 120 s to 125 s are given up at 145 s, and
+# `count` would ack them at 150 s, so they are counted twice. There are 149 such roots in the run: 49 at its
+# beginning, 50 from 120 s on, 50 from 180 s on.
 #
 # </details>
 
 # %% [markdown]
 # ## Exercise 2: three buckets
 #
-# Between the newest and the oldest bucket comes a third; the timeout is 30 s again, the phase 0 s. What is
-# the state recovery? And what, in general, with $B$ buckets?
+# Between the newest and the oldest bucket comes a third; the timeout is 30 s again, the phase 0 s, and the
+# map still rotates once in each timeout. What is the state recovery? And what, in general, with $B$
+# buckets?
 
 # %%
 prediction = None  # seconds
@@ -359,6 +363,7 @@ figures.roots(three)
 #
 # ## To read
 #
+# - Play with it: `tideover explore stableford-phase2`, and move the phase and the moment.
 # - T. Stableford, *Implementing operator state checkpoint based fault-tolerance in Apache Storm*, City
 #   University London, 2015: chapter 3 (acks and the rotating map), section 9.3 (the measured 60 s).
 # - A. Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3: acks by XOR, at least once.
