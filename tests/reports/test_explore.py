@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import math
 import shlex
@@ -19,7 +21,8 @@ from tideover.reports.explore.requests import Answers
 from tideover.reports.figures.roots import in_buckets, rotations, timed_out
 from tideover.scenarios import library
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.loader import load
+from tideover.scenarios.loader import load, load_for_strategies
+from tideover.scenarios.settings import read_settings
 
 WORLD = World.of("wordcount")
 MOVED: list[tuple[str, str, dict[str, Any]]] = [
@@ -128,9 +131,9 @@ def test_every_position_of_every_control_is_a_scenario_or_refused_in_words() -> 
     for kind in WORLD.every.kinds:
         for control in [one for one in WORLD.controls.values() if one.concerns(kind)]:
             for value in control.values:
-                settings = [f"strategy.kind={kind}", *WORLD.settings(kind, {control.name: value})]
+                settings = read_settings(WORLD.settings(kind, {control.name: value}))
                 try:
-                    api.load("wordcount", settings)
+                    load_for_strategies(WORLD.tree, [kind], settings)
                 except ScenarioError as error:
                     refused.append((kind, control.name, value, str(error)))
     assert [one for one in refused if not one[3].startswith("--set: ")] == []
@@ -209,13 +212,16 @@ def test_the_picture_is_around_the_moment_that_is_asked_for() -> None:
 # -- a page with its runs inside
 
 
-def test_a_page_holds_the_runs_of_its_grid(tmp_path: Path) -> None:
-    import base64
-    import gzip
+def inside(made: bytes) -> dict[str, Any]:
+    held = made.split(b'id="runs">')[1].split(b"</script>")[0]
+    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(held)))
+    return found
 
+
+def test_a_page_holds_the_runs_of_its_grid(tmp_path: Path) -> None:
     grid = {"moment": [70.0, 75.0], "message_timeout": [20.0]}
     made = export.page(WORLD, ["source_replay", "rsm"], grid)
-    runs = json.loads(gzip.decompress(base64.b64decode(made.split(b'id="runs">')[1].split(b"</script>")[0])))
+    runs = inside(made)
     assert (
         len(runs["runs"]) == 3 * 2 + 3
     )  # each moment and the file's; the timeout and the file's: of one of them
@@ -250,6 +256,16 @@ def test_a_cell_of_jupyter_is_told_the_same() -> None:
     assert "'x' does not go" in sent[1]["error"]
     assert "export function render" in page._esm
     assert "data-mount" not in page._esm
+
+
+def test_a_page_does_not_say_where_its_file_lay(tmp_path: Path) -> None:
+    """And the command of an answer can be pasted, whatever the path."""
+    file = tmp_path / "my own.yaml"
+    file.write_text((Path(library.__file__).parent / "library" / "wordcount.yaml").read_text("utf-8"))
+    world = World.of(str(file))
+    runs = inside(export.page(world, ["rsm", "none"], {"moment": [70.0]}))
+    assert (runs["describe"]["scenario"], runs["describe"]["scenarios"]) == ("my own.yaml", ["my own.yaml"])
+    assert shlex.split(answer(world, "rsm", {})["equals"])[2] == str(file)
 
 
 def test_one_run_is_said_in_the_command() -> None:

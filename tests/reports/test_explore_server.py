@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -11,12 +12,21 @@ from typing import Any
 import pytest
 
 from tideover.reports.explore.server import MOST_BODY, Server
-from tideover.reports.explore.workers import Superseded, TooMuch, Workers
+from tideover.reports.explore.workers import SIDES, Superseded, TooMuch, Workers
 
 pytestmark = pytest.mark.xdist_group("explore")
 SMALL = {"scenario": "wordcount", "strategy": "rsm", "moved": {}}
-LONG = {"what": "answer", "scenario": "cluster", "strategy": "micro_batch", "moved": {"rate": 2000.0}}
-"""Minutes."""
+LONG = {"what": "answer", "scenario": "cluster", "strategy": "micro_batch", "moved": {"rate": 1000.0}}
+"""Many seconds, and many megabytes."""
+
+
+def warm(workers: Workers) -> Workers:
+    """Both processes have answered once: what follows does not wait for their start."""
+    longest, workers.longest_s = workers.longest_s, 60
+    for _ in range(SIDES):
+        workers.ask({"what": "answer", **SMALL}, "warm")
+    workers.longest_s = longest
+    return workers
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +129,7 @@ def test_other_methods_are_not_known(server: Server) -> None:
 
 
 def test_a_run_that_does_not_end_is_ended_and_the_next_is_answered() -> None:
-    workers = Workers(longest_s=0.7)
+    workers = warm(Workers(longest_s=0.7))
     try:
         with pytest.raises(TooMuch, match=r"did not end within 0\.7 s"):
             workers.ask(LONG, "a")
@@ -129,8 +139,19 @@ def test_a_run_that_does_not_end_is_ended_and_the_next_is_answered() -> None:
         workers.close()
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not bound it so")
+def test_a_run_that_takes_too_much_memory_is_told_and_the_next_is_answered() -> None:
+    workers = warm(Workers(longest_s=120, most_bytes=48 << 20))
+    try:
+        with pytest.raises(TooMuch, match="memory"):
+            workers.ask(LONG, "a")
+        assert workers.ask({"what": "answer", **SMALL}, "a")["name"] == "R+SM"
+    finally:
+        workers.close()
+
+
 def test_a_newer_request_takes_the_place_of_an_older_one() -> None:
-    workers = Workers(longest_s=120)
+    workers = warm(Workers(longest_s=120))
     ended: list[type[Exception]] = []
 
     def older() -> None:

@@ -131,7 +131,9 @@ def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any
         ],
         **found,
         "warnings": result.warnings,
-        "equals": " ".join(["tideover run", world.source, f"--set strategy.kind={kind}", *given]),
+        "equals": " ".join(
+            ["tideover run", shlex.quote(world.source), f"--set strategy.kind={kind}", *given]
+        ),
     }
 
 

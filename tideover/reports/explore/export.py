@@ -12,6 +12,7 @@ from typing import Any
 
 from tideover.reports.explore.answer import World, answer, pictured
 from tideover.reports.explore.controls import Control, Value
+from tideover.reports.explore.requests import shown
 from tideover.reports.explore.server import asset, module
 from tideover.scenarios.errors import ScenarioError
 
@@ -71,7 +72,8 @@ def page(
         found[f"{kind} {_key(moved)}"] = _run(world, kind, moved)
     about = world.described()
     names = [one for one in about["strategies"] if one["kind"] in kinds]
-    about |= {"strategies": names, "first": kinds[0], "second": kinds[-1], "scenarios": [world.source]}
+    about |= {"strategies": names, "first": kinds[0], "second": kinds[-1], "scenarios": [shown(world.source)]}
+    about["scenario"] = shown(world.source)  # of a path the name alone
     about["controls"] = [control.described() for control in held.values()]
     usual = {
         kind: {

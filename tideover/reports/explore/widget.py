@@ -7,6 +7,7 @@ from typing import Any
 
 from tideover.reports.explore.requests import FIRST, Answers
 from tideover.reports.explore.server import asset, module
+from tideover.reports.explore.workers import Refused, Superseded, TooMuch, Workers
 
 
 def explore(scenario: str | Path = FIRST) -> Any:
@@ -26,14 +27,16 @@ def explore(scenario: str | Path = FIRST) -> Any:
         _css = asset("explore.css").decode()
         scenario = traitlets.Unicode().tag(sync=True)
 
-    answers = Answers(str(scenario))
-    answers.check()
+    Answers(str(scenario)).check()
+    workers = Workers(str(scenario))
     page = Page(scenario="")
 
     def asked(_: object, message: dict[str, Any], __: object) -> None:
-        found = answers(message)
-        error = found.get("refused") or found.get("too_much")
-        page.send({"id": message.get("id"), **({"error": error} if error else {"answer": found})})
+        number = message.get("id")
+        try:
+            page.send({"id": number, "answer": workers.ask(message, "page")})
+        except (Refused, TooMuch, Superseded) as error:
+            page.send({"id": number, "error": str(error)})
 
     page.on_msg(asked)
     return page

@@ -15,7 +15,7 @@ from tideover.reports.explore.requests import Answer, Answers
 LONGEST_S = 10.0
 """A run that takes longer is ended."""
 MOST_BYTES = 2 << 30
-"""Memory that a run may take, beyond what the process has before it."""
+"""Memory that runs may take, beyond what their process has before it is asked."""
 SIDES = 2
 """Strategies that are shown side by side, each asked of a process of its own."""
 
@@ -33,10 +33,14 @@ class Refused(Exception):
 
 
 class Workers:
-    """Two processes that answer. ``source``: the scenario that was given on the command line, if any."""
+    """Two processes that answer. ``source``: the scenario that was given on the command line, if any;
+    ``most_bytes``: of memory, for each beyond what it has before it is asked.
+    """
 
-    def __init__(self, source: str | None = None, *, longest_s: float = LONGEST_S) -> None:
-        self.longest_s = longest_s
+    def __init__(
+        self, source: str | None = None, *, longest_s: float = LONGEST_S, most_bytes: int = MOST_BYTES
+    ) -> None:
+        self.longest_s, self._most_bytes = longest_s, most_bytes
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([__name__, "tideover.reports.explore.answer"])
         self._source = source
@@ -86,7 +90,7 @@ class Workers:
             self._idle.get().process.kill()
 
     def _started(self) -> _Worker:
-        return _Worker(self._context, self._source)
+        return _Worker(self._context, self._source, self._most_bytes)
 
     def _again(self, worker: _Worker) -> _Worker:
         worker.process.kill()
@@ -95,10 +99,10 @@ class Workers:
 
 
 class _Worker:
-    def __init__(self, context: Any, source: str | None) -> None:
+    def __init__(self, context: Any, source: str | None, most_bytes: int) -> None:
         self.superseded = False
         self._pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, source), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, source, most_bytes), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -111,22 +115,22 @@ class _Worker:
         return found
 
 
-def _work(pipe: Connection, source: str | None) -> None:
+def _work(pipe: Connection, source: str | None, most_bytes: int) -> None:
     """Answer until nobody asks any more."""
-    _bound_memory()
     answers = Answers(source)
     answers.warm()
+    _bound_memory(most_bytes)
     with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
         while True:
             pipe.send(answers(pipe.recv()))
 
 
-def _bound_memory() -> None:
+def _bound_memory(most_bytes: int) -> None:
     """As far as the system lets one."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
         import psutil
 
-        most = psutil.Process().memory_info().vms + MOST_BYTES
+        most = psutil.Process().memory_info().vms + most_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
