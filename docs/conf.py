@@ -49,6 +49,7 @@ nb_execution_cache_path = str(KEPT / "lessons")
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+nb_code_prompt_show, nb_code_prompt_hide = "Show the {type}", "Hide the {type}"
 answers_kept = str(KEPT / "answers")
 answers_root = str(ROOT)
 explored_kept = str(KEPT / "pages")

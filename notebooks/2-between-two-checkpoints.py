@@ -68,7 +68,7 @@ snapshots = world.with_({"strategy": {"kind": "aligned_snapshots", **flink_costs
 prediction = set()  # such as {1.8, 2.0}
 
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 def sent_again(world):
     """Of which roots something is sent again (their moments); how many messages."""
     result = tideover.run(world, trace=True)
@@ -118,7 +118,7 @@ assert (undone, len(result.traces[0].destroyed)) == (12, 8)
 # %%
 prediction = set(), set()  # moments; names of tasks
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 by_snapshots, sentences = sent_again(snapshots)
 result = tideover.run(snapshots, trace=True)
 print(f"predicted {prediction}; found {by_snapshots}: {sentences} sentences")
@@ -158,7 +158,7 @@ assert len(split_again) - len(set(split_again)) == 3
 # %%
 prediction = None, None  # words at `count`: R+SM, snapshots
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 moments = np.arange(2.06, 5.01, 0.06).round(2)
 
 
@@ -252,3 +252,5 @@ HTML(diagrams.of_result(late, Stretch(int(1.9 * S), int(3.8 * S)), inline=True))
 #   barriers.
 # - K. M. Chandy and L. Lamport, *Distributed Snapshots*, TOCS 3(1), 1985: why a cut has to be consistent.
 # - `docs/diagram.md`: how to read the space-time diagram, and how to make one of a run of your own.
+# - Play with it: `tideover explore wordcount`, choose R+SM and aligned snapshots, and move the checkpoint
+#   interval and the moment.

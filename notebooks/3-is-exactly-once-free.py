@@ -72,7 +72,7 @@ orders = tideover.Scenario(
 # %%
 prediction = None, None, None  # orders; seconds in the mean; seconds at most
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 direct = tideover.run(orders.with_({"strategy.sink": DIRECT})).runs.iloc[0]
 transactions = tideover.run(orders.with_({"strategy.sink": TRANSACTIONS})).runs.iloc[0]
 twice = [int(run["duplicated"]) for run in (direct, transactions)]
@@ -152,7 +152,7 @@ assert windows["duplicated"] == windows.windows_wrong == windows.windows_missing
 # %%
 prediction = (None, None), (None, None)  # snapshot, wait (s): aligned, unaligned
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 changes = {"topology.orders.arrivals.peak": "300/s", "strategy.sink": TRANSACTIONS}
 bursts = orders.with_(changes, failures=())
 aligned = tideover.run(bursts, trace=True)
@@ -223,7 +223,7 @@ ax.spines[["top", "right"]].set_visible(False)
 # %%
 prediction = None, None, None  # between step … and step …; "lost" or "twice"
 
-# %% tags=["hide-cell"]
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 changes = {"failures": [], "strategy.sink.transaction_timeout": "22 s"}
 changes |= {"topology.sentences.rate": "2/s", "run.duration": "100 s"}  # small and short
 few = {"kinds": ["crash_task"], "each": 1, "second": False, "master": None}  # in this process
@@ -271,3 +271,5 @@ assert patient.holds and patient.observed == "exactly once"
 # - Apache Flink's documentation: *Checkpointing under backpressure* (unaligned snapshots), and *Kafka
 #   connector*, section *Fault tolerance* (transactions, and their timeout).
 # - `docs/sinks.md` (transactions), `docs/audit.md` (what an audit tries; what it finds for each strategy).
+# - Play with it: `tideover explore examples/transactions.yaml`, and move the checkpoint interval and the
+#   moment.

@@ -45,7 +45,7 @@ prediction = dict.fromkeys(
 )  # seconds
 
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 def measured(kind):
     settings = {"strategy.kind": kind, "run.replications": 3}
     if kind == "passive_standby":
@@ -108,7 +108,7 @@ _ = fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center",
 # %%
 prediction = None  # seconds
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 quick = {"failures.0.detection": "2 s", "strategy.kind": "aligned_snapshots", "run.replications": 3}
 sooner = tideover.run("kill-host", quick).recoveries["time_to_recover_s"].mean()
 print(f"predicted {prediction}; found {sooner:.1f} s")
@@ -137,7 +137,7 @@ prediction = None, None  # failures a month
 #
 # </details>
 
-# %% tags=["hide-cell"]
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 saved = seconds["aligned_snapshots"] - seconds[["active_replication", "passive_standby"]]
 pays = np.array([3, 0.5]) * 0.20 * 730 / (saved.to_numpy() * 2)
 print(dict(zip(saved.index, pays.round(1), strict=True)))

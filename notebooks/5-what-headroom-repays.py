@@ -42,7 +42,7 @@ import tideover
 prediction = None, None  # seconds at 25,000/s; at 45,000/s
 
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 def recovery(rate, **more):
     """From the failure until the backlog is gone, in seconds."""
     settings = {"rate": f"{rate}/s", "snapshot_time": "0 s"}
@@ -117,7 +117,7 @@ assert recovery(round(50_000 * allowed) - 100) < 300 < recovery(round(50_000 * a
 # %%
 prediction = None  # a factor
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 hours = ["04:00", "12:00", "18:00"]
 day = tideover.hours("../examples/shop.yaml", hours, {"run.replications": 2})
 every = day.frame.query("measure == 'time_to_recover_s'").set_index("time")
@@ -154,7 +154,7 @@ prediction = None  # hours
 #
 # </details>
 
-# %% tags=["hide-cell"]
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 near = {"capacity": "10000/s", "run.duration": "30000 s"}
 free, taken = (recovery(9_950, **near, snapshot_time=time) for time in ("0 s", "0.1 s"))
 print(f"{free / 3600:.1f} h, and {taken / 3600:.1f} h with checkpoints of 0.1 s")

@@ -48,7 +48,7 @@ from tideover.reports.published import group
 # %%
 prediction = None, None  # of twelve; that count
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 paper = group("stableford", "recovery")
 
 
@@ -90,7 +90,7 @@ assert table.loc[acked, "simulated_s"].between(59.5, 60.5).all()
 # %%
 prediction = None  # a factor
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 calibration = fit(read(Path("../examples/recoveries.csv")))
 points, errors = calibration.frames["points"], calibration.frames["errors"]
 mine = errors[errors["model"] == "mechanism"].pivot(index="workload", columns="kind", values="mean_error")
@@ -162,7 +162,7 @@ prediction = None
 #
 # </details>
 
-# %% tags=["hide-cell"]
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show what was found"}
 beyond = errors.query("kind == 'leave_top_rate_out' and model == 'mechanism'").set_index("workload")
 print((100 * beyond["mean_error"]).round(1).to_string())
 assert beyond["mean_error"].between(0.01, 0.09).all()

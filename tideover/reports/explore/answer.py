@@ -36,8 +36,8 @@ from tideover.scenarios.settings import read_settings
 from tideover.scenarios.writer import to_data
 from tideover.sim.units import S
 
-FIRST = ("source_replay", "rsm")
-"""Strategies that are shown at first, where the scenario goes with them."""
+BESIDE = ("source_replay", "rsm")
+"""Strategies that a scenario's own is shown beside at first, where it goes with them."""
 ONE_RUN = "run.replications=1"
 MOST_TRACED = 200_000
 """Messages of a run of which every root's times are kept."""
@@ -80,7 +80,7 @@ class World:
     def described(self) -> dict[str, Any]:
         """What the page has to know before it asks."""
         kinds = self.every.kinds
-        first, second = [kind for kind in (*FIRST, *kinds) if kind in kinds][:2]
+        first, second = self._first()
         one = self.scenarios[first]
         return {
             "scenario": self.source,
@@ -91,6 +91,15 @@ class World:
             "second": second,
             "controls": [control.described() for control in self.controls.values()],
         }
+
+    def _first(self) -> list[str]:
+        """The two strategies that are shown at first: its own, and one that it names or that many know."""
+        root, kinds = self.tree.root, self.every.kinds
+        own, block = root.get("strategy", "kind") or root.get("strategy"), root.get("strategies")
+        named = [kind for kind, _ in block.items()] if block is not None and block.is_mapping else kinds
+        known = [kind for kind in BESIDE if kind in named]
+        order = [*([] if own is None else [own.value]), *known, *named, *kinds]
+        return [kind for kind in dict.fromkeys(order) if kind in kinds][:2]
 
     def settings(self, kind: str, moved: Mapping[str, Value]) -> list[str]:
         """What the controls stand for, as ``--set`` takes it. Raises ValueError."""
