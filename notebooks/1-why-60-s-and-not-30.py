@@ -15,14 +15,14 @@
 # %% [markdown]
 # # Why 60 s and not 30?
 #
-# A word count on Apache Storm loses its state. Storm sends again what is not done in time, and the time is
+# A word count on Apache Storm loses its counts. Storm sends again what is not done in time, and the time is
 # set to 30 s: one expects that what was lost is back after 30 s. A study measured 60 s, whether the failure
 # struck 5, 15 or 30 s into a window (Stableford 2015). Why 60?
 #
 # **What you need to know.** A *spout* emits sentences, ten a second. `split` makes words of each. `count`
-# counts them in windows of 30 s, and *acks* them when their window is over: it tells the spout that they
-# are done. A sentence, with all words that are made of it, is a *root*. A root that is not acked in time is
-# given up and emitted again (*replayed*). The time is called *message timeout*.
+# counts each word as it comes, in windows of 30 s, and *acks* the words of a window when that is over: it
+# tells the spout that they are done. A sentence, with all words that are made of it, is a *root*. A root that
+# is not acked in time is given up and emitted again (*replayed*). The time is called *message timeout*.
 #
 # Ten minutes take you through the exercises; what comes after them goes deeper. Where it says **predict
 # first**, write your answer down before you open the next cell.
@@ -43,8 +43,8 @@ trace, recovery = result.traces[0], result.recoveries.iloc[0]
 
 # %% [markdown]
 # 75 s into the run `count` loses its counts, and works on at once. The study measured the *state recovery*:
-# from the failure until the last lost word has been counted again. (The headline of `tideover run` is
-# another figure, and longer: the last section tells why.)
+# from the failure until the last lost word has been counted again. (Not the *time to recover* that `tideover
+# run` begins with: see the last section.)
 #
 # ## Predict first
 #
@@ -74,21 +74,22 @@ assert abs(times[0] - 120) < 0.1 and abs(times[-1] - 135) < 0.1
 figures.roots(result)
 
 # %% [markdown]
-# *What to see.* Above, each line is one of the 150 lost roots. Until the failure it waits for its ack
-# (grey); from then on it is lost (orange, striped). It waits in no queue, so no backlog shows it, and the
-# spout does not know. At 120 s all 150 are given up *at the same instant*, though the oldest is 15 s older
-# than the youngest; then they go out one after the other (blue, dotted).
+# *What to see.* Above, a row for each of the 150 lost roots, 600 to 749. Until the failure it waits for its
+# ack (grey); from then on it is lost, and the spout does not know (orange, striped). At 120 s all 150 are
+# given up *at the same instant*, though the oldest is 15 s older than the youngest; then they wait for their
+# turn (dotted), and go out one after the other (blue edge).
 #
 # Two riddles, then: why only at 120 s, and why not all at once?
 #
 # ## The rotating map
 #
 # Storm sets no timer for each root. It keeps what is not acked in a map of two *buckets*, and once in each
-# timeout it *rotates* the map: what is in the oldest bucket is given up, the newest becomes the oldest. Look
-# at the two strips of the figure. At 60 s and 90 s the map rotates just when a window ends, and its roots are
-# acked first: only lost ones are left, none at 60 s, 150 at 90 s. These are in the *newest* bucket, and the
-# rotation only makes it the oldest. The next, at 120 s, gives them up. So a lost root waits for one to two
-# timeouts, and is given up together with all of its bucket.
+# timeout it *rotates* the map: what is in the oldest bucket is given up, the newest becomes the oldest.
+#
+# Look at the two strips of the figure. A window ends at 90 s: first its roots are acked, then the map rotates
+# (acks come first wherever both happen at one instant). Only the 150 lost roots are left. They are in the
+# *newest* bucket, and the rotation only makes it the oldest. The next, at 120 s, gives them up. So a lost
+# root waits for one to two timeouts, and is given up together with all of its bucket.
 #
 # The second riddle: the spout emits *one root a call*, ten calls a second, and first those that were given
 # up. 150 roots take 15 s, and no new sentence enters meanwhile.
@@ -99,8 +100,8 @@ figures.roots(result)
 # 2. Until the one after it, which gives them up: a timeout, 30 s.
 # 3. Until they are out, one root a call: as long as it took to emit them at first, 15 s.
 #
-# That is 60 s. And for the other moments of the study, 5 s into the window and at its very end (the failure
-# comes just before the window is acked)?
+# That is 60 s. The same for the study's other moments, 5 s into the window and at its very end, just before
+# its roots are acked:
 
 # %% tags=["hide-input"]
 for at_s in (65, 75, 90):
@@ -138,7 +139,7 @@ assert [{at // S for _, _, at in run.traces[0].failed} for run in of_20_s.values
 # out: $5 + 20 + 15$.
 #
 # 30 s: lost are the 50 roots of the window that began at 90 s, $5 + 20 + 5$. Rotations and windows no longer
-# keep step, so now the moment matters.
+# keep step, so one window differs from another.
 #
 # </details>
 #
@@ -171,7 +172,8 @@ figures.roots(three)
 #
 # ## Deeper: the map as code
 #
-# If the map is all there is to it, a dozen lines give up the same roots at the same moments.
+# If the map is all there is to it, a dozen lines give up the same roots at the same moments. They do (the
+# cell below compares root by root).
 
 
 # %%
@@ -244,7 +246,7 @@ assert abs(out_again[99] - 110) <= 0.1 and abs(out_again[100] - 130) <= 0.1
 # %% [markdown]
 # Let the timeout be $T$, and let the failure be at $t$, in a window that began at $w$.
 #
-# - **A rotation at $r$, between $w$ and $t$** (phase 10 s: $r = 70$). At the failure the roots of $r$ to $t$
+# - **A rotation between $w$ and $t$**, the last one at $r$ (phase 10 s: $r = 70$). At the failure the roots of $r$ to $t$
 #   are in the newest bucket. The rotation at $r + T$ moves them on, the one at $r + 2T$ gives them up, and
 #   they take $t - r$ to go out. That ends at $r + 2T + (t - r) = t + 2T$: the recovery is $2T$, wherever $r$
 #   is. Older roots are given up earlier, and are out by then.
@@ -281,13 +283,13 @@ ax.spines[["top", "right"]].set_visible(False)
 assert lines.max() == 60 and lines.min() == 45 and law(75, 20) == 50
 
 # %% [markdown]
-# *What to see.* Up to a phase of 15 s a rotation falls between 60 s and 75 s, and it is 60 s. At 15 s it
+# *What to see.* Below a phase of 15 s a rotation falls between 60 s and 75 s, and it is 60 s. At 15 s it
 # comes with the failure, and moves the roots on at once: 45 s; then 1 s more for each second, up to 60 s
 # again. In the study's set-up no phase takes longer.
 #
-# And roots of which nothing is lost? With a timeout of 20 s and a phase of 5 s, those of 120 s to 125 s are
-# given up at 145 s, where `count` would ack them at 150 s. These are *false timeouts*: what is given up in
-# vain is counted twice.
+# A timeout shorter than a window has a price: roots may be given up of which nothing is lost (*false
+# timeouts*). With 20 s and a phase of 5 s those of 120 s to 125 s are given up at 145 s, where `count` would
+# ack them at 150 s, and are counted twice.
 
 # %% tags=["hide-input"]
 spoilt = tideover.run(faster.with_({"strategy.timeout_phase": "5 s"}), trace=True)
@@ -305,12 +307,13 @@ for _, _, _, number, at, counts in trace.windows[:6]:
 
 # %% [markdown]
 # A window has 300 sentences, 1,280 to 1,390 words. **Window 3** has 663, and lacks the 636 that were lost.
-# **Window 5** looks like any other and is wrong, too: half of its sentences are the 150 of window 3. Only
-# window 6 is right again. So `tideover run` says 75 s, its *time to recover*: from the failure to the end of
+# **Window 5** looks like any other and is wrong, too: half of its sentences are the 150 of window 3. From
+# window 6 on all are right. So `tideover run` says 75 s, its *time to recover*: from the failure to the end of
 # window 5, at 150 s. (As the scenario stands its failure strikes at 65 s: then it says 85 s.)
 #
-# A window is called right if it has just the sentences that were emitted for the first time in its 30 s. The
-# spout never makes up for the 15 s of replay; what follows is right, and late.
+# A window is called right if it has just the sentences that were emitted for the first time in its 30 s; that
+# these come 15 s late for ever, as the spout does not make up for the replay, is no part of it. A backlog
+# would not have shown the failure: until 120 s it is 0, as lost roots wait in no queue.
 
 # %% tags=["hide-input"]
 words = {number: sum(counts.values()) for _, _, _, number, _, counts in trace.windows[:6]}
