@@ -21,8 +21,9 @@
 #
 # **What you need to know.** A *spout* emits sentences, ten a second. `split` makes words of each. `count`
 # counts each word as it comes, in windows of 30 s, and *acks* the words of a window when that is over: it
-# tells the spout that they are done. A sentence, with all words that are made of it, is a *root*. A root that
-# is not acked in time is given up and emitted again (*replayed*). The time is called *message timeout*.
+# tells the spout that they are done. A sentence, with all words that are made of it, is a *root*. A root
+# that is not acked in time is given up and emitted again (*replayed*). The time is called *message
+# timeout*.
 #
 # Ten minutes take you through the exercises; what comes after them goes deeper. Where it says **predict
 # first**, write your answer down before you open the next cell.
@@ -43,15 +44,15 @@ trace, recovery = result.traces[0], result.recoveries.iloc[0]
 
 # %% [markdown]
 # 75 s into the run `count` loses its counts, and works on at once. The study measured the *state recovery*:
-# from the failure until the last lost word has been counted again. (Not the *time to recover* that `tideover
-# run` begins with: see the last section.)
+# from the failure until the last lost word has been counted again. (Not the *time to recover* that
+# `tideover run` begins with: see the last section.)
 #
 # ## Predict first
 #
 # The 150 sentences of 60 s to 75 s were counted in the window of 60 s to 90 s. With the counts, `count` has
 # lost which sentences they came from, so it will never ack them. Say the spout keeps a timer of 30 s for
-# each root, from its emission on. When is the first of the 150 emitted again, when the last? How long is the
-# state recovery?
+# each root, from its emission on. When is the first of the 150 emitted again, when the last? How long is
+# the state recovery?
 
 # %%
 prediction = None, None, None  # seconds into the run: the first, the last; seconds of state recovery
@@ -76,8 +77,8 @@ figures.roots(result)
 # %% [markdown]
 # *What to see.* Above, a row for each of the 150 lost roots, 600 to 749. Until the failure it waits for its
 # ack (grey); from then on it is lost, and the spout does not know (orange, striped). At 120 s all 150 are
-# given up *at the same instant*, though the oldest is 15 s older than the youngest; then they wait for their
-# turn (dotted), and go out one after the other (blue edge).
+# given up *at the same instant*, though the oldest is 15 s older than the youngest; then they wait for
+# their turn (dotted), and go out one after the other (blue edge).
 #
 # Two riddles, then: why only at 120 s, and why not all at once?
 #
@@ -86,10 +87,10 @@ figures.roots(result)
 # Storm sets no timer for each root. It keeps what is not acked in a map of two *buckets*, and once in each
 # timeout it *rotates* the map: what is in the oldest bucket is given up, the newest becomes the oldest.
 #
-# Look at the two strips of the figure. A window ends at 90 s: first its roots are acked, then the map rotates
-# (acks come first wherever both happen at one instant). Only the 150 lost roots are left. They are in the
-# *newest* bucket, and the rotation only makes it the oldest. The next, at 120 s, gives them up. So a lost
-# root waits for one to two timeouts, and is given up together with all of its bucket.
+# Look at the two strips of the figure. A window ends at 90 s: first its roots are acked, then the map
+# rotates (acks come first wherever both happen at one instant). Only the 150 lost roots are left. They are
+# in the *newest* bucket, and the rotation only makes it the oldest. The next, at 120 s, gives them up. So a
+# lost root waits for one to two timeouts, and is given up together with all of its bucket.
 #
 # The second riddle: the spout emits *one root a call*, ten calls a second, and first those that were given
 # up. 150 roots take 15 s, and no new sentence enters meanwhile.
@@ -135,11 +136,11 @@ assert [{at // S for _, _, at in run.traces[0].failed} for run in of_20_s.values
 # <details>
 # <summary>Answer</summary>
 #
-# 40 s: the rotation at 80 s moves the 150 roots on, the one at 100 s gives them up, and they take 15 s to go
-# out: $5 + 20 + 15$.
+# 40 s: the rotation at 80 s moves the 150 roots on, the one at 100 s gives them up, and they take 15 s to
+# go out: $5 + 20 + 15$.
 #
-# 30 s: lost are the 50 roots of the window that began at 90 s, $5 + 20 + 5$. Rotations and windows no longer
-# keep step, so one window differs from another.
+# 30 s: lost are the 50 roots of the window that began at 90 s, $5 + 20 + 5$. Rotations and windows no
+# longer keep step, so one window differs from another.
 #
 # </details>
 #
@@ -215,8 +216,8 @@ assert len(given_up) == 150 and set(given_up.values()) == {120 * S}
 # %% [markdown]
 # ## Deeper: a map that rotates at other moments
 #
-# In the study the map rotates when a window begins. Let it rotate 10 s later, at 10 s, 40 s, 70 s, 100 s, …:
-# its *phase* is 10 s.
+# In the study the map rotates when a window begins. Let it rotate 10 s later, at 10 s, 40 s, 70 s, 100 s,
+# …: its *phase* is 10 s.
 #
 # **Predict first**, for the failure at 75 s: in which bucket is, at that moment, a root of 65 s, and in
 # which one of 72 s? When is each given up? How long is the state recovery?
@@ -246,10 +247,10 @@ assert abs(out_again[99] - 110) <= 0.1 and abs(out_again[100] - 130) <= 0.1
 # %% [markdown]
 # Let the timeout be $T$, and let the failure be at $t$, in a window that began at $w$.
 #
-# - **A rotation between $w$ and $t$**, the last one at $r$ (phase 10 s: $r = 70$). At the failure the roots of $r$ to $t$
-#   are in the newest bucket. The rotation at $r + T$ moves them on, the one at $r + 2T$ gives them up, and
-#   they take $t - r$ to go out. That ends at $r + 2T + (t - r) = t + 2T$: the recovery is $2T$, wherever $r$
-#   is. Older roots are given up earlier, and are out by then.
+# - **A rotation between $w$ and $t$**, the last one at $r$ (phase 10 s: $r = 70$). At the failure the roots
+#   of $r$ to $t$ are in the newest bucket. The rotation at $r + T$ moves them on, the one at $r + 2T$ gives
+#   them up, and they take $t - r$ to go out. That ends at $r + 2T + (t - r) = t + 2T$: the recovery is
+#   $2T$, wherever $r$ is. Older roots are given up earlier, and are out by then.
 # - **None there** (phase 0 s). There is one batch. The next rotation, at $b$, moves it on, the one at $b +
 #   T$ gives it up, and it takes $t - w$ to go out: the recovery is $(b - t) + T + (t - w) = b + T - w$.
 #
@@ -288,8 +289,8 @@ assert lines.max() == 60 and lines.min() == 45 and law(75, 20) == 50
 # again. In the study's set-up no phase takes longer.
 #
 # A timeout shorter than a window has a price: roots may be given up of which nothing is lost (*false
-# timeouts*). With 20 s and a phase of 5 s those of 120 s to 125 s are given up at 145 s, where `count` would
-# ack them at 150 s, and are counted twice.
+# timeouts*). With 20 s and a phase of 5 s those of 120 s to 125 s are given up at 145 s, where `count`
+# would ack them at 150 s, and are counted twice.
 
 # %% tags=["hide-input"]
 spoilt = tideover.run(faster.with_({"strategy.timeout_phase": "5 s"}), trace=True)
@@ -308,12 +309,12 @@ for _, _, _, number, at, counts in trace.windows[:6]:
 # %% [markdown]
 # A window has 300 sentences, 1,280 to 1,390 words. **Window 3** has 663, and lacks the 636 that were lost.
 # **Window 5** looks like any other and is wrong, too: half of its sentences are the 150 of window 3. From
-# window 6 on all are right. So `tideover run` says 75 s, its *time to recover*: from the failure to the end of
-# window 5, at 150 s. (As the scenario stands its failure strikes at 65 s: then it says 85 s.)
+# window 6 on all are right. So `tideover run` says 75 s, its *time to recover*: from the failure to the end
+# of window 5, at 150 s. (As the scenario stands its failure strikes at 65 s: then it says 85 s.)
 #
-# A window is called right if it has just the sentences that were emitted for the first time in its 30 s; that
-# these come 15 s late for ever, as the spout does not make up for the replay, is no part of it. A backlog
-# would not have shown the failure: until 120 s it is 0, as lost roots wait in no queue.
+# A window is called right if it has just the sentences that were emitted for the first time in its 30 s.
+# That the spout is 15 s behind from then on, as it does not make up for the replay, is no part of it. A
+# backlog would not have shown the failure: until 120 s it is 0, as lost roots wait in no queue.
 
 # %% tags=["hide-input"]
 words = {number: sum(counts.values()) for _, _, _, number, _, counts in trace.windows[:6]}
