@@ -242,6 +242,25 @@ def test_by_keyboard_alone(shown: Shown, server: Server) -> None:
     assert shown.numbers("second") == numbers("rsm", {"moment": 76.0})
 
 
+LIKE_JUPYTER = """() => document.addEventListener("keydown", (event) => {
+  let element = event.target;
+  for (; element && !element.hasAttribute("data-lm-suppress-shortcuts"); element = element.parentElement)
+    if (element.matches(":focus")) { event.preventDefault(); event.stopPropagation(); return; }
+}, true)"""
+"""Its shortcuts, as @lumino/commands looks for them: from the element in focus up to one that wants none."""
+
+
+def test_jupyter_leaves_the_keys_to_the_page(shown: Shown, server: Server) -> None:
+    page = shown.open(server.address + START)
+    page.evaluate(LIKE_JUPYTER)
+    for control, key in (("#control-moment", "ArrowRight"), ("#control-failure", "ArrowDown")):
+        before = page.url
+        page.focus(control)
+        page.keyboard.press(key)
+        shown.settle()
+        assert page.url != before, control
+
+
 CONTRAST = """() => {
   const channel = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);

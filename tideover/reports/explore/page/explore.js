@@ -19,6 +19,8 @@ function made(space, tag, attributes, children) {
     else if (name === "style") for (const [key, one] of Object.entries(value)) element.style.setProperty(key, one);
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
   }
+  // Jupyter takes arrows and the space bar for itself, unless the element in focus says this.
+  if (["button", "input", "select"].includes(tag)) element.setAttribute("data-lm-suppress-shortcuts", "");
   element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
