@@ -182,21 +182,21 @@ def test_the_address_gives_the_same_page_again(shown: Shown, server: Server) -> 
 
 def test_the_diagram_plays(shown: Shown, server: Server) -> None:
     page = shown.open(server.address + START)
-    button = page.locator("#side-first .play button").first
-    slider, cursor = page.locator("#side-first .play input"), page.locator("#side-first .cursor")
+    button = page.locator("#diagram-first .play button").first
+    slider, cursor = page.locator("#diagram-first .play input"), page.locator("#diagram-first .cursor")
     assert cursor.get_attribute("visibility") == "hidden"
     button.click()
-    page.wait_for_function("() => Number(document.querySelector('#side-first .play input').value) > 20")
+    page.wait_for_function("() => Number(document.querySelector('#diagram-first .play input').value) > 20")
     assert cursor.get_attribute("visibility") == "visible"
     button.click()  # pauses
     at = float(slider.input_value())
     slider.focus()
     page.keyboard.press("ArrowRight")
     assert float(slider.input_value()) == at + 1
-    drawn = page.inner_text("#side-first .play output")
-    page.locator("#side-first .play button[aria-label=later]").click()
+    drawn = page.inner_text("#diagram-first .play output")
+    page.locator("#diagram-first .play button[aria-label=later]").click()
     page.wait_for_function(
-        "(old) => document.querySelector('#side-first .play output').textContent !== old", arg=drawn
+        "(old) => document.querySelector('#diagram-first .play output').textContent !== old", arg=drawn
     )
 
 

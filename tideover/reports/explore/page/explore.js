@@ -181,7 +181,7 @@ function hostsFigure(answer) {
 }
 
 // The diagram comes as SVG; a veil hides what the cursor has not come to yet.
-function diagramFigure(drawn, ask) {
+function diagramFigure(drawn, strategy, ask) {
   const holder = h("div", { class: "wide diagram" });
   holder.append(document.importNode(new DOMParser().parseFromString(drawn.svg, "image/svg+xml").documentElement, true));
   const svg = holder.firstElementChild, box = svg.viewBox.baseVal;
@@ -199,6 +199,7 @@ function diagramFigure(drawn, ask) {
     cursor.setAttribute("x1", x(at));
     cursor.setAttribute("x2", x(at));
     for (const one of [veil, cursor]) one.setAttribute("visibility", whole ? "hidden" : "visible");
+    if (!whole) holder.scrollLeft = (x(at) / box.width) * svg.clientWidth - holder.clientWidth / 2; // where it is wider than the page
     shown.textContent = `${at.toFixed(length < 1 ? 3 : 2)} s`;
     slider.setAttribute("aria-valuetext", shown.textContent);
   }
@@ -225,7 +226,7 @@ function diagramFigure(drawn, ask) {
   show();
   const elsewhere = (label, at) => h("button", { type: "button", "aria-label": label, onclick: () => { stop(); ask(Math.max(0, at)); } }, label === "earlier" ? "‹" : "›");
   const move = ask ? [elsewhere("earlier", drawn.from_s - length * 0.6), elsewhere("later", drawn.from_s + length)] : [];
-  return figure("Who sends what to whom", `From ${number(drawn.from_s, 5)} to ${number(drawn.to_s, 5)} s. Each line is a task, each arrow a message; `
+  return figure(`Who sends what to whom: ${strategy}`, `From ${number(drawn.from_s, 5)} to ${number(drawn.to_s, 5)} s. Each line is a task, each arrow a message; `
     + "hold the pointer on one to read what it is. Look at what is lost while a task is down, and what comes again afterwards.",
     h("div", { class: "play" }, button, move[0], slider, move[1], shown), holder);
 }
@@ -242,14 +243,15 @@ export function mount(root, source, options = {}) {
   const scenario = h("select", { "aria-label": "scenario", onchange: () => { state = { scenario: scenario.value, moved: {} }; write(); describe(); } });
   const link = h("button", { type: "button", onclick: copy }, "Copy link");
   const reset = h("button", { type: "button", onclick: () => { state.moved = {}; write(); build(); ask(); } }, "As in the file");
-  root.replaceChildren(h("div", { class: "top" }, title, scenario, own ? link : null, reset), intro, said, controls, h("div", { class: "sides" }, SIDES.map(side)));
+  root.replaceChildren(h("div", { class: "top" }, title, scenario, own ? link : null, reset), intro, said, controls, h("div", { class: "sides" }, SIDES.map(side)),
+    h("div", {}, SIDES.map((name) => sides[name].diagram)));
   if (own) window.addEventListener("hashchange", () => { const next = read(location.hash); if (text(next) !== text(state)) { state = next; describe(); } });
 
   function side(name) {
     const parts = { select: h("select", { "aria-label": `${name} strategy`, onchange: () => { state[name] = parts.select.value; write(); build(); ask(); } }),
-      spinner: h("span", { class: "spinner" }), headline: h("p", { class: "headline", "aria-live": "polite" }), body: h("div", {}), diagram: h("div", {}) };
+      spinner: h("span", { class: "spinner" }), headline: h("p", { class: "headline", "aria-live": "polite" }), body: h("div", {}), diagram: h("div", { id: `diagram-${name}` }) };
     parts.whole = h("section", { class: "side", id: `side-${name}`, "aria-label": `${name} strategy` },
-      h("header", {}, parts.select, parts.spinner), parts.headline, parts.body, parts.diagram);
+      h("header", {}, parts.select, parts.spinner), parts.headline, parts.body);
     sides[name] = parts;
     return parts.whole;
   }
@@ -381,7 +383,9 @@ export function mount(root, source, options = {}) {
   async function diagram(name, mine, at, signal) {
     const drawn = await source("picture", { ...request(name), at_s: at }, signal);
     if (mine !== asked) return;
-    sides[name].diagram.replaceChildren(drawn ? diagramFigure(drawn, source.moves === false ? null : (next) => diagram(name, asked, next).catch((error) => tell(error.message, true))) : "");
+    const strategy = about.strategies.find((each) => each.kind === state[name]).name;
+    const later = source.moves === false ? null : (next) => diagram(name, asked, next).catch((error) => tell(error.message, true));
+    sides[name].diagram.replaceChildren(drawn ? diagramFigure(drawn, strategy, later) : "");
   }
 
   function draw(name) {
