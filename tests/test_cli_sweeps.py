@@ -189,3 +189,14 @@ def test_what_is_done_after_the_last_run_is_told_too(sweep, monkeypatch, tmp_pat
     last = max(place for place, state in enumerate(said) if state[0] == "simulating")
     assert said[last][1] == said[last][2] > 0
     assert said[last + 1 :] == [*told, ("making the page",)]
+
+
+def test_a_point_that_is_no_scenario_is_told_by_file_and_line(sweep, tmp_path):
+    """And not as if the option for its dataset were wrong."""
+    lines = (tmp_path / "sweep.yaml").read_text().splitlines()
+    number = next(at for at, line in enumerate(lines, 1) if line.startswith("grid:"))
+    lines[number - 1 : number] = ["grid:", "  nope: [1]"]
+    (tmp_path / "sweep.yaml").write_text("\n".join(lines) + "\n")
+    code, out, err = sweep()
+    assert (code, out) == (2, "")
+    assert err.startswith(f"{tmp_path / 'sweep.yaml'}:{number + 1}: grid.nope: unknown key; ")

@@ -32,6 +32,7 @@ def simulated(
     inputs: str | None = None,
 ) -> Sweep:
     """Do what is missing of a sweep. ``data``: where its dataset lies, if not in ``out``."""
+    from tideover.scenarios.errors import ScenarioError
     from tideover.scenarios.sweeps.completing import Options
     from tideover.scenarios.sweeps.dataset import FOLDER
     from tideover.scenarios.sweeps.files import local_path
@@ -52,6 +53,8 @@ def simulated(
             if keep is not None:
                 sys.stderr.write("Interrupted. The same command goes on where it was.\n")
             raise
+        except ScenarioError:
+            raise  # says itself where
         except NoDataset as error:
             raise output.BadInput(str(error)) from None
         except ValueError as error:
