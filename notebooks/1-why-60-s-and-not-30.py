@@ -43,16 +43,16 @@ result = tideover.run(world, trace=True)  # the trace keeps the times of every t
 trace, recovery = result.traces[0], result.recoveries.iloc[0]
 
 # %% [markdown]
-# 75 s into the run `count` loses its counts, and works on at once. The study measured the *state recovery*:
-# from the failure until the last lost word has been counted again. (Not the *time to recover* that
-# `tideover run` begins with: see the last section.)
+# This is the study's word count, simulated. 75 s into the run `count` loses its counts, and works on at
+# once. The study measured the *state recovery*: from the failure until the last lost word has been counted
+# again. (Not the *time to recover* that `tideover run` begins with; on that, the end of this page.)
 #
 # ## Predict first
 #
-# The 150 sentences of 60 s to 75 s were counted in the window of 60 s to 90 s. With the counts, `count` has
-# lost which sentences they came from, so it will never ack them. Say the spout keeps a timer of 30 s for
-# each root, from its emission on. When is the first of the 150 emitted again, when the last? How long is
-# the state recovery?
+# The 150 sentences of 60 s to 75 s were counted in the window of 60 s to 90 s. With its counts, `count` has
+# lost which sentences its words came from, so it will never ack these. Say the spout keeps a timer of 30 s
+# for each root, from its emission on. When is the first of the 150 emitted again, when the last? How long
+# is the state recovery?
 
 # %%
 prediction = None, None, None  # seconds into the run: the first, the last; seconds of state recovery
@@ -85,12 +85,14 @@ figures.roots(result)
 # ## The rotating map
 #
 # Storm sets no timer for each root. It keeps what is not acked in a map of two *buckets*, and once in each
-# timeout it *rotates* the map: what is in the oldest bucket is given up, the newest becomes the oldest.
+# timeout it *rotates* the map: what is in the oldest bucket is given up, the newest becomes the oldest, and
+# an empty one the newest.
 #
 # Look at the two strips of the figure. A window ends at 90 s: first its roots are acked, then the map
-# rotates (acks come first wherever both happen at one instant). Only the 150 lost roots are left. They are
-# in the *newest* bucket, and the rotation only makes it the oldest. The next, at 120 s, gives them up. So a
-# lost root waits for one to two timeouts, and is given up together with all of its bucket.
+# rotates (in this simulation acks come first where both happen at one instant). Only the 150 lost roots are
+# left. They are in the *newest* bucket, and the rotation only makes it the oldest. The next, at 120 s,
+# gives them up. So a lost root is given up one to two timeouts after its emission, together with all of its
+# bucket.
 #
 # The second riddle: the spout emits *one root a call*, ten calls a second, and first those that were given
 # up. 150 roots take 15 s, and no new sentence enters meanwhile.
@@ -118,8 +120,8 @@ for at_s in (65, 75, 90):
 #
 # ## Exercise 1: a timeout of 20 s
 #
-# The map rotates at 0 s, 20 s, 40 s, …; windows stay at 30 s. What is the state recovery of a failure at 75
-# s? And of one at 95 s?
+# The map rotates at 0 s, 20 s, 40 s, …; windows stay at 30 s. (That is short, but here no root is given up
+# that would be acked.) What is the state recovery of a failure at 75 s? And of one at 95 s?
 
 # %%
 prediction = None, None  # seconds
@@ -166,8 +168,8 @@ figures.roots(three)
 # <summary>Answer</summary>
 #
 # 90 s. The rotations at 90 s and 120 s move the roots on, the one at 150 s gives them up: $15 + 2 \cdot 30
-# + 15$. With $B$ buckets it is $B$ times 30 s. In return a root has one timeout more, for each bucket more,
-# before it is given up in vain.
+# + 15$. With $B$ buckets it is $B$ times 30 s. In return a root that is only slow has, for each bucket
+# more, a timeout more to be acked.
 #
 # </details>
 #
@@ -196,7 +198,7 @@ class RotatingMap:
 
 # %% [markdown]
 # It is fed with the emissions and acks of the run, and rotates at 0 s, 30 s, 60 s, … Just before each
-# rotation we look into it:
+# rotation, when the acks of that instant are in, we look into it:
 
 # %% tags=["hide-input"]
 events = [(at, 0, "emitted", root) for _, _, root, _, at in trace.emitted]
@@ -219,8 +221,8 @@ assert len(given_up) == 150 and set(given_up.values()) == {120 * S}
 # In the study the map rotates when a window begins. Let it rotate 10 s later, at 10 s, 40 s, 70 s, 100 s,
 # …: its *phase* is 10 s.
 #
-# **Predict first**, for the failure at 75 s: in which bucket is, at that moment, a root of 65 s, and in
-# which one of 72 s? When is each given up? How long is the state recovery?
+# **Predict first**, for the failure at 75 s: when is a root of 65 s given up, and when one of 72 s? How
+# long is the state recovery?
 
 # %%
 prediction = None, None, None  # given up: of 65 s, of 72 s; state recovery
@@ -233,9 +235,10 @@ print(f"you predicted {prediction}; found {shifted.recoveries.iloc[0].state_reco
 figures.roots(shifted)
 
 # %% [markdown]
-# *What to see.* Two batches. The rotation at 70 s has moved the 100 roots of 60 s to 70 s on, so the one at
-# 100 s gives them up, and by 110 s they are out. The 50 roots of 70 s to 75 s are in the newest bucket when
-# the failure strikes: 130 s. Their 5 s of replay end at 135 s, and the state recovery is 60 s again.
+# *What to see.* Two batches. The rotation at 70 s has made the 100 roots of 60 s to 70 s the oldest, so the
+# one at 100 s gives them up, and by 110 s they are out. The 50 roots of 70 s to 75 s are in the newest
+# bucket when the failure strikes: 130 s. Their 5 s of replay end at 135 s, and the state recovery is 60 s
+# again.
 
 # %% tags=["hide-input"]
 batches = np.unique([at // S for _, _, at in shifted.traces[0].failed], return_counts=True)
@@ -284,9 +287,9 @@ ax.spines[["top", "right"]].set_visible(False)
 assert lines.max() == 60 and lines.min() == 45 and law(75, 20) == 50
 
 # %% [markdown]
-# *What to see.* Below a phase of 15 s a rotation falls between 60 s and 75 s, and it is 60 s. At 15 s it
-# comes with the failure, and moves the roots on at once: 45 s; then 1 s more for each second, up to 60 s
-# again. In the study's set-up no phase takes longer.
+# *What to see.* 60 s as long as a rotation falls between 60 s and 75 s. With a phase of 15 s it comes with
+# the failure, and moves the roots on at once: 45 s; then 1 s more for each second, up to 60 s again. In the
+# study's set-up no phase takes longer.
 #
 # A timeout shorter than a window has a price: roots may be given up of which nothing is lost (*false
 # timeouts*). With 20 s and a phase of 5 s those of 120 s to 125 s are given up at 145 s, where `count`
@@ -300,7 +303,7 @@ assert dict(zip(times.tolist(), many.tolist(), strict=True)) == {25: 49, 85: 50,
 assert spoilt.runs.iloc[0].false_timeouts == 149 and "false timeouts count it twice" in spoilt.warnings[0]
 
 # %% [markdown]
-# ## Deeper: the output, and the headline
+# ## Deeper: the output, and the time to recover
 
 # %%
 for _, _, _, number, at, counts in trace.windows[:6]:
@@ -313,8 +316,10 @@ for _, _, _, number, at, counts in trace.windows[:6]:
 # of window 5, at 150 s. (As the scenario stands its failure strikes at 65 s: then it says 85 s.)
 #
 # A window is called right if it has just the sentences that were emitted for the first time in its 30 s.
-# That the spout is 15 s behind from then on, as it does not make up for the replay, is no part of it. A
-# backlog would not have shown the failure: until 120 s it is 0, as lost roots wait in no queue.
+# (The spout does not make up for the 15 s of replay: what it emits is that late for ever.)
+#
+# Would a dashboard have shown the failure? Not the length of the queues: until 120 s they are empty, as
+# lost roots wait in none.
 
 # %% tags=["hide-input"]
 words = {number: sum(counts.values()) for _, _, _, number, _, counts in trace.windows[:6]}
