@@ -19,8 +19,8 @@
 # is safe. What about the half second?
 #
 # **What you need to know.** A *checkpoint* is a copy of a task's state in a store that survives the task;
-# after a crash the task restores the last one. What it has taken in since then is in no checkpoint, and what
-# is sent to it while it is down reaches nobody: both must come again, from somebody who has kept it.
+# after a crash the task restores the last one. What it has taken in since then is in no checkpoint, and
+# what is sent to it while it is down reaches nobody: both must come again, from somebody who has kept it.
 
 # %%
 # %matplotlib inline
@@ -41,8 +41,8 @@ AROUND = Stretch(int(1.8 * S), int(3.5 * S))  # what we look at
 # ## A world small enough to see each message
 #
 # `sentences` emits one sentence every 0.2 s (at 2.02 s, 2.22 s, 2.42 s, …; we say 2.0, 2.2, 2.4). `split`
-# makes 3, 4 or 7 words of each, `count` counts them. A message is 30 ms on its way. `count` crashes at
-# 2.55 s, and is up again at 2.95 s.
+# makes 3, 4 or 7 words of each, `count` counts them. A message is 30 ms on its way. `count` crashes at 2.55
+# s, and is up again at 2.95 s.
 
 # %%
 crash = {"failures.0.at": "2.55 s"}
@@ -58,11 +58,11 @@ snapshots = world.with_({"strategy": {"kind": "aligned_snapshots", **flink_costs
 # %% [markdown]
 # ## R+SM: the sender keeps
 #
-# Under R+SM (recovery using state management) each task with state saves it by itself, here at 1 s, 2 s, 3 s,
-# …; and who sends to it keeps what it has sent in a *buffer*, until a checkpoint has it.
+# Under R+SM (recovery using state management) each task with state saves it by itself, here at 1 s, 2 s, 3
+# s, …; and who sends to it keeps what it has sent in a *buffer*, until a checkpoint has it.
 #
-# **Predict first:** of which sentences must `split` send the words again? Name the moments at which they were
-# emitted.
+# **Predict first:** of which sentences must `split` send the words again? Name the moments at which they
+# were emitted.
 
 # %%
 prediction = set()  # such as {1.8, 2.0}
@@ -87,11 +87,11 @@ result = tideover.run(rsm, trace=True)
 HTML(diagrams.of_result(result, AROUND, inline=True))
 
 # %% [markdown]
-# *What to see.* Time goes to the right, each arrow is a message (×4: four in one); put the pointer on one to
-# read its name. `count` copies its state at 2 s (a); 11 ms later the copy is in the store (b), and only then
-# `split` empties its buffer (c). The words of 2.0, 2.2 and 2.4 are counted, and gone with the crash. Those of
-# 2.6 and 2.8 find nobody (crosses). Back at 2.95 s, `count` asks for its state (d), restores it (e) and asks
-# for the rest (f): `split` sends all twenty words once more (g).
+# *What to see.* Time goes to the right, each arrow is a message (×4: four in one); put the pointer on one
+# to read its name. `count` copies its state at 2 s (a); 11 ms later the copy is in the store (b), and only
+# then `split` empties its buffer (c). The words of 2.0, 2.2 and 2.4 are counted, and gone with the crash.
+# Those of 2.6 and 2.8 find nobody (crosses). Back at 2.95 s, `count` asks for its state (d), restores it
+# (e) and asks for the rest (f): `split` sends all twenty words once more (g).
 
 # %% tags=["hide-input"]
 told = {step.what: step for step in result.traces[0].steps if step.at < 3 * S}
@@ -104,14 +104,15 @@ undone = sum(
 assert (undone, len(result.traces[0].destroyed)) == (12, 8)
 
 # %% [markdown]
-# So two things lie between: 12 words that were *in the state* and were not in its copy, and 8 that were *sent
-# into the void*. For the buffer there is no difference: it has all that no checkpoint has.
+# So two things lie between: 12 words that were *in the state* and were not in its copy, and 8 that were
+# *sent into the void*. For the buffer there is no difference: it has all that no checkpoint has.
 #
 # ## Snapshots: only the source keeps
 #
-# Flink has no buffers between tasks. It keeps what the source can read again (a log, as in Kafka), and takes
-# a snapshot of all tasks together: a *barrier* flows with the messages, and each task copies its state when
-# the barrier comes by. What is before the barrier is in the snapshot, everywhere; what is behind it, nowhere.
+# In Flink no task keeps what it has sent. There is what the source can read again (a log, as in Kafka), and
+# takes a snapshot of all tasks together: a *barrier* flows with the messages, and each task copies its
+# state when the barrier comes by. What is before the barrier is in the snapshot, everywhere; what is behind
+# it, nowhere.
 #
 # **Predict first**, for the same crash: which sentences does the source send again? And who is down?
 
@@ -126,11 +127,12 @@ assert (by_snapshots, sentences) == ([2.0, 2.2, 2.4], 3)
 HTML(diagrams.of_result(result, AROUND, inline=True))
 
 # %% [markdown]
-# *What to see.* At 2 s the coordinator asks for a snapshot (a); its barrier (blue, dashed) goes from `split`
-# to `count`, and the snapshot is complete 41 ms later (d). The crash of `count` takes *both* tasks down: all
-# go back to the same barrier, else the words of 2.4 would be counted by one and unknown to the other. The
-# source sends the three sentences behind the barrier again (thick). Those of 2.6 and 2.8 are not sent again:
-# they wait in the log, and come for the first time. And `split` has to split once more.
+# *What to see.* At 2 s the coordinator asks for a snapshot (a); its barrier (blue, dashed) goes from
+# `split` to `count`, and the snapshot is complete 41 ms later (d). The crash of `count` takes `split` down
+# with it, in this model at once: all go back to the same barrier, as nobody but the source could send
+# `count` again what it has forgotten. The source sends the three sentences behind the barrier again
+# (thick). Those of 2.6 and 2.8 are not sent again: they wait in the log (the long arrows), and come for the
+# first time. And `split` has to split once more.
 
 # %% tags=["hide-input"]
 told = {step.what: step for step in result.traces[0].steps if step.at < 3 * S}
@@ -143,15 +145,15 @@ assert len(split_again) - len(set(split_again)) == 3
 # | | R+SM | snapshots |
 # |---|---|---|
 # | who keeps what lies between | the sender of each task, in memory | the source, in its log |
-# | who goes back | the task that crashed | all tasks |
+# | who goes back | the task that crashed | all, and the source to where it was then |
 # | what comes again | what was undone, and what was sent into the void | what was undone |
 # | here | 20 words, from `split` | 3 sentences, from the source; 12 words at `count` |
 #
 # ## How far back?
 #
 # Let the last checkpoint that counts be at $c$, the crash at $t$, the outage $d$ long (0.4 s), and let $r$
-# words a second arrive, here about 20. Under R+SM $r\,(t - c + d)$ words come again, under snapshots $r\,(t -
-# c)$.
+# words a second arrive, here about 20. Under R+SM $r\,(t - c + d)$ words come again, under snapshots $r\,(t
+# - c)$.
 #
 # **Predict first:** if the crash may come at any moment, how many are that in the mean?
 
@@ -169,7 +171,7 @@ def words_again(world):
 
 again = {"R+SM": words_again(rsm), "snapshots": words_again(snapshots)}
 laws = {"R+SM": (0.4, 0.011), "snapshots": (0.0, 0.041)}  # the outage; until a copy counts
-print("predicted", prediction, "found", [round(each.mean(), 1) for each in again.values()])
+print("predicted", prediction, "found", [float(each.mean().round(1)) for each in again.values()])
 for name, (outage, saving) in laws.items():
     c = np.floor(moments - saving)
     assert np.abs(again[name] - 20 * (moments - c + outage)).max() <= 7  # one sentence
@@ -190,11 +192,11 @@ fig.legend(loc="outside lower center", ncols=5, frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 
 # %% [markdown]
-# *What to see.* Saw teeth: what comes again grows by 20 words a second until the next checkpoint counts, and
-# begins anew. R+SM is 8 words higher everywhere: those of the outage. By the law that is 10 words in the
-# mean, half an interval's, and 18 with the outage; simulated it is 2 to 3 more, as a sentence comes again as
-# a whole. Half the interval, half the teeth, and twice as many checkpoints to pay for: `tideover interval`
-# finds the best.
+# *What to see.* Saw teeth: what comes again grows by 20 words a second until the next checkpoint counts,
+# and begins anew. By the law it is 10 words in the mean, half an interval's, and under R+SM 18, with the 8
+# of the outage. Simulated it is 13 and 20: a checkpoint counts a little later than it is taken, and words
+# come by the sentence, so that no single crash need fit. With half the interval the teeth are half as high,
+# and there are twice as many checkpoints to pay for: `tideover interval` finds the best.
 
 # %% tags=["hide-input"]
 assert [round(float(again[name].mean())) for name in again] == [20, 13]
@@ -211,7 +213,7 @@ assert {len(sentence.split()) for sentence in SENTENCES} == {3, 4, 7}
 marked = {("3.4 s", "R+SM"): set(), ("3.4 s", "snapshots"): set()}
 marked |= {("3.005 s", "R+SM"): set(), ("3.005 s", "snapshots"): set()}
 
-# %%
+# %% tags=["hide-cell"] mystnb={"code_prompt_show": "Show how many are right"}
 found = {}
 for at, name in marked:
     moved = {"R+SM": rsm, "snapshots": snapshots}[name].with_({"failures.0.at": at})
@@ -237,17 +239,17 @@ HTML(diagrams.of_result(late, Stretch(int(1.9 * S), int(3.8 * S)), inline=True))
 # (a) The last checkpoint is that of 3 s. Counted since then: 3.0 and 3.2. While `count` is down come the
 # words of 3.4 and 3.6. So R+SM sends 3.0, 3.2, 3.4, 3.6 again, snapshots 3.0 and 3.2.
 #
-# (b) A checkpoint counts when it is *in the store*, a snapshot when it is *complete*. At 3.005 s neither is:
-# the state of 2 s is restored. R+SM sends 2.0 to 2.8 (counted) and 3.0, 3.2 (sent into the void) again,
-# snapshots 2.0 to 2.8. That is the tip of the tooth. Had `split` emptied its buffer when the copy was taken,
-# and not when it was saved, five sentences would be lost.
+# (b) A checkpoint counts when it is *in the store*, a snapshot when it is *complete*. At 3.005 s neither
+# is: the state of 2 s is restored. R+SM sends 2.0 to 2.8 (counted) and 3.0, 3.2 (sent into the void) again,
+# snapshots 2.0 to 2.8. That is the tip of the tooth. Had `split` emptied its buffer when the copy was
+# taken, and not when it was saved, five sentences would be lost.
 #
 # </details>
 #
 # ## To read
 #
-# - R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator
-#   State Management*, SIGMOD 2013, section 4: checkpoints, buffers, when they are trimmed.
+# - R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using
+#   Operator State Management*, SIGMOD 2013, section 4: checkpoints, buffers, when they are trimmed.
 # - P. Carbone et al., *State Management in Apache Flink*, PVLDB 10(12), 2017, section 3: snapshots by
 #   barriers.
 # - K. M. Chandy and L. Lamport, *Distributed Snapshots*, TOCS 3(1), 1985: why a cut has to be consistent.
