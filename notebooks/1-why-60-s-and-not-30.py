@@ -120,8 +120,9 @@ for at_s in (65, 75, 90):
 #
 # ## Exercise 1: a timeout of 20 s
 #
-# The map rotates at 0 s, 20 s, 40 s, …; windows stay at 30 s. (That is short, but here no root is given up
-# that would be acked.) What is the state recovery of a failure at 75 s? And of one at 95 s?
+# The map rotates at 0 s, 20 s, 40 s, …; windows stay at 30 s. (So a root may wait longer for its ack than
+# the timeout is; but none is given up that would be acked.) What is the state recovery of a failure at 75
+# s? And of one at 95 s?
 
 # %%
 prediction = None, None  # seconds
