@@ -180,31 +180,25 @@ def test_the_index_by_engine_names_what_there_is() -> None:
 
 
 def test_a_command_that_fails_stops_the_build(tmp_path: Path) -> None:
-    """So does a word that the output does not have, and a figure that there is not."""
+    """So does a word that the output lacks, a figure that there is not, a page that cannot be made."""
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "conf.py").write_text(
         f"import sys; sys.path.insert(0, {str(DOCS / '_ext')!r})\n"
-        "extensions = ['myst_parser', 'answers']\n"
+        "extensions = ['myst_parser', 'answers', 'explored']\n"
         f"answers_root, answers_kept = {str(ROOT)!r}, {str(tmp_path / 'kept')!r}\n"
+        f"explored_kept = {str(tmp_path / 'pages')!r}\n"
     )
     (docs / "index.md").write_text(
         "# A\n\n```{answer}\ntideover run no-such-thing\n```\n\n"
         "```{answer}\n:figure: Nothing\n:caption: c\n:alt: a\n"
         "tideover run wordcount --set run.replications=1\n```\n\n"
-        "{seen}`word count: seed 1` {seen}`word count: seed 2`\n"
+        "{seen}`word count: seed 1` {seen}`word count: seed 2`\n\n"
+        "```{explored} wordcount --grid nope=1\n:title: t\n```\n"
     )
     command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(docs), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
     warned = [line for line in done.stderr.splitlines() if "WARNING" in line]
-    assert [
-        "no-such-thing" in warned[0],
-        "figure 'Nothing'" in warned[1],
-        "'word count: seed 2'" in warned[2],
-    ] == [
-        True,
-        True,
-        True,
-    ]
-    assert len(warned) == 3
+    wrong = ["no-such-thing", "figure 'Nothing'", "'word count: seed 2'", "'nope=1'"]
+    assert [words in line for words, line in zip(wrong, warned, strict=True)] == [True] * len(wrong)
     shutil.rmtree(docs)

@@ -50,17 +50,24 @@ def run(command: str, root: Path, drawn: str) -> Answer:
         more = {"": [], DIAGRAM: ["--diagram", "diagram.svg"]}.get(drawn, ["--out", "out"])
         if words[0] != "tideover":
             raise ValueError(f"{words[0]}: the command has to be tideover")
-        words = [*words[1:], *(more if more[:1] != words[-2:-1] else [])]
-        process = PROCESSES.Process(target=_called, args=(words, here, root))
-        process.start()
-        process.join()
-        texts = [(here / name).read_text("utf-8") for name in STREAMS]
-        said = "\n".join(line.rstrip() for line in "".join(texts).splitlines())
-        return Answer(_without(said, more), process.exitcode or 0, _figures(here))
+        said, code = called([*words[1:], *(more if more[:1] != words[-2:-1] else [])], here, root)
+        return Answer(_without(said, more), code, _figures(here))
+
+
+def called(words: list[str], here: Path, root: Path) -> tuple[str, int]:
+    """What ``tideover`` says with these words, in the folder ``here``, and its exit code.
+
+    The process has the package already: to load it would take longer than most commands.
+    """
+    process = PROCESSES.Process(target=_called, args=(words, here, root))
+    process.start()
+    process.join()
+    texts = [(here / name).read_text("utf-8") for name in STREAMS]
+    said = "\n".join(line.rstrip() for line in "".join(texts).splitlines())
+    return said, process.exitcode or 0
 
 
 def _called(words: list[str], here: Path, root: Path) -> None:
-    """The command line in a process that has the package already: a second of each command goes into that."""
     os.chdir(here)
     os.environ |= {"COLUMNS": COLUMNS, "PYTHONPATH": str(root), "NO_COLOR": "1"}
     for number, name in enumerate(STREAMS, 1):

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import html
-import os
 import shlex
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
 from typing import Any, ClassVar
 
+from answers import called
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
@@ -48,12 +47,13 @@ class Explored(SphinxDirective):
     def _export(self, asked: str, file: Path) -> str:
         """What was wrong, if anything."""
         file.parent.mkdir(parents=True, exist_ok=True)
-        made = file.with_suffix(f".{os.getpid()}")
-        command = [sys.executable, "-m", "tideover", "explore", *shlex.split(asked), "--export", str(made)]
-        done = subprocess.run(command, cwd=self.config.answers_root, capture_output=True, text=True)
-        if done.returncode:
-            return done.stderr
-        made.replace(file)
+        with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+            here = Path(folder)
+            words = ["explore", *shlex.split(asked), "--export", file.name]
+            said, code = called(words, here, Path(self.config.answers_root))
+            if code:
+                return said
+            (here / file.name).replace(file)
         return ""
 
 

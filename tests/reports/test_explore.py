@@ -270,3 +270,21 @@ def test_a_page_does_not_say_where_its_file_lay(tmp_path: Path) -> None:
 
 def test_one_run_is_said_in_the_command() -> None:
     assert ONE_RUN in shlex.split(answer(WORLD, "none", {})["equals"])
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("stableford-phase2", "source_replay", "rsm"),
+        ("cluster", "active_replication", "source_replay"),
+        ("flink-recovery", "aligned_snapshots", "rsm"),
+        (
+            "estorm-synthetic",
+            "none",
+            "storm_checkpoint",
+        ),  # it names others, but neither of the two that many know
+    ],
+)
+def test_it_begins_with_the_scenarios_own_strategy(name: str, first: str, second: str) -> None:
+    described = World.of(name).described()
+    assert (described["first"], described["second"]) == (first, second)

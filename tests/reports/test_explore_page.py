@@ -208,6 +208,11 @@ def test_roots_fall_into_two_batches(shown: Shown, server: Server) -> None:
     assert page.locator("#side-first svg.roots .rotation").count() == 3
 
 
+HEIGHTS = """() => [...document.querySelectorAll(".diagram svg text")].map((one) =>
+  parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().d)"""
+"""Of the words in diagrams, as drawn (px)."""
+
+
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["1200", "390"])
 def test_it_fits(shown: Shown, server: Server, size: dict[str, int]) -> None:
     shown.page.set_viewport_size(size)
@@ -215,6 +220,7 @@ def test_it_fits(shown: Shown, server: Server, size: dict[str, int]) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     tops = [page.locator(f"#side-{side}").bounding_box() for side in ("first", "second")]
     assert (tops[0]["y"] == tops[1]["y"]) == (size is WIDE)
+    assert min(page.evaluate(HEIGHTS)) >= 8
 
 
 def test_by_keyboard_alone(shown: Shown, server: Server) -> None:

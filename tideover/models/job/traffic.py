@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Edge, Topology
 from tideover.sim.units import S
 
 Floats = npt.NDArray[np.float64]
-_Configs = tuple[SpoutConfig | BoltConfig, ...]
-_KNOWN: OrderedDict[tuple[object, ...], tuple[_Configs, dict[str, Floats]]] = OrderedDict()
-"""What was found last, by the components' names and configurations: a run asks a dozen times, and
-a million keys take 20 ms.
-"""
-_MOST_KNOWN = 8
+
+
+class _Same:
+    """A topology, equal to those that are made of the very same configurations under the same names: nobody
+    changes these, and a scenario has the same in all its runs.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.parts = tuple((c.name, id(c.config)) for c in topology.components)
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.parts == other.parts
 
 
 def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
@@ -26,20 +36,17 @@ def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
 
     Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
     """
-    # By what they are, not what they say: nobody changes them, and a scenario's are the same in all its runs.
-    # Those that are known are kept, so that no other can come to be where they are.
-    configs = tuple(c.config for c in topology.components)
-    key = (over, *((c.name, id(c.config)) for c in topology.components))
-    if key not in _KNOWN:
-        out = leaving(topology, over)
-        found = {e.name: spread(e, out[e.up.name]) for c in topology.components for e in c.inputs}
-        for rates in found.values():
-            rates.flags.writeable = False
-        _KNOWN[key] = configs, found
-    _KNOWN.move_to_end(key)
-    if len(_KNOWN) > _MOST_KNOWN:
-        _KNOWN.popitem(last=False)
-    return dict(_KNOWN[key][1])
+    return dict(_traffic(_Same(topology), over))
+
+
+# A run asks a dozen times, and a million keys take 20 ms.
+@lru_cache(maxsize=8)
+def _traffic(same: _Same, over: int | None) -> dict[str, Floats]:
+    out = leaving(same.topology, over)
+    found = {e.name: spread(e, out[e.up.name]) for c in same.topology.components for e in c.inputs}
+    for rates in found.values():
+        rates.flags.writeable = False
+    return found
 
 
 def leaving(topology: Topology, over: int | None = None) -> dict[str, Floats]:
