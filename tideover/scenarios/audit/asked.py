@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tideover.models.config import Scenario
+from tideover.models import config
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import library, loader, plugins
 from tideover.scenarios.audit.cases import KINDS, Downtime
@@ -50,7 +50,7 @@ class NotAsked(ValueError):
     """An option of an audit that cannot be used; the message names it."""
 
 
-def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]:
+def target(name: Source, settings: Settings) -> tuple[config.Scenario, tuple[str, ...]]:
     """The scenario to be audited, and the beginning of a command that runs it: of a strategy's name the
     built-in scenario under it; of one made in Python ``FILE``, as ``to_yaml`` writes it. Raises
     ScenarioError, and NotAsked for what is neither.
@@ -70,7 +70,7 @@ def target(name: Source, settings: Settings) -> tuple[Scenario, tuple[str, ...]]
     return load(name, given), tuple(command)
 
 
-def targets(name: str, settings: Settings) -> list[tuple[Scenario, tuple[str, ...]]]:
+def targets(name: str, settings: Settings) -> list[tuple[config.Scenario, tuple[str, ...]]]:
     """The same of several: names with commas between them, or ``all`` registered strategies."""
     plugins.load_installed()
     if name == ALL:
@@ -81,7 +81,7 @@ def targets(name: str, settings: Settings) -> list[tuple[Scenario, tuple[str, ..
 
 
 def asked(
-    scenario: Scenario,
+    scenario: config.Scenario,
     *,
     kinds: Sequence[str] | None = None,
     begin: str | None = None,

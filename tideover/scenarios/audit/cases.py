@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tideover.models.config import Scenario
+from tideover.models import config
 from tideover.models.world import World
 from tideover.scenarios.audit.moments import Strike
 from tideover.sim.faults.base import FAULTS, Fault
@@ -54,7 +54,7 @@ class Case(NamedTuple):
         """The kinds of its faults."""
         return ", then ".join(victim.kind for victim in self.victims)
 
-    def scenario(self, scenario: Scenario) -> Scenario:
+    def scenario(self, scenario: config.Scenario) -> config.Scenario:
         """The scenario with these faults, in one replication."""
         run = scenario.run.model_copy(update={"replications": 1})
         return scenario.model_copy(update={"failures": self.faults, "run": run})

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from tideover.models.config import Scenario
+from tideover.models import config
 from tideover.models.job.cluster import Hosts
 from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import MS, Bandwidth, Duration, S
@@ -72,11 +72,11 @@ class Breaks(Part):
         Field(description="which has one so often: the whole system, or each of its hosts"),
     ] = "system"
 
-    def per_s(self, scenario: Scenario) -> float:
+    def per_s(self, scenario: config.Scenario) -> float:
         """Rate in a scenario, per second."""
         return (host_count(scenario) if self.of == "host" else 1) * S / self.every
 
-    def per_month(self, scenario: Scenario) -> float:
+    def per_month(self, scenario: config.Scenario) -> float:
         """The same per month of 730 hours."""
         return self.per_s(scenario) * SECONDS_PER_MONTH
 
@@ -94,7 +94,7 @@ class Effort(Part):
         return self
 
 
-def host_count(scenario: Scenario) -> int:
+def host_count(scenario: config.Scenario) -> int:
     """How many hosts a scenario has; where it does not say, one for each task."""
     if isinstance(scenario.hosts, Hosts):
         return scenario.hosts.count
@@ -103,7 +103,7 @@ def host_count(scenario: Scenario) -> int:
     return sum(component.parallelism for component in scenario.topology.values())
 
 
-def machines_per_month(scenario: Scenario) -> float:
+def machines_per_month(scenario: config.Scenario) -> float:
     """What all machines of a scenario cost in a month, those without work among them: they are paid for."""
     if not isinstance(scenario.hosts, Hosts):
         return 0.0
@@ -111,12 +111,12 @@ def machines_per_month(scenario: Scenario) -> float:
     return HOURS_PER_MONTH * sum(each)
 
 
-def kinds_of(scenario: Scenario) -> list[str]:
+def kinds_of(scenario: config.Scenario) -> list[str]:
     """The kinds of failures that a scenario has."""
     return list(dict.fromkeys(kind_of(failure) for failure in scenario.failures))
 
 
-def mean_time_between(scenario: Scenario, failures: Iterable[Breaks]) -> float | None:
+def mean_time_between(scenario: config.Scenario, failures: Iterable[Breaks]) -> float | None:
     """Seconds between two failures of any kind; None: there are none."""
     rate = sum(breaks.per_s(scenario) for breaks in failures)
     return 1 / rate if rate else None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tideover.scenarios.planning.candidate import Floats
 
 SLACK = 0.02
 """An objective that is predicted to be missed by less than this part of its limit may be met after all."""
