@@ -12,7 +12,7 @@ from tideover.cli.output import BadInput
 
 if TYPE_CHECKING:
     from tideover.models.accounts.space_time import Stretch
-    from tideover.models.config import Scenario
+    from tideover.models import config
     from tideover.models.results.result import Result
 
 File = Annotated[
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
 
 
 def asked(
-    scenario: Scenario, file: Path | None, begin: str | None, end: str | None, components: str | None
+    scenario: config.Scenario, file: Path | None, begin: str | None, end: str | None, components: str | None
 ) -> Asked | None:
     """What is asked for; None: no diagram. Raises BadInput before anything is run."""
     if file is None:
@@ -72,7 +72,7 @@ def asked(
     return Asked(file, _stretch(scenario, begin, end), names)
 
 
-def _stretch(scenario: Scenario, begin: str | None, end: str | None) -> Stretch | None:
+def _stretch(scenario: config.Scenario, begin: str | None, end: str | None) -> Stretch | None:
     from tideover.models.accounts.space_time import Stretch
     from tideover.sim.units import format_duration
 

@@ -10,7 +10,7 @@ from tideover.cli import output
 from tideover.cli.progress import Bar
 
 if TYPE_CHECKING:
-    from tideover.models.config import Scenario
+    from tideover.models import config
 
 LONG_S = 10.0
 """Searches that take longer are announced."""
@@ -29,12 +29,12 @@ def run(scenario: str, settings: list[str] | None, as_json: bool, out: Path | No
     _find([found], as_json, out, "run")
 
 
-def compare(asked: Sequence[Scenario], as_json: bool, out: Path | None) -> None:
+def compare(asked: Sequence[config.Scenario], as_json: bool, out: Path | None) -> None:
     """The same scenario under several strategies."""
     _find(asked, as_json, out, "compare")
 
 
-def announce(asked: Sequence[Scenario]) -> None:
+def announce(asked: Sequence[config.Scenario]) -> None:
     """Say on standard error how many rates will be tried, and how long that takes, if it takes long."""
     from tideover.scenarios.saturation import expected
 
@@ -45,7 +45,7 @@ def announce(asked: Sequence[Scenario]) -> None:
         output.note([f"{tries}; that takes about {output.in_words(lasts)}, give or take a factor of three"])
 
 
-def _find(asked: Sequence[Scenario], as_json: bool, out: Path | None, command: str) -> None:
+def _find(asked: Sequence[config.Scenario], as_json: bool, out: Path | None, command: str) -> None:
     from tideover.scenarios.saturation import check, saturate
 
     for one in asked:
