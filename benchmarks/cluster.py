@@ -16,16 +16,14 @@ from benchmarks.table import Row
 from benchmarks.worlds import bolt
 from tideover.models.accounts.usage import SAMPLES
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals import Poisson
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import Links, Run, SpoutConfig
-from tideover.models.job.machines import MachineType
-from tideover.models.job.spouts.keys import Keys
+from tideover.models.job.components import Links, MachineType, Run, SpoutConfig
+from tideover.models.job.spouts import Keys
 from tideover.models.strategies.none import Amnesia
 from tideover.models.world import World
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.distributions.exponential import Exponential
-from tideover.sim.faults.crash_host import CrashHost
+from tideover.sim.distributions import Constant, Exponential
+from tideover.sim.faults import CrashHost
 from tideover.sim.units import US, S
 
 HOSTS = 100

@@ -14,12 +14,12 @@ from pathlib import Path
 from benchmarks.table import Row
 from benchmarks.worlds import bolt, heaviest_share, scenario
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals import Poisson
 from tideover.models.job.components import SpoutConfig
-from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.job.spouts import SPOUTS
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.world import World
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Exponential
 from tideover.sim.units import S
 
 MINUTE = 60 * S

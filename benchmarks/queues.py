@@ -7,17 +7,14 @@ from typing import Any
 from benchmarks.table import Row, side_by_side
 from benchmarks.worlds import bolt, scenario
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.base import Arrivals
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.arrivals.saturating import Saturating
-from tideover.models.job.components import SpoutConfig
-from tideover.models.job.queues import QueueSettings
-from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.job.arrivals import Arrivals, Periodic, Saturating
+from tideover.models.job.components import QueueSettings, SpoutConfig
+from tideover.models.job.spouts import SPOUTS
 from tideover.models.strategies.base import Strategy
 from tideover.models.strategies.none import Amnesia
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.world import World
-from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions import Constant
 from tideover.sim.units import S
 
 PLACES = 1_000

@@ -11,7 +11,7 @@ from typing import Any
 
 import simpy
 
-from tideover.models.operators.vocabulary import SENTENCES, WORDS
+from tideover.models.operators.kinds import SENTENCES, WORDS
 
 Process = Generator[simpy.Event, Any, None]
 SPLIT = [sentence.split() for sentence in SENTENCES]

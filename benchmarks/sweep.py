@@ -6,8 +6,8 @@ import time
 
 from benchmarks.table import Row
 from benchmarks.worlds import small
-from tideover.scenarios.spark.place import Place
 from tideover.scenarios.spark.session import spark_session
+from tideover.scenarios.spark.settings import Place
 from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.sweeps.recipe import Recipe
 from tideover.scenarios.sweeps.sweep import sweep

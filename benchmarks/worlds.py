@@ -5,22 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals import Periodic, Poisson
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig
-from tideover.models.job.groupings.base import GROUPINGS
-from tideover.models.job.spouts.base import SPOUTS
-from tideover.models.job.spouts.keys import Keys
+from tideover.models.job.groupings import GROUPINGS
+from tideover.models.job.spouts import SPOUTS, Keys
 from tideover.models.operators.base import BOLTS
-from tideover.models.operators.vocabulary import FLAT, LENGTHS, WORDS
+from tideover.models.operators.kinds import FLAT, LENGTHS, WORDS
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.none import Amnesia
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.world import World
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.distributions.exponential import Exponential
-from tideover.sim.faults.lose_state import LoseState
+from tideover.sim.distributions import Constant, Distribution, Exponential
+from tideover.sim.faults import LoseState
 from tideover.sim.units import MS, S
 
 SPLITTERS, COUNTERS = 4, 8

@@ -12,8 +12,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from tideover.models.mechanisms.checkpoints import Checkpoint, Costs
-from tideover.models.mechanisms.task_checkpoints import TaskCheckpoints
+from tideover.models.mechanisms.checkpoints import Checkpoint, Costs, TaskCheckpoints
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job

@@ -14,10 +14,9 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from tideover.models.job.spouts.base import SPOUTS, Spout
-from tideover.models.operators.base import BOLTS
+from tideover.models.job.spouts import SPOUTS, Spout
+from tideover.models.operators.base import BOLTS, Stateful
 from tideover.models.operators.state import EpochState, State
-from tideover.models.operators.stateful import Stateful
 from tideover.sim.draws import Draws, Purpose, below
 from tideover.sim.train import Ints, Train
 

@@ -29,10 +29,10 @@ import numpy as np
 from IPython.display import HTML
 
 import tideover
-from tideover.models.accounts.space_time import Stretch
-from tideover.models.operators.vocabulary import SENTENCES
+from tideover.models.accounts.trace import Stretch
+from tideover.models.operators.kinds import SENTENCES
 from tideover.models.simulation import watch
-from tideover.reports import diagrams
+from tideover.reports import pages
 
 S = 1_000_000_000  # Tideover's instants are integer nanoseconds
 AROUND = Stretch(int(1.8 * S), int(3.5 * S))  # what we look at
@@ -84,7 +84,7 @@ assert (by_rsm, words) == ([2.0, 2.2, 2.4, 2.6, 2.8], 20)
 
 # %%
 result = tideover.run(rsm, trace=True)
-HTML(diagrams.of_result(result, AROUND, inline=True))
+HTML(pages.of_result(result, AROUND, inline=True))
 
 # %% [markdown]
 # *What to see.* Time goes to the right, each arrow is a message (×4: four in one); put the pointer on one
@@ -124,7 +124,7 @@ by_snapshots, sentences = sent_again(snapshots)
 result = tideover.run(snapshots, trace=True)
 print(f"predicted {prediction}; found {by_snapshots}: {sentences} sentences")
 assert (by_snapshots, sentences) == ([2.0, 2.2, 2.4], 3)
-HTML(diagrams.of_result(result, AROUND, inline=True))
+HTML(pages.of_result(result, AROUND, inline=True))
 
 # %% [markdown]
 # *What to see.* At 2 s the coordinator asks for a snapshot (a); its barrier (blue, dashed) goes from
@@ -230,7 +230,7 @@ late = tideover.run(rsm.with_({"failures.0.at": "3.005 s"}), trace=True)
 assert found["3.4 s", "R+SM"] == {3.0, 3.2, 3.4, 3.6} and found["3.4 s", "snapshots"] == {3.0, 3.2}
 assert found["3.005 s", "R+SM"] == {2.0, 2.2, 2.4, 2.6, 2.8, 3.0, 3.2}
 assert found["3.005 s", "snapshots"] == {2.0, 2.2, 2.4, 2.6, 2.8}
-HTML(diagrams.of_result(late, Stretch(int(1.9 * S), int(3.8 * S)), inline=True))
+HTML(pages.of_result(late, Stretch(int(1.9 * S), int(3.8 * S)), inline=True))
 
 # %% [markdown]
 # <details>

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tideover.cli import progress
+from tideover.cli import output
 
-progress.LINE_EVERY_S = threading.TIMEOUT_MAX  # what a slow machine would write there is in no test's answer
+output.LINE_EVERY_S = threading.TIMEOUT_MAX  # what a slow machine would write there is in no test's answer
 settings.load_profile("ci")  # everywhere: the same examples each time, and none of them has a time limit
 
 # In the background of a shell interrupts may be ignored, and so would they be by all that tests interrupt.

@@ -9,11 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tideover.scenarios.sweeps.completing import Options, complete
 from tideover.scenarios.sweeps.dataset import Sweep
 from tideover.scenarios.sweeps.files import LocalFiles
 from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.recipe import Recipe
+from tideover.scenarios.sweeps.sweep import Options, complete
 
 SHORT = {
     "run.duration": "40s",

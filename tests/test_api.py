@@ -17,7 +17,7 @@ def test_run_takes_a_name_a_path_a_mapping_or_a_scenario(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(tideover.scenarios.library.text("wordcount"))
     scenario = tideover.load("wordcount", SHORT)
-    mapping = {**tideover.scenarios.writer.to_data(scenario)}
+    mapping = {**tideover.scenarios.part_builder.to_data(scenario)}
     others = [
         tideover.run(path, SHORT),
         tideover.run(str(path), SHORT),

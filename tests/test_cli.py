@@ -266,7 +266,7 @@ def test_little_memory_is_told_by_doctor_and_by_calibrate(tideover, monkeypatch,
     assert (code, out) == (2, "")
     assert "3 GiB of free memory" in err
     assert "Traceback" not in err
-    monkeypatch.setattr("tideover.scenarios.spark.place.has_spark", lambda: False)
+    monkeypatch.setattr("tideover.scenarios.spark.settings.has_spark", lambda: False)
     code, out, _ = tideover("doctor")
     assert code == 0
     assert "NO" not in out

@@ -6,7 +6,7 @@ import pytest
 
 from tideover.cli import output
 from tideover.models import effort
-from tideover.models.operators.vocabulary import SENTENCES, WORDS
+from tideover.models.operators.kinds import SENTENCES, WORDS
 from tideover.scenarios.loader import load, load_text
 
 LONG = """

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from tideover.cli import progress
-from tideover.cli.progress import Bar
-from tideover.scenarios.planning.session import Session
+from tideover.cli import output
+from tideover.cli.output import Bar
+from tideover.scenarios.planning.search import Session
 
 
 class Stream:
@@ -38,7 +38,7 @@ class Stream:
 
 def test_lines_say_what_is_done_and_of_how_much(monkeypatch):
     """Each state is in the second line that is written after it was said; none is written after the end."""
-    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.001)
+    monkeypatch.setattr(output, "LINE_EVERY_S", 0.001)
     monkeypatch.setattr(sys, "stderr", Stream())
     stream = sys.stderr
     with Bar() as bar:

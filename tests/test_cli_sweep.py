@@ -82,7 +82,7 @@ def test_the_dataset_may_lie_elsewhere(tideover, sweep_file, tmp_path):
 
 def test_a_failed_run_is_told_and_makes_the_exit_code_1(tideover, sweep_file, tmp_path, monkeypatch):
     from tideover.scenarios import runs
-    from tideover.scenarios.sweeps import simulating
+    from tideover.scenarios.sweeps import engine
 
     simulate = runs.simulate
 
@@ -91,20 +91,20 @@ def test_a_failed_run_is_told_and_makes_the_exit_code_1(tideover, sweep_file, tm
             raise ArithmeticError("so it is")
         return simulate(scenario, number, **more)
 
-    monkeypatch.setattr(simulating, "simulate", fail)
+    monkeypatch.setattr(engine, "simulate", fail)
     code, out, err = tideover("sweep", sweep_file, "--no-spark", "--out", tmp_path / "out")
     assert code == 1
     first = "point 1, replication 1: ArithmeticError: so it is"
     assert err == f"tideover: 2 of 8 runs failed; the first: {first}\n"
     assert "1/2" in out
     assert package.load(tmp_path / "out").runs["error"].notna().sum() == 2
-    monkeypatch.setattr(simulating, "simulate", simulate)
+    monkeypatch.setattr(engine, "simulate", simulate)
     again = ["sweep", sweep_file, "--no-spark", "--out", tmp_path / "out"]
     assert tideover(*again)[0] == 1
     assert "2 of those that are there failed" in tideover(*again, "--dry-run")[1]
     assert tideover(*again, "--retry-failed")[0] == 0
     assert tideover(*again)[0] == 0
-    monkeypatch.setattr(simulating, "simulate", fail)
+    monkeypatch.setattr(engine, "simulate", fail)
     code, _, err = tideover("sweep", sweep_file, "--no-spark", "--fail-fast")
     assert (code, err) == (1, "tideover: 2 of 8 runs failed, and no more were begun\n")
     monkeypatch.setattr(runs, "simulate", fail)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tideover.cli import main, output, progress, sweeping, sweeps
-from tideover.scenarios import inputs
-from tideover.scenarios.sweeps import manifest, simulating
+from tideover.cli import main, output, sweeps
+from tideover.scenarios import runs
+from tideover.scenarios.sweeps import engine, files
 from tideover.scenarios.sweeps.files import LocalFiles
 
 SWEEP = """\
@@ -86,9 +86,9 @@ def test_whatever_it_depends_on_makes_it_anew(sweep, made, tmp_path, monkeypatch
     changes = [
         lambda: (tmp_path / "sweep.yaml").write_text(SWEEP.replace("50 s", "60 s")),
         lambda: (tmp_path / "mine.yaml").write_text((tmp_path / "mine.yaml").read_text() + "\n"),
-        lambda: (out / "dataset" / manifest.read(LocalFiles(out / "dataset")).files[0]).unlink(),
+        lambda: (out / "dataset" / files.read(LocalFiles(out / "dataset")).files[0]).unlink(),
         lambda: (out / "dataset" / "manifest.json").unlink(),
-        lambda: monkeypatch.setattr(inputs, "_package", lambda: "another"),
+        lambda: monkeypatch.setattr(runs, "_package", lambda: "another"),
     ]
     made()
     for change in changes:
@@ -130,7 +130,7 @@ def test_a_page_that_was_changed_is_made_anew_from_the_dataset(sweep, made, tmp_
 
 
 def test_a_failed_run_is_told_again_and_done_again_if_that_is_asked(sweep, made, monkeypatch):
-    simulate = simulating.simulate
+    simulate = engine.simulate
 
     def fail(scenario, number, **more):
         if scenario.failures[0].at == 50_000_000_000:
@@ -138,7 +138,7 @@ def test_a_failed_run_is_told_again_and_done_again_if_that_is_asked(sweep, made,
         return simulate(scenario, number, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(simulating, "simulate", fail)
+        patch.setattr(engine, "simulate", fail)
         first = sweep()
         assert first[0] == 1
     assert made() == 1
@@ -179,8 +179,8 @@ def test_a_sample_for_indices_says_what_matters(sweep, tmp_path):
 def test_what_is_done_after_the_last_run_is_told_too(sweep, monkeypatch, tmp_path):
     """All runs are done long before a great sweep's page is there: summaries and the page have names."""
     said = []
-    for module in (sweeping, output):
-        bar = type("Bar", (progress.Bar,), {"__call__": lambda self, *state: said.append(state)})
+    for module in (sweeps, output):
+        bar = type("Bar", (output.Bar,), {"__call__": lambda self, *state: said.append(state)})
         monkeypatch.setattr(module, "Bar", lambda *what, bar=bar: said.append(what) or bar(*what))
     sweep()
     folders = ("points", "summary", "remarks", "differences")

@@ -11,9 +11,8 @@ import pytest
 
 import tideover
 from tideover.models.runtime import views
-from tideover.models.runtime.announcements import EVENTS, Announcements, Announcer
+from tideover.models.runtime.announcements import EVENTS, Announcements, Announcer, Step
 from tideover.models.runtime.hooks import HOOKS, Hooks
-from tideover.models.runtime.steps import Step
 from tideover.models.strategies.base import Protocol
 
 PACKAGE = Path(tideover.__file__).parent

@@ -21,7 +21,7 @@ DOCTESTS = [
     "tideover.parts",
     "tideover.scenarios.quantities",
     "tideover.scenarios.scenario",
-    "tideover.scenarios.writer",
+    "tideover.scenarios.part_builder",
     "tideover.sim.units",
 ]
 

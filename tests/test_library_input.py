@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import tideover
 from tideover import api
 from tideover.scenarios import library
+from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.writer import to_data
 from tideover.sim.units import parse_bandwidth, parse_duration, parse_rate, parse_size
 
 TWO_STRATEGIES = ["none", "rsm"]

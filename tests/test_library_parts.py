@@ -17,12 +17,10 @@ from tests import parts_stubs
 from tideover import parts
 from tideover.models.config import Slo
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import BoltConfig, Links, MachineType, Run, SpoutConfig, Store
 from tideover.models.operators.window import Window
 from tideover.scenarios import library
-from tideover.scenarios.part_builder import REGISTRIES, key_of
-from tideover.scenarios.writer import part_to_data
+from tideover.scenarios.part_builder import REGISTRIES, key_of, part_to_data
 from tideover.sim.registry import Part
 from tideover.sim.units import format_duration
 

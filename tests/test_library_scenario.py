@@ -15,7 +15,7 @@ import tideover
 from tideover import parts
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import library, yaml_source
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.part_builder import to_data
 
 KINDS = [kind for kind, part in STRATEGIES.items() if part.__module__.startswith("tideover.")]
 TYPED = [

@@ -12,13 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import tideover
-from tideover.models.schema.fields import TABLES
+from tideover.models.schema import TABLES
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.reports.parquet import read_tables, write_tables
-from tideover.reports.sweeps.points import points
-from tideover.reports.sweeps.tables import key_tables
+from tideover.reports.sweeps.points import key_tables, points
 from tideover.scenarios import runs
-from tideover.scenarios.sweeps.summary import summarise
+from tideover.scenarios.sweeps.rows import summarise
 
 SHORT = {
     "run.duration": "40s",
@@ -78,7 +77,7 @@ def test_a_run_without_failures_has_the_columns_of_one_with_failures() -> None:
 
 def test_a_timeline_that_was_left_out_has_its_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sweep over the limit of simulated seconds keeps no timeline."""
-    monkeypatch.setattr("tideover.scenarios.sweeps.completing.MOST_SECONDS", 0)
+    monkeypatch.setattr("tideover.scenarios.sweeps.sweep.MOST_SECONDS", 0)
     found = tideover.sweep(SPEC | {"grid": {"run.seed": [1]}}, master=None)
     assert dtypes(found.timeline) == {"point": "int64", "run.seed": "int64"} | documented("timeline")
     assert len(found.timeline) == 0

@@ -1,17 +1,17 @@
+from tideover.api import Comparison as Comparison
 from tideover.api import audit as audit
 from tideover.api import availability as availability
 from tideover.api import check as check
 from tideover.api import compare as compare
+from tideover.api import detector as detector
 from tideover.api import hours as hours
+from tideover.api import interval as interval
 from tideover.api import load as load
 from tideover.api import plan as plan
 from tideover.api import run as run
 from tideover.api import saturate as saturate
 from tideover.api import sweep as sweep
-from tideover.comparison import Comparison as Comparison
-from tideover.lost_time import detector as detector
-from tideover.lost_time import interval as interval
-from tideover.models.results.result import Result as Result
+from tideover.models.results import Result as Result
 from tideover.parts import ActiveReplication as ActiveReplication
 from tideover.parts import AlignedSnapshots as AlignedSnapshots
 from tideover.parts import Amnesia as Amnesia
@@ -31,7 +31,7 @@ from tideover.parts import SlowHost as SlowHost
 from tideover.parts import SlowLink as SlowLink
 from tideover.parts import SourceReplay as SourceReplay
 from tideover.parts import StateManagement as StateManagement
-from tideover.reports.explore.widget import explore as explore
+from tideover.reports.explore.server import explore as explore
 from tideover.scenarios.audit.audit import Audit as Audit
 from tideover.scenarios.errors import ScenarioError as ScenarioError
 from tideover.scenarios.hours import Hours as Hours
@@ -46,7 +46,7 @@ from tideover.scenarios.quantities import seconds as seconds
 from tideover.scenarios.runs import RunFailed as RunFailed
 from tideover.scenarios.saturation import Saturation as Saturation
 from tideover.scenarios.scenario import Scenario as Scenario
-from tideover.scenarios.statistics.conditioning import Dependability as Dependability
+from tideover.scenarios.statistics.availability import Dependability as Dependability
 from tideover.scenarios.sweeps.dataset import Sweep as Sweep
 
 __version__: str

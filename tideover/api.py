@@ -1,41 +1,52 @@
-"""The verbs of the command line as functions, with tables inside: what ``import tideover`` offers.
-
->>> import tideover
->>> result = tideover.run("wordcount", settings=["strategy.kind=rsm", "run.replications=2"])
->>> len(result.recoveries)
-2
-"""
+"""The verbs of the command line as functions, with tables inside: what `import tideover` offers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from tideover.comparison import Comparison
-from tideover.models import config
+from tideover.models import config, results
+from tideover.models.schema import frame
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import library, runs
-from tideover.scenarios.every_strategy import ALL, every_strategy
 from tideover.scenarios.loader import load_for_strategies
+from tideover.scenarios.lost_time import detector as by_timeout
+from tideover.scenarios.lost_time import interval as by_interval
+from tideover.scenarios.lost_time.curve import Report
+from tideover.scenarios.lost_time.detector import BestTimeout
+from tideover.scenarios.lost_time.interval import BestInterval
+from tideover.scenarios.precedence import Settings, read_settings
+from tideover.scenarios.runs import ALL, every_strategy
 from tideover.scenarios.scenario import Scenario, Source, tree_of
 from tideover.scenarios.scenario import load as load_scenario
-from tideover.scenarios.settings import Settings, read_settings
 from tideover.sim.registry import kind_of
+from tideover.sim.units import parse_duration
 
 if TYPE_CHECKING:
-    from tideover.models.results.result import Result
+    import pandas as pd
+
+    from tideover.models.results import Result
+    from tideover.reports.conclusions import Verdict
     from tideover.scenarios.audit.audit import Audit
     from tideover.scenarios.hours import Hours
     from tideover.scenarios.objectives.check import Check
-    from tideover.scenarios.planning.evaluator import Evaluator
     from tideover.scenarios.planning.result import Plan
-    from tideover.scenarios.planning.search import Search
-    from tideover.scenarios.planning.session import Session
+    from tideover.scenarios.planning.search import Evaluator, Search, Session
     from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.saturation import Saturation
-    from tideover.scenarios.statistics.conditioning import Dependability
+    from tideover.scenarios.statistics.availability import Dependability
     from tideover.scenarios.sweeps.dataset import Sweep
+
+
+# The verbs of the command line as functions, with tables inside: what ``import tideover`` offers.
+#
+# >>> import tideover
+# >>> result = tideover.run("wordcount", settings=["strategy.kind=rsm", "run.replications=2"])
+# >>> len(result.recoveries)
+# 2
 
 
 def run(
@@ -150,11 +161,11 @@ def sweep(
     if isinstance(spec, config.Scenario):
         spec, settings = {"scenario": spec, "grid": settings}, ()
     from tideover.reports.parquet import prepare
-    from tideover.scenarios.spark.place import Place
+    from tideover.scenarios.spark.settings import Place
     from tideover.scenarios.sweeps import sweep as sweeps
     from tideover.scenarios.sweeps import sweep_file
-    from tideover.scenarios.sweeps.completing import Options
     from tideover.scenarios.sweeps.dataset import FOLDER
+    from tideover.scenarios.sweeps.sweep import Options
 
     recipe = sweep_file.read(spec, settings)
     return sweeps.sweep(
@@ -200,7 +211,7 @@ def plan(
 
     ``settings``: as for ``run``; ``master``, ``remote``, ``conf``: as for ``sweep``. ``out``: a directory in
     which runs are kept; what is there already is not done again. ``evaluator``: who does the runs instead
-    (`tideover.scenarios.planning.evaluator.Evaluator`). ``search``: makes what decides
+    (`tideover.scenarios.planning.search.Evaluator`). ``search``: makes what decides
     which runs to do (`tideover.scenarios.planning.search.Search`) from the plan's file and what was found;
     None: the planner's own. ``report``: called with what is being done, how many runs are done, and how many
     there may be.
@@ -209,8 +220,8 @@ def plan(
     """
     from tideover.scenarios.planning import plan as planning
     from tideover.scenarios.planning import spec as specs
-    from tideover.scenarios.planning.on_engine import kept
-    from tideover.scenarios.spark.place import Place
+    from tideover.scenarios.planning.plan import kept
+    from tideover.scenarios.spark.settings import Place
 
     asked = specs.read(Path(spec) if isinstance(spec, str) else spec, settings)
     tell = report or (lambda what, done, most: None)
@@ -259,7 +270,7 @@ def availability(
 
     Raises like ``run``, ScenarioError for ``mtbf`` too, ValueError for ``slo`` and ``over``.
     """
-    from tideover.scenarios.statistics import conditioning
+    from tideover.scenarios.statistics import availability as conditioning
     from tideover.scenarios.statistics.availability import YEAR_S
     from tideover.sim.units import S, parse_duration
 
@@ -328,13 +339,13 @@ def audit(
     >>> found.claimed, found.observed
     ('at most once', 'at most once')
     """
-    from tideover.scenarios.audit import asked
+    from tideover.scenarios.audit import cases
     from tideover.scenarios.audit.audit import audit as audited
-    from tideover.scenarios.spark.place import Place
-    from tideover.scenarios.sweeps.several import kept
+    from tideover.scenarios.spark.settings import Place
+    from tideover.scenarios.sweeps.sweep import kept
 
-    scenario, command = asked.target(target, settings)
-    tried = asked.asked(scenario, kinds=kinds, begin=begin, end=end, each=each, second=second)
+    scenario, command = cases.target(target, settings)
+    tried = cases.asked(scenario, kinds=kinds, begin=begin, end=end, each=each, second=second)
     tell = report or (lambda what, done, total: None)
     with kept(out, Place.given(master, remote, conf), lambda what: tell(what, 0, 0)) as doer:
         return audited(scenario, command, tried, doer, tell)
@@ -386,3 +397,155 @@ def compared(
         only = f", not only {', '.join(found)}" if found else ""
         raise ValueError(f"a comparison needs at least two strategies{only}")
     return {kind: Scenario.of(one) for kind, one in found.items()}
+
+
+# What a comparison of strategies found.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What ``compare`` found: ``results`` by strategy, the reference first.
+
+    recoveries, runs, timeline, tasks, usage    tidy tables of all strategies together
+    differences                          paired differences: each strategy minus the reference, by replication
+    verdict                              the figures in a few sentences, and the best strategy
+    """
+
+    results: dict[str, Result]
+
+    def __repr__(self) -> str:
+        rows = self._headlines()
+        shown = [f"{row['strategy']}: {results.sentence(row)}" for row in rows]
+        return "\n  ".join([f"<Comparison {rows[0]['scenario']!r}", *shown]) + ">"
+
+    def _repr_html_(self) -> str:
+        return results.html(self._headlines())
+
+    def _headlines(self) -> list[dict[str, Any]]:
+        return [result.headline() for result in self.results.values()]
+
+    @property
+    def recoveries(self) -> pd.DataFrame:
+        """One row a failure."""
+        return self._joined("recoveries")
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row a run."""
+        return self._joined("runs")
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """One row a simulated second."""
+        return self._joined("timeline")
+
+    @property
+    def tasks(self) -> pd.DataFrame:
+        """One row a task and run: how busy it was."""
+        return self._joined("tasks")
+
+    @property
+    def usage(self) -> pd.DataFrame:
+        """One row a resource, stretch of the run, and run."""
+        return self._joined("usage")
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """``text``, ``reference``, ``best``, and ``pairs`` for every compared column."""
+        from tideover.reports.conclusions import verdict
+
+        return verdict(self.recoveries, self.runs)
+
+    @property
+    def differences(self) -> pd.DataFrame:
+        """One row a strategy and column: mean of the paired differences, with two 95 % intervals."""
+        import pandas as pd
+
+        return pd.DataFrame([row for rows in self._differences().values() for row in rows])
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """For each strategy what ``run --json`` prints, and ``differences``, ``reference``, ``verdict``."""
+        found = self.verdict
+        rows = self._differences()
+        more = {"reference": found.reference, "best": found.best, "verdict": found.text}
+        return [
+            result.to_dict() | {"differences": rows.get(kind, [])} | more
+            for kind, result in self.results.items()
+        ]
+
+    def _joined(self, name: str) -> pd.DataFrame:
+        return frame(name, [row for result in self.results.values() for row in result.rows(name)])
+
+    def _differences(self) -> dict[str, list[dict[str, Any]]]:
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for pair in self.verdict.pairs:
+            found = pair.difference
+            low, high = found.t or (None, None)
+            boot_low, boot_high = found.bootstrap or (None, None)
+            rows.setdefault(pair.first, []).append(
+                {
+                    "strategy": pair.first,
+                    "minus": pair.second,
+                    "column": pair.column,
+                    "mean": found.mean,
+                    "t_low": low,
+                    "t_high": high,
+                    "bootstrap_low": boot_low,
+                    "bootstrap_high": boot_high,
+                    "pairs": found.n,
+                    "undefined": found.undefined,
+                }
+            )
+        return rows
+
+
+# Settings that lose the least time: ``tideover.interval`` and ``tideover.detector``.
+
+
+def interval(
+    scenario: Source,
+    mtbf: Mapping[str, str] = {},
+    settings: Settings = (),
+    *,
+    intervals: Sequence[str] | None = None,
+    replications: int | None = None,
+    report: Report | None = None,
+) -> BestInterval:
+    """Find the checkpoint interval at which the least time is lost: to checkpoints, which keep tasks from
+    work, and to failures, after which what came since the last one is done again.
+
+    ``scenario``, ``settings`` and ``mtbf`` as for ``availability``. ``intervals``: those that are tried, as
+    ``["30 s", "2 min"]``; None: around the optimum of a formula. ``replications``: runs for each interval and
+    cause; None: those of the scenario, at least 10. ``report``: called with what is being done, how many runs
+    are done, and of how many.
+
+    Raises like ``availability``, and ScenarioError for a strategy without checkpoints, or with free ones.
+    """
+    values = None if intervals is None else [parse_duration(text) for text in intervals]
+    return by_interval.find(by_interval.ask(loaded(scenario, settings), mtbf, values, replications), report)
+
+
+def detector(
+    scenario: Source,
+    pauses: str | Mapping[str, Any],
+    every: str,
+    mtbf: Mapping[str, str] = {},
+    settings: Settings = (),
+    *,
+    timeouts: Sequence[str] | None = None,
+    replications: int | None = None,
+    report: Report | None = None,
+) -> BestTimeout:
+    """Find the timeout of a detector of kind ``heartbeats`` at which the least time is lost: to failures that
+    are noticed late, and to processes that only paused, and are restarted all the same.
+
+    ``pauses``: how long a bolt task's process stops, again and again, as a scenario says it: ``"12 s"`` or
+    ``{"kind": "exponential", "mean": "3 s"}``; ``every``: from one pause of a process to its next on average,
+    as ``"1 h"``. ``timeouts``: those that are tried, as ``["50 s", "20 s"]``. The rest as for ``interval``.
+
+    Raises like ``interval``, and ScenarioError for a scenario without such a detector.
+    """
+    values = None if timeouts is None else [parse_duration(text) for text in timeouts]
+    given = by_timeout.pauses_of(pauses), parse_duration(every)
+    asked = by_timeout.ask(loaded(scenario, settings), *given, mtbf, values, replications)
+    return by_timeout.find(asked, report)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.calibrate import backlog
-from tideover.calibrate.backlog import BacklogCurve
+from tideover.calibrate import episodes
+from tideover.calibrate.episodes import BacklogCurve
 
 
 def batches(duration, rate=1000.0, interval=1.0, until=60.0, silent=None):
@@ -32,14 +32,14 @@ def test_gap_holds_the_outage(duration, failed, down):
     seen = batches(duration, silent=(failed, failed + down))
     last = seen.outputs[seen.outputs < failed][-1]
     first = seen.outputs[seen.outputs > failed][0]
-    assert backlog.output_gap(seen, failed, 60.0) == pytest.approx(first - last)
+    assert episodes.output_gap(seen, failed, 60.0) == pytest.approx(first - last)
     assert first - last >= down
 
 
 def test_gap_that_the_end_cuts_off_is_not_counted():
     seen = batches(0.3, silent=(30.0, 99.0))
-    assert backlog.output_gap(seen, 30.0, 60.0) is None
-    assert backlog.catch_up(seen, 10.0, 30.0, 60.0) is None
+    assert episodes.output_gap(seen, 30.0, 60.0) is None
+    assert episodes.catch_up(seen, 10.0, 30.0, 60.0) is None
 
 
 @given(st.floats(0.1, 0.9), st.floats(0.0, 0.99), st.integers(2, 8))
@@ -48,12 +48,12 @@ def test_one_large_batch_catches_up_at_its_end(duration, phase, missed):
     failed = 30 + phase
     seen = batches(duration, silent=(failed, failed + missed))
     first = seen.outputs[seen.outputs > failed][0]
-    assert backlog.catch_up(seen, 10.0, failed, 60.0) == pytest.approx(first - failed)
+    assert episodes.catch_up(seen, 10.0, failed, 60.0) == pytest.approx(first - failed)
 
 
 @given(st.floats(0.1, 0.9), st.floats(20, 40))
 def test_nothing_lost_is_nothing_to_catch_up_with(duration, failed):
-    assert backlog.catch_up(batches(duration), 10.0, failed, 60.0) == 0.0
+    assert episodes.catch_up(batches(duration), 10.0, failed, 60.0) == 0.0
 
 
 @given(st.floats(0.1, 0.9), st.floats(20, 40))
@@ -64,7 +64,7 @@ def test_what_comes_much_later_is_not_caught_up_with(duration, failed):
     created = np.array([0.0, 1000 * (failed + 10), 1000 * (failed + 10) + 2000 * (50 - failed)])
     done = np.interp(plain.outputs - duration, moments, created)
     seen = BacklogCurve(plain.outputs, done, (moments, created))
-    assert backlog.catch_up(seen, 10.0, failed, 60.0) == 0.0
+    assert episodes.catch_up(seen, 10.0, failed, 60.0) == 0.0
 
 
 def test_catch_up_waits_for_slow_batches():
@@ -75,20 +75,20 @@ def test_catch_up_waits_for_slow_batches():
     seen = BacklogCurve(
         triggers + 0.3 + late, 100 * triggers, (np.array([0.0, 50.0]), np.array([0.0, 5000.0]))
     )
-    found = backlog.catch_up(seen, 5.0, 30.5, 50.0)
+    found = episodes.catch_up(seen, 5.0, 30.5, 50.0)
     assert found == pytest.approx(33.8 - 30.5)  # of the third late batch, the last of them
 
 
 def test_nothing_new_is_no_output():
     """A batch that runs again, and the slower of two queries, tell nothing new."""
-    moments, rows = backlog.new_outputs(np.array([1.0, 3.0, 2.0, 1.5, 4.0]), np.array([10, 30, 20, 10, 30]))
+    moments, rows = episodes.new_outputs(np.array([1.0, 3.0, 2.0, 1.5, 4.0]), np.array([10, 30, 20, 10, 30]))
     assert moments.tolist() == [1.0, 2.0, 3.0]
     assert rows.tolist() == [10, 20, 30]
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.integers(0, 1000)), max_size=30))
 def test_outputs_rise(pairs):
-    moments, rows = backlog.new_outputs(np.array([m for m, _ in pairs]), np.array([r for _, r in pairs]))
+    moments, rows = episodes.new_outputs(np.array([m for m, _ in pairs]), np.array([r for _, r in pairs]))
     assert (np.diff(moments) >= 0).all()
     assert (np.diff(rows) > 0).all()
     assert (rows[-1] if len(rows) else 0) == max((r for _, r in pairs), default=0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tideover.calibrate import capacity_tables
+from tideover.calibrate import capacities
 from tideover.calibrate.capacities import NUMBERS, Profiles, fit, is_one, left_out, read
 from tideover.reports.columns import CAPACITY_FITS
 from tideover.scenarios.errors import ScenarioError
@@ -96,7 +96,7 @@ def test_the_command_writes_tables_and_a_page(tmp_path: Path, tideover_command: 
     assert code == 0
     errors = json.loads(told)["errors"]
     assert [row["kind"] for row in errors] == ["fit", "leave_one_out"]
-    for table, frame in capacity_tables.frames(read(path)).items():
+    for table, frame in capacities.frames(read(path)).items():
         assert set(frame.columns) <= {column.name for column in CAPACITY_FITS[table]}
     page = (out / "report.html").read_text()
     assert "of 1 runs that were not saturated, 1 had a rate above" in page

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.calibrate import campaigns
-from tideover.calibrate import costs
-from tideover.calibrate.costs import fit_costs
+from tideover.calibrate import fits
 from tideover.calibrate.counterpart import predicted
 from tideover.calibrate.episodes import episodes
+from tideover.calibrate.fits import fit_costs
 
 CONDITION = ("micro_batch", "word_count", "local-cluster[2,1,1024]")
 
@@ -29,7 +29,7 @@ def test_costs_are_found(constant, row, state):
         for n in (100, 10_000, 1_000_000)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "DRAWS", 1)  # they take longer than the fit, and it is the fit that counts
+        patch.setattr(fits, "DRAWS", 1)  # they take longer than the fit, and it is the fit that counts
         found = fitted(campaigns.joined(*parts))[CONDITION].costs
     assert found.row_s == pytest.approx(2 * row, rel=0.02)
     assert found.state_row_s == pytest.approx(2 * state, rel=0.02, abs=1e-9)

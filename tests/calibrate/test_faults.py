@@ -9,12 +9,11 @@ import pytest
 
 from tests.calibrate import campaigns
 from tideover.calibrate import comparison
-from tideover.calibrate import faults as fitting
-from tideover.calibrate.backlog import BacklogCurve
+from tideover.calibrate import fits as fitting
 from tideover.calibrate.comparison import correctness, fit, pairs, ranking, timelines
-from tideover.calibrate.costs import fit_costs
 from tideover.calibrate.counterpart import Faults, predicted, simulated
-from tideover.calibrate.episodes import Fault, episodes
+from tideover.calibrate.episodes import BacklogCurve, Fault, episodes
+from tideover.calibrate.fits import fit_costs
 
 TRUE = {
     "kill_executor": Faults(detection_s=0.05, restart_s=1.9, executor_cold_s=2.1, state_cold_s=0.6),

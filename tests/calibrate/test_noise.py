@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.calibrate.test_faults import TRUE, killed, steady_episode
 from tideover.calibrate.counterpart import noisy, simulated
-from tideover.calibrate.noise import Batches
+from tideover.calibrate.episodes import Batches
 
 
 def batches(triggered, lasted, commit=0.0, rate=100.0):

@@ -8,7 +8,7 @@ import pytest
 import tideover
 from tests.calibrate import campaigns
 from tests.calibrate.test_faults import killed, steady_episode
-from tideover.calibrate import comparison, profile, profile_yaml
+from tideover.calibrate import comparison, profile
 from tideover.calibrate.episodes import episodes
 from tideover.scenarios import prediction
 from tideover.scenarios.loader import load
@@ -37,7 +37,7 @@ def test_any_set_of_kills_gives_a_profile_that_is_taken(strategy, kinds, tmp_pat
     ((name, condition),) = profile.profiles(fits).items()
     data = profile.profile(name, condition, fits, {"source": "a test"}, 0.5)
     path = tmp_path / f"{name}.yaml"
-    path.write_text(profile_yaml.text(data, width=110))
+    path.write_text(profile.text(data, width=110))
     found = read(path)
     assert len(found.draws) == 100
     assert set(profile.parameters(fits)["parameter"]) == set(data["intervals"])
@@ -80,7 +80,7 @@ def test_a_profile_says_which_rates_and_triggers_were_measured(tmp_path):
     data = profile.profile(name, condition, fits, {}, 0.5) | {
         "ranges": profile.ranges(condition, [*mine, other])
     }
-    (tmp_path / "a.yaml").write_text(profile_yaml.text(data, width=110))
+    (tmp_path / "a.yaml").write_text(profile.text(data, width=110))
     assert read(tmp_path / "a.yaml").ranges == {"rate": (7.0, 2e6), "interval": (500_000_000, 1_000_000_000)}
 
 

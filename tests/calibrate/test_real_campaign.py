@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tideover.calibrate.real import campaign
-from tideover.calibrate.real.columns import TABLES
-from tideover.calibrate.real.plans import quick
+from tideover.calibrate.real.plan import quick
 from tideover.calibrate.real.supervisor import SessionFailed
+from tideover.calibrate.real.tables import TABLES
 from tideover.scenarios.java import Java
 
 

@@ -7,8 +7,17 @@ from collections import Counter
 import pytest
 from pydantic import TypeAdapter
 
-from tideover.calibrate.real.plan import Episode, Fault, SessionPlan, executors_of
-from tideover.calibrate.real.plans import CLUSTER, LOCAL, full, quick, tiny
+from tideover.calibrate.real.plan import (
+    CLUSTER,
+    LOCAL,
+    Episode,
+    Fault,
+    SessionPlan,
+    executors_of,
+    full,
+    quick,
+    tiny,
+)
 
 PLANS = [tiny(), quick(), full()]
 

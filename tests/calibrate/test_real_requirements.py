@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from tideover.calibrate.real import campaign, machine
-from tideover.calibrate.real.plans import tiny
+from tideover.calibrate.real import campaign, supervisor
+from tideover.calibrate.real.plan import tiny
 
 
 def test_a_machine_that_has_all_of_it(monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**33, total=2**34))
-    assert machine.requirements() == []
+    assert supervisor.requirements() == []
 
 
 @pytest.mark.parametrize("lacks", ["memory", "java", "system"])
@@ -20,10 +20,10 @@ def test_what_is_missing_is_named_and_nothing_is_started(lacks, monkeypatch, tmp
     available = 2**30 if lacks == "memory" else 2**33
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=available, total=2**34))
     if lacks == "java":
-        monkeypatch.setattr(machine, "find_java", lambda: None)
+        monkeypatch.setattr(supervisor, "find_java", lambda: None)
     if lacks == "system":
         monkeypatch.setattr(platform, "system", lambda: "Windows")
-    (problem,) = machine.requirements()
+    (problem,) = supervisor.requirements()
     says = {
         "memory": "3 GiB of free memory, and there are 1.0 GiB",
         "java": "Java 17 or newer",

@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.calibrate.real.schedule import MICROSECONDS, Schedule, choices
-from tideover.calibrate.real.source import Content, ScheduleSource, options
-from tideover.models.operators.vocabulary import SENTENCES
+from tideover.calibrate.real.pipelines import (
+    MICROSECONDS,
+    Content,
+    Schedule,
+    ScheduleSource,
+    choices,
+    options,
+)
+from tideover.models.operators.kinds import SENTENCES
 
 
 @st.composite

@@ -5,9 +5,15 @@ import json
 import pyarrow as pa
 import pytest
 
-from tideover.calibrate.real.events import EventLog, read_events
-from tideover.calibrate.real.schedule import Schedule
-from tideover.calibrate.real.sink import Sink, oldest_unfinished, read_batches, read_windows
+from tideover.calibrate.real.pipelines import (
+    EventLog,
+    Schedule,
+    Sink,
+    oldest_unfinished,
+    read_batches,
+    read_events,
+    read_windows,
+)
 
 SCHEDULE = Schedule(1000, ((0.0, 10),), 6.0)
 """Windows of 2 s hold 20 rows each: 0-19, 20-39, 40-59."""

@@ -9,11 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tideover.calibrate.real.columns import TABLES, frame
-from tideover.calibrate.real.events import EventLog
-from tideover.calibrate.real.plan import Episode, Fault, SessionPlan
-from tideover.calibrate.real.plans import CLUSTER
-from tideover.calibrate.real.tables import tables
+from tideover.calibrate.real.pipelines import EventLog
+from tideover.calibrate.real.plan import CLUSTER, Episode, Fault, SessionPlan
+from tideover.calibrate.real.tables import TABLES, frame, tables
 from tideover.calibrate.real.truth import keys_until, words_of_window
 
 T0 = 1_000_000_000

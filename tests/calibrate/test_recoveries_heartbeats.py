@@ -10,11 +10,10 @@ import pytest
 from scipy.special import ndtri
 
 from tideover.calibrate.recoveries import profile as profiles_of
-from tideover.calibrate.recoveries.estimates import Fitted, HeldOut
 from tideover.calibrate.recoveries.measurements import COLUMNS, SETTINGS, Measurements, Points, Setting, read
-from tideover.calibrate.recoveries.posterior import DIMENSIONS, Posterior, Prior, fit
+from tideover.calibrate.recoveries.posterior import DIMENSIONS, Fitted, HeldOut, Posterior, Prior, fit
+from tideover.calibrate.recoveries.profile import frames, warned
 from tideover.calibrate.recoveries.recovery_time import Values, fluid, recovery
-from tideover.calibrate.recoveries.tables import frames, warned
 from tideover.sim.units import S, parse_duration
 
 TRUTH = Values(outage=8.0, capacity=1000.0, fraction=0.9, snapshot=0.0)
@@ -91,7 +90,7 @@ def test_a_profile_has_the_restart_by_itself() -> None:
     mine = points(LONG)
     v = np.random.default_rng(2).standard_normal((400, DIMENSIONS))
     found = Fitted(mine, Posterior(Prior.of(mine, None), v, 0.0), TRUTH, {}, 0.0)
-    written = profiles_of.profile("mine", found, Measurements("a.csv", "", {}), seed=1)
+    written = profiles_of.as_profile("mine", found, Measurements("a.csv", "", {}), seed=1)
     keys = written["draws"]["keys"]
     detections, restarts, launches = (
         [parse_duration(row[keys.index(key)]) / S for row in written["draws"]["rows"]]

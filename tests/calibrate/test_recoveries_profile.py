@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.calibrate import profile_yaml
+from tideover.calibrate import profile
 from tideover.calibrate.recoveries import profile as profiles_of
-from tideover.calibrate.recoveries.estimates import Fitted
 from tideover.calibrate.recoveries.measurements import Measurements, Points, Setting
-from tideover.calibrate.recoveries.posterior import DIMENSIONS, Posterior, Prior, fit
+from tideover.calibrate.recoveries.posterior import DIMENSIONS, Fitted, Posterior, Prior, fit
+from tideover.calibrate.recoveries.profile import parameters
 from tideover.calibrate.recoveries.recovery_time import Values, recovery
-from tideover.calibrate.recoveries.tables import parameters
 from tideover.cli.calibrate import _to_try
 from tideover.scenarios import loader, prediction, profiles
 from tideover.sim.units import S, parse_duration
@@ -36,9 +35,7 @@ def written(found: Fitted, folder: Path) -> Path:
     """The file of its profile."""
     path = folder / "mine.yaml"
     path.write_text(
-        profile_yaml.text(
-            profiles_of.profile("mine", found, Measurements("a.csv", "", {}), seed=1), width=120
-        )
+        profile.text(profiles_of.as_profile("mine", found, Measurements("a.csv", "", {}), seed=1), width=120)
     )
     return path
 

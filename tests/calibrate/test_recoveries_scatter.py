@@ -10,12 +10,18 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.calibrate.recoveries import fit, restarts
-from tideover.calibrate.recoveries.estimates import _outages_left_out
+from tideover.calibrate.recoveries import fit, recovery_time
 from tideover.calibrate.recoveries.measurements import DEMETER, LATENCIES, Points, Setting, read
-from tideover.calibrate.recoveries.posterior import DIMENSIONS, Posterior, Prior
+from tideover.calibrate.recoveries.posterior import (
+    DIMENSIONS,
+    FEWEST,
+    PUBLISHED,
+    Posterior,
+    Prior,
+    _outages_left_out,
+    run_to_run,
+)
 from tideover.calibrate.recoveries.recovery_time import Values, recovery
-from tideover.calibrate.recoveries.scatter import FEWEST, PUBLISHED, run_to_run
 from tideover.scenarios import profiles
 from tideover.scenarios.errors import ScenarioError
 from tideover.sim.units import S, parse_duration
@@ -83,7 +89,7 @@ def test_a_loss_is_noticed_within_an_interval_before_the_timeout() -> None:
     """Restarts that take no time: evenly from the timeout less an interval to the timeout, 15 to 20 s, but
     for a reading in whole seconds.
     """
-    outages = restarts.Restart(0.0, 0.0, 0.0).outages(Setting(10.0, 1.0, *DEMETER))
+    outages = recovery_time.Restart(0.0, 0.0, 0.0).outages(Setting(10.0, 1.0, *DEMETER))
     assert np.quantile(outages, [0.1, 0.5, 0.9]) == pytest.approx([15.5, 17.5, 19.5], abs=0.1)
     assert Setting(10.0, 1.0, *DEMETER).detected == 17.5
 
@@ -92,7 +98,7 @@ def test_what_heartbeats_do_not_explain_is_the_restarts() -> None:
     """Restarts of 12 s: without a spread of their own none is found, else the one that they have."""
     for spread in (0.0, 3.0):
         named = {str(seed): failures(seed, spread, n=400) for seed in range(5)}
-        found = restarts.fit_restarts(named)["0"]
+        found = recovery_time.fit_restarts(named)["0"]
         assert found.mean == pytest.approx(12.0, abs=4 * found.error)
         assert found.error == pytest.approx(np.sqrt(25 / 12 + spread**2) / 20, rel=0.1)
         assert found.spread == pytest.approx(spread, rel=0.1, abs=0.35)

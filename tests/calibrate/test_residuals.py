@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.calibrate.residuals import Spread, spread_by_kind, spread_of
+from tideover.calibrate.fits import Spread, spread_by_kind, spread_of
 
 
 def width(found, value=5.0):

@@ -9,12 +9,11 @@ from tests.oracle.program import play
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.heartbeats import Heartbeats
-from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals import Poisson
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import Links
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import Links, MachineType
 from tideover.models.world import World
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Exponential
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 Row = tuple[str, int, int, int, int, int, int]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.models.counting import ONES, completed, counting, emitted, failed
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.simulation import simulate
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Exponential
 
 # -- the XOR -------------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links
-from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.job.groupings import GROUPINGS
 from tideover.models.simulation import Replication, simulate
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Exponential
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 FIELDS = {"fields": ("word",)}

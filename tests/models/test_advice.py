@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tideover.models.advice import in_short, warnings
-from tideover.models.advice.loads import task_loads
+from tideover.models.advice import in_short, task_loads, warnings
 from tideover.models.config import topology_of
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load, load_text

@@ -21,7 +21,7 @@ from tideover.models.job.components import BoltConfig, Links, SpoutConfig
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
-from tideover.sim.faults.base import FAULTS
+from tideover.sim.faults import FAULTS
 
 FOREVER = 10**6
 EIGHT: dict[str, Any] = {"kind": "values", "values": (1,) * 8, "gap": 1}

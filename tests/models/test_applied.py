@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.models.accounts.applied import Applied
+from tideover.models.accounts.ledger import Applied
 
 
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=7), max_size=5))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.mechanisms.batches.batches import Batches
+from tideover.models.job.arrivals import Periodic
+from tideover.models.mechanisms.batches import Batches
 from tideover.models.simulation import simulate
 
 S = 1000 * MS

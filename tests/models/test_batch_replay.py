@@ -25,8 +25,8 @@ from tideover.models import conformance
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.components import BoltConfig
-from tideover.models.operators.running_count import RunningCount
-from tideover.models.operators.stateful import Stateful
+from tideover.models.operators.base import Stateful
+from tideover.models.operators.kinds import RunningCount
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.sim.registry import kind_of

@@ -17,8 +17,8 @@ from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models import conformance
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
-from tideover.sim.distributions.exponential import Exponential
-from tideover.sim.faults.base import FAULTS
+from tideover.sim.distributions import Exponential
+from tideover.sim.faults import FAULTS
 
 
 def run(*failures: Any, until: float = 240, **more: Any) -> Replication:

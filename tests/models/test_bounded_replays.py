@@ -12,7 +12,7 @@ from tests.oracle.random_worlds import overlapping
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
 from tideover.models.config import Scenario
-from tideover.models.job.queues import QueueSettings
+from tideover.models.job.components import QueueSettings
 from tideover.models.operators.window import Window
 from tideover.models.simulation import simulate
 

@@ -11,8 +11,8 @@ from tests.oracle.random_queues import queues
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, queued, spout, world
 from tideover.models.config import Scenario
-from tideover.models.job.queues import QueueSettings
-from tideover.models.job.sources.kafka import Kafka
+from tideover.models.job.components import QueueSettings
+from tideover.models.job.sources import Kafka
 from tideover.models.simulation import simulate
 
 STRATEGIES = ("none", "source_replay")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tideover.models.results.result import Result
+from tideover.models.results import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load
 

@@ -14,10 +14,9 @@ from tests.oracle.random_networks import networks
 from tests.oracle.worlds import MS, bolt, ms, spout, world
 from tests.theory.queues import estimate
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals import Poisson
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import Links
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import Links, MachineType
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 

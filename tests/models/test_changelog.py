@@ -18,8 +18,8 @@ from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models import conformance
 from tideover.models.advice import warnings
-from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import BoltConfig, SpoutConfig
+from tideover.models.job.stores import RocksDB
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.changelog import ChangelogTopics

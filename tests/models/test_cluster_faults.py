@@ -14,7 +14,7 @@ from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import MachineType
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tideover.models import conformance
-from tideover.models.job.sinks.transactional import TransactionalSink
+from tideover.models.job.sinks import TransactionalSink
 from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.models.strategies.none import Amnesia
 from tideover.parts.typed import typed

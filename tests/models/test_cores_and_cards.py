@@ -8,7 +8,7 @@ import pytest
 
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import MachineType
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load_text
 

@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 
 from tests.models.test_exactness import QUICK
 from tideover.models.coarsening import coarsened
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, begins_at, busiest, first_failure, rate_at, timed
 from tideover.models.effort import effort
-from tideover.models.job.arrivals.day import HOURS, Day
+from tideover.models.job.arrivals import HOURS, Day
 from tideover.models.simulation import simulate
-from tideover.models.time_of_day import begins_at, busiest, first_failure, rate_at, timed
 from tideover.scenarios.scenario import load
 from tideover.sim.draws import Draws, Purpose
-from tideover.sim.time_of_day import format_time_of_day, parse_time_of_day
-from tideover.sim.units import DAY, HOUR, MINUTE, S
+from tideover.sim.units import DAY, HOUR, MINUTE, S, format_time_of_day, parse_time_of_day
 
 CURVE = (3, 2, 2, 2, 3, 4, 6, 10, 14, 16, 17, 18, 18, 17, 17, 18, 20, 23, 24, 22, 18, 12, 8, 5)
 HOLD: dict[str, Any] = {"detection": "10 s", "restart": "2 s", "while_down": "hold"}

@@ -14,7 +14,7 @@ from tests.oracle.worlds import MS, ms
 from tideover.models.config import Scenario
 from tideover.models.detectors.consumer_group import ConsumerGroup
 from tideover.models.detectors.heartbeats import Heartbeats
-from tideover.models.detectors.restarts.exponential_delay import ExponentialDelay
+from tideover.models.detectors.restarts import ExponentialDelay
 from tideover.models.strategies.base import STRATEGIES
 
 TOLD = ("detected_at_s", "ready_at_s", "detect_s", "delay_s", "launch_s", "prepare_s", "restart_s")

@@ -14,13 +14,10 @@ from tests.models.chain import chain, crashed, lost
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.heartbeats import Heartbeats
-from tideover.models.detectors.restarts.base import Earlier
-from tideover.models.detectors.restarts.exponential_delay import ExponentialDelay
-from tideover.models.detectors.restarts.failure_rate import FailureRate
-from tideover.models.detectors.restarts.fixed_delay import FixedDelay
+from tideover.models.detectors.restarts import Earlier, ExponentialDelay, FailureRate, FixedDelay
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
-from tideover.models.results.result import Result
+from tideover.models.job.components import MachineType
+from tideover.models.results import Result
 from tideover.models.simulation import simulate
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.scenarios.errors import ScenarioError

@@ -19,15 +19,14 @@ from tests.oracle.program import play
 from tests.oracle.random_parameters import BATCHES, STORM, STRATEGY_NAMES
 from tests.oracle.random_worlds import overlapping
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.models.accounts.space_time import Stretch
+from tideover.models.accounts.trace import Stretch
 from tideover.models.config import Scenario
-from tideover.models.evaluation.diagram import Diagram
-from tideover.models.evaluation.messages import Message, messages
+from tideover.models.evaluation.diagram import Diagram, Message, messages
 from tideover.models.job.components import Links
 from tideover.models.simulation import simulate, watch
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
-from tideover.sim.memory import standing
+from tideover.sim.kernel import standing
 
 Sent = tuple[Any, Any, int, int, int]
 """Physical sender and receiver, uid, attempt, when it was made."""

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 
 from tideover.models.effort import COSTS, Effort, effort
-from tideover.models.job.arrivals.base import Arrivals
-from tideover.models.job.arrivals.burst import Burst
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.arrivals.poisson import Poisson
-from tideover.models.job.arrivals.ramp import Ramp
-from tideover.models.job.arrivals.trace import TraceOfRates
+from tideover.models.job.arrivals import Arrivals, Burst, Periodic, Poisson, Ramp, TraceOfRates
 from tideover.models.simulation import simulate
 from tideover.scenarios import library
 from tideover.scenarios.loader import load, load_text

@@ -15,13 +15,10 @@ from tests.models.test_exactness import FEW, LONG, agree, differences
 from tests.oracle.random_settings import both
 from tests.oracle.random_states import saved
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.models.job.arrivals.burst import Burst
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.backends.memory import Memory
+from tideover.models.job.arrivals import Burst, Periodic
 from tideover.models.job.components import Links
-from tideover.models.job.sources.kafka import Kafka
-from tideover.models.job.stores.disk import Disk
-from tideover.models.job.stores.redis import Redis
+from tideover.models.job.sources import Kafka
+from tideover.models.job.stores import Disk, Memory, Redis
 from tideover.models.simulation import Replication, simulate
 
 STATE = Memory(entries=10, entry_size=100)

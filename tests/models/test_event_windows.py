@@ -11,7 +11,7 @@ import pytest
 
 from tests.oracle import run as reference
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.models.advice.afterwards import remarks
+from tideover.models.advice import remarks_on_limits
 from tideover.models.config import Scenario
 from tideover.models.operators.window import Window
 from tideover.models.simulation import simulate
@@ -101,7 +101,7 @@ def test_what_is_late_is_dropped_or_put_aside(late: str, lost: int, completed: i
         "completed": completed,
     }
     said = "late: 2 of 9 roots (22 %) came too late for a window by event; "
-    assert any(text.startswith(said) for text in remarks(scenario, [found]))
+    assert any(text.startswith(said) for text in remarks_on_limits(scenario, [found]))
     acked = {root: time for root, _, time in found.trace.completed}
     assert (acked[5], acked[6]) == (600 * MS, 700 * MS)  # at once, not with a window
 

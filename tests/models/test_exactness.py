@@ -18,7 +18,7 @@ from tideover.models.accounts import recoveries
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
-from tideover.sim.memory import standing
+from tideover.sim.kernel import standing
 
 LISTS = ("processed", "windows", "emitted", "completed", "failed", "committed", "destroyed", "overflowed")
 QUICK = settings(

@@ -12,8 +12,8 @@ from tests.models.test_exactness import QUICK
 from tests.oracle.worlds import bolt, spout, world
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
-from tideover.models.job.placements.estorm import FleetPlacement
+from tideover.models.job.components import MachineType
+from tideover.models.job.placements import FleetPlacement
 from tideover.sim.registry import kind_of
 
 Place = tuple[str, int, int]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models import conformance
-from tideover.models.mechanisms.batches.batches import Batches
+from tideover.models.mechanisms.batches import Batches
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
 

@@ -15,11 +15,9 @@ from tests.models.chain import ONES
 from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.base import DETECTORS
-from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import Links, Store
-from tideover.models.job.machines import MachineType
-from tideover.models.job.stores.disk import Disk
+from tideover.models.job.components import Links, MachineType, Store
+from tideover.models.job.stores import Disk, RocksDB
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.scenarios.errors import ScenarioError

@@ -9,7 +9,7 @@ import pytest
 
 import tideover
 from tideover.models.evaluation import undisturbed
-from tideover.models.evaluation.axis import SECOND, Axis
+from tideover.models.evaluation.curves import SECOND, Axis
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.scenario import Scenario
 from tideover.sim import recorder

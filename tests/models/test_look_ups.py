@@ -16,10 +16,9 @@ from tests.oracle.random_together import together
 from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.poisson import Poisson
-from tideover.models.job.backends.memory import Memory
+from tideover.models.job.arrivals import Poisson
 from tideover.models.job.components import BoltConfig
-from tideover.models.job.stores.redis import Redis
+from tideover.models.job.stores import Memory, Redis
 from tideover.models.world import World
 from tideover.sim.kernel import Rank
 

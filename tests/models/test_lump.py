@@ -9,7 +9,7 @@ import pytest
 
 from tideover.cli.output import announce
 from tideover.models.coarsening import coarsened, coarseness, finest
-from tideover.models.results.result import Result
+from tideover.models.results import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load

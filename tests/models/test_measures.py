@@ -9,7 +9,7 @@ import pytest
 
 from tideover.models.config import Scenario
 from tideover.models.evaluation.measures import longest_silence
-from tideover.models.results.result import Result
+from tideover.models.results import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load
 from tideover.sim.units import S

@@ -21,8 +21,8 @@ from tests.models.test_long_runs import figures, figures_if_always_settled
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.mechanisms.batches.batches import Batches
+from tideover.models.job.arrivals import Periodic
+from tideover.models.mechanisms.batches import Batches
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError

@@ -17,8 +17,7 @@ from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.storm import Storm
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import Links
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import Links, MachineType
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tideover.models.evaluation.normal import (
+from tideover.models.evaluation.curves import (
     CALM,
     SLACK,
     first_calm,

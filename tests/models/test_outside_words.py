@@ -12,11 +12,11 @@ import pytest
 from pydantic import Field
 
 from tideover.cli import main
-from tideover.models.advice import afterwards, warnings
-from tideover.models.advice.loads import task_loads
+from tideover.models import advice
+from tideover.models.advice import task_loads, warnings
 from tideover.models.config import topology_of
 from tideover.models.effort import effort
-from tideover.models.remarks.saving import Saving, by_task
+from tideover.models.remarks import Saving, by_task
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy, Work
 from tideover.scenarios.errors import ScenarioError
@@ -26,7 +26,7 @@ from tideover.sim.units import MS, Duration
 
 if TYPE_CHECKING:
     from tideover.models.job.topology import Component
-    from tideover.models.remarks.plan import Plan
+    from tideover.models.remarks import Plan
     from tideover.models.runtime.job import Job
 
 
@@ -176,7 +176,7 @@ def test_remarks_name_its_own_keys() -> None:
     done: Any = simulate(load_text(TEXT, settings=["strategy.copy_time=0 s"]))
     done.ledger["false_timeouts"] = 3
     for settings, given in ((["strategy.patience=7 s"], " (strategy.patience is 7 s)"), ([], "")):
-        (said,) = afterwards.remarks(load_text(TEXT, settings=settings), [done])
+        (said,) = advice.remarks_on_limits(load_text(TEXT, settings=settings), [done])
         assert f"emitted again{given}, which makes others wait" in said
 
 

@@ -22,8 +22,7 @@ from tests.oracle.worlds import MS, bolt, fault, ms
 from tideover.models.config import Scenario
 from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import Links
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import Links, MachineType
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError

@@ -19,12 +19,11 @@ from tests.models.chain import EVERY_10, chain, counted, lost, windows
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links
-from tideover.models.operators.keyed_sums import KeyedSums, KeySet, RunningSums
+from tideover.models.operators.keyed_state import KeyedSums, KeySet, RunningSums
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.loader import load
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Constant, Exponential
 from tideover.sim.train import Train
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,12 +13,8 @@ from tests.oracle.layout import Layout
 from tests.oracle.worlds import bolt, spout, world
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Cluster, Hosts
-from tideover.models.job.machines import MachineType
-from tideover.models.job.placements.base import PlacementError
-from tideover.models.job.placements.by_hand import ByHand
-from tideover.models.job.placements.estorm import FleetPlacement
-from tideover.models.job.placements.k_safe import KSafe
-from tideover.models.job.placements.round_robin import RoundRobin
+from tideover.models.job.components import MachineType
+from tideover.models.job.placements import ByHand, FleetPlacement, KSafe, PlacementError, RoundRobin
 from tideover.sim.draws import Draws
 
 BY_MARKER = {"length": 10**9, "trigger": "marker"}

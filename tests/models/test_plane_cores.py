@@ -13,7 +13,7 @@ from tests.models.test_exactness import QUICK, SHARED, agree, check
 from tests.oracle.random_cores import crowded, crowded_and_failing
 from tests.oracle.worlds import MS, fault
 from tideover.models.config import Scenario
-from tideover.models.runtime.groups import groups
+from tideover.models.runtime.order import groups
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.sim.kernel import Rank

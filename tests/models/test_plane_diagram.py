@@ -26,13 +26,13 @@ from tests.oracle.random_queues import queues
 from tests.oracle.random_together import together
 from tests.oracle.random_worlds import overlapping
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.accounts import fates
-from tideover.models.accounts.space_time import Stretch
+from tideover.models.accounts import ledger
+from tideover.models.accounts.trace import Stretch
 from tideover.models.config import Scenario
 from tideover.models.evaluation.diagram import Arrow, Diagram
 from tideover.models.simulation import watch
 from tideover.models.world import World
-from tideover.sim.memory import standing
+from tideover.sim.kernel import standing
 
 MARKED = ("none", "source_replay", "active_replication", "aligned_snapshots", "storm_checkpoint")
 """No buffer sends the markers of these again: such a marker is shown when it was sent first."""
@@ -59,19 +59,19 @@ def hold_fates(scenario: Scenario) -> None:
         rows[event.component, event.replica, event.uid, event.number, event.at] += 1
     nothing: Counter[Any] = Counter()
     emitted = Counter((spout, 0, root, attempt, at) for spout, _, root, attempt, at in expected.emitted)
-    assert found.get(fates.EMITTED, nothing) == emitted
-    timed_out = Counter(row[2:] for row in found.get(fates.TIMED_OUT, nothing).elements())
+    assert found.get(ledger.EMITTED, nothing) == emitted
+    timed_out = Counter(row[2:] for row in found.get(ledger.TIMED_OUT, nothing).elements())
     assert timed_out == Counter(expected.failed)
-    destroyed = Counter((*row[:3], row[4]) for row in found.get(fates.DESTROYED, nothing).elements())
+    destroyed = Counter((*row[:3], row[4]) for row in found.get(ledger.DESTROYED, nothing).elements())
     gone = (*expected.destroyed, *expected.overflowed)
     assert destroyed == Counter((c, r, uid, at) for c, _, r, uid, at in gone if c in anchored)
-    processed = found.get(fates.PROCESSED, nothing)
+    processed = found.get(ledger.PROCESSED, nothing)
     done = ((c, r, uid, attempt, at) for c, _, r, uid, attempt, _, at in expected.processed)
     late = Counter(row for row in done if row[0] in anchored) - processed
     assert processed.total() + late.total() == sum(row[0] in anchored for row in expected.processed)
     assert all(world.job.topology.by_name[row[0]].window for row in late)
     for root, attempt, at in expected.completed:  # with the last ack of its tree
-        acked = [e.at for e in world.fates.of(root) if e.what == fates.ACKED and e.number == attempt]
+        acked = [e.at for e in world.fates.of(root) if e.what == ledger.ACKED and e.number == attempt]
         assert max(acked, default=at) == at
 
 

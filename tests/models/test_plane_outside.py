@@ -17,7 +17,7 @@ from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import bolt, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import BoltConfig
-from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.job.groupings import GROUPINGS
 from tideover.models.operators.base import BOLTS, Bolt, Children
 from tideover.models.simulation import simulate
 from tideover.sim.draws import Draws

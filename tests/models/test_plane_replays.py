@@ -12,7 +12,7 @@ from tests.oracle.random_logs import logs
 from tests.oracle.random_worlds import overlapping, worlds
 from tideover.models.accounts.recoveries import Recovery
 from tideover.models.config import Scenario
-from tideover.models.runtime.keeper import Keeper, Mask
+from tideover.models.runtime.hooks import Keeper, Mask
 from tideover.models.runtime.views import BoltView
 from tideover.models.world import World
 from tideover.sim.train import Train

@@ -16,7 +16,7 @@ from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.detectors.storm import Storm
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import MachineType
 from tideover.models.simulation import simulate
 
 REPLICAS = ("active_replication", "active_standby")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.no_data import kernel_without_data
-from tideover.models.runtime.plans import Plans
+from tideover.models.runtime.supervision import Plans
 from tideover.sim.kernel import Rank
 
 STEPS = st.lists(st.one_of(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.none()), max_size=20)

@@ -14,9 +14,8 @@ from tests.oracle.random_queues import queues
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.saturating import Saturating
-from tideover.models.job.components import Links
-from tideover.models.job.queues import QueueSettings, WhenFull
+from tideover.models.job.arrivals import Saturating
+from tideover.models.job.components import Links, QueueSettings, WhenFull
 from tideover.models.simulation import Replication, simulate
 
 HELD_BACK = (

@@ -14,8 +14,7 @@ from tests.models.test_cores import done, equal
 from tests.oracle.worlds import bolt, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
-from tideover.models.job.queues import QueueSettings
+from tideover.models.job.components import MachineType, QueueSettings
 
 
 def bounded(scenario: Scenario, seed: int) -> Scenario:

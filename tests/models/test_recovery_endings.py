@@ -8,7 +8,7 @@ import pytest
 
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
-from tideover.models.schema.endings import LOSSY, OPEN, RECOVERED, UNAFFECTED, ending
+from tideover.models.schema import LOSSY, OPEN, RECOVERED, UNAFFECTED, ending
 from tideover.models.simulation import Replication, simulate
 from tideover.scenarios.loader import load
 

@@ -10,10 +10,8 @@ from tests.models.counting import emitted
 from tests.models.test_exactness import differences
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.evaluation.curves import curves
-from tideover.models.job.sources.base import Source
-from tideover.models.job.sources.kafka import Kafka
-from tideover.models.job.sources.kestrel import Kestrel
-from tideover.models.mechanisms.acking.acker import Acker
+from tideover.models.job.sources import Kafka, Kestrel, Source
+from tideover.models.mechanisms.acking import Acker
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 

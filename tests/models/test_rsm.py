@@ -17,11 +17,11 @@ from tests.models.chain import EVERY_10, ONES, chain, counted, crashed, lost, sa
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.job.components import Links, Store
-from tideover.models.job.tree import expected_effects
+from tideover.models.job.topology import expected_effects
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.scenarios.loader import load
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Exponential
 
 # -- the published experiment --------------------------------------------------------------------------------
 

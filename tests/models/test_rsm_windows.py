@@ -16,8 +16,7 @@ from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.job.components import Links, Store
 from tideover.models.simulation import simulate
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Constant, Exponential
 
 
 def test_a_tick_emits_what_is_restored_by_then_and_the_next_window_gets_the_rest() -> None:

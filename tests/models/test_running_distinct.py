@@ -25,9 +25,9 @@ from tests.models.test_conformance import of as settings_of
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models import conformance
 from tideover.models.conformance import first_windows
-from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.arrivals import Periodic
 from tideover.models.job.components import Links
-from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.job.spouts import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES, Strategy

@@ -16,8 +16,8 @@ from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
-from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import Store
+from tideover.models.job.stores import RocksDB
 from tideover.models.simulation import Replication, simulate
 
 STRATEGIES = ("rsm", "aligned_snapshots", "passive_standby")

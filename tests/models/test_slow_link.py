@@ -20,8 +20,7 @@ from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, fault, ms
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import Links
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import Links, MachineType
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load

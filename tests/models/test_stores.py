@@ -14,8 +14,8 @@ from tests.oracle.random_times import TICK
 from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import bolt, fault, spout, world
 from tideover.models.config import Scenario
-from tideover.models.job.stores.base import STORES, StoreKind
-from tideover.models.runtime.storage import Storage
+from tideover.models.job.stores import STORES, StoreKind
+from tideover.models.runtime.job import Storage
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.scenario import load

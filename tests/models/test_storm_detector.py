@@ -15,8 +15,8 @@ from tests.models.test_exactness import check
 from tests.oracle.worlds import bolt, fault, ms, spout, world
 from tideover.models.detectors.storm import Storm
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
-from tideover.models.results.headline import RECOVERY, figures
+from tideover.models.job.components import MachineType
+from tideover.models.results import RECOVERY, figures
 from tideover.models.simulation import Replication, simulate
 
 OFTEN = 1000

@@ -15,7 +15,7 @@ from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.evaluation.curves import curves
-from tideover.models.schema.fields import block
+from tideover.models.schema import block
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 from tideover.scenarios.loader import load

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tideover import parts
-from tideover.models.job.topology import Topology
-from tideover.models.job.traffic import traffic
+from tideover.models.job.topology import Topology, traffic
 from tideover.sim.units import S
 
 SPOUT = parts.SpoutConfig(spout=parts.Keys(keys=7), arrivals=parts.Poisson(rate="70/s"))

@@ -17,10 +17,8 @@ from tests.models.chain import ONES
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario, deployment_of
-from tideover.models.job.backends.rocksdb import RocksDB
-from tideover.models.job.sinks.base import Sink
-from tideover.models.job.sinks.direct import DirectSink
-from tideover.models.job.sinks.transactional import TransactionalSink
+from tideover.models.job.sinks import DirectSink, Sink, TransactionalSink
+from tideover.models.job.stores import RocksDB
 from tideover.models.simulation import Replication, simulate
 
 COUNT = bolt("windowed_count", {"s": "shuffle"}, window={"length": 20 * MS})

@@ -12,7 +12,7 @@ from tests.models.test_twin import sentences
 from tests.oracle.random_parameters import STRATEGY_NAMES
 from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS
-from tideover.models.accounts import reference_run, truths
+from tideover.models.accounts import reference_run
 from tideover.models.config import Scenario
 from tideover.models.evaluation import undisturbed
 from tideover.models.strategies.none import Amnesia
@@ -21,9 +21,9 @@ from tideover.models.world import World
 
 @pytest.fixture(autouse=True)
 def none_kept() -> Iterator[None]:
-    truths.forget()
+    reference_run.forget()
     yield
-    truths.forget()
+    reference_run.forget()
 
 
 def judged(scenario: Scenario) -> list[Any]:
@@ -41,10 +41,10 @@ def test_windows_are_judged_alike_whatever_ran_before(strategy: str) -> None:
     @settings(max_examples=6, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
     @given(worlds((strategy,)))
     def check(scenario: Scenario) -> None:
-        truths.forget()
+        reference_run.forget()
         alone = judged(scenario)
         assert judged(scenario) == alone
-        truths.forget()
+        reference_run.forget()
         judged(undisturbed.without_failures(scenario))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(reference_run, "STEP", 5)
@@ -79,8 +79,8 @@ def test_what_is_emitted_otherwise_is_followed_from_there_on() -> None:
     """
     scenario = sentences("fields", "constant", False)
     alone = judged(scenario)
-    (kept,) = truths._kept.values()
+    (kept,) = reference_run._kept.values()
     (train,) = kept._parts[0]
     kept._parts[0] = [train.pick(slice(0, train.n // 2))]
     assert judged(scenario) == alone
-    assert next(iter(truths._kept.values())) is not kept
+    assert next(iter(reference_run._kept.values())) is not kept

@@ -8,10 +8,9 @@ from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import BoltConfig, Links, SpoutConfig
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import BoltConfig, Links, MachineType, SpoutConfig
 from tideover.models.simulation import simulate
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Exponential
 
 Window = tuple[str, int, int]
 LATENCIES = {"none": ms(0), "constant": ms(3), "jitter": Exponential(mean=3 * MS)}

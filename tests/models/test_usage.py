@@ -10,8 +10,8 @@ import pytest
 from tests.kept import as_kept
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.evaluation.bottleneck import Load, Used, mean_loads, sentence
-from tideover.models.results.result import Result
-from tideover.models.schema.shared import SHARED_RECORD
+from tideover.models.results import Result
+from tideover.models.schema import SHARED_RECORD
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 

@@ -8,10 +8,9 @@ import pytest
 
 from tests.kept import as_kept
 from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
-from tideover.models.results.result import Result
+from tideover.models.results import Result
 from tideover.models.simulation import simulate
-from tideover.reports.cluster_tables import blocked_table
-from tideover.reports.tables import overview
+from tideover.reports.tables import blocked_table, overview
 
 ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.models.test_sliding_windows import S, contents, counted
 from tests.oracle.worlds import fault
-from tideover.models.operators.window_ids import STREAM, WindowIds
+from tideover.models.operators.window import STREAM, WindowIds
 from tideover.models.simulation import simulate
 from tideover.sim.train import Ints, Train
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
-from tideover.models.job.placements.base import PLACEMENTS, Place, PlacementError
-from tideover.sim.faults.base import FAULTS, Fault
+from tideover.models.job.components import MachineType
+from tideover.models.job.placements import PLACEMENTS, Place, PlacementError
+from tideover.sim.faults import FAULTS, Fault
 
 from .random_parameters import STRATEGY_NAMES
 from .random_worlds import worlds

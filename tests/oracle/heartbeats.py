@@ -21,7 +21,7 @@ from .seats import Seats
 from .tasks import Task
 
 if TYPE_CHECKING:
-    from tideover.sim.distributions.base import Distribution
+    from tideover.sim.distributions import Distribution
 
     from .outages import Outage
     from .program import World

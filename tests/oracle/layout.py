@@ -10,8 +10,7 @@ import numpy as np
 
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.zipf import Zipf
+from tideover.sim.distributions import Distribution, Zipf
 from tideover.sim.draws import Draws, Purpose, below, uniform01
 from tideover.sim.registry import kind_of
 

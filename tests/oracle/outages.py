@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .clock import Rank, control
 
 if TYPE_CHECKING:
-    from tideover.sim.faults.base import Fault
+    from tideover.sim.faults import Fault
 
     from .ledger import Effect
     from .program import World

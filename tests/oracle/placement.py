@@ -7,7 +7,7 @@ from typing import Any
 
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
-from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions import Distribution
 from tideover.sim.registry import kind_of
 
 Logical = tuple[str, int]  # component, task

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 
-from tideover.models.config import Scenario
-from tideover.models.time_of_day import timed
+from tideover.models.config import Scenario, timed
 from tideover.sim.draws import Draws
-from tideover.sim.faults.base import Fault, Site
+from tideover.sim.faults import Fault, Site
 from tideover.sim.registry import kind_of
 
 from .acks import SourceReplay

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .layout import Datum
 
 if TYPE_CHECKING:
-    from tideover.sim.faults.base import Fault
+    from tideover.sim.faults import Fault
 
     from .bolts import Bolt
     from .channels import Message

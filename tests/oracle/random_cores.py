@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import MachineType
 
 from .random_parameters import STRATEGY_NAMES
 from .random_times import TICK, TICK_MS, times

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
 from tideover.models.detectors.base import DETECTORS
-from tideover.models.detectors.restarts.base import RESTARTS
+from tideover.models.detectors.restarts import RESTARTS
 from tideover.sim.registry import kind_of
 
 from .random_times import TICK, times

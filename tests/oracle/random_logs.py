@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
-from tideover.models.job.sources.base import Source
-from tideover.models.job.sources.kafka import Kafka
-from tideover.models.job.sources.kestrel import Kestrel
+from tideover.models.job.sources import Kafka, Kestrel, Source
 
 from .random_times import TICK, TICK_MS
 from .random_worlds import overlapping, worlds

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.base import DETECTORS
-from tideover.models.job.machines import MachineType
-from tideover.sim.faults.base import FAULTS, Fault
+from tideover.models.job.components import MachineType
+from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.registry import kind_of
 
 from .cluster_worlds import SCHEDULE, on_clusters

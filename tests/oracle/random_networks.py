@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import BoltConfig, Links, SpoutConfig
-from tideover.models.job.machines import MachineType
+from tideover.models.job.components import BoltConfig, Links, MachineType, SpoutConfig
 
 from .random_parameters import STRATEGY_NAMES
 from .random_times import TICK

@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.backends.rocksdb import RocksDB
+from tideover.models.job.arrivals import Periodic
 from tideover.models.job.components import BoltConfig
+from tideover.models.job.stores import RocksDB
 
 from .random_parameters import STRATEGY_NAMES
 from .random_times import TICK, TICK_MS, durations, times

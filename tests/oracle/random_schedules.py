@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
-from tideover.sim.distributions.exponential import Exponential
-from tideover.sim.distributions.weibull import Weibull
-from tideover.sim.faults.base import FAULTS, Fault
+from tideover.sim.distributions import Exponential, Weibull
+from tideover.sim.faults import FAULTS, Fault
 
 from .random_parameters import STRATEGY_NAMES
 from .random_times import TICK

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
 from tideover.models.job.components import BoltConfig
-from tideover.models.operators.running_count import RunningCount
-from tideover.models.operators.windowed_count import WindowedCount
+from tideover.models.operators.kinds import RunningCount, WindowedCount
 
 from .random_queues import overtaken
 from .random_sinks import copied, transactional

@@ -7,8 +7,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
-from tideover.models.job.sinks.transactional import TransactionalSink
-from tideover.models.job.stores.disk import Disk
+from tideover.models.job.sinks import TransactionalSink
+from tideover.models.job.stores import Disk
 from tideover.sim.registry import kind_of
 
 from .random_times import TICK, times

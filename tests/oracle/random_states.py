@@ -7,11 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
-from tideover.models.job.backends.base import Backend
-from tideover.models.job.backends.memory import Memory
-from tideover.models.job.backends.rocksdb import RocksDB
 from tideover.models.job.components import BoltConfig
-from tideover.models.job.stores.redis import Redis
+from tideover.models.job.stores import Backend, Memory, Redis, RocksDB
 
 from .random_times import TICK
 from .worlds import MS

@@ -6,8 +6,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Distribution, Exponential
 
 from .worlds import MS, ms
 

@@ -9,14 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tideover.models.job.arrivals.base import Arrivals
-from tideover.models.job.arrivals.burst import Burst
-from tideover.models.job.arrivals.day import Day
-from tideover.models.job.arrivals.poisson import Poisson
-from tideover.models.job.arrivals.ramp import Ramp
-from tideover.models.job.arrivals.trace import TraceOfRates
+from tideover.models.job.arrivals import Arrivals, Burst, Day, Poisson, Ramp, TraceOfRates
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.job.groupings.base import GROUPINGS
+from tideover.models.job.groupings import GROUPINGS
 
 from .random_times import TICK, TICK_MS, durations, times
 from .random_windows import BY_EVENT, COUNTS, JOINED, joined_windows, windows

@@ -12,11 +12,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.day import Day
+from tideover.models.job.arrivals import Day
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig, Store
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.source_replay import SourceReplay
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults import Fault
 from tideover.sim.registry import kind_of
 
 from .random_parameters import BATCHES, PARAMETERS, STORM, STRATEGY_NAMES, Maker

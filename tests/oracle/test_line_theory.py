@@ -14,8 +14,8 @@ from tests.oracle.layout import Layout
 from tests.oracle.test_oracle import ONES
 from tests.oracle.worlds import MS, bolt, queued, spout, world
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.poisson import Poisson
-from tideover.sim.distributions.exponential import Exponential
+from tideover.models.job.arrivals import Poisson
+from tideover.sim.distributions import Exponential
 from tideover.sim.draws import Draws, Purpose
 
 SERVICE = 10 * MS

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.groupings.base import GROUPINGS
-from tideover.models.job.queues import QueueSettings, WhenFull
-from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.job.arrivals import Periodic
+from tideover.models.job.components import BoltConfig, Links, QueueSettings, Run, SpoutConfig, Store, WhenFull
+from tideover.models.job.groupings import GROUPINGS
+from tideover.models.job.spouts import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.faults.base import FAULTS
+from tideover.sim.distributions import Constant, Distribution
+from tideover.sim.faults import FAULTS
 
 MS = 1_000_000
 _OUTER = ("parallelism", "hosts")

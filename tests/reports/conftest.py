@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tideover.models.schema.endings import ending
+from tideover.models.schema import ending
 from tideover.reports.columns import conform
 
 LATENCY = ("median", "mean", "std", "p95", "p99", "max")

@@ -9,13 +9,11 @@ from rich.console import Console
 
 from tests.reports.calibrations import episodes, every_table, pair, table
 from tideover.reports import figures
-from tideover.reports.calibration.page import calibration_page, calibration_view, summary
-from tideover.reports.calibration.pictures import chosen
-from tideover.reports.calibration.predictions import judged
+from tideover.reports.calibration.page import calibration_page, calibration_view, chosen, summary
+from tideover.reports.calibration.tables import judged
 from tideover.reports.columns import CALIBRATION
 from tideover.reports.html import render
-from tideover.reports.output import write_all
-from tideover.reports.parquet import read_tables
+from tideover.reports.parquet import read_tables, write_all
 
 EVIL = "<script>alert(1)</script>"
 

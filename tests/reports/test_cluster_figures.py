@@ -9,13 +9,13 @@ import pytest
 
 import tideover
 from tests.oracle.worlds import bolt, spout, world
-from tideover.models.evaluation.flows import between_hosts
+from tideover.models.evaluation.bottleneck import between_hosts
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.machines import MachineType
-from tideover.models.schema.fields import TABLES
+from tideover.models.job.components import MachineType
+from tideover.models.schema import TABLES
 from tideover.reports import figures, pages
-from tideover.reports.figures import shades
-from tideover.reports.figures.hosts import MOST_HOSTS, loads
+from tideover.reports.figures import style
+from tideover.reports.figures.cluster import MOST_HOSTS, loads
 
 from .conftest import fake_result
 
@@ -76,11 +76,11 @@ def test_shades_get_darker_with_the_load() -> None:
         red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
-    found = [light(shades.shade(busy / 100)) for busy in range(101)]
+    found = [light(style.shade(busy / 100)) for busy in range(101)]
     assert found == sorted(found, reverse=True)
-    assert len(set(found)) == len(shades.legend())
+    assert len(set(found)) == len(style.legend())
     for busy in range(101):  # what is written on them can be read
-        assert abs(light(shades.text_on(busy / 100)) - found[busy]) > 90
+        assert abs(light(style.text_on(busy / 100)) - found[busy]) > 90
 
 
 def test_a_page_says_nothing_of_a_cluster_where_nothing_is_shared() -> None:

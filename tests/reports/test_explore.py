@@ -15,14 +15,13 @@ import pytest
 
 from tideover import api
 from tideover.models.simulation import simulate
-from tideover.reports.explore import export
-from tideover.reports.explore.answer import ONE_RUN, World, answer, pictured
-from tideover.reports.explore.requests import Answers
-from tideover.reports.figures.roots import in_buckets, rotations, timed_out
+from tideover.reports.explore import server
+from tideover.reports.explore.answer import ONE_RUN, Answers, World, answer, pictured
+from tideover.reports.figures.timeline import in_buckets, rotations, timed_out
 from tideover.scenarios import library
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load, load_for_strategies
-from tideover.scenarios.settings import read_settings
+from tideover.scenarios.precedence import read_settings
 
 WORLD = World.of("wordcount")
 MOVED: list[tuple[str, str, dict[str, Any]]] = [
@@ -220,7 +219,7 @@ def inside(made: bytes) -> dict[str, Any]:
 
 def test_a_page_holds_the_runs_of_its_grid(tmp_path: Path) -> None:
     grid = {"moment": [70.0, 75.0], "message_timeout": [20.0]}
-    made = export.page(WORLD, ["source_replay", "rsm"], grid)
+    made = server.page(WORLD, ["source_replay", "rsm"], grid)
     runs = inside(made)
     assert (
         len(runs["runs"]) == 3 * 2 + 3
@@ -230,13 +229,13 @@ def test_a_page_holds_the_runs_of_its_grid(tmp_path: Path) -> None:
     assert runs["runs"][key]["answer"] == json.loads(json.dumps(answer(WORLD, "source_replay", moved)))
     assert b"http://" not in made.replace(b"http://www.w3.org/", b"")
     assert b"https://" not in made
-    assert export.MARK in made[:10_000]
+    assert server.MARK in made[:10_000]
 
 
 def test_a_page_is_not_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "MOST_BYTES", 50_000)
-    with pytest.raises(export.TooLarge, match="give fewer positions"):
-        export.page(WORLD, ["rsm"], {"moment": [70.0]})
+    monkeypatch.setattr(server, "MOST_BYTES", 50_000)
+    with pytest.raises(server.TooLarge, match="give fewer positions"):
+        server.page(WORLD, ["rsm"], {"moment": [70.0]})
 
 
 def test_a_cell_of_jupyter_is_told_the_same() -> None:
@@ -263,7 +262,7 @@ def test_a_page_does_not_say_where_its_file_lay(tmp_path: Path) -> None:
     file = tmp_path / "my own.yaml"
     file.write_text((Path(library.__file__).parent / "library" / "wordcount.yaml").read_text("utf-8"))
     world = World.of(str(file))
-    runs = inside(export.page(world, ["rsm", "none"], {"moment": [70.0]}))
+    runs = inside(server.page(world, ["rsm", "none"], {"moment": [70.0]}))
     assert (runs["describe"]["scenario"], runs["describe"]["scenarios"]) == ("my own.yaml", ["my own.yaml"])
     assert shlex.split(answer(world, "rsm", {})["equals"])[2] == str(file)
 

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from tideover.reports.explore import export
+from tideover.reports.explore import server as export
 from tideover.reports.explore.answer import World, answer
-from tideover.reports.explore.server import Server
-from tideover.reports.explore.workers import Workers
+from tideover.reports.explore.server import Server, Workers
 from tideover.scenarios import library
 
 playwright = pytest.importorskip("playwright.sync_api")

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tideover.reports.explore.server import MOST_BODY, Server
-from tideover.reports.explore.workers import SIDES, Superseded, TooMuch, Workers
+from tideover.reports.explore.server import MOST_BODY, SIDES, Server, Superseded, TooMuch, Workers
 
 pytestmark = pytest.mark.xdist_group("explore")
 SMALL = {"scenario": "wordcount", "strategy": "rsm", "moved": {}}

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from tideover.models.schema.fields import block
+from tideover.models.schema import block
 from tideover.reports import figures
 from tideover.reports.figures import style
-from tideover.reports.figures.cost import baseline
-from tideover.reports.figures.svg import to_svg
+from tideover.reports.figures.strategies import baseline
+from tideover.reports.figures.style import to_svg
 from tideover.reports.figures.timeline import stages
-from tideover.reports.pictures import failure_by_failure
+from tideover.reports.pages import failure_by_failure
 from tideover.reports.published import pair_recoveries, with_cells
-from tideover.scenarios.statistics.estimates import estimate
+from tideover.scenarios.statistics.intervals import estimate
 
 STAGES = [column.key for column in block("recoveries", "stages_s")]
 

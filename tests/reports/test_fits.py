@@ -6,16 +6,16 @@ import pandas as pd
 import pytest
 
 from tests.reports.calibrations import NAN, counts, every_table, pair, ranks, steady, table
-from tideover.reports.calibration.page import calibration_page, summary
-from tideover.reports.calibration.predictions import frame, judged
+from tideover.reports.calibration.page import MOST_NAMED, calibration_page, summary, unexplained, verdict
 from tideover.reports.calibration.tables import (
+    frame,
+    judged,
     kept,
     missed_aims,
     parameters_table,
     same_ranking,
     summary_table,
 )
-from tideover.reports.calibration.verdict import MOST_NAMED, unexplained, verdict
 from tideover.reports.columns import CALIBRATION
 from tideover.reports.html import render
 

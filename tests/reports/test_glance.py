@@ -10,12 +10,12 @@ from matplotlib.text import Text
 from rich.console import Console
 
 import tideover
-from tideover.models.schema.endings import LOSSY, OPEN, UNAFFECTED
-from tideover.reports import figures, glance, pictures, terminal
+from tideover.models.schema import LOSSY, OPEN, UNAFFECTED
+from tideover.reports import figures, pages, tables, terminal
+from tideover.reports.conclusions import verdict
 from tideover.reports.figures import style
 from tideover.reports.pages import join
 from tideover.reports.tables import WITH_LOSS
-from tideover.reports.verdict import verdict
 
 NAMES = [*style._STRATEGIES, "my_own_strategy"]
 """Fifteen, and one from outside."""
@@ -38,7 +38,7 @@ def test_the_fastest_comes_first_and_what_did_not_recover_last(records):
     """Five recoveries each: of the first two of them one did not end, of the second none."""
     for recovery in (records[-2]["recoveries"][0], *records[-3]["recoveries"]):
         recovery |= {"time_to_recover_s": None, "ended": OPEN}
-    found = glance.rows(records)
+    found = tables.rows(records)
     assert [row.strategy for row in found[:2]] == [NAMES[-1], NAMES[-4]]
     assert [(row.strategy, row.cells[0]) for row in found[-2:]] == [
         (NAMES[-2], "4.00 (4/5)"),
@@ -51,14 +51,14 @@ def test_a_loss_stands_beside_the_time(records):
     records[0]["recoveries"][1]["ended"] = LOSSY
     for recovery in records[-1]["recoveries"]:
         recovery |= {"time_to_recover_s": 0.0, "ended": UNAFFECTED}
-    found = glance.rows(records)
+    found = tables.rows(records)
     assert (found[0].cells[0], found[-1].cells[0]) == ("not affected", "60.0 (loss)")
-    assert WITH_LOSS in glance.table(records).notes[0]
-    assert WITH_LOSS not in glance.table(records[1:]).notes[0]
+    assert WITH_LOSS in tables.table(records).notes[0]
+    assert WITH_LOSS not in tables.table(records[1:]).notes[0]
 
 
 def test_the_table_is_as_wide_as_a_terminal(records):
-    table = glance.table(records)
+    table = tables.table(records)
     assert len(table.rows) == len(NAMES)
     assert table.columns[1:4] == ("time to recover, s", "output gap, s", "roots lost")
     by_name = {row[0]: row for row in table.rows}
@@ -91,12 +91,12 @@ def test_a_terminal_shows_the_answer_and_a_glance_on_its_first_screen(records, m
 
 def test_fifteen_fit_into_the_figure(records):
     """Law: no words overlap, none leave the picture, letters have at least 7.5 pt at the width of a page."""
-    axes = figures.glance(glance.rows(records))
+    axes = figures.glance(tables.rows(records))
     figure = axes.figure
     figure.draw_without_rendering()
     texts = [t for t in axes.findobj(Text) if t.get_text() and t.get_visible()]
     boxes = [(t.get_text(), t.get_window_extent()) for t in texts]
-    assert len(boxes) >= len(NAMES) * (len(glance.MEASURES) + 1)
+    assert len(boxes) >= len(NAMES) * (len(tables.MEASURES) + 1)
     for number, (words, box) in enumerate(boxes):
         assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1, words
         overlapping = [other for other, area in boxes[number + 1 :] if box.overlaps(area)]
@@ -112,17 +112,17 @@ def test_hwangs_order_shows_in_it():
     """
     kinds = ["active_standby", "passive_standby", "upstream_backup"]
     found = tideover.compare("wordcount", kinds, ["run.replications=1", "run.duration=150s"]).results
-    rows = glance.rows([found[kind].to_dict() for kind in kinds])
+    rows = tables.rows([found[kind].to_dict() for kind in kinds])
     assert [row.strategy for row in rows] == kinds
-    place = {measure.what: number for number, measure in enumerate(glance.MEASURES)}
+    place = {measure.what: number for number, measure in enumerate(tables.MEASURES)}
     for what in ("normal CPU, ms/s", "normal network, per s"):
         active, passive, upstream = (row.values[place[what]] for row in rows)
         assert active > passive > upstream, what
 
 
 def test_a_page_shows_few_without_and_many_with_it(records):
-    assert pictures.at_a_glance(records[:5]) == ()
-    (picture,) = pictures.at_a_glance(records)
+    assert pages.at_a_glance(records[:5]) == ()
+    (picture,) = pages.at_a_glance(records)
     assert "<svg" in picture.svg
 
 

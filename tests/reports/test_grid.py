@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import pytest
 
-from tideover.reports.grid import MOST_PLAIN, GridColumn, grid
+from tideover.reports.html import MOST_PLAIN, GridColumn, grid
 
 SCRIPT = files("tideover.reports").joinpath("templates", "grid.js")
 AT = {"name": "at", "values": ["30 s", "1m30s", "200 ms"], "numbers": [30, 90, 0.2]}

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 import tideover
-from tideover.cli.papers import PAPERS
-from tideover.reports import ksafety
+from tideover.cli.reproduce import PAPERS
+from tideover.reports import published
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
     found = tideover.sweep(PAPERS["ksafety"] | {"set": {"run.duration": "0.6 s"}}, master=None)
     points = [found.result(point).scenario for point in found.points["point"]]
-    return ksafety.rows(points, found.to_list())
+    return published.ksafety_rows(points, found.to_list())
 
 
 def test_all_published_rows_are_within_five_percent(rows: list[dict[str, Any]]) -> None:

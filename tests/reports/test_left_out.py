@@ -12,8 +12,8 @@ import pytest
 
 from tideover.calibrate.capacities import NUMBERS
 from tideover.cli import app
-from tideover.reports.calibration import detection, left_out
-from tideover.reports.calibration.left_out import Aim
+from tideover.reports.calibration import recoveries
+from tideover.reports.calibration.recoveries import Aim
 
 
 def errors(*rows: tuple[str, str, str, float, float]) -> pd.DataFrame:
@@ -36,17 +36,19 @@ def test_each_quantity_is_judged_by_its_own_aim() -> None:
         ("B", "mechanism", "other", 0.9, 9.0),
     )
     kinds = {"leave_one_out": "latency", "outage_end": "outage", "other": "other"}
-    found = left_out.rows(table, kinds, {("", "latency"): Aim(0.12), ("A", "outage"): Aim(2.0, "s")})
+    found = recoveries.left_out_rows(
+        table, kinds, {("", "latency"): Aim(0.12), ("A", "outage"): Aim(2.0, "s")}
+    )
     assert [(row["workload"], row["quantity"], row["verdict"]) for row in found] == [
         ("A", "latency", "predicted"),
         ("A", "outage", "failed"),
         ("B", "latency", "failed"),
         ("B", "other", "no aim"),
     ]
-    assert left_out.verdict(found) == (
+    assert recoveries.left_out_verdict(found) == (
         "1 of 3 quantities are predicted within their aims; not A, outage; not B, latency."
     )
-    shown = left_out.table(found, "Left out").rows
+    shown = recoveries.left_out_table(found, "Left out").rows
     assert shown[0][3:] == ("9.0", "12 %", "50 %", "9 (90 %)", "25 %", "12 %", "predicted")
     assert [row[8] for row in shown] == ["12 %", "2 s", "12 %", "–"]
 
@@ -56,9 +58,9 @@ def test_a_loss_is_noticed_between_the_timeout_and_an_interval_before() -> None:
     of 30 s in [25, 30] s, which is not what was published.
     """
     few = ("run.replications=3",)
-    mean, least, most = (row["simulated_s"] for row in detection.rows(few))
+    mean, least, most = (row["simulated_s"] for row in recoveries.detection_rows(few))
     assert 15 <= least < mean < most <= 20
-    late = detection.rows((*few, "heartbeat_timeout=30s"))
+    late = recoveries.detection_rows((*few, "heartbeat_timeout=30s"))
     assert {row["verdict"] for row in late} == {"failed"}
     assert min(row["simulated_s"] for row in late) >= 25
 

@@ -8,13 +8,10 @@ import pytest
 from matplotlib.text import Text
 
 import tideover
-from tideover.reports import availability, checks, figures, hours, tables
-from tideover.reports.outcomes import of_record
-from tideover.reports.plans import answer
-from tideover.reports.sweeps.pictures import recovery_times
-from tideover.reports.sweeps.points import points
-from tideover.reports.sweeps.tables import points_table
-from tideover.reports.verdict import run_sentence
+from tideover.reports import checks, figures, hours, plans, rates, tables
+from tideover.reports.conclusions import of_record, run_sentence
+from tideover.reports.sweeps.page import recovery_times
+from tideover.reports.sweeps.points import points, points_table
 from tideover.scenarios.planning.candidate import judged
 from tideover.scenarios.planning.spec import read
 
@@ -98,7 +95,7 @@ def test_it_is_in_what_is_said_of_a_plan(lossy):
     }
     spec = read(plan)
     one = judged(spec.wanted, {}, spec.space.at({"strategy.kind": "none"}), lossy.runs, lossy.recoveries)
-    assert answer._value(one.judgements[0]) == "8.01 s (loss)"
+    assert plans._value(one.judgements[0]) == "8.01 s (loss)"
 
 
 def test_it_is_in_what_is_said_of_a_sweep():
@@ -115,6 +112,6 @@ def test_it_is_in_what_is_said_of_a_sweep():
 def test_it_is_in_what_is_said_of_rare_failures():
     found = tideover.availability(SCENARIO, {"failures.0": "24 h"})
     assert [*found.to_dict()["ended"].values()] == ["recovered with loss"]
-    table = availability.causes_table(found)
+    table = rates.causes_table(found)
     assert table.rows[0][2].endswith("(loss)")
     assert tables.WITH_LOSS in table.notes

@@ -6,19 +6,17 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tideover.models.schema.fields import block
+from tideover.models.schema import block
 from tideover.reports import pages
 from tideover.reports.columns import TABLES
-from tideover.reports.explain import why_sixty
+from tideover.reports.conclusions import verdict
 from tideover.reports.html import Page, Picture, Section, render
-from tideover.reports.output import write_all
-from tideover.reports.published import group, pair_recoveries, with_cells
-from tideover.reports.scenario_summary import point_record, setup
+from tideover.reports.parquet import write_all
+from tideover.reports.published import group, pair_recoveries, why_sixty, with_cells
 from tideover.reports.sweeps.page import sweep_page
 from tideover.reports.sweeps.points import points
-from tideover.reports.tables import Table
-from tideover.reports.verdict import verdict
-from tideover.scenarios.sweeps.summary import summarise
+from tideover.reports.tables import Table, point_record, setup
+from tideover.scenarios.sweeps.rows import summarise
 
 EVIL = "<script>alert(1)</script>"
 PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import tideover
-from tideover.cli.papers import PAPERS
-from tideover.reports import phase_one
+from tideover.cli.reproduce import PAPERS
+from tideover.reports import published
 
 Rows = dict[tuple[str, int, float, float], dict[str, Any]]
 
@@ -25,7 +25,7 @@ def rows() -> Rows:
         assert all(value in paper["grid"][key] for key, values in some.items() for value in values)
         sweep = paper | {"grid": paper["grid"] | some, "replications": 1}
         found = tideover.sweep(sweep, master=None)
-        told += phase_one.rows(found.recoveries, found.runs, found.timeline)
+        told += published.phase_one_rows(found.recoveries, found.runs, found.timeline)
     keys = ("strategy", "free_workers", "nimbus_s")
     return {(*(row[key] for key in keys), round(1000 * row["replay_cost_s"], 1)): row for row in told}
 
@@ -82,9 +82,9 @@ def test_without_a_free_worker_the_race_takes_the_buffer(rows: Rows) -> None:
 def test_what_a_few_replications_replay_is_said_to_be_so() -> None:
     """A mean over some of them stands with their number; without any there is none."""
     few = {"replayed_until_s": 53.84, "replayed_in": 1, "replications": 3}
-    assert phase_one._until(few) == "53.8 in 1 of 3"
-    assert phase_one._until(few | {"replayed_in": 3}) == "53.8"
-    assert phase_one._until(few | {"replayed_until_s": None, "replayed_in": 0}) == "nothing"
+    assert published._until(few) == "53.8 in 1 of 3"
+    assert published._until(few | {"replayed_in": 3}) == "53.8"
+    assert published._until(few | {"replayed_until_s": None, "replayed_in": 0}) == "nothing"
 
 
 def test_full_queues_hold_the_spout_back_and_make_the_replay_shorter(rows: Rows) -> None:
@@ -92,7 +92,7 @@ def test_full_queues_hold_the_spout_back_and_make_the_replay_shorter(rows: Rows)
     one = {"strategy.kind": "rsm", "queues.length": 1024, "run.duration": "250 s"}
     sweep = PAPERS["stableford-phase1-queues"]
     found = tideover.sweep(sweep | {"replications": 1}, one, master=None)
-    (full,) = phase_one.rows(found.recoveries, found.runs, found.timeline)
+    (full,) = published.phase_one_rows(found.recoveries, found.runs, found.timeline)
     free = rows["rsm", 1, 30, 3.1]
     assert full["queue_length"] == 1024
     assert full["new_roots_per_s"] < 0.9 * free["new_roots_per_s"]

@@ -11,8 +11,7 @@ import pytest
 import tideover
 from tests.scenarios.planning.worlds import BASE, World, bytes_that_cost, noise, seconds
 from tideover.reports.html import render
-from tideover.reports.plans.page import plan_page
-from tideover.reports.plans.pictures import candidates_grid, drawn, pictures
+from tideover.reports.plans import candidates_grid, drawn, pictures, plan_page
 
 KIND, INTERVAL = "strategy.kind", "strategy.checkpoint_interval"
 

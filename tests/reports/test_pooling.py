@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 
 import tideover
-from tideover.models.schema.fields import HEADLINE, named
+from tideover.models.schema import HEADLINE, named
 from tideover.reports import figures
+from tideover.reports.conclusions import verdict
 from tideover.reports.tables import overview
-from tideover.reports.verdict import verdict
-from tideover.scenarios.statistics.replications import of_replications
+from tideover.scenarios.statistics.intervals import of_replications
 
 SHORT = {"strategy.kind": "rsm", "run.replications": 4, "run.duration": "130 s"}
 

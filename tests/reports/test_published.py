@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tideover.reports.explain import source_replay_recovery_s, why_sixty
 from tideover.reports.published import (
     agreeing,
     group,
@@ -18,11 +17,13 @@ from tideover.reports.published import (
     pair_recoveries,
     per_second,
     published,
+    reproduction_table,
     required,
+    source_replay_recovery_s,
     uncut,
+    why_sixty,
     with_cells,
 )
-from tideover.reports.published_tables import reproduction_table
 
 
 def test_every_table_names_its_source():

@@ -11,14 +11,13 @@ from tideover.reports import figures
 from tideover.reports.calibration.recoveries import (
     points_table,
     recoveries_page,
+    recoveries_verdict,
     recoveries_view,
     unidentified,
-    verdict,
 )
 from tideover.reports.columns import RECOVERY_FITS
 from tideover.reports.html import render
-from tideover.reports.output import write_all
-from tideover.reports.parquet import read_tables
+from tideover.reports.parquet import read_tables, write_all
 
 NAN = float("nan")
 
@@ -65,12 +64,12 @@ def frames():
 
 
 def test_the_verdict_is_of_unseen_points_and_names_the_plain_law(frames):
-    assert verdict(frames["errors"]) == (
+    assert recoveries_verdict(frames["errors"]) == (
         "mine: predictions of points that the fit has not seen are off by 20 % in the mean (worst 40 %, "
         "n = 3); those of the plain fluid law by 100 %."
     )
     only_seen = frames["errors"].query("kind == 'fit'")
-    assert verdict(only_seen) == "No point was predicted by a fit that had not seen it."
+    assert recoveries_verdict(only_seen) == "No point was predicted by a fit that had not seen it."
 
 
 @pytest.mark.parametrize(
@@ -84,9 +83,9 @@ def test_the_verdict_is_of_unseen_points_and_names_the_plain_law(frames):
 def test_the_verdict_names_the_better_model(frames, mine, law, says):
     """By settings left out, where there are repetitions; else by points."""
     errors = frames["errors"].assign(better=[None, mine, law])
-    assert verdict(errors).endswith(f"those of the plain fluid law by 100 %{says}")
+    assert recoveries_verdict(errors).endswith(f"those of the plain fluid law by 100 %{says}")
     apart = errors.query("kind == 'leave_one_out'").assign(kind="leave_setting_out", better=[law, mine])
-    told = verdict(pd.concat([errors, apart]))
+    told = recoveries_verdict(pd.concat([errors, apart]))
     other = {True: "plain fluid law", False: "mechanism"}
     assert "(with repetitions left out together by 20 %, and by 100 %)" in told
     assert told.endswith("chance." if mine == law else f"the {other[mine]} is the better one.")
@@ -210,7 +209,7 @@ def test_the_terminal_shows_the_verdict_then_parameters(frames):
     missed = "Off by more than 30 % when left out, 1 of 3 points: mine every 30 s at 500/s (measured "
     for part in ("restart", "by 100 %", "Warning: take care", missed):
         assert part in " ".join(text.split()), part
-    assert " ".join(text.split()).startswith(" ".join(verdict(frames["errors"]).split()))
+    assert " ".join(text.split()).startswith(" ".join(recoveries_verdict(frames["errors"]).split()))
     assert "Every point  " not in text
 
 

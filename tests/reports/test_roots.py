@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.models.results.result import Result
+from tideover.models.results import Result
 from tideover.reports import figures
-from tideover.reports.figures.roots import Roots, in_buckets, rotations, timed_out
+from tideover.reports.figures.timeline import Roots, in_buckets, rotations, timed_out
 
 
 def run(phase_s: int, **more: Any) -> Result:

@@ -7,16 +7,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.kept import as_kept
-from tideover.models.results.result import Result
-from tideover.models.schema.columns import Column
-from tideover.models.schema.fields import RECORD, TABLES, block
+from tideover.models.results import Result
+from tideover.models.schema import RECORD, TABLES, Column, block
 from tideover.reports import pages
 from tideover.reports.html import render
 from tideover.reports.parquet import write_tables
 from tideover.reports.tables import overview
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load
-from tideover.scenarios.results_reference import results_reference
+from tideover.scenarios.reference import results_reference
 
 SPILLED = Column(
     "spilled_s",

@@ -14,23 +14,17 @@ import pytest
 
 import tideover
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.cli.trace import lines
-from tideover.models.accounts.space_time import Stretch
+from tideover.cli.run import lines
+from tideover.models.accounts.trace import Stretch
 from tideover.models.config import Scenario
 from tideover.models.evaluation.diagram import Arrow, Diagram
 from tideover.models.job.components import Links
 from tideover.models.simulation import simulate, watch
-from tideover.reports.audits.pictures import pictured
-from tideover.reports.diagrams import usual_stretch
-from tideover.reports.figures.space_time.arrows import LISTED
-from tideover.reports.figures.space_time.choice import choose, only
-from tideover.reports.figures.space_time.layout import layout
-from tideover.reports.figures.space_time.looks import Highlight
-from tideover.reports.figures.space_time.picture import space_time
-from tideover.scenarios.audit.cases import Case, Victim
+from tideover.reports.audits import pictured
+from tideover.reports.figures.space_time import LISTED, Highlight, choose, layout, only, space_time
+from tideover.reports.pages import usual_stretch
+from tideover.scenarios.audit.cases import Case, Moment, Strike, Verdict, Victim
 from tideover.scenarios.audit.examples import Example
-from tideover.scenarios.audit.moments import Moment, Strike
-from tideover.scenarios.audit.verdict import Verdict
 from tideover.sim.units import S
 
 SVG = "{http://www.w3.org/2000/svg}"

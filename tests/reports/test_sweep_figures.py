@@ -11,11 +11,9 @@ from matplotlib.colors import to_hex
 
 from tideover.reports import figures
 from tideover.reports.figures import style
-from tideover.reports.sweeps.cells import cells
-from tideover.reports.sweeps.layout import layout
-from tideover.reports.sweeps.pictures import effects, main_effects
-from tideover.reports.sweeps.points import points
-from tideover.scenarios.sweeps.summary import summarise
+from tideover.reports.sweeps.page import effects, main_effects
+from tideover.reports.sweeps.points import cells, layout, points
+from tideover.scenarios.sweeps.rows import summarise
 
 TIME, NAN = "time_to_recover_s", float("nan")
 

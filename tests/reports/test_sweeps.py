@@ -14,15 +14,26 @@ from rich.console import Console
 
 from tideover.reports import figures
 from tideover.reports.html import render
-from tideover.reports.scenario_summary import point_record
-from tideover.reports.sweeps.cells import cells
-from tideover.reports.sweeps.layout import layout
-from tideover.reports.sweeps.page import sweep_page
-from tideover.reports.sweeps.pictures import costs, effects, main_effects, recovery, recovery_times
-from tideover.reports.sweeps.points import points, quantities
-from tideover.reports.sweeps.tables import effects_table, key_tables, summary
-from tideover.reports.sweeps.view import sweep_view
-from tideover.scenarios.sweeps.summary import summarise
+from tideover.reports.sweeps.page import (
+    costs,
+    effects,
+    main_effects,
+    recovery,
+    recovery_times,
+    sweep_page,
+    sweep_view,
+)
+from tideover.reports.sweeps.points import (
+    cells,
+    effects_table,
+    key_tables,
+    layout,
+    points,
+    quantities,
+    summary,
+)
+from tideover.reports.tables import point_record
+from tideover.scenarios.sweeps.rows import summarise
 
 AT, RATE, KIND = "failures.0.at", "topology.sentences.rate", "strategy.kind"
 

@@ -5,19 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
-from tideover.models.schema.fields import block
+from tideover.models.schema import block
 from tideover.reports import pages, terminal
+from tideover.reports.conclusions import of_record, run_sentence, verdict
 from tideover.reports.formatting import fixed, number, size
-from tideover.reports.outcomes import of_record
-from tideover.reports.published import group, pair_recoveries, with_cells
-from tideover.reports.published_tables import reproduction_table
-from tideover.reports.scenario_summary import collected_warnings
-from tideover.reports.sweeps.points import points
-from tideover.reports.sweeps.tables import key_tables
-from tideover.reports.sweeps.view import sweep_view
-from tideover.reports.tables import Table, overview, pairs_table
-from tideover.reports.verdict import run_sentence, verdict
-from tideover.scenarios.sweeps.summary import summarise
+from tideover.reports.published import group, pair_recoveries, reproduction_table, with_cells
+from tideover.reports.sweeps.page import sweep_view
+from tideover.reports.sweeps.points import key_tables, points
+from tideover.reports.tables import Table, collected_warnings, overview, pairs_table
+from tideover.scenarios.sweeps.rows import summarise
 
 PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.calibrate import capacities, capacity_tables
+from tideover.calibrate import capacities
 from tideover.calibrate.recoveries import fit, read
-from tideover.cli.papers import PAPERS, RATE, WINDOW_S
-from tideover.reports import estorm, ksafety, phase_one, published
-from tideover.reports.calibration import detection
+from tideover.cli.reproduce import PAPERS, RATE, WINDOW_S
+from tideover.reports import published
+from tideover.reports.calibration import recoveries
 from tideover.reports.formatting import strategy_name
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +87,7 @@ def real_restarts(paper: str) -> dict[tuple[Any, ...], Figures]:
             "new roots/s": row["new_roots_per_s"],
             "roots lost": row["roots_lost"],
         }
-        for row in phase_one.rows(sweep.recoveries, sweep.runs, sweep.timeline)
+        for row in published.phase_one_rows(sweep.recoveries, sweep.runs, sweep.timeline)
     }
 
 
@@ -162,7 +162,7 @@ def left_out(file: str, kinds: dict[str, str]) -> Iterator[Figures]:
 
 
 def capacity() -> Iterator[Figures]:
-    found = capacity_tables.frames(capacities.read(measured("demeter_profile_recoveries.csv")))["errors"]
+    found = capacities.frames(capacities.read(measured("demeter_profile_recoveries.csv")))["errors"]
     for row in found[found["kind"] == "leave_one_out"].to_dict("records"):
         yield {
             "workload": row["workload"],
@@ -184,12 +184,12 @@ def handovers() -> Iterator[Figures]:
 
 
 def overheads() -> Iterator[Figures]:
-    for row in estorm.overhead():
+    for row in published.overhead():
         yield {"published": row["published"], "simulated": row["simulated"]}
 
 
 def stages() -> Iterator[Figures]:
-    for row in estorm.recovery():
+    for row in published.recovery():
         yield {
             "stateful tasks affected": row["stateful_tasks_affected"],
             "published": row["published"],
@@ -200,13 +200,13 @@ def stages() -> Iterator[Figures]:
 def throughputs() -> Iterator[Figures]:
     found = tideover.sweep(PAPERS["ksafety"], master=None)
     points = [found.result(point).scenario for point in found.points["point"]]
-    for row in ksafety.rows(points, list(found.records())):
+    for row in published.ksafety_rows(points, list(found.records())):
         if row["published_per_s"] is not None:
             yield {"published": row["published_per_s"], "simulated": row["simulated_per_s"]}
 
 
 def noticed() -> Iterator[Figures]:
-    for row in detection.rows():
+    for row in recoveries.detection_rows():
         yield {"published": row["published_s"], "simulated": row["simulated_s"], "verdict": row["verdict"]}
 
 

@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from tideover.reports.columns import conform
-from tideover.reports.outcomes import of_record, outcome, whole
-from tideover.reports.verdict import COMPARED, run_sentence, verdict
+from tideover.reports.conclusions import COMPARED, of_record, outcome, run_sentence, verdict, whole
 
 NAN = float("nan")
 

@@ -14,9 +14,9 @@ import pytest
 
 from tideover.calibrate.recoveries import measurements
 from tideover.scenarios.errors import MOST_SHOWN, ScenarioError
-from tideover.scenarios.inputs import fingerprint
 from tideover.scenarios.loader import load, load_text
 from tideover.scenarios.planning import spec
+from tideover.scenarios.runs import fingerprint
 from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.yaml_source import MAX_BYTES, MAX_DEPTH, MAX_VALUES
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideover.scenarios.sweeps.chunks import CHUNK_S, MOST_RUNS, Unit, chunks, shares, units
-from tideover.scenarios.sweeps.survey import Surveyed
+from tideover.scenarios.sweeps.survey import CHUNK_S, MOST_RUNS, Surveyed, Unit, chunks, shares, units
 
 
 def surveyed(number: int, reference: str, cost_s: float) -> Surveyed:

@@ -10,8 +10,8 @@ import tideover
 from tideover import parts
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
-from tideover.scenarios.whereabouts import said
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.part_builder import to_data
+from tideover.scenarios.resolved import where_tasks_run
 
 GOOD = """\
 topology:
@@ -183,17 +183,17 @@ def test_objects_are_checked_at_once() -> None:
 def test_who_runs_where_is_said_in_comments() -> None:
     """A line a host, its workers between bars; what is printed is still the scenario."""
     found = load_text(GOOD, "good.yaml")
-    assert said(found).splitlines()[1:] == [
+    assert where_tasks_run(found).splitlines()[1:] == [
         "#   host 0 (small, rack 0)  s.0",
         "#   host 1 (small, rack 1)  s.1",
         "#   host 2 (big, rack 0)    c.0 c.2 | c.1 c.3",
         "#   host 3 (big, rack 1)    in reserve",
     ]
     replicated = "hosts=3", "strategy={kind: active_replication, k: 1}"
-    assert said(load_text(GOOD, "good.yaml", replicated)).splitlines()[1:] == [
+    assert where_tasks_run(load_text(GOOD, "good.yaml", replicated)).splitlines()[1:] == [
         "#   host 0  s.0 c.0/1 c.1 c.3/1",
         "#   host 1  s.1 c.1/1 c.2",
         "#   host 2  c.0 c.2/1 c.3",
     ]
-    assert said(load_text(GOOD, "good.yaml", ["hosts=null"])) == ""
-    assert load_text(GOOD + said(found), "good.yaml") == found
+    assert where_tasks_run(load_text(GOOD, "good.yaml", ["hosts=null"])) == ""
+    assert load_text(GOOD + where_tasks_run(found), "good.yaml") == found

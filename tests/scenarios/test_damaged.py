@@ -12,13 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.sweeps import SHORT, content, done
-from tideover.scenarios.sweeps import manifest, simulating, sweep_file
-from tideover.scenarios.sweeps.completing import complete
+from tideover.scenarios.sweeps import engine, files, sweep_file
 from tideover.scenarios.sweeps.dataset import Sweep
-from tideover.scenarios.sweeps.files import LocalFiles
+from tideover.scenarios.sweeps.files import Damaged, LocalFiles, NoDataset
 from tideover.scenarios.sweeps.in_process import InProcess
-from tideover.scenarios.sweeps.manifest import Damaged, NoDataset
 from tideover.scenarios.sweeps.recipe import Recipe
+from tideover.scenarios.sweeps.sweep import complete
 
 RATE = "topology.sentences.rate"
 
@@ -35,7 +34,7 @@ TWO = ("10/s", "11/s")
 def small_chunks() -> Iterator[None]:
     """One run in each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tideover.scenarios.sweeps.chunks.CHUNK_S", 0.01)
+        patch.setattr("tideover.scenarios.sweeps.survey.CHUNK_S", 0.01)
         yield
 
 
@@ -57,8 +56,8 @@ def place(whole: Path, tmp_path: Path) -> Path:
 def simulated(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The runs that were simulated."""
     made: list[Any] = []
-    really = simulating.simulate
-    monkeypatch.setattr(simulating, "simulate", lambda *given: made.append(given) or really(*given))
+    really = engine.simulate
+    monkeypatch.setattr(engine, "simulate", lambda *given: made.append(given) or really(*given))
     return made
 
 
@@ -130,9 +129,9 @@ def test_a_file_in_the_place_of_a_folder_is_damage(place: Path, folder: str) -> 
 def test_a_manifest_that_is_cut_is_named_and_made_anew_from_the_data(
     whole: Path, place: Path, simulated: list[Any]
 ) -> None:
-    cut(place / manifest.NAME)  # the line end: it still is one
+    cut(place / files.NAME)  # the line end: it still is one
     assert Sweep.open(place).manifest.complete
-    cut(place / manifest.NAME)
+    cut(place / files.NAME)
     with pytest.raises(Damaged, match=r"manifest\.json: is cut or damaged"):
         Sweep.open(place)
     with pytest.warns(UserWarning, match=r"manifest\.json: is cut or damaged .* is made anew"):
@@ -142,16 +141,16 @@ def test_a_manifest_that_is_cut_is_named_and_made_anew_from_the_data(
 
 
 def test_another_programs_manifest_is_left_alone(place: Path) -> None:
-    (place / manifest.NAME).write_text("[]\n")
+    (place / files.NAME).write_text("[]\n")
     with pytest.raises(NoDataset, match="is not a manifest of Tideover; give another directory"):
         done(recipe(*TWO), place)
-    assert (place / manifest.NAME).read_text() == "[]\n"
+    assert (place / files.NAME).read_text() == "[]\n"
 
 
 def test_without_a_manifest_the_pages_own_checksums_tell(
     whole: Path, place: Path, simulated: list[Any]
 ) -> None:
-    (place / manifest.NAME).unlink()
+    (place / files.NAME).unlink()
     path = next((place / "data").iterdir())
     change_a_value(path)
     with pytest.warns(UserWarning, match=f"damaged: data/{path.name}; its runs are simulated anew"):
@@ -171,7 +170,7 @@ def test_a_sweep_that_was_interrupted_knows_what_it_has_written(
 
     with pytest.raises(KeyboardInterrupt):
         complete(recipe(*TWO), InProcess(LocalFiles(tmp_path)), report=end)
-    known = json.loads((tmp_path / manifest.NAME).read_text())
+    known = json.loads((tmp_path / files.NAME).read_text())
     (path,) = (tmp_path / "data").iterdir()
     assert {chunk["file"]: bool(chunk["sha256"]) for chunk in known["chunks"]}[f"data/{path.name}"]
     assert sum(bool(chunk["sha256"]) for chunk in known["chunks"]) == 1
@@ -187,7 +186,7 @@ def test_no_run_is_taken_over_from_a_damaged_file(place: Path, simulated: list[A
     """Another grid, which shares one run with the one that is there: a page of it was changed."""
     for path in (place / "data").iterdir():
         change_a_value(path)
-    (place / manifest.NAME).unlink()
+    (place / files.NAME).unlink()
     asked = recipe("12/s", "10/s", name="another")
     with pytest.warns(UserWarning, match="damaged: data/"):
         found = done(asked, place)

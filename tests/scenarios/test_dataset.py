@@ -17,18 +17,16 @@ import polars
 import pytest
 
 from tests.sweeps import SHORT, content, done
-from tideover.models.results.result import Result
+from tideover.models.results import Result
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load
-from tideover.scenarios.sweeps import manifest, rows, simulating, sweep_file
-from tideover.scenarios.sweeps.completing import RunsFailed
-from tideover.scenarios.sweeps.dataset import Sweep
-from tideover.scenarios.sweeps.differences import METRICS
-from tideover.scenarios.sweeps.files import ASIDE, aside
-from tideover.scenarios.sweeps.manifest import NoDataset
+from tideover.scenarios.sweeps import engine, files, rows, sweep_file
+from tideover.scenarios.sweeps.dataset import METRICS, Sweep
+from tideover.scenarios.sweeps.files import ASIDE, NoDataset, aside
 from tideover.scenarios.sweeps.recipe import Recipe
+from tideover.scenarios.sweeps.sweep import RunsFailed
 
 CORES = {"machines": {"node": {"count": 2, "cores": 2}}}
 RATE = "topology.sentences.rate"
@@ -45,20 +43,20 @@ def recipe(
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """One run in each."""
-    monkeypatch.setattr("tideover.scenarios.sweeps.chunks.CHUNK_S", 0.01)
+    monkeypatch.setattr("tideover.scenarios.sweeps.survey.CHUNK_S", 0.01)
 
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Which runs were simulated: strategy and replication."""
     made: list[tuple[str, int]] = []
-    really = simulating.simulate
+    really = engine.simulate
 
     def noted(scenario: Any, replication: int) -> Any:
         made.append((scenario.strategy.kind, replication))
         return really(scenario, replication)
 
-    monkeypatch.setattr(simulating, "simulate", noted)
+    monkeypatch.setattr(engine, "simulate", noted)
     return made
 
 
@@ -130,7 +128,7 @@ def test_whatever_is_missing_or_broken_is_made_again_with_the_same_bytes(
         lambda: chunks[0].unlink(),
         lambda: chunks[1].write_bytes(chunks[1].read_bytes()[:-20]),
         lambda: chunks[2].write_bytes(b"not ours"),
-        lambda: (tmp_path / manifest.NAME).unlink(),
+        lambda: (tmp_path / files.NAME).unlink(),
         lambda: shutil.rmtree(tmp_path / "points"),
     ):
         simulated.clear()
@@ -286,7 +284,7 @@ def test_a_place_without_a_dataset_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_sweep_of_many_seconds_keeps_no_timeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tideover.scenarios.sweeps.completing.MOST_SECONDS", 300)
+    monkeypatch.setattr("tideover.scenarios.sweeps.sweep.MOST_SECONDS", 300)
     found = done(recipe(), tmp_path)
     assert (len(found.timeline), len(found.runs)) == (0, 8)
     assert set(rows.LISTS) <= set(found.scan().column_names)

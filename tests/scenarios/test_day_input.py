@@ -9,10 +9,10 @@ import jsonschema
 import pytest
 
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load, load_text
-from tideover.scenarios.swept import number, unit_of, written
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.part_builder import to_data
+from tideover.scenarios.reference import json_schema
+from tideover.scenarios.sweeps.factors import as_number, unit_of, written
 from tideover.sim.units import format_percent, parse_percent
 
 BY_HOUR = str([1.0] * 12 + [2.0] * 12)
@@ -107,9 +107,9 @@ def test_what_is_wrong_in_a_file_has_its_line(rows: str, said: str, tmp_path: Pa
 
 def test_swept_hours_and_growth_are_numbers_in_tables() -> None:
     assert unit_of(["18:00", "04:30"]) == "h"
-    assert (number("04:30", "h"), written(4.5, "h")) == (4.5, "04:30")
+    assert (as_number("04:30", "h"), written(4.5, "h")) == (4.5, "04:30")
     assert unit_of(["5 %", "10 %"]) == "%"
-    assert (number("5 %", "%"), written(5.0, "%")) == (5.0, "5 %")
+    assert (as_number("5 %", "%"), written(5.0, "%")) == (5.0, "5 %")
     assert unit_of(["18:00", "peak"]) == ""
 
 

@@ -8,8 +8,8 @@ import tideover
 from tideover import api
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.every_strategy import every_strategy
 from tideover.scenarios.loader import load_for_strategies
+from tideover.scenarios.runs import every_strategy
 
 CHAIN = {
     "name": "chain",

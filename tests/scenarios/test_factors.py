@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.sweeps.factors.ranges import Range
+from tideover.scenarios.sweeps.factors import Range
 from tideover.scenarios.sweeps.recipe import Recipe
 from tideover.scenarios.sweeps.sweep_file import read
 from tideover.sim.units import parse_bandwidth, parse_duration, parse_rate, parse_size

@@ -10,14 +10,13 @@ import pytest
 
 import tideover
 from tideover.models.detectors.heartbeats import Heartbeats
-from tideover.models.schema.endings import LOSSY, remark
+from tideover.models.schema import LOSSY, remark
 from tideover.models.world import World
 from tideover.reports.html import render
 from tideover.reports.lost_time import page
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.lost_time.detector import Pauses, ask
-from tideover.sim.distributions import Constant, Exponential
-from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions import Constant, Distribution, Exponential
 from tideover.sim.units import DAY, S
 
 INTERVAL, TIMEOUT, LAUNCH, LOAD, EVERY = 2, 4, 5, 0.5, 10

@@ -19,8 +19,8 @@ from tideover.cli.app import main
 from tideover.reports import figures
 from tideover.reports.hours import answer, hours_table
 from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.scenario import Scenario, load
-from tideover.scenarios.writer import to_data
 
 ROOT = Path(__file__).parents[2]
 Call = Callable[..., tuple[int, str, str]]

@@ -15,15 +15,21 @@ import pytest
 from pydantic import Field
 
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.arrivals import Periodic
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.scenarios import library, loader, plugins, yaml_source
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load, load_for_strategies, load_text
-from tideover.scenarios.writer import to_data
-from tideover.sim.distributions import Constant, Empirical, Exponential, Lognormal
-from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
+from tideover.scenarios.part_builder import to_data
+from tideover.scenarios.reference import json_schema
+from tideover.sim.distributions import (
+    DISTRIBUTIONS,
+    Constant,
+    Distribution,
+    Empirical,
+    Exponential,
+    Lognormal,
+)
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, Duration, S
 

@@ -11,10 +11,8 @@ import pytest
 import tideover
 from tideover.reports.lost_time import page
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.lost_time.curve import Part, Point, as_good, least
+from tideover.scenarios.lost_time.curve import Kept, Part, Point, as_good, keeps, least, spread
 from tideover.scenarios.lost_time.interval import AtInterval, BestInterval, ask
-from tideover.scenarios.lost_time.keeping import Kept, keeps
-from tideover.scenarios.lost_time.strikes import spread
 from tideover.scenarios.planning.checkpoint_interval import at_load, behind, young
 from tideover.sim.units import MS, S
 

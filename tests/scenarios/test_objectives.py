@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tideover.models.job.components import Run
-from tideover.models.schema.fields import TABLES
+from tideover.models.schema import TABLES
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.nodes import Node, Origin
-from tideover.scenarios.objectives import intervals, limits, metrics, objective
-from tideover.scenarios.objectives.metrics import names
+from tideover.scenarios.objectives import objective, terms
 from tideover.scenarios.objectives.objective import Objective
+from tideover.scenarios.objectives.terms import names
+from tideover.scenarios.yaml_source import Node, Origin
 from tideover.sim.units import S
 
 NAN = float("nan")
@@ -143,7 +143,7 @@ def test_latencies_of_lumps_are_remarked_on(lumps: dict[str, Any]) -> None:
     assert not Objective.parse("p99_latency <= 500 ms").remarks(Run(duration=S))
 
 
-@pytest.mark.parametrize("module", [intervals, limits, metrics, objective])
+@pytest.mark.parametrize("module", [terms, terms, terms, objective])
 def test_docstrings_examples_hold(module: Any) -> None:
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
@@ -275,14 +275,14 @@ def test_the_interval_of_a_fraction_is_clopper_and_pearsons(tries: tuple[int, in
     from scipy.stats import binomtest
 
     wanted = binomtest(*tries).proportion_ci(level, "exact")
-    assert intervals.of_fraction(*tries, level) == pytest.approx((wanted.low, wanted.high))
+    assert terms.of_fraction(*tries, level) == pytest.approx((wanted.low, wanted.high))
 
 
 @given(st.floats(0.05, 0.995), LEVELS)
 def test_fewer_replications_than_needed_never_decide(share: float, level: float) -> None:
-    least = intervals.least_tries(share, level)
-    assert intervals.of_fraction(least, least, level)[0] >= share - 1e-9
-    assert least == 1 or intervals.of_fraction(least - 1, least - 1, level)[0] < share
+    least = terms.least_tries(share, level)
+    assert terms.of_fraction(least, least, level)[0] >= share - 1e-9
+    assert least == 1 or terms.of_fraction(least - 1, least - 1, level)[0] < share
 
 
 VALUES = st.lists(st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0, NAN]), min_size=1, max_size=150)

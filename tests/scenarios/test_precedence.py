@@ -15,12 +15,10 @@ from tideover.models.config import Scenario
 from tideover.scenarios import loader
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import Resolved
-from tideover.scenarios.nodes import Giver, Node, Origin
-from tideover.scenarios.precedence import put
+from tideover.scenarios.precedence import Setting, put
 from tideover.scenarios.resolved import said
-from tideover.scenarios.settings import Setting
 from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.yaml_source import parse
+from tideover.scenarios.yaml_source import Giver, Node, Origin, parse
 from tideover.sim.units import S
 
 SOURCES = ("default", "profile", "block", "file", "sweep", "--set", "grid")

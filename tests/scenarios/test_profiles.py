@@ -12,10 +12,10 @@ import tideover
 from tests.scenarios.profile_texts import PROFILE, SCENARIO
 from tideover.scenarios import library, loader, profiles
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load
+from tideover.scenarios.part_builder import to_data
+from tideover.scenarios.reference import json_schema
 from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.writer import to_data
 from tideover.sim.units import MS, S
 
 

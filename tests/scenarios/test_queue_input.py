@@ -6,7 +6,7 @@ import pytest
 
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.part_builder import to_data
 
 GOOD = """\
 topology:

@@ -10,8 +10,7 @@ import pytest
 
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import profiles
-from tideover.scenarios.json_schema import json_schema
-from tideover.scenarios.reference import markdown
+from tideover.scenarios.reference import json_schema, markdown
 from tideover.scenarios.sweeps import sweep_file
 
 

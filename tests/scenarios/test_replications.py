@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.sweeps.recipe import Recipe
-from tideover.scenarios.sweeps.replications import Fixed, Until
+from tideover.scenarios.sweeps.recipe import Fixed, Recipe, Until
 from tideover.scenarios.sweeps.sweep_file import read
 
 

@@ -16,9 +16,9 @@ from tideover.cli.output import BadInput
 from tideover.scenarios import library, precedence, yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import Resolved, build, load, load_text, resolve
+from tideover.scenarios.precedence import read_settings
 from tideover.scenarios.resolved import resolve as resolve_any
 from tideover.scenarios.resolved import to_yaml
-from tideover.scenarios.settings import read_settings
 from tideover.sim.units import S
 
 SETTINGS = {

@@ -11,8 +11,7 @@ from scipy import stats
 
 from tests.sweeps import SHORT, content, done
 from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.sweeps.replications import Fixed, Until
-from tideover.scenarios.sweeps.rounds import rounds, too_wide
+from tideover.scenarios.sweeps.recipe import Fixed, Until, rounds, too_wide
 
 UNTIL = {"until": "time_to_recover_s", "half_width": "10 %", "least": 3, "most": 24}
 SPEC = {

@@ -14,21 +14,16 @@ import tideover
 from tests.models.crowded import machines
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.cli import main
-from tideover.cli import saturation as announced
+from tideover.cli import run as announced
 from tideover.models.config import Scenario
 from tideover.models.effort import COSTS
-from tideover.models.job.arrivals.day import Day
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.arrivals.ramp import Ramp
-from tideover.models.job.backends.base import BACKENDS
+from tideover.models.job.arrivals import Day, Periodic, Ramp
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import Links
-from tideover.models.job.machines import MachineType
-from tideover.models.job.queues import QueueSettings
-from tideover.models.job.stores.base import STORES
+from tideover.models.job.components import Links, MachineType, QueueSettings
+from tideover.models.job.stores import BACKENDS, STORES
 from tideover.reports.html import render
-from tideover.reports.saturation import answer, page
-from tideover.scenarios import probe, saturation
+from tideover.reports.rates import saturation_answer, saturation_page
+from tideover.scenarios import saturation
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.saturation import Saturation, saturate
 
@@ -38,8 +33,8 @@ ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Services here are constant, so a fifth of the roots is enough."""
-    monkeypatch.setattr(probe, "ROUGH", 4_000)
-    monkeypatch.setattr(probe, "THOROUGH", 30_000)
+    monkeypatch.setattr(saturation, "ROUGH", 4_000)
+    monkeypatch.setattr(saturation, "THOROUGH", 30_000)
 
 
 def found(scenario: Scenario, bound: float) -> Saturation:
@@ -89,7 +84,7 @@ def test_a_core() -> None:
 
 def test_cores_that_several_levels_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each tuple takes 0.1 ms on each of three levels, on two cores: 2 / 0.3 ms = 6,667/s."""
-    monkeypatch.setattr(probe, "THOROUGH", 6_000)
+    monkeypatch.setattr(saturation, "THOROUGH", 6_000)
     topology: dict[str, Any] = {"s": spout(**ONES)}
     for up, name in (("s", "a"), ("a", "b"), ("b", "c")):
         topology[name] = bolt("forward", {up: "shuffle"}, 0.1, parallelism=2)
@@ -111,8 +106,8 @@ def test_a_skewed_key() -> None:
 
 def test_a_pending_cap_by_littles_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """At most 300 roots in flight, each for 60 + 0.1 ms: 300 / 60.1 ms = 4,992/s, and nothing is full."""
-    monkeypatch.setattr(probe, "ROUGH", 1_000)
-    monkeypatch.setattr(probe, "THOROUGH", 3_000)
+    monkeypatch.setattr(saturation, "ROUGH", 1_000)
+    monkeypatch.setattr(saturation, "THOROUGH", 3_000)
     links = Links(latency=ms(60), local=ms(0))
     cap = {"message_timeout": 10_000 * MS, "max_spout_pending": 300}
     result = found(line(0.1, strategy="source_replay", links=links, keys={"gap": 0.25}, **cap), 300 / 60.1e-3)
@@ -124,8 +119,8 @@ def test_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
     transaction writes it twice to a store of one thread that does 10,000/s: 5,000/s, while two tasks of 1 us
     a tuple have little else to do than to wait for it.
     """
-    monkeypatch.setattr(probe, "ROUGH", 1_000)
-    monkeypatch.setattr(probe, "THOROUGH", 20_000)
+    monkeypatch.setattr(saturation, "ROUGH", 1_000)
+    monkeypatch.setattr(saturation, "THOROUGH", 20_000)
     state = BACKENDS["memory"].model_validate({"entries": 2**20, "accesses": 1})
     redis = STORES["redis"].model_validate({"latency": 0, "operations": 1e4})
     short = {"checkpoint_interval": 5 * MS, "message_timeout": 100_000 * MS}
@@ -144,7 +139,7 @@ def test_a_blocked_fan_in(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """s, three times as fast as t, ──▶ a, t ──▶ b, and both ──▶ c over a bounded queue: 0.1 ms a tuple, so
     10,000/s. What is full is c, not a and b, which it blocks: a would be at 0.05 ms x 3/4, so 26,667/s.
     """
-    monkeypatch.setattr(probe, "THOROUGH", 10_000)
+    monkeypatch.setattr(saturation, "THOROUGH", 10_000)
     topology = {
         "s": spout("keys", gap=1, keys=64),
         "t": spout("keys", gap=3, keys=64),
@@ -195,13 +190,13 @@ def test_lumps_carry_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """A count with windows of 1 s, 0.02 ms a tuple, so that a probe must last for 2 s: 50,000/s, simulated in
     lumps of five tuples at least.
     """
-    monkeypatch.setattr(probe, "THOROUGH", 10_000)
+    monkeypatch.setattr(saturation, "THOROUGH", 10_000)
     topology = {
         "s": spout("keys", keys=7),
         "count": bolt("windowed_count", {"s": "fields"}, 0.02, window={"length": 1000 * MS}),
     }
     scenario = world(topology)
-    assert probe.counted(scenario, 50_000, 10_000)[0] == 5
+    assert saturation.counted(scenario, 50_000, 10_000)[0] == 5
     found(scenario, 50_000)
 
 
@@ -209,8 +204,8 @@ def test_what_is_limited_by_number_is_not_lumped() -> None:
     """So many tuples may be in flight, or wait."""
     pending = line(strategy="source_replay", message_timeout=1000 * MS, max_spout_pending=5000)
     bounded = line().model_copy(update={"queues": QueueSettings(length=100)})
-    assert probe.counted(line(), 1e6, 100)[0] > 1
-    assert {probe.counted(limited, 1e6, 100)[0] for limited in (pending, bounded)} == {1}
+    assert saturation.counted(line(), 1e6, 100)[0] > 1
+    assert {saturation.counted(limited, 1e6, 100)[0] for limited in (pending, bounded)} == {1}
 
 
 @pytest.mark.parametrize(
@@ -251,8 +246,8 @@ def test_the_record_and_the_page_say_it() -> None:
     }
     assert max(probe["rate_per_s"] for probe in thorough[True]) == record["sustained_per_s"]
     assert min(probe["rate_per_s"] for probe in thorough[False]) == record["exceeded_per_s"]
-    shown = render(page([result]))
-    assert answer([result]) in shown
+    shown = render(saturation_page([result]))
+    assert saturation_answer([result]) in shown
     assert "task a.0" in shown
 
 
@@ -315,8 +310,8 @@ def test_full_queues_cores_and_cards_together(
     tuple, queues of 50. Each tuple takes twice the service on the core, and goes out through its spout's card
     and in through one.
     """
-    monkeypatch.setattr(probe, "ROUGH", 500)
-    monkeypatch.setattr(probe, "THOROUGH", 3_000)
+    monkeypatch.setattr(saturation, "ROUGH", 500)
+    monkeypatch.setattr(saturation, "THOROUGH", 3_000)
     two = (spouts, spouts)
     topology = {
         "s": spout(gap=10, parallelism=spouts, hosts=tuple(range(spouts)), **ONES),
@@ -360,7 +355,7 @@ def test_one_command_answers_before_and_after_k_is_1(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Twice the work on the same cores: half of the rate; as JSON, and on one page."""
-    monkeypatch.setattr(probe, "THOROUGH", 8_000)
+    monkeypatch.setattr(saturation, "THOROUGH", 8_000)
     (tmp_path / "day.yaml").write_text(SMALL)
     asked = ("compare", str(tmp_path / "day.yaml"), "--saturate", "--json", "--out", str(tmp_path / "out"))
     assert command(monkeypatch, *asked) == 0
@@ -406,8 +401,8 @@ def test_a_try_takes_longer_with_more_roots_and_with_full_queues() -> None:
     do. Full queues make it one order of events.
     """
     one, full = line(1), {"queues": QueueSettings(length=10)}
-    rough, thorough = (probe.seconds(one, thorough=each) for each in (False, True))
+    rough, thorough = (saturation.seconds(one, thorough=each) for each in (False, True))
     every = 10 * COSTS["actions"] + (80 + 2 + 1) * COSTS["built"]
     assert thorough - every == pytest.approx(7.5 * (rough - every), rel=0.01)
-    ordered = probe.seconds(one.model_copy(update=full), thorough=True)
+    ordered = saturation.seconds(one.model_copy(update=full), thorough=True)
     assert (ordered - every) / (thorough - every) == pytest.approx(COSTS["events"] / COSTS["flows"])

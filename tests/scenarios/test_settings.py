@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tideover.scenarios import yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load, load_text
-from tideover.scenarios.precedence import settle
-from tideover.scenarios.settings import read_settings
+from tideover.scenarios.precedence import read_settings, settle
 from tideover.sim.distributions import Constant, Exponential
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, S

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals import Periodic, Poisson
 from tideover.models.runtime.spout_task import MOST
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text

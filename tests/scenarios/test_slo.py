@@ -15,10 +15,10 @@ from tideover.api import compared
 from tideover.models.config import Slo
 from tideover.scenarios import runs
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.json_schema import json_schema
 from tideover.scenarios.loader import load, load_text
+from tideover.scenarios.part_builder import to_data
+from tideover.scenarios.reference import json_schema
 from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.writer import to_data
 
 BLOCK = "slo: [recovery_p95 <= 20 s, {objective: lost = 0, level: 0.99}]\n"
 SLO = (Slo(objective="recovery_p95 <= 20 s"), Slo(objective="lost = 0", level=0.99))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tideover.models.job.components import SpoutConfig
-from tideover.models.job.sources.kafka import Kafka
+from tideover.models.job.sources import Kafka
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.part_builder import to_data
 
 GOOD = """\
 topology:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import tideover
-from tideover.scenarios.spark.masters import SparkNotStarted, is_embedded, reach
 from tideover.scenarios.spark.session import spark_session
-from tideover.scenarios.spark.settings import environment, settings
+from tideover.scenarios.spark.settings import SparkNotStarted, environment, is_embedded, reach, settings
 
 pytestmark = pytest.mark.spark
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 import tideover
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.spark import conf, settings
-from tideover.scenarios.spark.masters import LOCAL, SparkNotStarted, check_master, check_remote, reach_server
+from tideover.scenarios.spark import settings
 from tideover.scenarios.spark.session import spark_session
+from tideover.scenarios.spark.settings import LOCAL, SparkNotStarted, check_master, check_remote, reach_server
 
 keys = st.from_regex(r"spark\.[a-z]+(\.[a-z]+)?", fullmatch=True).filter(
-    lambda key: key not in conf.REQUIRED and not key.startswith(("spark.master", "spark.remote"))
+    lambda key: key not in settings.REQUIRED and not key.startswith(("spark.master", "spark.remote"))
 )
 values = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1)
 
@@ -21,8 +21,8 @@ values = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1)
 @given(st.dictionaries(keys, values, max_size=4))
 def test_settings_are_what_was_written(given_settings):
     """Whatever stands behind the first = is the value, further ones included."""
-    assert conf.parse(f"{key}={value}" for key, value in given_settings.items()) == given_settings
-    assert conf.check(given_settings) == given_settings
+    assert settings.parse(f"{key}={value}" for key, value in given_settings.items()) == given_settings
+    assert settings.check(given_settings) == given_settings
 
 
 @pytest.mark.parametrize(
@@ -43,22 +43,22 @@ def test_settings_are_what_was_written(given_settings):
 )
 def test_what_no_sweep_could_work_with_is_refused(text, said):
     with pytest.raises(ScenarioError) as caught:
-        conf.parse(["spark.cores.max=4", text])
+        settings.parse(["spark.cores.max=4", text])
     assert str(caught.value).startswith("--conf: ")
     assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("master", [LOCAL, "local-cluster[2,1,1024]", "spark://host:7077"])
 def test_what_is_required_is_set_and_may_be_said_again(master, tmp_path):
-    required = {key: value for key, (value, _) in conf.REQUIRED.items()}
-    assert conf.check(required) == required
+    required = {key: value for key, (value, _) in settings.REQUIRED.items()}
+    assert settings.check(required) == required
     assert settings.settings(master, "name", tmp_path).items() >= required.items()
 
 
 def test_a_setting_given_twice():
-    assert conf.parse(["spark.cores.max=4", "spark.cores.max=4"]) == {"spark.cores.max": "4"}
+    assert settings.parse(["spark.cores.max=4", "spark.cores.max=4"]) == {"spark.cores.max": "4"}
     with pytest.raises(ScenarioError, match=r"spark\.cores\.max: is given twice, with different values"):
-        conf.parse(["spark.cores.max=4", "spark.cores.max=5"])
+        settings.parse(["spark.cores.max=4", "spark.cores.max=5"])
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_a_server_that_nobody_is():
 
 def test_somebody_else_answers_at_the_address(monkeypatch):
     """Something listens there that is no Spark Connect server: found out within the time allowed."""
-    from tideover.scenarios.spark import connect
+    from tideover.scenarios.spark import session
 
-    monkeypatch.setattr(connect, "CONNECT_S", 0.2)
+    monkeypatch.setattr(session, "CONNECT_S", 0.2)
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         pytest.raises(SparkNotStarted, match="answers, but not as a Spark Connect server"),

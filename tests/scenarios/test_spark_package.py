@@ -7,10 +7,9 @@ import tarfile
 
 import pytest
 
-from tideover.cli.output import BadInput
-from tideover.cli.spark import place
+from tideover.cli.output import BadInput, place
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.spark import package
+from tideover.scenarios.spark import session
 from tideover.scenarios.spark.session import spark_session
 from tideover.sim.plane.build import digest
 
@@ -18,14 +17,14 @@ from tideover.sim.plane.build import digest
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
     """One with a single package, which is written sooner."""
-    monkeypatch.setattr(package, "FOR_RUNS", ("simpy",))
+    monkeypatch.setattr(session, "FOR_RUNS", ("simpy",))
     path = tmp_path / "workers.tar.gz"
-    assert [name.split()[0] for name in package.write_archive(path)] == ["simpy"]
+    assert [name.split()[0] for name in session.write_archive(path)] == ["simpy"]
     return path
 
 
 def test_the_same_archive_each_time(archive, tmp_path):
-    package.write_archive(tmp_path / "again.tar.gz")
+    session.write_archive(tmp_path / "again.tar.gz")
     assert (tmp_path / "again.tar.gz").read_bytes() == archive.read_bytes()
 
 
@@ -51,15 +50,15 @@ def test_its_python_has_its_packages(archive, tmp_path):
 
 def test_it_opens_the_data_plane(tmp_path, monkeypatch):
     """Where nothing else is installed, and from the zip that is sent with it, too."""
-    monkeypatch.setattr(package, "FOR_RUNS", ("cffi",))
-    package.write_archive(tmp_path / "workers.tar.gz")
+    monkeypatch.setattr(session, "FOR_RUNS", ("cffi",))
+    session.write_archive(tmp_path / "workers.tar.gz")
     with tarfile.open(tmp_path / "workers.tar.gz") as packed:
         packed.extractall(tmp_path / "unpacked", filter="data")
     python = [tmp_path / "unpacked" / "bin" / "python", "-S", "-P", "-c"]
     told = (
         "import tideover as t; from tideover.sim.plane.library import made_by; print(t.__file__, *made_by())"
     )
-    for whence in (tmp_path / "unpacked" / "packages", package.zipped()):
+    for whence in (tmp_path / "unpacked" / "packages", session.zipped()):
         done = subprocess.run(
             [*python, f"import sys; sys.path.insert(0, {str(whence)!r}); {told}"],
             env=os.environ | {"TIDEOVER_PYTHON": sys.executable, "PYTHONPATH": ""},
@@ -72,17 +71,17 @@ def test_it_opens_the_data_plane(tmp_path, monkeypatch):
 
 def test_what_a_package_needs_comes_with_it():
     """pandas needs numpy and dateutil; what only an extra of it needs, as pytest, stays out."""
-    names = {found.name.lower() for found in package._needed(["pandas"])}
+    names = {found.name.lower() for found in session._needed(["pandas"])}
     assert {"pandas", "numpy", "python-dateutil"} <= names
     assert not names & {"pytest", "hypothesis", "matplotlib", "pyspark"}
 
 
 def test_an_archive_for_others_is_refused(archive, tmp_path, monkeypatch):
-    assert package.check_archive(archive, "--archive") == archive.resolve()
+    assert session.check_archive(archive, "--archive") == archive.resolve()
     (tmp_path / "text").write_text("no archive")
     with tarfile.open(tmp_path / "other.tar", "w") as other:
         other.add(tmp_path / "text", "text")
-    monkeypatch.setattr(package, "_python", lambda: "python2.7")
+    monkeypatch.setattr(session, "_python", lambda: "python2.7")
     for name, said in {
         "workers.tar.gz": "was made for python3",
         "text": "cannot be read",
@@ -90,7 +89,7 @@ def test_an_archive_for_others_is_refused(archive, tmp_path, monkeypatch):
         "other.tar": "is another archive",
     }.items():
         with pytest.raises(ScenarioError, match=f"^--archive: .*{name}: {said}.*; allowed: an archive that"):
-            package.check_archive(tmp_path / name, "--archive")
+            session.check_archive(tmp_path / name, "--archive")
 
 
 def test_it_goes_with_a_cluster_only(archive):

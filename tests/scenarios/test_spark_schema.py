@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from tideover.scenarios.spark.schema import schema_text
+from tideover.scenarios.spark.settings import schema_text
 
 NESTED = pa.schema(
     {

@@ -43,7 +43,7 @@ SPEC = {
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """One or two runs in each, and a few in a job."""
-    monkeypatch.setattr("tideover.scenarios.sweeps.chunks.CHUNK_S", 0.04)
+    monkeypatch.setattr("tideover.scenarios.sweeps.survey.CHUNK_S", 0.04)
     monkeypatch.setattr(on_spark, "JOB_S", 0.1)
 
 
@@ -52,7 +52,7 @@ def reference(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     """The dataset of the sweep, undisturbed."""
     place = tmp_path_factory.mktemp("reference")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tideover.scenarios.sweeps.chunks.CHUNK_S", 0.04)
+        patch.setattr("tideover.scenarios.sweeps.survey.CHUNK_S", 0.04)
         sweep(sweep_file.read(SPEC), place)
     return as_read(place)
 

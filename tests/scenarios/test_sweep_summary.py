@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tideover.scenarios.sweeps.summary import AT_LEAST, COLUMNS, QUANTILES, summarise, summarise_points
+from tideover.scenarios.sweeps.rows import AT_LEAST, COLUMNS, QUANTILES, summarise, summarise_points
 
 ENDS = "run_ends_at_s"
 TIME = "time_to_recover_s"

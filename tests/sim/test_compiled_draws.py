@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tideover.sim.distributions import (
+    AliasTable,
     Constant,
     Distribution,
     Empirical,
@@ -26,7 +27,6 @@ from tideover.sim.distributions import (
     Uniform,
     Zipf,
 )
-from tideover.sim.distributions.alias import AliasTable
 from tideover.sim.draws import Draws, Purpose, below, uniform01
 from tideover.sim.plane.build import HERE, build
 from tideover.sim.plane.library import ffi, lib

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from tideover.sim.distributions import (
     DISTRIBUTIONS,
+    AliasTable,
     Constant,
     Distribution,
     Empirical,
@@ -25,7 +26,6 @@ from tideover.sim.distributions import (
     Weibull,
     Zipf,
 )
-from tideover.sim.distributions.alias import AliasTable
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.units import MAX_DURATION, MS
 

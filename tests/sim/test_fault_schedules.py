@@ -13,10 +13,7 @@ from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.sim.distributions import Constant
 from tideover.sim.draws import Draws
-from tideover.sim.faults.base import Fault, Site
-from tideover.sim.faults.cascade import Cascade
-from tideover.sim.faults.crash_task import CrashTask
-from tideover.sim.faults.machines_fail import MachinesFail
+from tideover.sim.faults import Cascade, CrashTask, Fault, MachinesFail, Site
 from tideover.sim.units import DAY, S
 
 

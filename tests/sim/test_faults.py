@@ -10,7 +10,7 @@ from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.sim.draws import Draws
-from tideover.sim.faults.lose_state import LoseState
+from tideover.sim.faults import LoseState
 from tideover.sim.units import S
 
 

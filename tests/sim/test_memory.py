@@ -11,8 +11,7 @@ import pytest
 
 from tideover.api import loaded
 from tideover.models.simulation import simulate
-from tideover.sim.kernel import Kernel, Rank
-from tideover.sim.memory import MORE, standing
+from tideover.sim.kernel import MORE, Kernel, Rank, standing
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -24,8 +24,7 @@ from tideover.sim.plane.build import (
     find_compiler,
     version,
 )
-from tideover.sim.plane.declarations import readable
-from tideover.sim.plane.library import ffi, lib, made_by
+from tideover.sim.plane.library import ffi, lib, made_by, readable
 
 COMPILER = find_compiler()
 compiled = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")

@@ -16,16 +16,15 @@ import numpy as np
 import scipy.stats
 
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals import Poisson
 from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig
-from tideover.models.job.groupings.base import GROUPINGS
-from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.job.groupings import GROUPINGS
+from tideover.models.job.spouts import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.memory import standing
+from tideover.sim.distributions import Constant, Distribution
+from tideover.sim.kernel import standing
 from tideover.sim.units import S
 
 SERVICE = 10_000

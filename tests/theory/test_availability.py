@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.oracle.worlds import bolt, spout, world
-from tideover.models.evaluation.availability import availability
+from tideover.models.evaluation.measures import availability
 from tideover.models.simulation import simulate
 from tideover.sim.distributions import Exponential
-from tideover.sim.faults.base import FAULTS
+from tideover.sim.faults import FAULTS
 from tideover.sim.units import S
 
 

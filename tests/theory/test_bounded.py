@@ -6,10 +6,10 @@ import pytest
 
 from tests.theory.closed_forms import full, two_in_series
 from tests.theory.queues import SERVICE, bolt, queue
-from tideover.models.job.arrivals.saturating import Saturating
-from tideover.models.job.queues import QueueSettings
+from tideover.models.job.arrivals import Saturating
+from tideover.models.job.components import QueueSettings
 from tideover.models.world import World
-from tideover.sim.distributions.exponential import Exponential
+from tideover.sim.distributions import Exponential
 
 
 @pytest.mark.parametrize(("load", "places"), [(1.0, 4), (0.5, 1)])

@@ -17,13 +17,9 @@ from tests.oracle.worlds import bolt, spout, world
 from tests.theory.closed_forms import erlang_b
 from tests.theory.queues import estimate
 from tideover.models.simulation import simulate
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.distributions.exponential import Exponential
-from tideover.sim.distributions.uniform import Uniform
+from tideover.sim.distributions import Constant, Distribution, Exponential, Uniform
 from tideover.sim.draws import Draws
-from tideover.sim.faults.base import Site
-from tideover.sim.faults.machines_fail import MachinesFail
+from tideover.sim.faults import MachinesFail, Site
 from tideover.sim.units import S
 
 

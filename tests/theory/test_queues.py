@@ -13,14 +13,12 @@ import pytest
 from tests.theory import closed_forms
 from tests.theory.queues import REPLICATIONS, SERVICE, Estimate, bolt, estimate, queue, sojourn
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals.poisson import Poisson
+from tideover.models.job.arrivals import Poisson
 from tideover.models.job.components import Links, Run, SpoutConfig
-from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.job.spouts import SPOUTS
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
-from tideover.sim.distributions.constant import Constant
-from tideover.sim.distributions.exponential import Exponential
-from tideover.sim.distributions.lognormal import Lognormal
+from tideover.sim.distributions import Constant, Exponential, Lognormal
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import MS, S
 

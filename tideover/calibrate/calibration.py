@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from tideover import __version__
-from tideover.calibrate import comparison, profile, profile_yaml
+from tideover.calibrate import comparison, profile
 from tideover.calibrate.comparison import Fits
-from tideover.calibrate.costs import LEAST_BATCHES
-from tideover.calibrate.episodes import DISTURBED, Episode, episodes
+from tideover.calibrate.episodes import DISTURBED, Episode, Progress, episodes
+from tideover.calibrate.fits import LEAST_BATCHES
 from tideover.calibrate.real.supervisor import PRINTED
-from tideover.calibrate.types import Progress
 
 SEED = 1
 """Of the bootstrap."""
@@ -76,7 +75,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     texts = {}
     for name, condition in profile.profiles(fits).items():
         data = profile.profile(name, condition, fits, provenance, wait)
-        texts[name] = profile_yaml.text(data | {"ranges": profile.ranges(condition, found)}, width=110)
+        texts[name] = profile.text(data | {"ranges": profile.ranges(condition, found)}, width=110)
     return Calibration(frames, texts, provenance, tuple(_warnings(tables, found, fits)))
 
 

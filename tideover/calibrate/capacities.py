@@ -1,24 +1,128 @@
-"""How much a job can process, by parallelism, cores, memory and slots: a law fitted to runs of others.
-
-A CSV with one run a row (the profiles of Demeter): ``workload``, ``parallelism``, ``cpu_per_tm``,
-``mem_mb_per_tm``, ``slots_per_tm``, ``rate_msgs_s``, ``saturated``: where it is 1, the rate is the capacity.
-
-Slots make TaskManagers, and these have the cores: ``cores = ceil(parallelism / slots) cpu``. A core carries
-so much, less the more slots share it, and less where a slot has so little memory that collecting garbage and
-reading state take its time: ``capacity = cores a (slots / cpu)^-b min(memory / slots / knee, 1)^c``.
-"""
+"""How much a job can process, by parallelism, cores, memory and slots: fitted to somebody's CSV."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import t as student
 
-from tideover.calibrate.csv_rows import Rows, lines_of
-from tideover.calibrate.types import Floats, Mask
+from tideover.calibrate.episodes import Floats, Mask
+from tideover.scenarios import yaml_source
+from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, shorten, suggest
+
+# The rows of somebody else's CSV file: read with care; what is wrong is collected, with its line.
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+Line = tuple[int, list[str]]
+"""Where a row begins, and its cells."""
+
+
+def lines_of(path: Path) -> list[Line]:
+    """The rows of a file without those that begin with #; raises ScenarioError if it cannot be read."""
+    text = yaml_source.text_of(path, "give a CSV file of measurements")
+    rows = Rows(str(path), (), {})
+    found = list(rows.split(text))
+    rows.check()
+    return found
+
+
+class Rows:
+    """Reads rows of ``workload`` and numbers; what is wrong is collected.
+
+    ``numbers``: the names of their columns; ``allowed``: the lowest and the highest of each. Beyond it is a
+    slip of the pen, or another unit.
+    """
+
+    def __init__(self, file: str, numbers: Sequence[str], allowed: Mapping[str, tuple[float, float]]) -> None:
+        self.file, self.numbers, self.allowed = file, tuple(numbers), allowed
+        self.problems: list[Problem] = []
+
+    def refuse(self, line: int, column: str, message: str) -> None:
+        self.problems.append(Problem(self.file, line, column, message))
+
+    def check(self) -> None:
+        """Raise ScenarioError if anything is wrong so far."""
+        if self.problems:
+            raise ScenarioError(self.problems)
+
+    def split(self, text: str) -> Iterator[tuple[int, list[str]]]:
+        """The cells of each row without blanks around them, and the line that it begins in."""
+        if control := re.search(r"[^\t\n\r\x20-\x7e\x80-\U0010ffff]", text):
+            line = text.count("\n", 0, control.start()) + 1
+            self.refuse(line, "(row)", f"holds the control character {control[0]!r}; save it as UTF-8 text")
+            return
+        lines = csv.reader(io.StringIO(text, newline=""))
+        begins = 1
+        try:
+            for row in lines:
+                if not (row and row[0].startswith("#")):
+                    yield begins, [cell.strip() for cell in row]
+                begins = lines.line_num + 1
+        except csv.Error as error:
+            self.refuse(begins, "(row)", f"is no row of a CSV file: {error}")
+
+    def header(self, lines: Sequence[Line], optional: Sequence[str] = ()) -> list[str]:
+        """The names of the columns."""
+        line, header = lines[0] if lines else (1, [])
+        columns = ("workload", *self.numbers)
+        if not any(name in columns or is_misspelt(name, columns) for name in header):
+            self.refuse(line, "(file)", f"has none of the columns {', '.join(columns)}: it is no such table")
+            self.check()
+        for name in (*columns, *optional):
+            if header.count(name) > 1:
+                self.refuse(line, name, "is the name of two columns; each is needed once")
+            elif name in columns and name not in header:
+                hint = suggest(name, [other for other in header if other not in (*columns, *optional)])
+                self.refuse(line, name, f"is missing; the columns are {', '.join(columns)} ({hint})")
+        self.check()
+        return header
+
+    def row(self, line: int, header: list[str], row: list[str]) -> tuple[str, tuple[float, ...]]:
+        """Workload and numbers of a row."""
+        if len(row) != len(header):
+            self.refuse(line, "(row)", f"has {len(row)} cells; the first line has {len(header)}")
+            return "", ()
+        cells = dict(zip(header, row, strict=True))
+        name = cells["workload"]
+        if not _NAME.fullmatch(name):
+            message = f"{shorten(name, 40)!r} cannot be the name of a file; letters, digits, _, - and . can"
+            self.refuse(line, "workload", message)
+        return name, tuple(self._number(line, column, cells[column]) for column in self.numbers)
+
+    def _number(self, line: int, column: str, text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        low, high = self.allowed[column]
+        if not math.isfinite(value) or value <= 0 < low:
+            self.refuse(line, column, f"must be a number above 0, not {shorten(text, 40)!r}")
+        elif not low <= value <= high:
+            self.refuse(line, column, f"must be from {low:g} to {high:,.0f}, not {shorten(text, 40)!r}")
+        return value
+
+
+# How much a job can process, by parallelism, cores, memory and slots: a law fitted to runs of others.
+#
+# A CSV with one run a row (the profiles of Demeter): ``workload``, ``parallelism``, ``cpu_per_tm``,
+# ``mem_mb_per_tm``, ``slots_per_tm``, ``rate_msgs_s``, ``saturated``: where it is 1, the rate is the
+# capacity.
+#
+# Slots make TaskManagers, and these have the cores: ``cores = ceil(parallelism / slots) cpu``. A core
+# carries so much, less the more slots share it, and less where a slot has so little memory that collecting
+# garbage and reading state take its time: ``capacity = cores a (slots / cpu)^-b min(memory / slots / knee,
+# 1)^c``.
 
 NUMBERS = ("parallelism", "cpu_per_tm", "mem_mb_per_tm", "slots_per_tm", "rate_msgs_s", "saturated")
 ALLOWED = {
@@ -162,3 +266,96 @@ def _profiles(rows: Floats) -> Profiles:
     parallelism, cpu, memory, slots, rate, saturated = rows.T
     managers = np.ceil(parallelism / slots)
     return Profiles(managers * cpu, slots / cpu, memory / slots, rate, saturated == 1)
+
+
+# What a fit to capacities says, as tidy tables (columns: ``tideover.reports.columns``).
+#
+# capacities      every run: measured, and for saturated ones what a law says that had not seen it
+# fit_parameters  the law of each workload, with intervals at 90 %
+# errors          how far off it is, on runs seen and not seen
+
+
+def frames(measured: Measured) -> dict[str, pd.DataFrame]:
+    """The three tables, workload by workload."""
+    tables: dict[str, list[dict[str, Any]]] = {"capacities": [], "fit_parameters": [], "errors": []}
+    for name, runs in measured.workloads.items():
+        saturated = runs.only(runs.saturated)
+        law, unseen = fit(saturated), left_out(saturated)
+        found = {
+            "capacities": _runs(runs, law, unseen),
+            "fit_parameters": _parameters(law),
+            "errors": _errors(saturated.rate, law.capacity(saturated), unseen),
+        }
+        for table, rows in found.items():
+            tables[table] += [{"workload": name, **row} for row in rows]
+    return {table: pd.DataFrame(rows) for table, rows in tables.items()}
+
+
+def _runs(runs: Profiles, law: Law, unseen: Floats) -> Iterator[dict[str, Any]]:
+    capacity, left = law.capacity(runs), iter(unseen.tolist())
+    for i in range(len(runs)):
+        saturated = bool(runs.saturated[i])
+        predicted, low, high = next(left) if saturated else (np.nan,) * 3
+        yield {
+            "cores": float(runs.cores[i]),
+            "slots_per_core": float(runs.sharing[i]),
+            "memory_per_slot_mb": float(runs.memory[i]),
+            "rate_per_s": float(runs.rate[i]),
+            "saturated": saturated,
+            "fitted_per_s": float(capacity[i]),
+            "left_out_per_s": predicted,
+            "low_per_s": low,
+            "high_per_s": high,
+        }
+
+
+def _parameters(law: Law) -> Iterator[dict[str, Any]]:
+    (alone, sharing, scarce), (low, high) = law.values, law.ends
+    rows = (
+        ("per_core", *np.exp((alone, low[0], high[0])), "tuples/s", True, "what a core carries for one slot"),
+        (
+            "sharing",
+            sharing,
+            low[1],
+            high[1],
+            "",
+            low[1] > 0,
+            "exponent by which slots that share a core slow it",
+        ),
+        ("scarcity", scarce, low[2], high[2], "", low[2] > 0, "exponent by which too little memory slows it"),
+        (
+            "knee",
+            law.knee,
+            law.knee,
+            law.knee,
+            "MB",
+            low[2] > 0,
+            "memory of a slot below which it is too little",
+        ),
+    )
+    names = ("parameter", "value", "low", "high", "unit", "identified", "meaning")
+    for row in rows:
+        found = dict(zip(names, row, strict=True))
+        yield (
+            found
+            | {name: float(found[name]) for name in names[1:4]}
+            | {"identified": bool(found["identified"])}
+        )
+
+
+def _errors(rate: Floats, fitted: Floats, unseen: Floats) -> Iterator[dict[str, Any]]:
+    middle, low, high = unseen.T
+    for kind, predicted in (("fit", fitted), ("leave_one_out", middle)):
+        off = np.abs(predicted / rate - 1)
+        row = {
+            "model": "mechanism",
+            "kind": kind,
+            "n": len(rate),
+            "mean_error": float(off.mean()),
+            "median_error": float(np.median(off)),
+            "worst_error": float(off.max()),
+        }
+        if kind == "leave_one_out":
+            row["coverage"] = float(np.mean((low <= rate) & (rate <= high)))
+            row["mean_width"] = float(np.mean((high - low) / middle))
+        yield row

@@ -10,12 +10,18 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from tideover.calibrate.costs import CostFit, fit_costs
 from tideover.calibrate.counterpart import Costs, Faults, noisy, predicted, simulated
-from tideover.calibrate.episodes import NAN, PRE, Condition, Episode, Figures, Kind
-from tideover.calibrate.faults import FaultFit, fit_faults, median
-from tideover.calibrate.residuals import STEADY, Spread, spread_of
-from tideover.calibrate.types import Progress
+from tideover.calibrate.episodes import NAN, PRE, Condition, Episode, Figures, Kind, Progress
+from tideover.calibrate.fits import (
+    STEADY,
+    CostFit,
+    FaultFit,
+    Spread,
+    fit_costs,
+    fit_faults,
+    median,
+    spread_of,
+)
 
 SIMULATED_DRAWS = 12
 """Draws of the parameters that a prediction's interval rests on."""

@@ -8,17 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from tideover.calibrate.backlog import CALM, BacklogCurve, catch_up, new_outputs, output_gap
-from tideover.calibrate.episodes import NAN, PRE, Episode, Figures
-from tideover.calibrate.noise import Batches
-from tideover.calibrate.types import Floats, Mask
+from tideover.calibrate.episodes import (
+    CALM,
+    NAN,
+    PRE,
+    BacklogCurve,
+    Batches,
+    Episode,
+    Figures,
+    Floats,
+    Mask,
+    catch_up,
+    new_outputs,
+    output_gap,
+)
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
-from tideover.models.mechanisms.batches.query import Query
+from tideover.models.mechanisms.batches import Query
 from tideover.models.world import World
 from tideover.scenarios.loader import load
-from tideover.sim.memory import standing
+from tideover.sim.kernel import standing
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 

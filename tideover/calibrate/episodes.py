@@ -1,19 +1,119 @@
-"""Measured episodes, out of the tables of a campaign."""
+"""Measured episodes, their backlog over time, and the noise around batch durations."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from pydantic import TypeAdapter
 
-from tideover.calibrate.backlog import CALM, BacklogCurve, catch_up, new_outputs, output_gap
-from tideover.calibrate.types import Floats
+from tideover.models.evaluation import curves
+from tideover.sim.recorder import SLOT
+from tideover.sim.units import S
+
+# Types that the whole room shares.
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+Progress = Callable[[float, str], None]
+"""Called with the fraction that is done, 0 to 1, and with what is being done."""
+
+
+# Backlog over time, measured or simulated, and the figures of a fault that are read off it.
+#
+# A measured and a simulated episode are brought into the same form, and the same functions read both: so a
+# difference between the two is not one of definitions.
+
+STEP = SLOT / S
+"""Resolution of backlogs, s."""
+CALM = curves.CALM / S
+"""For how long (s) a backlog has to stay normal until it counts as caught up."""
+
+
+@dataclass(frozen=True)
+class BacklogCurve:
+    """Rows that came in and rows whose results were out, over time.
+
+    outputs   moments (s, rising) at which the sink got results of rows that it had none of before
+    done      rows whose results are out from that moment on (rising)
+    emitted   moments (s, rising) of a grid, and rows created up to each: linear in between
+    """
+
+    outputs: Floats
+    done: Floats
+    emitted: tuple[Floats, Floats]
+
+    def backlog(self, at: Floats) -> Floats:
+        """Rows created whose results are not out at the moments ``at`` (s)."""
+        done = np.concatenate(([0.0], self.done))[np.searchsorted(self.outputs, at, "right")]
+        return np.maximum(np.interp(at, *self.emitted) - done, 0.0)
+
+    def latencies(self, begin: float, end: float, rows: int = 20_000) -> Floats:
+        """Time (s) from creation until the result is out, of rows evenly chosen among those whose results
+        come out in [begin, end).
+        """
+        first, last = np.searchsorted(self.outputs, (begin, end), "left")
+        first = max(first, 1)  # when the rows of the first output came in is not known
+        if last <= first:
+            return np.zeros(0)
+        low, high = self.done[first - 1], self.done[last - 1]
+        row = low + (np.arange(rows) + 0.5) * (high - low) / rows
+        moments, counts = self.emitted
+        created = np.interp(row, counts, moments)
+        return self.outputs[np.searchsorted(self.done, row, "left")] - created
+
+
+def new_outputs(moments: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Those outputs after which more rows are done than after any before: their moments, and rows done.
+
+    ``moments`` (s) in any order, ``rows``: rows done up to each. A batch that is run again after a failure
+    brings nothing new, nor does the slower of two queries.
+    """
+    order = np.argsort(moments, kind="stable")
+    moments, rows = np.asarray(moments, float)[order], np.asarray(rows, float)[order]
+    most = np.maximum.accumulate(rows)
+    new = np.concatenate((most[:1] > 0, most[1:] > most[:-1]))
+    return moments[new], most[new]
+
+
+def output_gap(curve: BacklogCurve, failed: float, until: float) -> float | None:
+    """The longest silence of the sink (s) that contains or follows the fault and ends before ``until``."""
+    starts, ends = curve.outputs[:-1], curve.outputs[1:]
+    counted = (ends > failed) & (ends <= until)
+    return float((ends - starts)[counted].max()) if counted.any() else None
+
+
+def catch_up(curve: BacklogCurve, since: float, failed: float, until: float) -> float | None:
+    """From the fault to the first output from which on the backlog stays usual (s); None: not before
+    ``until``.
+
+    The tolerance is that of a simulated run (`tideover.models.evaluation.curves`): a quarter more than usual,
+    for 4 s.
+    But nobody knows what a real run would have been without its fault. Its rate is constant, so usual is the
+    99th percentile of its backlog in [since, failed), for real batches vary. If the backlog stays usual from
+    the fault on, there was nothing to catch up with: 0.
+    """
+    before = curve.backlog(np.arange(since, failed, STEP))
+    after = curve.outputs[(curve.outputs > failed) & (curve.outputs <= until)]
+    if not len(before) or not len(after):
+        return None
+    usual = curves.SLACK * float(np.quantile(before, 0.99))
+    at = np.arange(failed, until, STEP)
+    calm = curves.first_calm(curve.backlog(at) > usual, 0, 0)
+    if not calm:
+        return None if calm is None else 0.0
+    # The backlog falls at outputs only, so it became usual at the last one before this moment of the grid.
+    return float(after[np.searchsorted(after, at[calm], "right") - 1]) - failed
+
+
+# Measured episodes, out of the tables of a campaign.
 
 PRE = 8.0
 """Seconds before a fault in which the backlog is taken for usual."""
@@ -271,3 +371,50 @@ def _curve(batches: pd.DataFrame, schedule: str, end: float) -> BacklogCurve:
     edges = np.append(pieces[:, 0], end)
     created = np.concatenate(([0.0], np.cumsum(pieces[:, 1] * np.diff(edges))))
     return BacklogCurve(moments, rows, (edges, created))
+
+
+# The noise of batch durations, put on top of a simulated run.
+#
+# A simulated batch takes its mean time. Real ones vary, and they take longer while something else on the
+# same processors starts. The figures of a fault hang on single batches (a backlog that is just usual, or
+# just not), so a prediction is made of many runs, each with noise of its own.
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of one query, in order; one value each.
+
+    triggered, visible, committed   s
+    done                            rows whose results are out as soon as the batch is visible
+    """
+
+    triggered: Floats
+    visible: Floats
+    committed: Floats
+    done: Floats
+
+    def median_s(self) -> float:
+        """Median time from a batch's trigger until it is visible."""
+        return float(np.median(self.visible - self.triggered)) if len(self.visible) else 0.0
+
+    def delayed(self, extra: Floats, interval: float, rate: float) -> tuple[Floats, Floats]:
+        """When batches would have been visible (s), and up to which row, if each took ``extra`` s longer.
+
+        A batch starts at a trigger, every ``interval`` s, or as soon as the one before is committed; one that
+        starts later takes the rows that came meanwhile, too (``rate`` per s).
+        """
+        shifts = np.zeros(len(extra))
+        free = before = due = -np.inf
+        for i, (trigger, committed) in enumerate(zip(self.triggered, self.committed, strict=True)):
+            waited = trigger <= before  # for the batch before
+            begin = max(due if waited else trigger, free)
+            shifts[i] = begin - trigger
+            before, free = committed, committed + shifts[i] + extra[i]
+            due = (np.floor(begin / interval) + 1) * interval
+        return self.visible + shifts + extra, self.done + rate * shifts
+
+    def extra_s(self, slowdown: Floats, sigma: Floats, z: Floats) -> Floats:
+        """By how much (s) each batch is longer than its mean: ``slowdown`` times as long, and noise of the
+        standard deviation ``sigma`` (of the log of its duration) times ``z``.
+        """
+        return self.median_s() * (slowdown * np.exp(sigma * z) - 1)

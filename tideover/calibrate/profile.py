@@ -1,7 +1,8 @@
-"""From fits to profiles: YAML that any scenario takes by ``profile: path``."""
+"""From fits to profiles, and how profiles are written as YAML."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,39 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tideover.calibrate import profile_yaml
 from tideover.calibrate.comparison import Fits
-from tideover.calibrate.costs import CostFit
 from tideover.calibrate.counterpart import Costs, Faults
 from tideover.calibrate.episodes import Condition, Episode
-from tideover.calibrate.faults import FaultFit
+from tideover.calibrate.fits import CostFit, FaultFit
+
+# How profiles are written as YAML.
+
+
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys as nested mappings."""
+    found: dict[str, Any] = {}
+    for key, value in flat.items():
+        *path, last = key.split(".")
+        place = found
+        for step in path:
+            place = place.setdefault(step, {})
+        place[last] = value
+    return found
+
+
+def text(data: Mapping[str, Any], width: int) -> str:
+    """Plain data as YAML; ``width``: of a line."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.default_flow_style = None
+    yaml.width = width
+    stream = io.StringIO()
+    yaml.dump(dict(data), stream)
+    return stream.getvalue()
+
+
+# From fits to profiles: YAML that any scenario takes by ``profile: path``.
 
 SERVICE = {"word_count": "bolts.split_words.service", "running_count": "bolts.forward.service"}
 """The bolt that reads the rows, by pipeline."""
@@ -83,7 +111,7 @@ def profile(
     return {
         "name": name,
         "provenance": dict(provenance) | {"pipeline": condition.pipeline, "master": condition.master},
-        "values": profile_yaml.nested(texts),
+        "values": nested(texts),
         "intervals": {
             key: {"low": _written(value.low), "high": _written(value.high), "identified": value.identified}
             for key, value in values.items()

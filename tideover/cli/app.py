@@ -18,21 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from tideover import __version__
-from tideover.cli import (
-    audit,
-    availability,
-    calibrate,
-    check,
-    doctor,
-    explore,
-    hours,
-    lost_time,
-    papers,
-    plan,
-    scenarios,
-    simulate,
-    sweeps,
-)
+from tideover.cli import calibrate, doctor, explore, questions, reproduce, run, scenarios, sweeps
 from tideover.cli.output import BadInput
 from tideover.scenarios.errors import ScenarioError
 
@@ -74,18 +60,18 @@ def _with_plugins(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-app.command("run")(simulate.run)
-app.command("compare")(simulate.compare)
-app.command("hours")(hours.hours)
+app.command("run")(run.run)
+app.command("compare")(run.compare)
+app.command("hours")(questions.hours)
 app.command("sweep")(sweeps.sweep)
-app.command("availability")(availability.availability)
-app.command("interval")(lost_time.interval)
-app.command("detector")(lost_time.detector)
-app.command("plan")(plan.plan)
-app.command("audit")(audit.audit)
-app.command("check")(check.check)
+app.command("availability")(questions.availability)
+app.command("interval")(questions.interval)
+app.command("detector")(questions.detector)
+app.command("plan")(sweeps.plan)
+app.command("audit")(questions.audit)
+app.command("check")(questions.check)
 app.command("explore")(explore.explore)
-app.command("reproduce")(papers.reproduce)
+app.command("reproduce")(reproduce.reproduce)
 app.command("calibrate")(calibrate.calibrate)
 app.add_typer(scenarios.app, name="scenarios")
 app.command("doctor")(doctor.doctor)

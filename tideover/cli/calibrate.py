@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import BadInput, Json, Out
-from tideover.cli.progress import Bar
+from tideover.cli.output import BadInput, Bar, Json, Out
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -62,12 +61,13 @@ def calibrate(
 
 def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
     """Real runs, really killed: profiles, and how far their predictions are off."""
-    from tideover.scenarios.spark.place import ABSENT, has_spark
+    from tideover.scenarios.spark.settings import ABSENT, has_spark
 
     if not has_spark():
         raise BadInput(f"calibrate: it measures on Spark, unless --from gives measurements. {ABSENT}")
     from tideover.calibrate import calibration
-    from tideover.calibrate.real import campaign, plans
+    from tideover.calibrate.real import campaign
+    from tideover.calibrate.real import plan as plans
 
     output.prepare(out, "calibrate")
     plan = (plans.quick if quick else plans.full)(seed)
@@ -115,12 +115,13 @@ def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> Non
 
 def _capacities(source: Path, out: Path | None, as_json: bool) -> None:
     """Somebody else's capacities: a law a workload, a table on the terminal, a report."""
-    from tideover.calibrate import capacities, capacity_tables
+    from tideover.calibrate import capacities
+    from tideover.calibrate import capacities as capacity_tables
 
     measured = capacities.read(source)  # before anything is written
     output.prepare(out, "calibrate --from")
     frames = capacity_tables.frames(measured)
-    from tideover.reports.calibration.capacities import capacities_page, capacities_view
+    from tideover.reports.calibration.recoveries import capacities_page, capacities_view
 
     provenance = {"File": measured.file, "SHA-256": measured.sha256}
     tables = {name: frame.to_dict("records") for name, frame in frames.items() if name != "capacities"}

@@ -13,8 +13,7 @@ from typing import Annotated
 import typer
 
 from tideover import __version__
-from tideover.cli.output import Json, print_json, show
-from tideover.cli.progress import Bar
+from tideover.cli.output import Bar, Json, print_json, show
 
 PACKAGES = ("cffi", "numpy", "pandas", "pyarrow", "pydantic", "seaborn", "simpy")
 CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
@@ -37,7 +36,7 @@ def doctor(
     no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not try to start Spark.")] = False,
 ) -> None:
     """Check Java, Python, versions and memory, and start Spark; say how to mend what does not work."""
-    from tideover.scenarios.spark.place import has_spark
+    from tideover.scenarios.spark.settings import has_spark
 
     steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _data_plane, _engine]
     if has_spark():
@@ -79,7 +78,7 @@ def _software() -> Iterator[Check]:
     yield Check(
         "Python", good, f"{platform.python_version()} ({sys.executable})", "Install Python 3.11 or newer."
     )
-    from tideover.scenarios.spark.place import ABSENT, has_spark
+    from tideover.scenarios.spark.settings import ABSENT, has_spark
 
     if not has_spark():
         yield Check("Spark", None, f"only sweeps, plans and calibration use it: {ABSENT}")
@@ -116,7 +115,7 @@ def _machine() -> Iterator[Check]:
     yield Check("cores", None, str(_cores()))
     import psutil
 
-    from tideover.scenarios.spark.place import has_spark
+    from tideover.scenarios.spark.settings import has_spark
 
     memory = psutil.virtual_memory().available
     enough = memory >= LEAST_MEMORY or (False if has_spark() else None)
@@ -166,7 +165,7 @@ def _engine() -> Iterator[Check]:
 
 
 def _calibration() -> Iterator[Check]:
-    from tideover.calibrate.real.machine import requirements
+    from tideover.calibrate.real.supervisor import requirements
 
     problems = requirements()
     if problems:
@@ -176,7 +175,7 @@ def _calibration() -> Iterator[Check]:
 
 
 def _spark() -> Iterator[Check]:
-    from tideover.scenarios.spark.masters import LOCAL
+    from tideover.scenarios.spark.settings import LOCAL
 
     begun = time.perf_counter()
     try:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import BadInput
-from tideover.cli.progress import Bar
+from tideover.cli.output import BadInput, Bar
 
 if TYPE_CHECKING:
     from tideover.reports.explore.answer import World
@@ -53,8 +52,7 @@ def explore(
 
     It is served to browsers on this machine only. For example: tideover explore stableford-phase2
     """
-    from tideover.reports.explore.answer import World
-    from tideover.reports.explore.requests import FIRST
+    from tideover.reports.explore.answer import FIRST, World
 
     world = World.of(scenario or FIRST)
     if export is not None:
@@ -67,8 +65,7 @@ def explore(
 
 
 def _serve(scenario: str | None, port: int, browser: bool) -> None:
-    from tideover.reports.explore.server import HOST, Server
-    from tideover.reports.explore.workers import Workers
+    from tideover.reports.explore.server import HOST, Server, Workers
 
     workers = Workers(scenario)
     try:
@@ -89,9 +86,9 @@ def _serve(scenario: str | None, port: int, browser: bool) -> None:
 
 
 def _export(world: World, file: Path, grid: list[str], strategies: str | None) -> None:
-    from tideover.reports.explore import export
+    from tideover.reports.explore import server
 
-    output.may_write(file, "--export", output.holds(export.MARK), "a page that tideover exported")
+    output.may_write(file, "--export", output.holds(server.MARK), "a page that tideover exported")
     about = world.described()
     kinds = (
         [kind.strip() for kind in strategies.split(",")] if strategies else [about["first"], about["second"]]
@@ -99,11 +96,11 @@ def _export(world: World, file: Path, grid: list[str], strategies: str | None) -
     for kind in kinds:
         if kind not in world.every.kinds:
             raise BadInput(f"--strategies: {kind!r} does not go with it; {', '.join(world.every.kinds)} do")
-    chosen = dict(_positions(world, each) for each in grid) or export.usual_grid(world, kinds)
+    chosen = dict(_positions(world, each) for each in grid) or server.usual_grid(world, kinds)
     try:
         with Bar() as bar:
-            made = export.page(world, kinds, chosen, lambda done, total: bar("runs", done, total))
-    except export.TooLarge as error:
+            made = server.page(world, kinds, chosen, lambda done, total: bar("runs", done, total))
+    except server.TooLarge as error:
         raise BadInput(f"--grid: {error}") from None
     except ValueError as error:
         raise BadInput(f"--grid: {error}") from None

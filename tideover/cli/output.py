@@ -1,4 +1,4 @@
-"""What commands share: options, consoles, JSON, the directory for results."""
+"""What commands share: options, consoles, progress, JSON, the directory for results, Spark."""
 
 from __future__ import annotations
 
@@ -7,22 +7,127 @@ import math
 import os
 import re
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from tideover.cli.progress import Bar
+from tideover.scenarios.spark import settings
+from tideover.scenarios.spark.session import check_archive, is_archive, write_archive
+from tideover.scenarios.spark.settings import (
+    ABSENT,
+    HERE,
+    LOCAL,
+    Place,
+    check_master,
+    check_remote,
+    has_spark,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.progress import Progress
 
     from tideover.models.config import Scenario
     from tideover.models.effort import Effort
     from tideover.reports.html import Page
+
+
+# What shows that something goes on: a bar for whatever takes more than two seconds, or lines.
+
+APPEARS_AFTER_S = 2.0
+"""When a bar appears."""
+LINE_EVERY_S = 5.0
+"""How often a line is written where there is no terminal for a bar."""
+
+
+class Bar:
+    """A bar on standard error, which appears after two seconds and goes away at the end; if that is no
+    terminal, a line there every five seconds.
+
+    Call it with what is being done, how much is done, and of how much (0: that is not known).
+    """
+
+    def __init__(self, what: str = "simulating") -> None:
+        self._state = (what, 0.0, 0)
+        self._lock = threading.Lock()
+        self._progress: Progress | None = None
+        self._ended = threading.Event()
+        self._begun = 0.0
+
+    def __enter__(self) -> Bar:
+        self._begun = time.monotonic()
+        work = self._appear if sys.stderr.isatty() else self._tell
+        threading.Thread(target=work, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._ended.set()
+            if self._progress is not None:
+                self._progress.stop()
+
+    def __call__(self, what: str, done: float, total: int) -> None:
+        with self._lock:
+            self._state = (what, done, total)
+            self._update()
+
+    def runs(self, done: int, total: int) -> None:
+        """The same for simulated runs."""
+        self("simulating", done, total)
+
+    def _tell(self) -> None:
+        while not self._ended.wait(LINE_EVERY_S):
+            with self._lock, suppress(OSError, ValueError):  # nobody reads it, or it is closed
+                if not self._ended.is_set():
+                    sys.stderr.write(f"{self._line()}\n")
+                    sys.stderr.flush()
+
+    def _line(self) -> str:
+        """What is being done, as ``simulating: 12 of 2,000, 35 s``."""
+        what, done, total = self._state
+        of = f": {int(done):,} of {total:,}" if total else f": {int(done):,}" if done else ""
+        seconds = int(time.monotonic() - self._begun)
+        minutes = f"{seconds // 60} min " if seconds >= 60 else ""
+        return f"{what}{of}, {minutes}{seconds % 60} s"
+
+    def _appear(self) -> None:
+        if self._ended.wait(APPEARS_AFTER_S):
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+        from rich.progress import TimeElapsedColumn as Elapsed
+
+        with self._lock:
+            if self._ended.is_set():
+                return
+            self._progress = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                Elapsed(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._progress.add_task("", total=None)
+            self._update()
+            self._progress.start()
+
+    def _update(self) -> None:
+        if self._progress is not None:
+            what, done, total = self._state
+            self._progress.update(
+                self._progress.task_ids[0], description=what, completed=int(done), total=total or None
+            )
+
+
+# What commands share: options, consoles, JSON, the directory for results.
 
 _HEAD = 10_000
 """Bytes of a file that say what it is."""
@@ -249,7 +354,7 @@ def write(
     """Write results to ``--out`` and say where the report is (on standard error with ``errors``); returns the
     paths, the page first. ``page``: makes it.
     """
-    from tideover.reports.output import write_all
+    from tideover.reports.parquet import write_all
 
     with Bar(MAKING):
         made = page()
@@ -263,8 +368,8 @@ def write(
 
 def write_page(directory: Path, make: Callable[[], Page], inputs: str) -> Path:
     """Write a sweep's page to ``--out``, unless it is there as it was made from the same inputs."""
-    from tideover.reports.output import REPORT, write_all
-    from tideover.reports.sweeps.finished import finished, stamp, unstamp
+    from tideover.reports.parquet import REPORT, write_all
+    from tideover.reports.sweeps.page import finished, stamp, unstamp
 
     page = directory / REPORT
     if not finished(directory, inputs, page):
@@ -297,3 +402,97 @@ def writing(path: Path, preposition: str = "", option: str = "--out") -> Iterato
     except OSError as error:
         refused = f"cannot be written {preposition}".rstrip()
         raise BadInput(f"{option}: {path}: {refused}: {error.strerror or error}") from None
+
+
+# Where a command's runs are done: the options for Spark.
+
+Master = Annotated[
+    str | None,
+    typer.Option(
+        help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.",
+        show_default=LOCAL,
+    ),
+]
+Remote = Annotated[
+    str | None,
+    typer.Option(
+        metavar="sc://HOST:PORT", help="A Spark Connect server, in place of a master.", show_default=False
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--conf",
+        metavar="KEY=VALUE",
+        help="A setting of Spark, as in spark.executor.memory=2g. Repeatable.",
+        show_default=False,
+    ),
+]
+Archive = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Packages for workers that lack them; --package makes it.", show_default=False
+    ),
+]
+NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
+
+
+def place(
+    master: str | None,
+    remote: str | None,
+    conf: Sequence[str] | None,
+    archive: Path | None,
+    no_spark: bool,
+) -> Place:
+    """What the options mean together; raises BadInput and ScenarioError for what means nothing to Spark."""
+    given = {"--master": master, "--remote": remote, "--conf": conf or None, "--archive": archive}
+    named = [option for option, value in given.items() if value is not None]
+    if no_spark and named:
+        raise BadInput(f"{named[0]}: does not go with --no-spark")
+    if master is not None and remote is not None:
+        raise BadInput("--remote: does not go with --master; a Spark Connect server has its own master")
+    if no_spark:
+        return Place(None)
+    if not has_spark():
+        if named:
+            raise BadInput(f"{named[0]}: {ABSENT}")
+        note([HERE])
+        return Place(None)
+    if remote is not None:
+        check_remote(remote, "--remote")
+    where = Place(
+        check_master(master or LOCAL, "--master"),
+        remote,
+        settings.parse(conf or ()),
+        None if archive is None else check_archive(archive, "--archive"),
+    )
+    if archive is not None and where.elsewhere is None:
+        raise BadInput("--archive: goes with --remote, or the --master of a cluster")
+    return where
+
+
+def _make_package(path: Path | None) -> None:
+    """Make the archive, and end."""
+    if path is None:
+        return
+    if not has_spark():  # the pandas here may be one that Spark cannot use
+        raise BadInput(f"--package: {ABSENT}")
+    may_write(path, "--package", is_archive, "an archive that tideover made")
+    with writing(path, option="--package"):
+        packages = write_archive(path)
+    megabytes = path.stat().st_size / 1e6
+    show(f"{path}: {megabytes:.0f} MB: Tideover, {', '.join(packages)}", whole_lines=True)
+    raise typer.Exit()
+
+
+Package = Annotated[
+    Path | None,
+    typer.Option(
+        "--package",
+        metavar="FILE",
+        help="Make an archive (.tar.gz) of what workers need, for --archive, and end.",
+        show_default=False,
+        is_eager=True,
+        callback=_make_package,
+    ),
+]

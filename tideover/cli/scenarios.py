@@ -69,13 +69,13 @@ def show_scenario(
     For example: tideover scenarios show wordcount --resolved --set strategy.kind=rsm
     """
     if resolved:
-        from tideover.scenarios import whereabouts
+        from tideover.scenarios import resolved as whereabouts
         from tideover.scenarios.resolved import is_sweep, resolve, to_yaml
 
         if point and not is_sweep(name):
             raise BadInput(f"--point: {name} is no sweep; only a sweep has points")
         found = resolve(name, settings or (), point)
-        sys.stdout.write(to_yaml(found) + whereabouts.said(found.scenario))
+        sys.stdout.write(to_yaml(found) + whereabouts.where_tasks_run(found.scenario))
         return
     if settings or point:
         raise BadInput(f"{'--set' if settings else '--point'}: goes with --resolved")
@@ -83,11 +83,11 @@ def show_scenario(
 
 
 def _show_file(name: str) -> None:
-    from tideover.scenarios import library, shorthand, yaml_source
+    from tideover.scenarios import library, precedence, yaml_source
 
     text = library.file_text(name)
     sys.stdout.write(text)
-    short = shorthand.shown(yaml_source.parse(text, library.file_name(name)))
+    short = precedence.shown(yaml_source.parse(text, library.file_name(name)))
     if short:  # as comments, so that what is printed is still a scenario
         sys.stdout.write(
             "\n# Short parameters: --set NAME=VALUE; else what a profile says, else the default.\n"
@@ -118,7 +118,7 @@ def copy_scenario(
 @app.command("schema")
 def schema() -> None:
     """Print the JSON Schema of scenario files: every key with its unit, default and meaning."""
-    from tideover.scenarios.json_schema import json_schema
+    from tideover.scenarios.reference import json_schema
 
     sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=True) + "\n")
 

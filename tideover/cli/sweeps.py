@@ -1,28 +1,121 @@
-"""``tideover sweep``."""
+"""``tideover sweep`` and ``tideover plan``."""
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import BadInput, Json, Settings
-from tideover.cli.progress import Bar
-from tideover.cli.spark import Archive, Conf, Master, NoSpark, Package, Remote, place
-from tideover.cli.sweeping import end, page_of, simulated
+from tideover.cli.output import (
+    Archive,
+    BadInput,
+    Bar,
+    Conf,
+    Json,
+    Master,
+    NoSpark,
+    Out,
+    Package,
+    Remote,
+    Settings,
+    place,
+)
+from tideover.scenarios.spark.settings import Place
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tideover.reports.html import Page
+    from tideover.scenarios.planning.result import Plan
+    from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.sweeps.dataset import Sweep
     from tideover.scenarios.sweeps.recipe import Recipe
+    from tideover.scenarios.sweeps.sweep import Options
+
+
+# What commands share that do a sweep: where it is kept, how it is shown, and how it ends.
+
+
+def simulated(
+    command: str,
+    recipe: Recipe,
+    out: Path | None,
+    where: Place,
+    *,
+    data: str | None = None,
+    options: Options | None = None,
+    inputs: str | None = None,
+) -> Sweep:
+    """Do what is missing of a sweep. ``data``: where its dataset lies, if not in ``out``."""
+    from tideover.scenarios.errors import ScenarioError
+    from tideover.scenarios.sweeps.dataset import FOLDER
+    from tideover.scenarios.sweeps.files import NoDataset, local_path
+    from tideover.scenarios.sweeps.sweep import Options, sweep
+
+    output.prepare(out, command)
+    if where.elsewhere is not None:
+        output.note([f"connecting to {where.elsewhere}"])
+    keep = data or (None if out is None else out / FOLDER)
+    if data is not None and (place := local_path(data)) is not None:
+        with output.writing(place, "to", "--data"):
+            place.mkdir(parents=True, exist_ok=True)
+    with Bar() as bar:
+        try:
+            return sweep(recipe, keep, where=where, options=options or Options(), inputs=inputs, report=bar)
+        except KeyboardInterrupt:
+            if keep is not None:
+                sys.stderr.write("Interrupted. The same command goes on where it was.\n")
+            raise
+        except ScenarioError:
+            raise  # says itself where
+        except NoDataset as error:
+            raise output.BadInput(str(error)) from None
+        except ValueError as error:
+            raise output.BadInput(f"--data: {error}") from None
+
+
+def page_of(found: Sweep, sensitivities: pd.DataFrame | None = None) -> Page:
+    """The page of a sweep, from its summary."""
+    from tideover.reports.sweeps.page import sweep_page
+    from tideover.reports.sweeps.points import points
+    from tideover.reports.tables import point_record
+
+    shown = points(found.points, found.summary, found.parameters)
+    first = int(shown.numbers[0])
+    record = point_record(first, found.of_point("recoveries", first), found.of_point("runs", first))
+    around = None
+    if len(shown) == 1 and found.manifest.timeline:
+        around = (found.timeline, found.recoveries)
+    return sweep_page(
+        shown,
+        record,
+        name=found.name,
+        around=around,
+        differences=found.differences,
+        sensitivities=sensitivities,
+        warnings=found.warnings,
+    )
+
+
+def end(found: Sweep) -> None:
+    """Exit with 1 if a run failed."""
+    if found.failed:
+        number, _, error = found.failed[0]
+        more = f"{len(found.failed)} of {found.manifest.runs} runs failed; the first: point {number}, {error}"
+        sys.stderr.write(f"tideover: {more}\n")
+        raise typer.Exit(1)
+
+
+# ``tideover sweep``.
 
 LISTED = 200
 """Points that ``--dry-run`` lists in full."""
 
-Out = Annotated[
+SweepOut = Annotated[
     Path | None,
     typer.Option(
         "--out",
@@ -39,7 +132,7 @@ def sweep(
     ],
     settings: Settings = None,
     as_json: Json = False,
-    out: Out = None,
+    out: SweepOut = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -66,9 +159,9 @@ def sweep(
     ] = False,
 ) -> None:
     """Simulate a grid of parameters as Spark jobs. With --out, it goes on where it was interrupted."""
-    from tideover.scenarios.inputs import fingerprint
+    from tideover.scenarios.runs import fingerprint
     from tideover.scenarios.sweeps import sweep_file
-    from tideover.scenarios.sweeps.completing import Options
+    from tideover.scenarios.sweeps.sweep import Options
 
     where = place(master, remote, conf, archive, no_spark)
     options = Options(fail_fast, retry_failed)
@@ -86,10 +179,10 @@ def sweep(
 
 def _sensitivities(found: Sweep, spec: str, settings: Settings) -> pd.DataFrame | None:
     """Which factors the time to recover depends on, if the points were chosen to tell that."""
-    from tideover.models.schema.fields import HEADLINE
+    from tideover.models.schema import HEADLINE
     from tideover.scenarios.statistics.sensitivity import indices, tells
     from tideover.scenarios.sweeps import sweep_file
-    from tideover.scenarios.sweeps.summary import AT_LEAST
+    from tideover.scenarios.sweeps.rows import AT_LEAST
 
     recipe = sweep_file.read(spec, settings or ())
     if not tells(recipe):
@@ -109,8 +202,7 @@ def _sensitivities(found: Sweep, spec: str, settings: Settings) -> pd.DataFrame 
 def _finished(out: Path | None, data: str | None, inputs: str | None, options: Any) -> Sweep | None:
     """What is there already, if it was made from the same inputs, whole: points need not even be checked."""
     from tideover.scenarios.sweeps.dataset import FOLDER, Sweep
-    from tideover.scenarios.sweeps.files import local_path
-    from tideover.scenarios.sweeps.manifest import NoDataset
+    from tideover.scenarios.sweeps.files import NoDataset, local_path
 
     place = data or (None if out is None else out / FOLDER)
     if place is None or inputs is None or local_path(place) is None:
@@ -125,9 +217,9 @@ def _finished(out: Path | None, data: str | None, inputs: str | None, options: A
 
 def _show(found: Sweep, out: Path | None, as_json: bool, sensitivities: pd.DataFrame | None) -> None:
     """Print it, and write the page if that is not there already."""
-    from tideover.reports.sweeps import sensitivities as factors
+    from tideover.reports.sweeps import page as factors
+    from tideover.reports.sweeps.page import sweep_view
     from tideover.reports.sweeps.points import points
-    from tideover.reports.sweeps.view import sweep_view
     from tideover.reports.terminal import render
 
     if as_json:
@@ -147,7 +239,7 @@ def _forecast(recipe: Recipe, out: Path | None, data: str | None, options: Any, 
     """What would be done."""
     from dataclasses import asdict
 
-    from tideover.reports.sweeps.forecast import forecast_view
+    from tideover.reports.sweeps.page import forecast_view
     from tideover.scenarios.sweeps.dataset import FOLDER
     from tideover.scenarios.sweeps.files import LocalFiles, local_path
     from tideover.scenarios.sweeps.forecast import forecast
@@ -163,3 +255,108 @@ def _forecast(recipe: Recipe, out: Path | None, data: str | None, options: Any, 
         return
     output.show(*forecast_view(found, recipe, LISTED))
     output.warn(found.remarks)
+
+
+# ``tideover plan``.
+
+SCENARIO = "scenario.yaml"
+"""The file with the optimum's scenario, or that of the one that misses least."""
+
+
+def plan(
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A plan's file: objectives, prices, choices.")],
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    archive: Archive = None,
+    no_spark: NoSpark = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count candidates and runs, and say how long they take.")
+    ] = False,
+) -> None:
+    """Find the cheapest configuration that meets the objectives. Exits with 1 if there is none.
+
+    For example: tideover plan examples/plan.yaml --out report
+    """
+    from tideover.reports.plans import so_far
+    from tideover.scenarios.planning import plan as planning
+    from tideover.scenarios.planning import spec as specs
+    from tideover.scenarios.planning.plan import kept
+    from tideover.scenarios.sweeps.engine import terminable
+
+    where = place(master, remote, conf, archive, no_spark)
+    asked = specs.read(Path(spec), settings or ())
+    output.warn(asked.remarks)
+    if dry_run:
+        _count(asked, as_json)
+        return
+    output.prepare(out, "plan")
+
+    def tell(found: Plan) -> None:
+        sys.stderr.write(f"{so_far(found)}\n")
+
+    most = asked.space.total * asked.effort.most
+    try:
+        with (
+            terminable(),
+            Bar() as bar,
+            kept(asked.space, out, where, lambda what, done: bar(what, done, most)) as engine,
+        ):
+            found = planning.plan(asked, engine, report=bar, answered=tell)
+    except planning.Interrupted as early:
+        found = early.plan
+    _tell(found, as_json, out)
+    if not found.whole:
+        if out is not None:
+            sys.stderr.write("Interrupted. The same command goes on where it was.\n")
+        raise typer.Exit(130)
+    if found.best is None:
+        raise typer.Exit(1)
+
+
+def _count(asked: Spec, as_json: bool) -> None:
+    """What would be tried, and how long that takes."""
+    from tideover.scenarios.planning.plan import forecast
+
+    found = forecast(asked)
+    if as_json:
+        counted = {"candidates": found.candidates, "runs": found.most_runs, "expected_runs": found.runs}
+        times = {"seconds_per_run": found.run_s, "core_s": found.core_s, "first_core_s": found.first_s}
+        output.print_json(counted | times)
+        return
+    from rich.text import Text
+
+    said = f"{found.candidates:,} candidates, {found.most_runs:,} runs if all took {asked.effort.most} "
+    said += f"replications; about {found.runs:,} are made as a rule. "
+    if found.run_s is None or found.core_s is None or found.first_s is None:
+        said += "None of those that were looked at can be built."
+    else:
+        cores = os.cpu_count() or 1
+        each, whole = output.in_words(found.run_s), output.in_words(found.core_s)
+        said += (
+            f"The whole takes about {whole} of one core, {output.in_words(found.core_s / cores)} with the "
+        )
+        said += (
+            f"{cores} of this machine, give or take a factor of two ({each} a run); what is best so far is "
+        )
+        said += f"said from {output.in_words(found.first_s / cores)} on. Starting Spark comes on top."
+    output.show(Text(said))
+
+
+def _tell(found: Plan, as_json: bool, out: Path | None) -> None:
+    if as_json:
+        output.print_json(found.to_dict())
+    else:
+        from tideover.reports.plans import plan_view
+
+        output.show(plan_view(found))
+    if out is not None:
+        from tideover.reports.plans import plan_page
+
+        output.write(out, {}, lambda: plan_page(found), found.to_dict(), errors=as_json)
+        if found.scenario is not None:
+            found.scenario.to_yaml(out / SCENARIO)
+            output.stream(errors=as_json).write(f"Its scenario: {out / SCENARIO}\n")

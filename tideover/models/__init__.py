@@ -5,7 +5,7 @@ Importing the room registers its parts, so that scenarios can name them.
 """
 
 from tideover.models import detectors, operators
-from tideover.models.job import arrivals, backends, groupings, placements, sinks, sources, spouts, stores
+from tideover.models.job import arrivals, groupings, placements, sinks, sources, spouts, stores
 from tideover.models.strategies import (
     active_replication,
     active_standby,

@@ -17,9 +17,9 @@ import numpy as np
 
 from tideover.models.config import Scenario, topology_of
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.job.traffic import traffic
+from tideover.models.job.topology import traffic
 from tideover.models.strategies.base import Strategy, given
-from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions import Distribution
 from tideover.sim.registry import Part
 from tideover.sim.units import DURATION, RATE, S, Unit
 

@@ -10,13 +10,12 @@ from functools import cache
 import numpy as np
 
 from tideover.models.coarsening import coarsened, coarseness
-from tideover.models.config import Scenario, deployment_of, topology_of
+from tideover.models.config import Scenario, deployment_of, heaviest, topology_of
 from tideover.models.evaluation.undisturbed import without_failures
 from tideover.models.job.components import SpoutConfig
-from tideover.models.job.traffic import Floats, traffic
-from tideover.models.runtime.cores import crowded
+from tideover.models.job.topology import Floats, traffic
+from tideover.models.runtime.context import crowded
 from tideover.models.strategies.base import given
-from tideover.models.time_of_day import heaviest
 from tideover.models.world import SAMPLES
 from tideover.sim.units import S
 

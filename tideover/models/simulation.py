@@ -6,26 +6,21 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tideover.models.accounts.space_time import Stretch
-from tideover.models.accounts.trace import Trace
+from tideover.models.accounts.trace import Stretch, Trace
 from tideover.models.coarsening import coarsened, coarseness, finest, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
-from tideover.models.evaluation.availability import availability
-from tideover.models.evaluation.axis import SECOND
-from tideover.models.evaluation.bottleneck import Used
-from tideover.models.evaluation.curves import Curves, curves, together
+from tideover.models.evaluation.bottleneck import Used, utilisation
+from tideover.models.evaluation.curves import SECOND, Curves, curves, together
 from tideover.models.evaluation.diagram import Diagram, diagram
-from tideover.models.evaluation.measures import Bools
+from tideover.models.evaluation.measures import Bools, availability
 from tideover.models.evaluation.undisturbed import reference
-from tideover.models.evaluation.utilisation import utilisation
 from tideover.models.job.cluster import Cluster
 from tideover.models.runtime.job import Job
-from tideover.models.schema.columns import in_lumps
-from tideover.models.schema.fields import LATENCIES, TABLES, block
+from tideover.models.schema import LATENCIES, TABLES, block, in_lumps
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
-from tideover.sim.memory import standing
+from tideover.sim.kernel import standing
 from tideover.sim.units import MS, S
 
 
@@ -57,7 +52,7 @@ class Replication:
     windows: dict[str, int]
     cost: dict[str, float | None]
     dependability: dict[str, float | None]
-    """See tideover.models.evaluation.availability."""
+    """See tideover.models.evaluation.measures."""
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     pairs: list[dict[str, int]] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
@@ -72,7 +67,7 @@ class Replication:
 
     @property
     def histograms(self) -> dict[str, Histogram]:
-        """The latencies (ns), by their block of the record (`tideover.models.schema.fields`)."""
+        """The latencies (ns), by their block of the record (`tideover.models.schema`)."""
         return {"latency_ms": self.latency, "end_to_end_ms": self.end_to_end}
 
     @property

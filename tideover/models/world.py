@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from tideover.models.accounts.backlog import Backlog
-from tideover.models.accounts.completion import Completion
+from tideover.models.accounts.backlog import Backlog, Lag
 from tideover.models.accounts.counted import Counted
-from tideover.models.accounts.fates import Fates
-from tideover.models.accounts.lag import Lag
-from tideover.models.accounts.ledger import Destroyed, Ledger
-from tideover.models.accounts.readers import Readers
-from tideover.models.accounts.recoveries import Recoveries
-from tideover.models.accounts.reference_run import ReferenceRun
-from tideover.models.accounts.snapshot_times import SnapshotTimes
-from tideover.models.accounts.space_time import SpaceTime, Stretch
-from tideover.models.accounts.trace import Trace
+from tideover.models.accounts.ledger import Destroyed, Fates, Ledger
+from tideover.models.accounts.recoveries import Completion, Readers, Recoveries, SnapshotTimes
+from tideover.models.accounts.reference_run import ReferenceRun, WindowLog
+from tideover.models.accounts.trace import SpaceTime, Stretch, Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
-from tideover.models.accounts.window_log import WindowLog
-from tideover.models.config import Scenario, deployment_of, identity, undisturbed
-from tideover.models.job.deployment import Deployment
-from tideover.models.job.tree import effects_of
+from tideover.models.config import Scenario, deployment_of, identity, timed, undisturbed
+from tideover.models.job.cluster import Deployment
+from tideover.models.job.topology import effects_of
 from tideover.models.runtime.announcements import Announcer
-from tideover.models.runtime.context import Context
-from tideover.models.runtime.event_times import EventTimes
+from tideover.models.runtime.context import Context, EventTimes
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.outage import Outage
+from tideover.models.runtime.views import Outage
 from tideover.models.strategies.base import Strategy
-from tideover.models.time_of_day import timed
 from tideover.sim.draws import Draws
 from tideover.sim.kernel import Kernel, Rank
 from tideover.sim.recorder import Recorder

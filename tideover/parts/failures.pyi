@@ -4,26 +4,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tideover.parts.typed import Duration
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.faults import (
-    cascade,
-    crash_host,
-    crash_rack,
-    crash_task,
-    crash_worker,
-    events,
-    lose_state,
-    lose_store,
-    machines_fail,
-    partition,
-    pause,
-    slow_host,
-    slow_link,
-    slow_store,
-    store_down,
-)
+from tideover.sim import faults
+from tideover.sim.distributions import Distribution
 
-class Cascade(cascade.Cascade):
+class Cascade(faults.Cascade):
     """A host crashes, and each of the ``others`` does too, with a ``probability``, some time within ``span``.
 
     Failures that come together: D. Ford et al., *Availability in globally distributed storage systems*, OSDI
@@ -69,7 +53,7 @@ class Cascade(cascade.Cascade):
         span: Duration = "0 s",
     ) -> None: ...
 
-class CrashHost(crash_host.CrashHost):
+class CrashHost(faults.CrashHost):
     """Every task on the host crashes at once, the acker too if it lives there.
 
     at: when it strikes, e.g. 75 s
@@ -106,7 +90,7 @@ class CrashHost(crash_host.CrashHost):
         host: int,
     ) -> None: ...
 
-class CrashRack(crash_rack.CrashRack):
+class CrashRack(faults.CrashRack):
     """Every host of the rack crashes at once: its switch or its power is gone.
 
     at: when it strikes, e.g. 75 s
@@ -143,7 +127,7 @@ class CrashRack(crash_rack.CrashRack):
         rack: int,
     ) -> None: ...
 
-class CrashTask(crash_task.CrashTask):
+class CrashTask(faults.CrashTask):
     """State, queue, the tuple in service and everything else in the task's memory are gone until it is
     restarted.
 
@@ -185,7 +169,7 @@ class CrashTask(crash_task.CrashTask):
         together: int = 1,
     ) -> None: ...
 
-class CrashWorker(crash_worker.CrashWorker):
+class CrashWorker(faults.CrashWorker):
     """Every task in the worker crashes at once, the acker too if it lives there (in worker 0 of its host).
 
     at: when it strikes, e.g. 75 s
@@ -222,7 +206,7 @@ class CrashWorker(crash_worker.CrashWorker):
         worker: int = 0,
     ) -> None: ...
 
-class Events(events.Events):
+class Events(faults.Events):
     """The failures of a CSV file: columns ``time`` and ``kind``, and keys of the kinds as needed.
 
     ``time,kind,component,host,restart`` on the first line, then ``75 s,crash_task,count,,4 s`` and so on; an
@@ -260,7 +244,7 @@ class Events(events.Events):
         file: str,
     ) -> None: ...
 
-class LoseState(lose_state.LoseState):
+class LoseState(faults.LoseState):
     """Counts, held ids and acks not yet sent vanish; queue and process live on (Stableford's experiment).
 
     With a detection or restart time the task is down for so long, but keeps its queue.
@@ -301,7 +285,7 @@ class LoseState(lose_state.LoseState):
         replica: int = 0,
     ) -> None: ...
 
-class LoseStore(lose_store.LoseStore):
+class LoseStore(faults.LoseStore):
     """All that strategies had in a store is gone, and what is being written there does not count; it serves
     on, empty, at once. Nobody notices before somebody reads: a task that is restored then begins with an
     empty state, and gets what came after the checkpoint that is gone.
@@ -338,7 +322,7 @@ class LoseStore(lose_store.LoseStore):
         store: str | None = None,
     ) -> None: ...
 
-class MachinesFail(machines_fail.MachinesFail):
+class MachinesFail(faults.MachinesFail):
     """Every host crashes after a ``lifetime`` of its own, and begins another when it is repaired.
 
     By default a machine fails once in 200 days on average: ten failures a day in 2,000 machines. Lives are
@@ -381,7 +365,7 @@ class MachinesFail(machines_fail.MachinesFail):
         crews: int | None = None,
     ) -> None: ...
 
-class Partition(partition.Partition):
+class Partition(faults.Partition):
     """For ``duration`` nothing passes between the two sides: ``messages`` wait, as TCP's do, or are lost, as
     Storm's workers drop what they cannot send (`Client` of its Netty transport).
 
@@ -427,7 +411,7 @@ class Partition(partition.Partition):
         messages: Literal["hold", "lose"] = "hold",
     ) -> None: ...
 
-class Pause(pause.Pause):
+class Pause(faults.Pause):
     """The task's process does nothing for ``duration``, and then goes on where it was: SIGSTOP and SIGCONT.
 
     It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices, unless it is silent for
@@ -472,7 +456,7 @@ class Pause(pause.Pause):
         duration: Duration,
     ) -> None: ...
 
-class SlowHost(slow_host.SlowHost):
+class SlowHost(faults.SlowHost):
     """Each core of the host works at ``factor`` of its speed for ``duration``; then all is as before.
 
     A neighbour on the same machine, a throttled processor, a failing disk. Nothing is lost, and nobody
@@ -515,7 +499,7 @@ class SlowHost(slow_host.SlowHost):
         factor: float,
     ) -> None: ...
 
-class SlowLink(slow_link.SlowLink):
+class SlowLink(faults.SlowLink):
     """Messages between the two sides take ``latency_factor`` times as long on the wire, and each card that
     they go through is busy with them for ``transfer_factor`` times as long.
 
@@ -565,7 +549,7 @@ class SlowLink(slow_link.SlowLink):
         transfer_factor: float = 1.0,
     ) -> None: ...
 
-class SlowStore(slow_store.SlowStore):
+class SlowStore(faults.SlowStore):
     """Requests that begin within ``duration`` take ``factor`` times as long; the one in service goes on as it
     was. Of several that hold at once the newest does.
 
@@ -605,7 +589,7 @@ class SlowStore(slow_store.SlowStore):
         factor: float = 10.0,
     ) -> None: ...
 
-class StoreDown(store_down.StoreDown):
+class StoreDown(faults.StoreDown):
     """For ``duration`` requests wait; one that was in service is made again, and begins anew. What has been
     written is kept.
 

@@ -4,26 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from tideover.models import config
-from tideover.models.detectors import consumer_group, given, heartbeats, storm
-from tideover.models.detectors.restarts import exponential_delay, failure_rate, fixed_delay
-from tideover.models.detectors.restarts.base import RestartStrategy
-from tideover.models.job import cluster, components, machines
-from tideover.models.job.placements import by_hand, estorm, k_safe, round_robin
-from tideover.models.job.placements.base import Placement
-from tideover.models.job.sinks import direct, transactional
-from tideover.models.job.stores import dfs, disk, redis
+from tideover.models.detectors import base, consumer_group, heartbeats, restarts, storm
+from tideover.models.detectors.restarts import RestartStrategy
+from tideover.models.job import cluster, components, placements, sinks, stores
+from tideover.models.job.placements import Placement
 from tideover.parts.typed import Bandwidth, Duration, Rate, Size
-from tideover.sim.distributions import (
-    constant,
-    empirical,
-    exponential,
-    gamma,
-    lognormal,
-    request,
-    uniform,
-    weibull,
-)
-from tideover.sim.distributions.base import Distribution
+from tideover.sim import distributions
+from tideover.sim.distributions import Distribution
 
 class Hosts(cluster.Hosts):
     """The machines of a cluster, its racks and workers, and which host takes which task.
@@ -48,7 +35,7 @@ class Hosts(cluster.Hosts):
         placement: Placement | str = "round_robin",
     ) -> None: ...
 
-class MachineType(machines.MachineType):
+class MachineType(components.MachineType):
     """A sort of machine, and how many there are of it. What is left out has no limit.
 
     count: how many there are
@@ -68,7 +55,7 @@ class MachineType(machines.MachineType):
         price: float | None = None,
     ) -> None: ...
 
-class ByHand(by_hand.ByHand):
+class ByHand(placements.ByHand):
     """``tasks`` names the host of each replica of each task: `{count: [[0, 1], [2, 0]]}` puts task 0 of count
     on host 0 and its replica on host 1.
 
@@ -79,7 +66,7 @@ class ByHand(by_hand.ByHand):
 
     def __init__(self, *, tasks: Mapping[str, Sequence[Sequence[int]]]) -> None: ...
 
-class FleetPlacement(estorm.FleetPlacement):
+class FleetPlacement(placements.FleetPlacement):
     """Primaries as round robin puts them; each shadow (a replica after the first) where most of what it reads
     is local then, of the hosts with a slot left, and never where another of its fleet is.
 
@@ -91,7 +78,7 @@ class FleetPlacement(estorm.FleetPlacement):
 
     def __init__(self) -> None: ...
 
-class KSafe(k_safe.KSafe):
+class KSafe(placements.KSafe):
     """No two replicas of a task on one host, nor in one rack if there are as many racks; else evenly.
 
     Of the hosts that are allowed the one with the fewest tasks takes the next, and of several the next in
@@ -101,7 +88,7 @@ class KSafe(k_safe.KSafe):
 
     def __init__(self) -> None: ...
 
-class RoundRobin(round_robin.RoundRobin):
+class RoundRobin(placements.RoundRobin):
     """Task number i goes to host i mod n, as Storm deals executors; replica r sits r hosts further.
 
     A host without a slot left, or with a replica of the same task, is passed over while there is another.
@@ -192,7 +179,7 @@ class Store(components.Store):
 
     def __init__(self, *, latency: Duration = "1 ms", bandwidth: Bandwidth = "100 MiB/s") -> None: ...
 
-class Given(given.Given):
+class Given(base.Given):
     """Each fault's own ``detection`` and ``restart``: what a scenario without ``detector`` has."""
 
     def __init__(self) -> None: ...
@@ -296,7 +283,7 @@ class Storm(storm.Storm):
         prepare: Distribution | Duration = "constant",
     ) -> None: ...
 
-class ExponentialDelay(exponential_delay.ExponentialDelay):
+class ExponentialDelay(restarts.ExponentialDelay):
     """The first restart waits for ``initial``, each one after it ``factor`` times as long, at most ``most``.
 
     Once it has run for ``reset_after`` without a failure, the next restart is a first one. Apache Flink,
@@ -317,7 +304,7 @@ class ExponentialDelay(exponential_delay.ExponentialDelay):
         reset_after: Duration = "1 h",
     ) -> None: ...
 
-class FailureRate(failure_rate.FailureRate):
+class FailureRate(restarts.FailureRate):
     """Each restart waits for ``delay``, unless more than ``most_failures`` were noticed ``within`` a span.
 
     Apache Flink, ``restart-strategy.type: failure-rate``, with its defaults.
@@ -335,7 +322,7 @@ class FailureRate(failure_rate.FailureRate):
         within: Duration = "60 s",
     ) -> None: ...
 
-class FixedDelay(fixed_delay.FixedDelay):
+class FixedDelay(restarts.FixedDelay):
     """Each restart waits for ``delay``; after ``attempts`` of them there is no other.
 
     Apache Flink, ``restart-strategy.type: fixed-delay``.
@@ -346,7 +333,7 @@ class FixedDelay(fixed_delay.FixedDelay):
 
     def __init__(self, *, delay: Duration = "1 s", attempts: int | None = None) -> None: ...
 
-class Constant(constant.Constant):
+class Constant(distributions.Constant):
     """Always ``value``. In a scenario the value alone is enough: ``service: 0.2 ms``.
 
     value: the duration
@@ -354,7 +341,7 @@ class Constant(constant.Constant):
 
     def __init__(self, *, value: Duration) -> None: ...
 
-class Empirical(empirical.Empirical):
+class Empirical(distributions.Empirical):
     """One of the measured ``values``, each as likely as its weight says; nothing in between.
 
     values: the measured durations
@@ -363,7 +350,7 @@ class Empirical(empirical.Empirical):
 
     def __init__(self, *, values: Sequence[Duration], weights: Sequence[float] | None = None) -> None: ...
 
-class Exponential(exponential.Exponential):
+class Exponential(distributions.Exponential):
     """Exponential with the given mean: the service of an M/M/1 queue, the gaps of a Poisson process.
 
     By inversion of the upper 32 bits: -mean * log(u), u at the centre of 2**32 cells, so at most 22.9 means
@@ -374,7 +361,7 @@ class Exponential(exponential.Exponential):
 
     def __init__(self, *, mean: Duration) -> None: ...
 
-class Gamma(gamma.Gamma):
+class Gamma(distributions.Gamma):
     """Gamma with the given mean, and its ``shape`` or coefficient of variation ``cv`` = 1 / sqrt(shape).
 
     cv = 1 is exponential, cv = 1 / sqrt(n) is the sum of n equal exponential stages (Erlang), cv > 1 is
@@ -388,7 +375,7 @@ class Gamma(gamma.Gamma):
 
     def __init__(self, *, mean: Duration, shape: float | None = None, cv: float | None = None) -> None: ...
 
-class Lognormal(lognormal.Lognormal):
+class Lognormal(distributions.Lognormal):
     """Exp of a normal variable, given by ``mean`` and ``cv``, or by ``median`` and ``sigma`` of the log.
 
     sigma**2 = log(1 + cv**2), median = mean * exp(-sigma**2 / 2). By inversion, with scipy's ``ndtri``.
@@ -410,7 +397,7 @@ class Lognormal(lognormal.Lognormal):
         sigma: float | None = None,
     ) -> None: ...
 
-class Request(request.Request):
+class Request(distributions.Request):
     """As the service of a bolt that looks something up outside, in a database that enriches tuples, say: the
     task sends a request and waits for its answer. Is there none by ``timeout``, it pauses for ``backoff`` and
     tries again, up to ``retries`` times; then the tuple goes on without an answer.
@@ -439,7 +426,7 @@ class Request(request.Request):
         limit: Rate | None = None,
     ) -> None: ...
 
-class Uniform(uniform.Uniform):
+class Uniform(distributions.Uniform):
     """Any duration from ``low`` to ``high`` is equally likely.
 
     low: shortest duration
@@ -448,14 +435,14 @@ class Uniform(uniform.Uniform):
 
     def __init__(self, *, low: Duration, high: Duration) -> None: ...
 
-class DirectSink(direct.DirectSink):
+class DirectSink(sinks.DirectSink):
     """Readers see what leaves the topology as it leaves. They know a window by its number, and keep the first
     of those that come twice; a tuple that comes twice they count twice.
     """
 
     def __init__(self) -> None: ...
 
-class TransactionalSink(transactional.TransactionalSink):
+class TransactionalSink(sinks.TransactionalSink):
     """Readers see what leaves the topology when the transaction is committed that it was written in.
 
     So do Flink's KafkaSink with ``EXACTLY_ONCE`` (TwoPhaseCommitSinkFunction, KafkaCommitter), for consumers
@@ -474,7 +461,7 @@ class TransactionalSink(transactional.TransactionalSink):
         commit_time: Duration = "0.1 s",
     ) -> None: ...
 
-class Redis(redis.Redis):
+class Redis(stores.Redis):
     """A store on a machine of its own with one thread that serves all tasks, one operation after the other.
 
     A request takes its operations and its bytes at the store, and the latency on the way there and back,
@@ -493,7 +480,7 @@ class Redis(redis.Redis):
         operations: Rate = "80000/s",
     ) -> None: ...
 
-class Disk(disk.Disk):
+class Disk(stores.Disk):
     """Each host has one, for the tasks that run there. It outlives them, and their host's crash.
 
     latency: time of a request besides its bytes
@@ -502,7 +489,7 @@ class Disk(disk.Disk):
 
     def __init__(self, *, latency: Duration = "5 ms", bandwidth: Bandwidth = "200 MiB/s") -> None: ...
 
-class Dfs(dfs.Dfs):
+class Dfs(stores.Dfs):
     """A file system whose files lie on the hosts, as HDFS: each host reads and writes at its own bandwidth.
 
     A write goes to the writer's host and to the ``replication`` - 1 next ones, and has ended when all have
@@ -521,7 +508,7 @@ class Dfs(dfs.Dfs):
         replication: int = 3,
     ) -> None: ...
 
-class Weibull(weibull.Weibull):
+class Weibull(distributions.Weibull):
     """Weibull with the given mean and ``shape``: below 1 failures come in bursts, above 1 with age.
 
     shape = 1 is exponential. Schroeder and Gibson (*A large-scale study of failures in high-performance

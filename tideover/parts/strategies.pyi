@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from tideover.models.job.sinks.base import Sink
+from tideover.models.job.sinks import Sink
 from tideover.models.strategies import (
     active_replication,
     active_standby,

@@ -3,33 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from tideover.models.job import components, queues
-from tideover.models.job.arrivals import burst, day, periodic, poisson, ramp, saturating, trace
-from tideover.models.job.arrivals.base import Arrivals
-from tideover.models.job.backends import memory, rocksdb
-from tideover.models.job.backends.base import Backend
-from tideover.models.job.groupings import direct, every, fields, shuffle, single
-from tideover.models.job.groupings.base import Grouping
-from tideover.models.job.sources import kafka, kestrel
-from tideover.models.job.sources.base import Source
-from tideover.models.job.spouts import keys, sentences, values
-from tideover.models.job.spouts.base import Spout
-from tideover.models.operators import (
-    distinct,
-    filter,
-    forward,
-    generic,
-    running_count,
-    split_words,
-    windowed_count,
-    windowed_join,
-)
+from tideover.models.job import arrivals, components, groupings, sources, spouts, stores
+from tideover.models.job.arrivals import Arrivals
+from tideover.models.job.groupings import Grouping
+from tideover.models.job.sources import Source
+from tideover.models.job.spouts import Spout
+from tideover.models.job.stores import Backend
+from tideover.models.operators import kinds
 from tideover.models.operators import window as windows
 from tideover.models.operators.base import Bolt
 from tideover.parts.typed import Duration, Percent, Rate, Size
-from tideover.sim.distributions.base import Distribution
+from tideover.sim.distributions import Distribution
 
-class Kafka(kafka.Kafka):
+class Kafka(sources.Kafka):
     """Records stay in the log when they are read; a spout that comes back goes on from its committed offset.
 
     J. Kreps, N. Narkhede, J. Rao, *Kafka: a Distributed Messaging System for Log Processing*, NetDB 2011.
@@ -49,7 +35,7 @@ class Kafka(kafka.Kafka):
         commit_interval: Duration = "5 s",
     ) -> None: ...
 
-class Kestrel(kestrel.Kestrel):
+class Kestrel(sources.Kestrel):
     """An item that was read is gone when its root is done (without acks: when it is emitted); if that takes
     longer than ``timeout``, it is given out again, be the spout alive or not.
 
@@ -75,7 +61,7 @@ class Kestrel(kestrel.Kestrel):
         sweep_interval: Duration = "1 s",
     ) -> None: ...
 
-class QueueSettings(queues.QueueSettings):
+class QueueSettings(components.QueueSettings):
     """The receive queue of a component's tasks, and the send queue of those tasks.
 
     block    a message takes a place when it leaves its sender, which waits until there is one
@@ -98,7 +84,7 @@ class QueueSettings(queues.QueueSettings):
         send: int | None = None,
     ) -> None: ...
 
-class Memory(memory.Memory):
+class Memory(stores.Memory):
     """A map in the task's memory; an access costs next to nothing.
 
     entries: entries of the state of one task
@@ -116,7 +102,7 @@ class Memory(memory.Memory):
         access_cost: Duration = "0 s",
     ) -> None: ...
 
-class RocksDB(rocksdb.RocksDB):
+class RocksDB(stores.RocksDB):
     """An embedded store on the task's host, as Flink's: each access serialises the entry, and may read a
     file.
 
@@ -190,7 +176,7 @@ class SpoutConfig(components.SpoutConfig):
         event_delay: Distribution | Duration = "constant",
     ) -> None: ...
 
-class Keys(keys.Keys):
+class Keys(spouts.Keys):
     """One of ``keys`` keys; the i-th most frequent has a weight of i ** -``exponent`` (0: all alike).
 
     keys: number of different keys
@@ -206,12 +192,12 @@ class Keys(keys.Keys):
         order: Literal["random", "in_turn"] = "random",
     ) -> None: ...
 
-class Sentences(sentences.Sentences):
+class Sentences(spouts.Sentences):
     """One of Stableford's five sentences, drawn uniformly (`tideover.models.operators.vocabulary`)."""
 
     def __init__(self) -> None: ...
 
-class Values(values.Values):
+class Values(spouts.Values):
     """The numbers of ``values`` in order, all under one key; ``repeat`` starts again at the end.
 
     values: the numbers, in the order of emission
@@ -227,7 +213,7 @@ class Values(values.Values):
         stamps: Sequence[Duration] | None = None,
     ) -> None: ...
 
-class Burst(burst.Burst):
+class Burst(arrivals.Burst):
     """``rate``, but ``peak`` for the last ``length`` of every ``every``.
 
     rate: rate between the bursts
@@ -238,7 +224,7 @@ class Burst(burst.Burst):
 
     def __init__(self, *, rate: Rate, peak: Rate, length: Duration, every: Duration = "60 s") -> None: ...
 
-class Day(day.Day):
+class Day(arrivals.Day):
     """A rate by time of day, the same every day: ``by_hour`` with ``peak``, or a CSV ``file``.
 
     Value h is the rate at h o'clock; between two values it goes in a straight line, from the last one of a
@@ -269,7 +255,7 @@ class Day(day.Day):
         scale: float = 1.0,
     ) -> None: ...
 
-class Periodic(periodic.Periodic):
+class Periodic(arrivals.Periodic):
     """Calls at a constant distance: 1 / ``rate``, or ``pause`` + ``emit_cost``.
 
     Stableford's spout sleeps 10 ms and then emits, which costs 0.53 ms: about 95 tuples/s.
@@ -289,7 +275,7 @@ class Periodic(periodic.Periodic):
         fixed_offset: Duration | None = None,
     ) -> None: ...
 
-class Poisson(poisson.Poisson):
+class Poisson(arrivals.Poisson):
     """Independent exponential gaps with mean 1 / ``rate``, keyed by the call's number.
 
     rate: calls per time on average, e.g. 100/s
@@ -297,7 +283,7 @@ class Poisson(poisson.Poisson):
 
     def __init__(self, *, rate: Rate) -> None: ...
 
-class Ramp(ramp.Ramp):
+class Ramp(arrivals.Ramp):
     """``start`` until ``begin``, then in a straight line to ``end`` over ``over``, and ``end`` from then on.
 
     start: rate before the ramp
@@ -315,7 +301,7 @@ class Ramp(ramp.Ramp):
         over: Duration = "60 s",
     ) -> None: ...
 
-class Saturating(saturating.Saturating):
+class Saturating(arrivals.Saturating):
     """A call whenever the spout may make one: ``emit_cost`` after the last, or after what held it back.
 
     Something has to hold it back: bounded queues, or a cap on what is pending.
@@ -325,7 +311,7 @@ class Saturating(saturating.Saturating):
 
     def __init__(self, *, emit_cost: Duration) -> None: ...
 
-class TraceOfRates(trace.TraceOfRates):
+class TraceOfRates(arrivals.TraceOfRates):
     """Rates from a CSV file with the columns ``time_s`` (rising, the first 0) and ``rate_per_s`` (>= 0).
 
     Each rate holds from its time to the next; the last one for ever, unless ``repeat`` is the distance in
@@ -338,7 +324,7 @@ class TraceOfRates(trace.TraceOfRates):
 
     def __init__(self, *, file: str, repeat: float | None = None, scale: float = 1.0) -> None: ...
 
-class Distinct(distinct.Distinct):
+class Distinct(kinds.Distinct):
     """At the end of a window emits each key that has come in it, once, in order, with value 1, and clears.
 
     window: the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}
@@ -346,7 +332,7 @@ class Distinct(distinct.Distinct):
 
     def __init__(self, *, window: windows.Window | Duration) -> None: ...
 
-class Filter(filter.Filter):
+class Filter(kinds.Filter):
     """Each tuple is handed on with probability ``keep``, always the same for the same tuple.
 
     keep: probability that a tuple is handed on
@@ -354,12 +340,12 @@ class Filter(filter.Filter):
 
     def __init__(self, *, keep: float) -> None: ...
 
-class Forward(forward.Forward):
+class Forward(kinds.Forward):
     """One tuple in, the same out: a queue with a service time."""
 
     def __init__(self) -> None: ...
 
-class Generic(generic.Generic):
+class Generic(kinds.Generic):
     """Each tuple makes ``selectivity`` tuples on average: the whole part always, one more with the rest as
     probability.
 
@@ -368,7 +354,7 @@ class Generic(generic.Generic):
 
     def __init__(self, *, selectivity: float = 1.0) -> None: ...
 
-class RunningCount(running_count.RunningCount):
+class RunningCount(kinds.RunningCount):
     """Adds up the tuples' values by key from the beginning; at the end of each window emits all sums as they
     are by then, in order of key, and goes on with them.
 
@@ -377,7 +363,7 @@ class RunningCount(running_count.RunningCount):
 
     def __init__(self, *, window: windows.Window | Duration) -> None: ...
 
-class SplitWords(split_words.SplitWords):
+class SplitWords(kinds.SplitWords):
     """A tuple for each word of the sentence, in order."""
 
     def __init__(self) -> None: ...
@@ -432,7 +418,7 @@ class Window(windows.Window):
         saved: Literal["contents", "ids"] = "contents",
     ) -> None: ...
 
-class WindowedCount(windowed_count.WindowedCount):
+class WindowedCount(kinds.WindowedCount):
     """Adds up the tuples' values by key; at the end of a window emits all sums, in order of key, and clears.
 
     window: the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}
@@ -440,7 +426,7 @@ class WindowedCount(windowed_count.WindowedCount):
 
     def __init__(self, *, window: windows.Window | Duration) -> None: ...
 
-class WindowedJoin(windowed_join.WindowedJoin):
+class WindowedJoin(kinds.WindowedJoin):
     """Joins the two streams that it reads by key: at the end of a window emits each key that both have in it,
     in order, with the number of pairs (of tuples with values: the sum of the products), and clears.
 
@@ -451,17 +437,17 @@ class WindowedJoin(windowed_join.WindowedJoin):
 
     def __init__(self, *, window: windows.Window | Duration) -> None: ...
 
-class Direct(direct.Direct):
+class Direct(groupings.Direct):
     """The emitter names the task: here the key is read as its number (modulo the number of tasks)."""
 
     def __init__(self) -> None: ...
 
-class All(every.All):
+class All(groupings.All):
     """A copy to each task; each copy is a tuple of its own in the tree."""
 
     def __init__(self) -> None: ...
 
-class Fields(fields.Fields):
+class Fields(groupings.Fields):
     """The key's number modulo the number of tasks: tuples with equal fields meet in one task.
 
     fields: fields that make the key, e.g. [word]
@@ -469,12 +455,12 @@ class Fields(fields.Fields):
 
     def __init__(self, *, fields: Sequence[str]) -> None: ...
 
-class Shuffle(shuffle.Shuffle):
+class Shuffle(groupings.Shuffle):
     """A task drawn uniformly for each tuple."""
 
     def __init__(self) -> None: ...
 
-class Global(single.Global):
+class Global(groupings.Global):
     """Everything to the task with the lowest number."""
 
     def __init__(self) -> None: ...

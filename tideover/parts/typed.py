@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tideover.models.job.components import Links
-from tideover.models.job.groupings.base import Grouping
-from tideover.models.job.placements.base import Placement
+from tideover.models.job.groupings import Grouping
+from tideover.models.job.placements import Placement
 from tideover.scenarios import plugins
 from tideover.scenarios.errors import Problem, ScenarioError, unknown_parameters
-from tideover.scenarios.nodes import WHOLE, Origin
-from tideover.scenarios.part_builder import BARE, PartBuilder, key_of, unit_of, without_none
-from tideover.scenarios.python_values import from_plain
-from tideover.sim.distributions.base import Distribution
+from tideover.scenarios.part_builder import BARE, PartBuilder, from_plain, key_of, unit_of, without_none
+from tideover.scenarios.yaml_source import WHOLE, Origin
+from tideover.sim.distributions import Distribution
 from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import Unit
 

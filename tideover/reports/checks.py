@@ -19,8 +19,8 @@ from tideover.reports.formatting import (
 )
 from tideover.reports.tables import Table
 from tideover.scenarios.objectives.check import Check
-from tideover.scenarios.objectives.judging import Judgement
-from tideover.scenarios.objectives.metrics import COUNTED
+from tideover.scenarios.objectives.objective import Judgement
+from tideover.scenarios.objectives.terms import COUNTED
 
 _PARTS = {"runs": "runs", "time": "the time"}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -1,4 +1,4 @@
-"""Every column of every table that is written: those of results (`tideover.models.schema.fields`), and
+"""Every column of every table that is written: those of results (`tideover.models.schema`), and
 those of a calibration, which stand here. Parquet files and the glossaries of pages are made from it.
 """
 
@@ -8,9 +8,8 @@ from collections import ChainMap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tideover.models.schema import columns
-from tideover.models.schema.columns import Column, count, text, truth
-from tideover.models.schema.fields import POINT, TABLES
+from tideover.models import schema
+from tideover.models.schema import POINT, TABLES, Column, count, text, truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -251,5 +250,5 @@ def find(table: str, name: str, swept: Mapping[str, str] | None = None) -> Colum
 
 
 def conform(table: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame as the table is documented; see `tideover.models.schema.columns`."""
-    return columns.conform(frame, DOCUMENTED[table])
+    """The frame as the table is documented; see `tideover.models.schema`."""
+    return schema.conform(frame, DOCUMENTED[table])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from tideover.models.schema.endings import UNAFFECTED, remark
+from tideover.models.schema import UNAFFECTED, remark
 
 UNDEFINED = "–"
 

@@ -8,24 +8,23 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
-from tideover.models.schema.endings import TIMES
-from tideover.models.schema.fields import HEADLINE
+from tideover.models.schema import HEADLINE, TIMES
 from tideover.reports import figures
-from tideover.reports.figures.by_hour import KEYS
-from tideover.reports.figures.svg import css, to_svg
+from tideover.reports.figures.style import css, to_svg
+from tideover.reports.figures.sweeps import KEYS
 from tideover.reports.formatting import capitalised, number, strategy_name, with_ending
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Notes, Table
 from tideover.reports.terminal import render, warnings_view
 from tideover.scenarios.hours import MEASURES
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.part_builder import to_data
 from tideover.sim.registry import kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tideover.scenarios.hours import Hour, Hours
-    from tideover.scenarios.statistics.estimates import Estimate
+    from tideover.scenarios.statistics.intervals import Estimate
 
 KEY = "run.fails_at"
 PARAMETERS = {KEY: "h"}

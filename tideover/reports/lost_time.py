@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
-from tideover.models.schema.endings import LOSSY, remark
+from tideover.models.schema import LOSSY, remark
 from tideover.reports import figures
-from tideover.reports.figures.lost_time import keys
-from tideover.reports.figures.svg import css, to_svg
+from tideover.reports.figures.style import css, to_svg
+from tideover.reports.figures.sweeps import keys
 from tideover.reports.formatting import UNDEFINED, listed, number, strategy_name
 from tideover.reports.html import Page, Picture, Section
-from tideover.reports.plans.answer import FORMULAS, formula_rows
+from tideover.reports.plans import FORMULAS, formula_rows
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render, warnings_view
 from tideover.scenarios.lost_time.curve import FLAT, Part, Point, as_good, best_of
 from tideover.scenarios.lost_time.detector import FALSE, AtTimeout, BestTimeout
 from tideover.scenarios.lost_time.interval import AtInterval, BestInterval
+from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.statistics.availability import CROWDED
-from tideover.scenarios.writer import to_data
 from tideover.sim.registry import kind_of
 from tideover.sim.units import DAY, S, format_duration
 

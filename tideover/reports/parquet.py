@@ -1,7 +1,4 @@
-"""Tidy Parquet files that explain themselves: every field carries its unit and meaning.
-
-Equal frames give equal bytes: no time stamp is stored, and no pandas metadata.
-"""
+"""What ``--out`` writes: tidy Parquet files that explain themselves, and the result as JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.schema.columns import Column
-from tideover.models.schema.fields import POINT
+from tideover.models.schema import POINT, Column
 from tideover.reports.columns import DOCUMENTED, conform, find
+from tideover.reports.html import Page, render
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+
+# Tidy Parquet files that explain themselves: every field carries its unit and meaning.
+#
+# Equal frames give equal bytes: no time stamp is stored, and no pandas metadata.
 
 FORMAT = "1"
 MARKER = ".tideover"
@@ -69,7 +71,7 @@ def write_tables(
 ) -> list[Path]:
     """Write ``recoveries.parquet`` and so on for the tables given; returns the paths written.
 
-    ``parameters``: swept keys, and the unit of each (see `tideover.scenarios.swept`). Raises
+    ``parameters``: swept keys, and the unit of each (see `tideover.scenarios.sweeps.factors`). Raises
     ``UnknownColumn`` (a ValueError) for a column that is not documented, ValueError where ``prepare`` does.
     """
     converted = {name: to_arrow(name, frame, parameters) for name, frame in tables.items()}
@@ -153,3 +155,35 @@ def aside(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{path.name}.part")
     yield part
     os.replace(part, path)
+
+
+# What ``--out`` writes: the tables as Parquet, the result as JSON, and the page.
+
+REPORT = "report.html"
+RESULT = "result.json"
+
+
+def write_all(
+    directory: str | os.PathLike[str],
+    *,
+    tables: Mapping[str, pd.DataFrame],
+    page: Page,
+    record: str | None = None,
+    parameters: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write tables, page and (if given) what ``--json`` prints; returns the paths, the page first.
+
+    Raises ValueError for a directory that is not Tideover's to write to; see ``parquet.prepare``.
+    """
+    root = prepare(directory)
+    html = render(page)
+    written = write_tables(root, tables, parameters=parameters)
+    if record is not None:
+        written.append(_write_of_output(root / RESULT, record))
+    return [_write_of_output(root / REPORT, html), *written]
+
+
+def _write_of_output(path: Path, text: str) -> Path:
+    with aside(path) as part:
+        part.write_text(text, encoding="utf-8")
+    return path

@@ -1,22 +1,36 @@
-"""Published measurements and simulated results, with error and verdict for each cell.
-
-The figures lie in ``scenarios/published/*.toml``, a file a study, with their citation.
-"""
+"""Published measurements beside simulated ones, paper by paper."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.formatting import is_undefined
-from tideover.scenarios.statistics.estimates import estimate
+import numpy as np
+
+from tideover.models.config import Scenario
+from tideover.models.evaluation.bottleneck import Load
+from tideover.models.results import Result
+from tideover.models.schema import named
+from tideover.reports.formatting import UNDEFINED, fixed, is_undefined, number, strategy_name
+from tideover.reports.tables import Notes, Table, grouped
+from tideover.scenarios import runs
+from tideover.scenarios.scenario import load
+from tideover.scenarios.statistics.intervals import Estimate, estimate
+from tideover.sim.histogram import merged
+from tideover.sim.registry import kind_of
+from tideover.sim.units import MS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Published measurements and simulated results, with error and verdict for each cell.
+#
+# The figures lie in ``scenarios/published/*.toml``, a file a study, with their citation.
 
 SOURCE_REPLAY_TOLERANCE_S = 1.5
 """Source replay comes from mechanism alone; it has to be this near to the published figure in every cell."""
@@ -218,3 +232,399 @@ def _pair(
         "within": within,
         "n_within": n_within,
     }
+
+
+# The table of published recovery times with the simulated ones next to them.
+
+
+def reproduction_table(pairs: pd.DataFrame, title: str) -> Table:
+    """Published and simulated recovery times (from ``published.pair_recoveries``)."""
+    notes = Notes()
+    rows = grouped(
+        pairs.to_dict("records"),
+        lambda row: strategy_name(row["strategy"]),
+        lambda row: _cell_row(row, notes),
+    )
+    columns = ("", "into window", "published", "as logged", "error", "uncut", "agrees if in", "agrees")
+    extra = [
+        "into window: when it failed, from the start of the window. All durations are in seconds.",
+        "as logged: simulated, from stamps cut as in the study's logs; uncut: simulated, before that.",
+        "agrees: the mean lies in the range that the published figure allows, and so do n of m replications.",
+    ]
+    if pairs["published_s"].isna().any():
+        extra.append(f"{UNDEFINED} published: the study did not measure this")
+    return Table(title, columns, rows, (*extra, *notes.lines()))
+
+
+def _cell_row(row: Mapping[Any, Any], notes: Notes) -> tuple[str, ...]:
+    label, into = f"{row['tuples_per_s']:g} tuples/s", f"{row['fail_at_s']:g}"
+    known = UNDEFINED if is_undefined(row["published_s"]) else f"{row['published_s']:g}"
+    simulated = notes.mean(_estimate(row), "uncut", named("recoveries", "state_recovery_s"))
+    error = fixed(row["error_s"], 2)
+    agrees = UNDEFINED
+    if not is_undefined(row["within"]):
+        agrees = f"{'yes' if row['within'] else 'NO'} {row['n_within']:.0f}/{row['n']}"
+    logged = number(row["logged_s"])
+    wanted = UNDEFINED if is_undefined(row["required"]) else row["required"]
+    return (label, into, known, logged, error, simulated, wanted, agrees)
+
+
+def _estimate(row: Mapping[Any, Any]) -> Estimate:
+    """What a row of pairs keeps of the estimate that it comes from."""
+    if is_undefined(row["simulated_s"]):
+        return Estimate(0, row["undefined"], None, None, None, None)
+    spread = None if row["n"] < 2 else (row["low_s"], row["high_s"])
+    std = None if spread is None else row["most_s"] - row["least_s"]
+    return Estimate(row["n"], row["undefined"], row["simulated_s"], std, spread, None)
+
+
+# The published figures of E-Storm beside simulated ones.
+
+Settings = Sequence[str]
+OVERHEAD, RECOVERY = "estorm-synthetic", "estorm-recovery"
+DEFAULT = "default"
+LOWEST = {"state_entries": 1024, "state_accesses": 4}
+"""What the published figures of these parameters are in percent of."""
+STAGES = ("worker_restart_s", "task_prepare_s", "write_state_s", "read_state_s", "total_s")
+
+
+def overhead(settings: Settings = ()) -> Iterator[dict[str, Any]]:
+    """The rows of the published table of overheads, each with what is simulated; a run at a time."""
+    done: dict[tuple[str, ...], Result] = {}
+
+    def run(method: str, parameter: str, value: str) -> Result:
+        more = () if parameter == DEFAULT else (f"{parameter}={value}",)
+        asked = (f"strategy.kind={method}", *more)
+        if asked not in done:
+            done[asked] = runs.run(load(OVERHEAD, [*settings, *asked]))
+        return done[asked]
+
+    table = group("estorm", "overhead")
+    for method, parameter, value, metric, relative_to, published in table.rows:
+        other = "none" if relative_to == "no state management" else method
+        than = str(LOWEST[parameter]) if other == method else value
+        mine, reference = (
+            measured(run(*each), metric) for each in ((method, parameter, value), (other, parameter, than))
+        )
+        simulated = 100 * mine / reference
+        yield {
+            "method": method,
+            "parameter": parameter,
+            "value": value,
+            "metric": metric,
+            "relative_to": relative_to,
+            "published": published,
+            "simulated": simulated,
+            "error": simulated / published - 1,
+        }
+
+
+def measured(result: Result, metric: str) -> float:
+    """Throughput (tuples/s) or complete latency (ms) of a run, means; the latter as lumps have it, which are
+    part of the fit.
+    """
+    if metric == "throughput":
+        return float(result.to_dict()["throughput_per_s"]["mean"])
+    latency = merged(one.complete for one in result.replications if one.complete is not None).mean
+    assert latency is not None
+    return latency / MS
+
+
+def recovery(settings: Settings = ()) -> Iterator[dict[str, Any]]:
+    """The published stages of recovery, by the number of tasks with state that were hit."""
+    for affected, *published in group("estorm", "recovery").rows:
+        found = stages(runs.run(load(RECOVERY, [*settings, f"tasks_affected={affected}"])))
+        for name, known in zip(STAGES, published, strict=True):
+            simulated = found[name]
+            yield {
+                "stateful_tasks_affected": affected,
+                "stage": name,
+                "published": known,
+                "simulated": simulated,
+                "error": simulated / known - 1,
+            }
+
+
+def stages(result: Result) -> dict[str, float]:
+    """The stages of a run's first recovery (s), means over its replications."""
+    rows = result.rows("recoveries")
+
+    def mean(name: str) -> float:
+        return sum(float(row[name]) for row in rows) / len(rows)
+
+    return {
+        "worker_restart_s": mean("detect_s"),
+        "task_prepare_s": mean("restart_s"),
+        "write_state_s": mean("write_s"),
+        "read_state_s": mean("restore_s"),
+        "total_s": mean("catch_up_s"),
+    }
+
+
+# The maximum throughput of k-safety beside the published one.
+
+MACHINES = "hosts.machines.node.count"
+ROWS = {
+    ("none", 4): ("Storm without acking", "1x", "fitted (emit_cost)"),
+    ("active_replication", 4): ("k-safety k=1", "1x", "fitted (service)"),
+    ("active_replication", 8): ("k-safety k=1", "2x", "predicted"),
+    ("source_replay", 4): ("Storm with acking", "1x", "predicted, not published"),
+}
+"""The published names of strategies and machines, and where the figure comes from."""
+KSAFETY_COLUMNS = ("system", "machines", "published/s", "simulated/s", "error", "limited by", "verdict")
+KSAFETY_FINDINGS = (
+    "One set of hosts and costs stands behind all rows. Without replicas the spout is the limit (10 us a "
+    "tuple), and the cores have a third of their time left.",
+    "With k = 1 on the same machines there are twice the tasks, and each sends its tuples to both replicas "
+    "of the next stage: 4 messages for 1. The cores are the limit then; on twice the machines the spout is.",
+    "With acks the spout also serialises a message to the acker for each tuple, and deserialises its answer: "
+    "22 us in place of 10. That, not what acks cost the bolts, takes more than half of the throughput.",
+)
+
+
+def ksafety_rows(scenarios: Sequence[Scenario], records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One for each system: what the busiest resource leaves room for, or the spout, if that is less.
+
+    ``records``: of the runs of the scenarios, as ``run --json`` has them.
+    """
+    known = {(row[0], row[1]): row[2] for row in group("ksafety", "throughput").rows}
+    found = []
+    for scenario, record in zip(scenarios, records, strict=True):
+        kind, machines = kind_of(scenario.strategy), getattr(scenario.hosts, "count", 0)
+        if (kind, machines) not in ROWS:
+            continue
+        system, size, verdict = ROWS[kind, machines]
+        carried, limit = _limit(scenario, record["resources"])
+        measured = known.get((system, size))
+        found.append(
+            {
+                "system": system,
+                "machines": size,
+                "published_per_s": measured,
+                "simulated_per_s": carried,
+                "error": None if measured is None else carried / measured - 1,
+                "limited_by": limit,
+                "verdict": verdict,
+            }
+        )
+    order = [row[:2] for row in ROWS.values()]
+    return sorted(found, key=lambda row: order.index((row["system"], row["machines"])))
+
+
+def _limit(scenario: Scenario, resources: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
+    """Tuples/s that can be carried, and what stands in the way of more: all loads grow with the rate."""
+    source: Any = scenario.topology["source"]
+    links, calls = scenario.links, source.arrivals
+    acks = kind_of(scenario.strategy) == "source_replay"
+    spout = 1e9 / (calls.emit_cost + (links.serialise + links.deserialise if acks else 0))
+    busiest = Load(**max(resources, key=lambda resource: resource["busy"]))
+    room = 1e9 / (calls.pause + calls.emit_cost) / busiest.busy
+    return (spout, "the spout") if spout <= room else (room, busiest.words)
+
+
+def ksafety_table(found: list[dict[str, Any]]) -> Table:
+    """As a reader sees it."""
+    cells = tuple(
+        (
+            row["system"],
+            row["machines"],
+            "–" if row["published_per_s"] is None else f"{row['published_per_s']:,}",
+            f"{row['simulated_per_s']:,.0f}",
+            "–" if row["error"] is None else f"{100 * row['error']:+.1f} %",
+            row["limited_by"],
+            row["verdict"],
+        )
+        for row in found
+    )
+    title = group("ksafety", "throughput").title
+    return Table(title, KSAFETY_COLUMNS, cells, text_columns=2)
+
+
+# Stableford's first phase as a table: a real restart under both strategies, and what settings change.
+
+NIMBUS, COST, QUEUE = "detector.nimbus_task_timeout", "strategies.rsm.replay_cost", "queues.length"
+TASKS = 3
+"""Each has a worker of its own."""
+PHASE_ONE_COLUMNS = (
+    "strategy",
+    "free workers",
+    "queues",
+    "Nimbus's timeout",
+    "replay of a tuple",
+    "restarts",
+    "all back after, s",
+    "replayed until, s",
+    "published, s",
+    "latency grows, s/min",
+    "greatest latency, s",
+    "new roots/s",
+    "roots lost",
+)
+SOURCE = (
+    'T. Stableford, "Implementing operator state checkpoint based fault-tolerance in Apache Storm", City '
+    "University London, 2015, phase 1"
+)
+PHASE_ONE_FINDINGS = (
+    "Published: source replay recovered sooner, and under R+SM the latency grew without end, while the spout "
+    "went on at its full rate; under source replay it did not. The replay burst explains it.",
+    "A replayed word takes 3.1 ms of its sender (fitted in phase 2), and a new "
+    "one comes every 2.4 ms: what the outage has left takes 1.3 times as long to replay as it took to come, "
+    "and what comes meanwhile waits behind it, so that the latency grows by 0.23 s a second until the replay "
+    "is over. A slower replay is worse, a faster one ends it.",
+    "The spout: under R+SM nothing holds it back; under source replay the retries take its calls.",
+    "The race of the two timeouts makes the outage longer, where a worker is free: the count is launched "
+    "twice, and more is to be replayed. Where none is, Nimbus has the upstream worker restarted, too, and "
+    "its buffer is gone: R+SM then has nothing to replay, and loses what came since the last checkpoint. A "
+    "timeout of 120 s at Nimbus ends the race.",
+    "Full queues do not explain it (stableford-phase1-queues): where they hold senders back, the spout does "
+    "not keep its rate under R+SM, and with it the replay is shorter, and the latency has an end. Queues of "
+    "16,384 are never full, and change nothing.",
+)
+
+
+def phase_one_rows(
+    recoveries: pd.DataFrame, runs: pd.DataFrame, timeline: pd.DataFrame
+) -> list[dict[str, Any]]:
+    """One a point of the sweep; times from the failure, means over the replications. ``replayed_in``: of how
+    many of them ``replayed_until_s`` is the mean; nothing was replayed in the others.
+    """
+    known = {strategy: measured for strategy, _, measured in group("stableford", "real_restart").rows}
+    found = []
+    for point in sorted(set(recoveries["point"].tolist())):
+        mine = recoveries[recoveries["point"] == point]
+        first = mine.groupby("replication").first()
+        lengths = timeline[timeline["point"] == point]
+        done = runs[runs["point"] == point]
+        seconds = float(lengths.groupby("replication").size().mean())
+        replayed = mine.assign(over=mine["ready_at_s"] + mine["state_recovery_s"]).groupby("replication")
+        until = replayed["over"].max() - first["failed_at_s"]
+        over, strategy = until.mean(), str(mine["strategy"].iloc[0])
+        found.append(
+            {
+                "point": point,
+                "strategy": strategy,
+                "free_workers": int(mine["hosts"].iloc[0]) - TASKS,
+                "queue_length": int(mine[QUEUE].iloc[0]) if QUEUE in mine else None,
+                "nimbus_s": float(mine[NIMBUS].iloc[0]),
+                "replay_cost_s": float(mine[COST].iloc[0]),
+                "restarts": len(mine) / len(first),
+                "back_s": float(
+                    (mine.groupby("replication")["ready_at_s"].max() - first["failed_at_s"]).mean()
+                ),
+                "replayed_until_s": None if over != over else float(over),
+                "replayed_in": int(until.count()),
+                "replications": len(first),
+                "published_s": known.get(strategy),
+                "growth_s_per_min": _growth(lengths, mine),
+                "greatest_latency_s": float(lengths["latency_max_ms"].max()) / 1000,
+                "new_roots_per_s": float(done["emitted"].mean()) / seconds,
+                "roots_lost": float(done["lost"].mean()),
+            }
+        )
+    return found
+
+
+def _growth(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> float:
+    """By how much the mean latency grows (s per minute) in the 30 s after all is back, by least squares."""
+    found = []
+    for replication, mine in recoveries.groupby("replication"):
+        begin = float(mine["ready_at_s"].max()) + 2
+        shown = timeline[timeline["replication"] == replication]
+        part = shown[(shown["second"] >= begin) & (shown["second"] < begin + 30)].dropna(
+            subset=["latency_mean_ms"]
+        )
+        if len(part) > 1:
+            slope = np.polyfit(part["second"].astype(float), part["latency_mean_ms"].astype(float), 1)[0]
+            found.append(float(slope) * 60 / 1000)
+    return sum(found) / len(found) if found else 0.0
+
+
+def phase_one_table(found: list[dict[str, Any]]) -> Table:
+    """As a reader sees it."""
+    cells = tuple(
+        (
+            strategy_name(row["strategy"]),
+            str(row["free_workers"]),
+            "no end" if row["queue_length"] is None else f"{row['queue_length']:,}",
+            f"{row['nimbus_s']:g} s",
+            f"{1000 * row['replay_cost_s']:g} ms" if row["strategy"] == "rsm" else "–",
+            f"{row['restarts']:.1f}",
+            f"{row['back_s']:.1f}",
+            _until(row),
+            UNDEFINED if row["published_s"] is None else f"{row['published_s']:g}",
+            f"{row['growth_s_per_min']:.1f}",
+            f"{row['greatest_latency_s']:.1f}",
+            f"{row['new_roots_per_s']:.1f}",
+            f"{row['roots_lost']:,.0f}",
+        )
+        for row in found
+        if row["strategy"] == "rsm" or row["replay_cost_s"] == found[0]["replay_cost_s"]
+    )
+    return Table("A count whose process dies, at 95 tuples/s", PHASE_ONE_COLUMNS, cells, text_columns=1)
+
+
+def _until(row: dict[str, Any]) -> str:
+    """When the replay was over, and in how many replications there was one, if not in all."""
+    if row["replayed_until_s"] is None:
+        return "nothing"
+    told = f"{row['replayed_until_s']:.1f}"
+    few = row["replayed_in"] < row["replications"]
+    return f"{told} in {row['replayed_in']} of {row['replications']}" if few else told
+
+
+# Why source replay takes 60 s and not 30: the law, and five sentences that lead to it.
+
+NS = 1_000_000_000
+
+
+def source_replay_recovery_s(
+    failed_at_s: float, *, window_s: float, timeout_s: float, phase_s: float = 0.0, buckets: int = 2
+) -> float:
+    """Recovery time of a windowed count that lost its state, from the mechanism alone.
+
+    Holds for a window as long as the timeout, windows that start at 0, a constant input rate, and a network
+    that takes no time. ``phase_s``: time of the first rotation of the spout's map; rotations follow every
+    ``timeout_s``.
+
+    With B buckets, T the timeout, f the time from the window's start to the failure, and b the first rotation
+    at or after the failure: B T if a rotation fell inside (window start, failure], else (b - failure) + (B -
+    1) T + f.
+
+    >>> source_replay_recovery_s(75.0, window_s=30.0, timeout_s=30.0)
+    60.0
+    >>> source_replay_recovery_s(75.0, window_s=30.0, timeout_s=30.0, phase_s=20.0)
+    50.0
+    """
+    failed, window, timeout, phase = (round(v * NS) for v in (failed_at_s, window_s, timeout_s, phase_s))
+    into = (failed - 1) % window + 1
+    since_rotation = (failed - phase) % timeout
+    if since_rotation < into:
+        return buckets * timeout / NS
+    until_rotation = timeout - since_rotation
+    return (until_rotation + (buckets - 1) * timeout + into) / NS
+
+
+def why_sixty(timeout_s: float = 30.0, buckets: int = 2) -> tuple[str, ...]:
+    """Five sentences, for a window as long as the timeout and a map that rotates when windows start."""
+    t, waits, total = _s(timeout_s), _s((buckets - 1) * timeout_s), _s(buckets * timeout_s)
+    before = "one timeout" if buckets == 2 else f"{buckets - 1} timeouts"
+    after = "two" if buckets == 2 else str(buckets)
+    return (
+        "The spout does not watch each tuple's age: it keeps its unfinished roots in a map of "
+        f"{buckets} buckets that rotates every {t}, and a root fails only when its bucket falls out, so a "
+        f"lost one waits between {before} and {after}, {waits} to {total}.",
+        "A windowed count acks only at the end of its window, so a failure at time t, f after the window's "
+        "start, destroys the ids of all roots of these f, and every one of them has to time out.",
+        "In the published experiment the map rotates when a window starts, so these roots share one bucket: "
+        f"the rotation at the window's end, {t} − f after the failure, only ages it, and {waits} later the "
+        "next one fails them all.",
+        "A failed root is sent again by the spout's next call, one root per call and before any new one, so "
+        "replaying the roots of f uses up the input rate for another f.",
+        f"The sum is ({t} − f) + {waits} + f = {total}, whatever f is; with any other phase, and b the first "
+        f"rotation after the failure, it is {total} if a rotation fell inside (window start, t], else "
+        f"(b − t) + {waits} + f.",
+    )
+
+
+def _s(seconds: float) -> str:
+    return f"{seconds:g} s"

@@ -1,16 +1,27 @@
-"""The key tables, as plain text: the terminal and the HTML page show the same ones."""
+"""The key tables, as plain text: the terminal and the HTML page show them."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.schema.columns import Column
-from tideover.models.schema.endings import LOSSY, TIMES
-from tideover.models.schema.fields import HEADLINE, RECORD, block, measures, named
-from tideover.models.schema.sinks import DELAYS
+from tideover.models.results import counted
+from tideover.models.schema import (
+    DELAYS,
+    HEADLINE,
+    LOSSY,
+    OPEN,
+    RECORD,
+    TIMES,
+    Column,
+    block,
+    measures,
+    named,
+)
 from tideover.reports.formatting import (
     UNDEFINED,
     amount,
@@ -22,12 +33,240 @@ from tideover.reports.formatting import (
     strategy_name,
     with_ending,
 )
-from tideover.scenarios.statistics.estimates import Estimate, estimate
-from tideover.scenarios.statistics.replications import of_replications
-from tideover.sim.faults.base import FAULTS
+from tideover.scenarios.statistics.intervals import Estimate, estimate, of_replications
+from tideover.sim.faults import FAULTS
+from tideover.sim.units import S, parse_duration
 
 if TYPE_CHECKING:
-    from tideover.scenarios.statistics.paired import Paired
+    import pandas as pd
+
+    from tideover.scenarios.statistics.intervals import Paired
+
+
+# What was simulated, in a few words: scenario, strategies, failures, length, seed; and its warnings.
+
+
+def scenario_name(result: Record) -> str:
+    """The scenario's name; empty if it has none."""
+    return str(result["scenario"].get("name", ""))
+
+
+def point_record(point: int, recoveries: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any]:
+    """Of a point of a sweep what a page needs of a result's record, from the sweep's tables."""
+    mine, failures = runs[runs["point"] == point], recoveries[recoveries["point"] == point]
+    first = mine.iloc[0]
+    return {
+        "point": point,
+        "scenario": json.loads(first["scenario_json"]),
+        "strategy": str(first["strategy"]),
+        "seed": int(first["seed"]),
+        "replications": len(mine),
+        "warnings": [],
+        "recoveries": failures[["kind", "component", "failed_at_s"]].to_dict("records"),
+    }
+
+
+def headline(result: Record) -> str:
+    """Name, seed and replications in one line."""
+    return f"{scenario_name(result)}: seed {result['seed']}, {counted(result['replications'], 'replication')}"
+
+
+def setup(results: Sequence[Record]) -> list[tuple[str, str]]:
+    """What was simulated, as pairs of a label and a text; what differs between the results is listed."""
+    scenarios = [result["scenario"] for result in results]
+    runs = [one["run"] for one in scenarios if isinstance(one.get("run"), Mapping)]
+    topologies = [one["topology"] for one in scenarios if isinstance(one.get("topology"), Mapping)]
+    said = {
+        "Scenario": _each(map(scenario_name, results)),
+        "Description": _each(str(one.get("description") or "") for one in scenarios),
+        "Components": _each(" → ".join(map(str, topology)) for topology in topologies),
+        "Strategies" if len(results) > 1 else "Strategy": _each(
+            strategy_name(result["strategy"]) for result in results
+        ),
+        "Failures": _failures(results),
+        "Simulated time": _each(str(run.get("duration") or "") for run in runs),
+        "Replications": _each(str(result["replications"]) for result in results),
+        "Seed": _each(str(result["seed"]) for result in results),
+    }
+    return [(label, text) for label, text in said.items() if text]
+
+
+def _failures(results: Sequence[Record], most: int = 6) -> str:
+    every = (recovery for result in results for recovery in result["recoveries"])
+    texts = (f"{one['kind']} of {one['component']} at {one['failed_at_s']:,.6g} s" for one in every)
+    found = list(dict.fromkeys(texts))
+    rest = f"; and {len(found) - most} more" if len(found) > most else ""
+    return "; ".join(found[:most]) + rest if found else "none"
+
+
+def _each(texts: Any) -> str:
+    return ", ".join(dict.fromkeys(text for text in texts if text))
+
+
+def collected_warnings(results: Sequence[Record]) -> list[str]:
+    """Every warning once; with the strategies that it holds for, if it does not hold for all."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        for text in result["warnings"]:
+            names = found.setdefault(str(text), [])
+            name = strategy_name(result["strategy"])
+            if name not in names:
+                names.append(name)
+    everyone = {strategy_name(result["strategy"]) for result in results}
+    return [t if len(names) == len(everyone) else f"{', '.join(names)}: {t}" for t, names in found.items()]
+
+
+# Tables of what runs on a cluster: who is held up by full queues, and what flows over each edge.
+
+MOST_BLOCKED = 20
+"""Tasks of which a table says how long full queues held them up."""
+
+
+def blocked_table(result: Record) -> Table:
+    """Of each task which part of its time it was busy, blocked by full queues, and neither; no rows where
+    queues have no end. Who is blocked most comes first.
+    """
+    found = result.get("utilisation") or {}
+    blocked = found.get("blocked") or {}
+    rows = tuple(
+        (task, *(f"{100 * part:.1f} %" for part in (busy, held_up, max(0.0, 1 - busy - held_up))))
+        for task in sorted(blocked, key=lambda task: -blocked[task])[:MOST_BLOCKED]
+        for busy, held_up in [(found["tasks"][task], blocked[task])]
+    )
+    notes = ["Part of the time that each was up; blocked: a full queue further on kept it from doing more."]
+    if len(blocked) > MOST_BLOCKED:
+        notes.append(
+            f"Of {len(blocked)} tasks the {MOST_BLOCKED} that are blocked most; tasks.parquet has all."
+        )
+    title = f"Busy, blocked, idle: {strategy_name(result['strategy'])}"
+    return Table(title, ("task", "busy", "blocked", "idle"), rows, tuple(notes))
+
+
+def flows_table(result: Record) -> Table:
+    """What flows over each edge, per second."""
+    rows = tuple(
+        (
+            each["edge"],
+            number(each["messages_per_s"]),
+            size(each["bytes_per_s"]),
+            size(each["between_hosts_per_s"]),
+        )
+        for each in result["flows"]
+    )
+    columns = ("edge", "messages/s", "bytes/s", "between hosts, bytes/s")
+    notes = ("Mean over the whole run; without acks, checkpoints and copies.",)
+    return Table(f"What flows: {strategy_name(result['strategy'])}", columns, rows, notes)
+
+
+# Strategies at a glance: a row for each, with what it does to a failure, and what it costs without one.
+
+MANY = 5
+"""More strategies than these a page shows at a glance, too."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A column. ``what``: its heading; ``bad``: anything above 0 breaks a guarantee; ``written``: a value."""
+
+    what: str
+    bad: bool = False
+    written: Callable[[float], str] = number
+
+
+MEASURES = (
+    Measure("time to recover, s"),
+    Measure("output gap, s"),
+    Measure("roots lost", True, amount),
+    Measure("counted twice", True, amount),
+    Measure("windows wrong", True, amount),
+    Measure("normal latency, ms"),
+    Measure("normal CPU, ms/s"),
+    Measure("normal network, per s", written=size),
+    Measure("hosts", written=amount),
+)
+"""Latency is the mean outside of recoveries; CPU and network are those of the runs without failures."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A strategy: values in the order of ``MEASURES`` (None: undefined), and how its recoveries ended."""
+
+    strategy: str
+    values: tuple[float | None, ...]
+    endings: tuple[str, ...]
+
+    @property
+    def unended(self) -> int:
+        """How many of its recoveries had not ended by the end of their run."""
+        return self.endings.count(OPEN)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The values in words."""
+        shown = [UNDEFINED if v is None else m.written(v) for m, v in zip(MEASURES, self.values, strict=True)]
+        if self.unended:
+            total = len(self.endings)
+            ended = total - self.unended
+            shown[0] = f"{shown[0]} ({ended}/{total})" if ended else "never"
+        endings = [LOSSY] if LOSSY in self.endings else self.endings  # there is no room for how many of them
+        return (with_ending(shown[0], endings), *shown[1:])
+
+
+def rows(records: Iterable[Record]) -> list[Row]:
+    """A row for each result, by the time to recover: the shortest first, at the end what is undefined."""
+    found = [_row(record) for record in records]
+    return sorted(found, key=lambda row: (row.unended, math.inf if row.values[0] is None else row.values[0]))
+
+
+def _row(record: Record) -> Row:
+    recoveries = record["recoveries"]
+    ledger, windows, cost = record["ledger"], record["windows"], record["cost"]
+    values = (
+        _mean(recoveries, HEADLINE),
+        _mean(recoveries, "output_gap_s"),
+        ledger.get("lost"),
+        ledger.get("duplicated"),
+        windows["wrong"] + windows["missing"] if windows else None,
+        record["latency_ms"]["mean"],
+        _each_second(record, "normal_cpu_s", 1000),
+        _each_second(record, "normal_network_bytes"),
+        cost.get("hosts"),
+    )
+    return Row(record["strategy"], values, tuple(recovery["ended"] for recovery in recoveries))
+
+
+def _each_second(record: Record, name: str, times: float = 1) -> float | None:
+    """A cost of the run without failures, in each of its seconds."""
+    total = record["cost"].get(name)
+    return (
+        None if total is None else times * total * S / parse_duration(record["scenario"]["run"]["duration"])
+    )
+
+
+def _mean(recoveries: Sequence[Record], name: str) -> float | None:
+    """Over the replications, of which each counts once."""
+    values = [(r["replication"], r[name]) for r in recoveries]
+    return estimate(of_replications(values, named("recoveries", name))).mean
+
+
+def table(records: Sequence[Record]) -> Table:
+    """The rows, as text; the first of several is the reference."""
+    found = rows(records)
+    shown = tuple((strategy_name(row.strategy), *row.cells) for row in found)
+    total = records[0]["replications"]
+    runs = "" if total == 1 else f" Roots and windows are of all {total} replications, the others are means."
+    notes = "Normal: latency, mean, outside of recoveries; CPU and network of the run without failures. "
+    notes += f"Windows wrong: or missing.{runs}"
+    reference = f" {strategy_name(records[0]['strategy'])} is the reference." if len(records) > 1 else ""
+    if any(row.unended for row in found):
+        notes += " (n/m): n of m recoveries came to an end within their run; never: none did."
+    if any(LOSSY in row.endings for row in found):
+        notes += f" {WITH_LOSS}"
+    columns = ("", *(measure.what for measure in MEASURES))
+    return Table("At a glance", columns, shown, (f"{notes}{reference}",))
+
+
+# The key tables, as plain text: the terminal and the HTML page show the same ones.
 
 Record = Mapping[str, Any]
 """A result as ``run --json`` prints it."""

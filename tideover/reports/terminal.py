@@ -14,19 +14,17 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tideover.reports import availability, checks, glance, saturation, tables
+from tideover.reports import checks, rates, tables
+from tideover.reports.conclusions import of_record, run_sentence
 from tideover.reports.formatting import filled
 from tideover.reports.html import Section
-from tideover.reports.outcomes import of_record
-from tideover.reports.scenario_summary import collected_warnings, headline
-from tideover.reports.tables import Record, Table
-from tideover.reports.verdict import run_sentence
+from tideover.reports.tables import Record, Table, collected_warnings, headline
 
 if TYPE_CHECKING:
-    from tideover.reports.verdict import Verdict
+    from tideover.reports.conclusions import Verdict
     from tideover.scenarios.objectives.check import Check
     from tideover.scenarios.saturation import Saturation
-    from tideover.scenarios.statistics.conditioning import Dependability
+    from tideover.scenarios.statistics.availability import Dependability
 
 MOST_SIDE_BY_SIDE = 5
 """So many strategies fit into one table; more are shown in several tables, one below the other."""
@@ -34,7 +32,7 @@ MOST_SIDE_BY_SIDE = 5
 
 def run_view(result: Record, details: bool = False) -> Group:
     """One scenario under one strategy: the verdict, and a screen of figures; with ``details`` all."""
-    short = (glance.table([result]), tables.recovery_table(result))
+    short = (tables.table([result]), tables.recovery_table(result))
     more = "" if details else "All figures: --details; "
     return Group(
         *_answered(headline(result), run_sentence(of_record(result))),
@@ -55,9 +53,9 @@ def bottleneck_view(result: Record) -> list[Text]:
 def saturation_view(found: Sequence[Saturation]) -> Group:
     """How much a scenario carries, under each strategy."""
     return Group(
-        *_answered(f"{found[0].scenario.name}: how much it carries", saturation.answer(found)),
-        render(saturation.carried_table(found)),
-        *(render(saturation.resources_table(each)) for each in found),
+        *_answered(f"{found[0].scenario.name}: how much it carries", rates.saturation_answer(found)),
+        render(rates.carried_table(found)),
+        *(render(rates.resources_table(each)) for each in found),
     )
 
 
@@ -66,9 +64,9 @@ def availability_view(found: Dependability) -> Group:
     run = found.scenario.run
     asked = f"{found.scenario.name}: seed {run.seed}, {run.replications} replications of each failure"
     return Group(
-        *_answered(asked, availability.answer(found)),
-        render(availability.availability_table(found)),
-        render(availability.causes_table(found)),
+        *_answered(asked, rates.availability_answer(found)),
+        render(rates.availability_table(found)),
+        render(rates.causes_table(found)),
         warnings_view(found.warnings),
     )
 
@@ -77,7 +75,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict, details: bool = Fa
     """The verdict, and strategies at a glance; with ``details`` all their figures, side by side, and their
     paired differences.
     """
-    step, shown = MOST_SIDE_BY_SIDE, [glance.table(results)]
+    step, shown = MOST_SIDE_BY_SIDE, [tables.table(results)]
     if details:
         shown += [tables.overview(results[i : i + step], brief=True) for i in range(0, len(results), step)]
         shown.append(tables.pairs_table(verdict.pairs, verdict.lossy))

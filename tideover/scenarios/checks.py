@@ -1,33 +1,679 @@
-"""What must hold between the keys of a scenario: names that exist, streams without cycles, moments in the
-run.
-
-Each check returns its problems; parts that could not be built are left out, so that one mistake is said once.
-"""
+"""What must hold between the keys of a scenario."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
+from math import inf
+from typing import Any
 
-from tideover.models.coarsening import counting
-from tideover.models.config import Scenario, deployment_of
-from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.job.placements.base import PlacementError
-from tideover.models.job.topology import TopologyError
-from tideover.scenarios import (
-    day_checks,
-    failure_checks,
-    queue_checks,
-    size_checks,
-    source_checks,
-    window_checks,
-)
-from tideover.scenarios.draft import Draft
+from tideover.models.advice import task_loads
+from tideover.models.coarsening import coarseness, counting, tuple_costs
+from tideover.models.config import Scenario, deployment_of, heaviest
+from tideover.models.detectors.base import Detector
+from tideover.models.effort import MOST_ROOTS, roots
+from tideover.models.evaluation.curves import reach_of
+from tideover.models.job.arrivals import Day, Saturating
+from tideover.models.job.cluster import Deployment, Hosts
+from tideover.models.job.components import MOST_LUMP, BoltConfig, Bounds, Run, SpoutConfig, bounds_of
+from tideover.models.job.placements import PlacementError
+from tideover.models.job.stores import STORES
+from tideover.models.job.topology import Component, TopologyError
+from tideover.models.strategies.base import STRATEGIES, Strategy, given
 from tideover.scenarios.errors import Problem, suggest
-from tideover.scenarios.host_checks import host_fault, missing, most_replicas
-from tideover.scenarios.objectives import block
-from tideover.sim.units import format_duration
+from tideover.scenarios.objectives import objective
+from tideover.scenarios.yaml_source import Node
+from tideover.sim.faults import Fault, LinkFault, LoseStore
+from tideover.sim.kernel import Turn
+from tideover.sim.recorder import LONG, SLOT
+from tideover.sim.units import DAY, MAX_PERIOD, S, format_duration
+
+# What could be built of a scenario so far: what its checks look at.
+
+
+@dataclass
+class Draft:
+    """What could be built of a scenario so far, and the file's tree."""
+
+    root: Node
+    topology: dict[str, SpoutConfig | BoltConfig | None] = field(default_factory=dict)
+    strategy: Strategy | None = None
+    failures: list[Fault | None] = field(default_factory=list)
+    run: Run | None = None
+    detector: Detector | None = None
+    hosts: int | Hosts | None = None
+
+    @property
+    def host_count(self) -> int | None:
+        """How many hosts there are; None: one for each task."""
+        return self.hosts.count if isinstance(self.hosts, Hosts) else self.hosts
+
+    @property
+    def hosts_unknown(self) -> bool:
+        """Whether hosts are given of which nothing could be made."""
+        node = self.root.get("hosts")
+        return self.hosts is None and node is not None and node.value is not None
+
+    def find(self, *path: str | int) -> tuple[Node, bool]:
+        """The node at a path, or the last one on the way that exists; and whether it is the one."""
+        node = self.root
+        for step in path:
+            inner = node.get(str(step))
+            if inner is None:
+                return node, False
+            node = inner
+        return node, True
+
+    def keys(self, *path: str | int) -> dict[str, Node]:
+        """The entries of the mapping at a path; empty if there is none."""
+        node, found = self.find(*path)
+        return dict(node.items()) if found else {}
+
+    def problem(self, message: str, *path: str | int) -> Problem:
+        """A problem of the value at a path."""
+        return self.find(*path)[0].problem(".".join(map(str, path)), message)
+
+    def unknown_store(self, name: str) -> str | None:
+        """Why there is no such store; None: there is."""
+        stores = self.keys("stores")
+        if name in stores:
+            return None
+        if not stores:
+            return f"there is no store {name!r}: stores has none; without this key it is the one of store"
+        return f"there is no store {name!r} in stores; {suggest(name, stores)}"
+
+    def not_local(self, name: str) -> str | None:
+        """Why a store is not on each host for itself; None: it is, or it has no kind."""
+        node = self.keys("stores")[name]
+        inner = node.get("kind") if isinstance(node.value, dict) else node
+        kind = "" if inner is None else str(inner.value)
+        if kind not in STORES or STORES[kind].local:
+            return None
+        local = ", ".join(name for name, part in STORES.items() if part.local)
+        return f"{name!r} is of kind {kind}; it has to be on each host for itself: {local}"
+
+
+# Which hosts there are, as far as it can be told of a draft.
+
+
+def host_fault(draft: Draft, host: int) -> str | None:
+    """What is wrong with the number of a host."""
+    count = draft.host_count
+    if count is None:
+        return f"there is no host {host}; hosts are numbered from 0" if host < 0 else None
+    if 0 <= host < count:
+        return None
+    said = f"hosts: {count} means" if isinstance(draft.hosts, int) else "the machines are hosts"
+    return f"there is no host {host}; {said} 0 to {count - 1}"
+
+
+def most_replicas(draft: Draft) -> int:
+    """Of a task, under any strategy of the file: the same links serve all that are compared."""
+    blocks = {kind: draft.keys("strategies", kind) for kind in draft.keys("strategies")}
+    found = [replicas(draft)]
+    for kind, block in blocks.items():
+        if kind in STRATEGIES:
+            found.append(STRATEGIES[kind].most_replicas({key: node.value for key, node in block.items()}))
+    return max(found)
+
+
+def replicas(draft: Draft) -> int:
+    """Most replicas of a task, under the scenario's strategy."""
+    strategy = draft.strategy
+    if strategy is None:
+        return 1
+    bolts = {name: c for name, c in draft.topology.items() if isinstance(c, BoltConfig)}
+    each = [strategy.replicas(name, c.keeps_state) for name, c in bolts.items()]
+    return max([strategy.most_replicas(dict(strategy)), *each])
+
+
+def used(draft: Draft, copies: int) -> int | None:
+    """How many hosts there are if each task has its own, and each of its replicas (``copies`` with the first
+    one); None: hosts are given, or nothing can be said.
+    """
+    configs = [c for c in draft.topology.values() if c is not None]
+    if draft.hosts is not None or draft.hosts_unknown or len(configs) < len(draft.topology):
+        return None
+    logical = sum(c.parallelism for c in configs)
+    return max([logical * copies, *(h + copies for c in configs for h in c.hosts or ())])
+
+
+def missing(draft: Draft, host: int, copies: int) -> str | None:
+    """What is wrong with the number of a host that must be used."""
+    if reason := host_fault(draft, host):
+        return reason
+    count = used(draft, copies)
+    if count is None or host < count:
+        return None
+    return f"there is no host {host}; this topology uses 0 to {count - 1}"
+
+
+# What must hold between the time of day at which a run begins and the rest of a scenario.
+
+
+def check_day(draft: Draft) -> Iterator[Problem]:
+    """Problems of ``run.starts_at`` and ``run.fails_at``, if all components could be built."""
+    if draft.run is None or any(config is None for config in draft.topology.values()):
+        return
+    spouts = [config for config in draft.topology.values() if isinstance(config, SpoutConfig)]
+    for key in ("starts_at", "fails_at"):
+        if getattr(draft.run, key) is None:
+            continue
+        if spouts and not any(isinstance(config.arrivals, Day) for config in spouts):
+            message = "has no effect: the load follows the time of day only with arrivals: {kind: day, …}"
+            yield draft.problem(message, "run", key)
+        elif key == "fails_at" and not any(f is None or f.at is not None for f in draft.failures):
+            message = "needs a failure with at, which is then at this time of day; or give starts_at"
+            yield draft.problem(message, "run", key)
+
+
+# What must hold between failures, and who notices them, and the rest of a scenario.
+
+ROLES = {
+    "acker": "the acker itself",
+    "driver": "the driver of micro-batches",
+    "coordinator": "the coordinator of Trident's batches",
+}
+"""What a fault can hit besides components."""
+
+
+def check_failures(draft: Draft) -> Iterator[Problem]:
+    """All problems of failures and the detector."""
+    for i, fault in enumerate(draft.failures):
+        if fault is None:
+            continue
+        path = ("failures", i)
+        if fault.at is not None and draft.run and fault.at >= draft.run.duration:
+            message = f"is not within the run, which ends at {format_duration(draft.run.duration)}"
+            yield draft.problem(message, *path, "at")
+        elif fault.latest is not None and draft.run and fault.latest >= draft.run.duration:
+            message = (
+                f"reaches beyond the run, which ends at {format_duration(draft.run.duration)}: the failure "
+                f"may come as late as {format_duration(fault.latest + 1)}"
+            )
+            yield draft.problem(message, *path, "within")
+        elif fault.in_interval is not None:
+            yield from _in_interval(draft, fault, path)
+        yield from _target(draft, fault, path)
+        if fault.turn is not None and (unknown := _turn(draft, fault.turn)):
+            yield draft.problem(unknown, *path, "turn")
+        store = getattr(fault, "store", None)
+        if store is not None and (unknown := draft.unknown_store(store)):
+            yield draft.problem(unknown, *path, "store")
+        if isinstance(fault, LoseStore) and draft.strategy is not None and not draft.strategy.store_may_lose:
+            message = (
+                f"lose_store does not go with {draft.strategy.kind}: what disks and standbys still have of a "
+                "changelog that is gone is not simulated"
+            )
+            yield draft.problem(message, *path, "kind")
+        for place, inner in fault.inner.items():
+            for problem in _target(draft, inner, path):
+                column = problem.key.rpartition(".")[2]
+                yield draft.problem(f"{place}: {column}: {problem.message}", *path, "file")
+    yield from _detector(draft)
+
+
+def _detector(draft: Draft) -> Iterator[Problem]:
+    """Who notices failures does so for all of them."""
+    detector, strategy = draft.detector, draft.strategy
+    if detector is None or detector.by_fault:
+        return
+    for i, fault in enumerate(draft.failures):
+        for place, each in {"": fault, **(fault.inner if fault else {})}.items():
+            for key in ("detection", "restart"):
+                if each is not None and getattr(each, key):
+                    why = f"does not go with detector: {detector.kind}, which finds out how long it takes"
+                    message, last = (f"{place}: {key}: {why}", "file") if place else (why, key)
+                    yield draft.problem(message, "failures", i, last)
+    if getattr(detector, "restart_on", "") == "free_slot" and draft.hosts is None and not draft.hosts_unknown:
+        message = "free_slot needs hosts: without them each task has a host of its own, and no slot is free"
+        yield draft.problem(message, "detector", "restart_on")
+    if strategy is not None and strategy.needs.one_job and detector.each_alone:
+        message = f"{detector.kind} brings back one task after the other; under {strategy.kind} all go back"
+        yield draft.problem(message, "detector")
+    if strategy is not None and strategy.needs.batches:
+        message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
+        yield draft.problem(message, "detector")
+
+
+def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The strategy has an interval, and the moment in it lies within the run."""
+    if draft.strategy is None or draft.run is None:
+        return
+    cycle = draft.strategy.cycle()
+    if cycle is None:
+        message = (
+            f"{draft.strategy.kind} does nothing at regular intervals that are known before the run; "
+            "leave it out: the fault then strikes at the moment that at says"
+        )
+        yield draft.problem(message, *path, "in_interval")
+    elif (moment := fault.in_cycle(fault.latest or 0, cycle)) >= draft.run.duration:
+        end = format_duration(draft.run.duration)
+        message = (
+            f"the first such moment is {format_duration(moment)}, not within the run, which ends at {end}"
+        )
+        yield draft.problem(message, *path, "in_interval")
+
+
+def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The component, task, worker, host or rack that fails exists."""
+    component = getattr(fault, "component", None)
+    host = getattr(fault, "host", None)
+    if component is not None and component not in draft.topology and component not in ROLES:
+        if draft.topology:
+            message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
+            yield draft.problem(message, *path, "component")
+    elif component is not None:
+        yield from _tasks(draft, fault, component, path)
+    copies = replicas(draft)
+    if host is not None and (reason := missing(draft, host, copies)):
+        yield draft.problem(reason, *path, "host")
+    for key in ("hosts", "others"):
+        for i, other in enumerate(getattr(fault, key, None) or ()):
+            if reason := missing(draft, other, copies):
+                yield draft.problem(reason, *path, key, i)
+    if isinstance(fault, LinkFault):
+        yield from _links(draft, fault, path)
+    if draft.hosts_unknown:
+        return
+    for what in ("worker", "rack"):
+        number, there = getattr(fault, what, 0), getattr(draft.hosts, f"{what}s", 1)
+        if number >= there:
+            of = "each host has" if what == "worker" else "there are"
+            message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
+            yield draft.problem(message, *path, what)
+
+
+def _tasks(draft: Draft, fault: Any, component: str, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """The component has as many tasks as fail, from the one that is named on."""
+    if component in draft.topology:
+        config = draft.topology[component]
+        if config is None:
+            return
+        there, tasks = config.parallelism, f"its tasks are 0 to {config.parallelism - 1}"
+    else:
+        there, tasks = 1, "there is one of it"
+    task, together = getattr(fault, "task", 0), getattr(fault, "together", 1)
+    if task >= there:
+        yield draft.problem(f"{component} has no task {task}; {tasks}", *path, "task")
+    elif task + together > there:
+        message = f"must be at most {there - task}, not {together}: {component} has no more tasks; {tasks}"
+        yield draft.problem(message, *path, "together")
+
+
+def _turn(draft: Draft, text: str) -> str | None:
+    """Why there is no such turn."""
+    of = Turn.parse(text).of
+    if of is None or of.isdecimal() or not draft.topology:
+        return None
+    if None in draft.topology.values():
+        return None
+    names = [f"{name}.{i}" for name, c in draft.topology.items() if c for i in range(c.parallelism)]
+    copies = [f"{name}/{replica}" for name in names for replica in range(1, replicas(draft))]
+    return None if of in (*names, *copies) else f"there is no task {of!r}; {suggest(of, names)}"
+
+
+def _links(draft: Draft, fault: LinkFault, path: tuple[str | int, ...]) -> Iterator[Problem]:
+    """There is somebody on both sides."""
+    count = draft.host_count or used(draft, replicas(draft))
+    if count is not None and fault.others is None and set(fault.hosts) >= set(range(count)):
+        message = f"has all hosts (0 to {count - 1}) on one side; leave at least one to the other"
+        yield draft.problem(message, *path, "hosts")
+    cards = any(machine.nic is not None for machine in getattr(draft.hosts, "machines", {}).values())
+    if getattr(fault, "messages", "hold") == "lose" and (reason := _must_not_lose(draft)):
+        yield draft.problem(reason, *path, "messages")
+    if getattr(fault, "transfer_factor", 1) > 1 and not cards:
+        message = "has no effect: no machine has a network card (hosts.machines.….nic)"
+        yield draft.problem(message, *path, "transfer_factor")
+
+
+def _must_not_lose(draft: Draft) -> str | None:
+    """Why links of this scenario lose nothing."""
+    strategy = draft.strategy
+    if strategy is not None and not strategy.loses_messages:
+        return f"{strategy.kind} counts on links that lose nothing: leave it out, and messages wait"
+    if draft.find("queues")[1] or any(
+        config is not None and config.queue for config in draft.topology.values()
+    ):
+        return "does not go with bounded queues: this is not simulated"
+    return None
+
+
+# What must hold between the keys that bound queues, and what does not go with them.
+
+Found = tuple[tuple[str, ...], str]
+"""Where it is wrong, and what."""
+
+
+def check_queues(scenario: Scenario) -> Iterator[Found]:
+    """All problems of bounded queues."""
+    bounds = bounds_of(scenario.topology, scenario.queues)
+    yield from _own(scenario.topology, bounds)
+    yield from _strategy(scenario, bounds)
+    yield from _saturating(scenario, bounds)
+
+
+def _bounded(scenario: Scenario, bounds: Mapping[str, Bounds]) -> str | None:
+    """The first bolt whose queue has a bound; None: there is none."""
+    bolts = (name for name, config in scenario.topology.items() if isinstance(config, BoltConfig))
+    return next((name for name in bolts if bounds[name].length is not None), None)
+
+
+def _where(scenario: Scenario, component: str) -> tuple[str, ...]:
+    """Where the bound of a component stands."""
+    config = scenario.topology[component]
+    own = config.queue is not None and config.queue.length is not None
+    return ("topology", component, "queue") if own else ("queues",)
+
+
+def _own(topology: Mapping[str, SpoutConfig | BoltConfig], bounds: Mapping[str, Bounds]) -> Iterator[Found]:
+    """What components say of their own queues."""
+    for name, config in topology.items():
+        if config.queue is None:
+            continue
+        for key in ("length", "when_full"):
+            if getattr(config.queue, key) is None:
+                continue
+            if isinstance(config, SpoutConfig):
+                message = "nothing comes into a spout; of its queue only send can be given"
+                yield ("topology", name, "queue", key), message
+            elif bounds[name].length is None:
+                yield ("topology", name, "queue", key), "has no effect without a length"
+
+
+def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
+    strategy = scenario.strategy
+    first = _bounded(scenario, bounds)
+    if first is None:
+        return
+    if strategy.bounded_queues:
+        yield from _dropped(scenario, bounds)
+        return
+    where = _where(scenario, first)
+    reason = "all that its tasks read waits in logs, which have room for any number of tuples"
+    if strategy.needs.batches:
+        reason = "its tasks run in batches, and no queues are between them"
+    elif not strategy.needs.log:
+        reason = "it does not say that it goes with them (bounded_queues)"
+    yield where, f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
+
+
+def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
+    """Queues that lose what finds no place, under a strategy that does not go with them."""
+    if not scenario.strategy.needs.log:
+        return
+    for name, bound in bounds.items():
+        if isinstance(scenario.topology[name], BoltConfig) and bound.length and bound.when_full == "drop":
+            own = scenario.topology[name].queue
+            mine = own is not None and own.when_full is not None
+            where = ("topology", name, "queue", "when_full") if mine else ("queues", "when_full")
+            why = "what a queue drops is never read again; only block and credits go with it"
+            yield where, f"under {scenario.strategy.kind} {why}"
+
+
+def _saturating(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
+    """A spout that emits whenever it may is held back by something."""
+    strategy: Strategy = scenario.strategy
+    if given(strategy, strategy.spouts_wait):
+        return
+    for name, config in scenario.topology.items():
+        if not isinstance(config, SpoutConfig) or not isinstance(config.arrivals, Saturating):
+            continue
+        readers = [
+            reader
+            for reader, other in scenario.topology.items()
+            if isinstance(other, BoltConfig) and name in other.from_
+        ]
+        if strategy.needs.log:
+            message = "nothing holds back a spout whose tuples wait in a log: give a rate"
+            yield ("topology", name, "arrivals"), f"{message} (strategy {strategy.kind})"
+        elif not any(bounds[reader].holds_back for reader in readers):
+            keys = " or ".join(f"strategy.{key}" for key in strategy.spouts_wait)
+            message = (
+                f"nothing holds back a spout that saturates: bound the queues that it sends to "
+                f"(queues: 1000){', or give ' + keys if keys else ''}"
+            )
+            yield ("topology", name, "arrivals"), message
+
+
+# Whether a run is of a size that can be simulated: that it comes to an end, fits into memory, and that int64
+# has room for every moment and number of bytes. A single value is limited by its own type (`sim.units`).
+
+MOST_CHANNELS = 4_000_000
+"""Pairs of tasks that send to one another: some 1.5 kB each."""
+SLOT_BYTES = 120
+"""Of what is recorded of a slot of 10 ms of a run and of the one without failures, and said of seconds."""
+_TIMES = 3
+"""Moments at which something happens with a root: it comes in, is processed, and leaves."""
+LATEST = 2.0**61
+"""ns, 73 years: the latest moment that work is expected to be done, a quarter of what int64 holds."""
+MOST_BYTES = 2.0**61
+"""That all tuples of a run have together."""
+
+
+def check_size(draft: Draft, scenario: Scenario, deployment: Deployment) -> Iterator[Problem]:
+    """Problems of a scenario whose parts are fine; one sort at a time, as each needs the one before."""
+    lump, heavy = coarseness(scenario), heaviest(scenario)
+    if lump > MOST_LUMP:
+        message = (
+            f"lets one tuple stand for {lump:.3g}; at most {MOST_LUMP:,} are allowed: give a higher rate"
+        )
+        yield draft.problem(message, "run", "lump_rate")
+        return
+    found = [
+        *_spouts(draft, heavy, lump),
+        *_channels(draft, deployment),
+        *_memory(draft, heavy),
+    ]
+    yield from found or _work(draft, heavy, lump, deployment)
+
+
+def _spouts(draft: Draft, scenario: Scenario, lump: int) -> Iterator[Problem]:
+    """A run comes to an end while somebody waits for it, and something is called in it."""
+    for name, config in scenario.topology.items():
+        if not isinstance(config, SpoutConfig):
+            continue
+        gap, number = config.arrivals.mean_gap_ns * lump, roots(config, scenario)
+        if not gap <= MAX_PERIOD:
+            each = f", of {lump:,} tuples each" if lump > 1 else ""
+            yield draft.problem(
+                f"has a call every {gap / DAY:.3g} d{each}; at most {MAX_PERIOD // DAY} d are allowed",
+                "topology",
+                name,
+            )
+        elif not number <= MOST_ROOTS:
+            lumps = not any(counting(scenario.topology, scenario.strategy))
+            remedy = (
+                "let one stand for several, as with run.lump_rate: 1000/s" if lumps else "take a shorter run"
+            )
+            message = (
+                f"emits about {number:.2g} tuples within run.duration; at most {MOST_ROOTS:.0e} are allowed: "
+                f"{remedy}"
+            )
+            yield draft.problem(message, "topology", name)
+
+
+def _channels(draft: Draft, deployment: Deployment) -> Iterator[Problem]:
+    """Each task has a channel to each task, with its replicas, that reads from it."""
+    copies, number = deployment.replicas, 0
+    for edge in deployment.topology.edges:
+        number += edge.up.tasks * copies[edge.up.name] * edge.down.tasks * copies[edge.down.name]
+        if number > MOST_CHANNELS:
+            message = (
+                f"makes {number:,} pairs of tasks that send to one another, which do not fit into memory; at "
+                f"most {MOST_CHANNELS:,} are allowed: lower the parallelism"
+            )
+            yield draft.problem(message, "topology", edge.down.name)
+            return
+
+
+def _memory(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+    """What is recorded fits: of a long run the slots near to what happens, or all, if that is everywhere."""
+    duration = scenario.run.duration
+    if duration <= LONG:
+        return
+    spouts = [config for config in scenario.topology.values() if isinstance(config, SpoutConfig)]
+    cycle = scenario.strategy.cycle()
+    near = 4 * reach_of(0 if cycle is None else cycle[1]) + 20 * S
+    times = _TIMES * sum(roots(config, scenario) for config in spouts)
+    if any(config.source is not None for config in spouts):
+        times = inf  # their lag is looked at every second
+    needed = SLOT_BYTES * min(duration, times * near) / SLOT
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > there:
+        message = (
+            f"is so long that what is recorded, 10 ms by 10 ms, needs {needed / 1e9:,.0f} GB of memory; "
+            f"this machine has {there / 1e9:,.0f} GB: take a shorter run, or one in which less happens"
+        )
+        yield draft.problem(message, "run", "duration")
+
+
+def _work(draft: Draft, scenario: Scenario, lump: int, deployment: Deployment) -> Iterator[Problem]:
+    """The latest moment and the bytes that the run may come to are numbers that int64 holds. Loads and bytes
+    are the same with lumps.
+    """
+    duration, links = scenario.run.duration, scenario.links
+    loads = task_loads(deployment.topology, scenario.strategy)
+    cards = [host.nic for host in deployment.cluster.hosts if host.nic is not None]
+    each = tuple_costs(scenario.strategy) + tuple_costs(links)
+    byte = links.serialise_cost + links.deserialise_cost + (S / min(cards) if cards else 0.0)
+    latest = float(duration)
+    latest += len(loads) * max(one.mean_ns for one in (links.latency, links.local, *links.pairs.values()))
+    for c in deployment.topology.components:
+        config = c.config
+        if isinstance(config, BoltConfig):
+            rate = loads[c.name].rate
+            latest += loads[c.name].load * duration + config.service.mean_ns * lump
+        else:
+            rate = c.tasks * S / config.arrivals.mean_gap_ns
+        tuples, size = lump + rate * duration / S, config.tuple_size + links.header
+        latest += (each + size * byte) * tuples
+        if not latest <= LATEST:
+            said = (
+                f"leaves work for {latest / DAY:.3g} d and more in a run; at most {LATEST / DAY:.0f} d are "
+                "allowed: take a shorter run, or lower its rate or what a tuple costs"
+            )
+            yield draft.problem(said, "topology", c.name)
+            return
+        if not size * tuples <= MOST_BYTES:
+            said = f"sends {size * tuples:.1e} bytes in this run; at most {MOST_BYTES:.1e} are allowed"
+            yield draft.problem(said, "topology", c.name)
+            return
+
+
+# What must hold between a queue before a spout and the rest of a scenario.
+
+
+def check_sources(scenario: Scenario) -> Iterator[Found]:
+    """All problems of queues before spouts."""
+    bounds = bounds_of(scenario.topology, scenario.queues)
+    bounded = any(
+        bounds[name].length is not None or bounds[name].send
+        for name, config in scenario.topology.items()
+        if isinstance(config, BoltConfig)
+    )
+    for name, config in scenario.topology.items():
+        if not isinstance(config, SpoutConfig) or config.source is None:
+            continue
+        where = ("topology", name, "source")
+        if not scenario.strategy.reads_queues:
+            kind, logged = scenario.strategy.kind, scenario.strategy.needs.log
+            able = ", ".join(kind for kind, cls in STRATEGIES.items() if cls.reads_queues)
+            log = "its spouts stand for a log that is read again: leave it out"
+            why = log if logged else f"only {able} say how"
+            yield where, f"does not go with the strategy {kind}: {why}"
+        if bounded and config.source.retention is not None:
+            message = "does not go with bounded queues: what is deleted while a spout waits is not simulated"
+            yield (*where, "retention"), message
+        if isinstance(config.arrivals, Saturating):
+            yield where, "does not go with saturating arrivals: give the rate at which records are appended"
+        if config.processes < config.parallelism:
+            message = (
+                f"must be at least parallelism ({config.parallelism}): "
+                "a task without a partition would read nothing"
+            )
+            yield (*where, "partitions"), message
+
+
+# What must hold between windows and the rest of a scenario.
+
+
+def check_windows(scenario: Scenario) -> Iterator[Found]:
+    """All problems of windows that slide, or go by event."""
+    for c in deployment_of(scenario).topology.components:
+        for sort in _sorts(c):
+            able = sorted(kind for kind, cls in STRATEGIES.items() if sort in cls.windows)
+            if sort not in scenario.strategy.windows:
+                key = _KEYS[sort]
+                yield (
+                    ("topology", c.name, "bolt") if key is None else ("topology", c.name, "window", key),
+                    f"does not go with the strategy {scenario.strategy.kind}: {_reason(sort, scenario)} "
+                    f"{', '.join(able)}",
+                )
+        if c.window is not None and c.window.by == "event" and not c.anchored:
+            message = (
+                "is of what spouts emit: windows that it reads put out no events; read the spouts' tuples"
+            )
+            yield ("topology", c.name, "window", "by"), message
+
+
+def _reason(sort: str, scenario: Scenario) -> str:
+    if sort == "arrival session" and scenario.strategy.needs.log:
+        return (
+            "what it reads again in a log comes at another time, so sessions by arrival would not be put out "
+            "again as they were; add by: event; they go with"
+        )
+    return f"what becomes of {_NAMES[sort]} after a failure is told for"
+
+
+_KEYS: dict[str, str | None] = {
+    "sliding": "slide",
+    "event": "by",
+    "session": "gap",
+    "arrival session": "gap",
+    "aside": "late",
+    "join": None,
+    "ids": "saved",
+}
+_NAMES: dict[str, str] = {
+    "sliding": "windows that slide",
+    "event": "windows by event",
+    "session": "sessions by event",
+    "arrival session": "sessions by arrival",
+    "aside": "what is put aside",
+    "join": "joins",
+    "ids": "windows of which ids are saved",
+}
+
+
+def _sorts(c: Component) -> Iterator[str]:
+    """What a component's windows ask of a strategy."""
+    if c.window is None:
+        return
+    if c.bolt.sides is not None:
+        yield "join"
+    if c.window.slide is not None or c.window.slide_tuples is not None:
+        yield "sliding"
+    if c.window.saved == "ids":
+        yield "ids"
+    if c.window.gap is not None and c.window.by == "arrival":
+        yield "arrival session"
+    if c.window.by == "event":
+        yield "event"
+        if c.window.gap is not None:
+            yield "session"
+        if c.window.late == "aside":
+            yield "aside"
+
+
+# What must hold between the keys of a scenario: names that exist, streams without cycles, moments in the
+# run.
+#
+# Each check returns its problems; parts that could not be built are left out, so that one mistake is said
+# once.
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
@@ -35,8 +681,8 @@ _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
 
 def name_fault(name: str) -> str | None:
     """What is wrong with a component's name."""
-    if name in failure_checks.ROLES:
-        return f"the name {name} stands for {failure_checks.ROLES[name]}; choose another"
+    if name in ROLES:
+        return f"the name {name} stands for {ROLES[name]}; choose another"
     if not _NAME.fullmatch(name):
         return "a component's name starts with a letter or _ and goes on with letters, digits, _ or -"
     return None
@@ -49,11 +695,11 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
         *_run(draft),
         *_lump(draft),
         *_placement(draft),
-        *_links(draft),
-        *_strategy(draft),
-        *failure_checks.check(draft),
-        *block.problems(draft.root),
-        *day_checks.check(draft),
+        *_links_of_checks(draft),
+        *_strategy_of_checks(draft),
+        *check_failures(draft),
+        *objective.problems(draft.root),
+        *check_day(draft),
     ]
     if scenario is not None and not problems:
         try:
@@ -63,12 +709,12 @@ def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
         except PlacementError as error:
             problems.append(draft.problem(error.message, *error.path))
         else:
-            problems += size_checks.check(draft, scenario, deployment)
+            problems += check_size(draft, scenario, deployment)
         problems += _refused(draft, scenario)
-        problems += [draft.problem(message, *path) for path, message in queue_checks.check(scenario)]
-        problems += [draft.problem(message, *path) for path, message in source_checks.check(scenario)]
+        problems += [draft.problem(message, *path) for path, message in check_queues(scenario)]
+        problems += [draft.problem(message, *path) for path, message in check_sources(scenario)]
         if not problems:
-            problems += [draft.problem(message, *path) for path, message in window_checks.check(scenario)]
+            problems += [draft.problem(message, *path) for path, message in check_windows(scenario)]
     return problems
 
 
@@ -210,7 +856,7 @@ def _placement(draft: Draft) -> Iterator[Problem]:
                 yield draft.problem(fault, *path, i)
 
 
-def _links(draft: Draft) -> Iterator[Problem]:
+def _links_of_checks(draft: Draft) -> Iterator[Problem]:
     seen: dict[frozenset[str], str] = {}
     for pair in draft.keys("links", "pairs"):
         path = ("links", "pairs", pair)
@@ -231,7 +877,7 @@ def _links(draft: Draft) -> Iterator[Problem]:
                 yield draft.problem(fault, *path)
 
 
-def _strategy(draft: Draft) -> Iterator[Problem]:
+def _strategy_of_checks(draft: Draft) -> Iterator[Problem]:
     """Names and hosts that a strategy's parameters speak of."""
     if draft.strategy is None:
         return

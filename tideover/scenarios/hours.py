@@ -18,23 +18,20 @@ import numpy.typing as npt
 
 from tideover.models import config
 from tideover.models.advice import in_short
-from tideover.models.schema.columns import Column
-from tideover.models.schema.endings import counted
-from tideover.models.schema.fields import HEADLINE, named
+from tideover.models.config import rate_at
+from tideover.models.schema import HEADLINE, Column, counted, named
 from tideover.models.simulation import Replication
-from tideover.models.time_of_day import rate_at
 from tideover.scenarios import runs
+from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.scenario import Scenario, load
-from tideover.scenarios.statistics.estimates import Estimate, estimate
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.statistics.intervals import Estimate, estimate
 from tideover.sim.registry import kind_of
-from tideover.sim.time_of_day import format_time_of_day, parse_time_of_day
-from tideover.sim.units import DAY, HOUR, MINUTE
+from tideover.sim.units import DAY, HOUR, MINUTE, format_time_of_day, parse_time_of_day
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.models.results.result import Result
+    from tideover.models.results import Result
 
 Floats = npt.NDArray[np.float64]
 Report = Callable[[str, int, int], None]

@@ -11,8 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.nodes import WHOLE, Node
-from tideover.scenarios.yaml_source import parse
+from tideover.scenarios.yaml_source import WHOLE, Node, parse
 
 SWEEP = "-sweep"
 """Names of sweeps end so."""

@@ -12,13 +12,19 @@ from typing import Any, NamedTuple
 
 from tideover.models.config import AppliedProfile, Scenario
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import completion, library, plugins, precedence, profiles, shorthand, yaml_source
+from tideover.scenarios import library, plugins, precedence, profiles, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, listed
-from tideover.scenarios.nodes import FROM_SET, Node, Origin
-from tideover.scenarios.part_builder import PartBuilder, fields_of
-from tideover.scenarios.python_values import from_plain
+from tideover.scenarios.part_builder import PartBuilder, fields_of, from_plain
+from tideover.scenarios.precedence import (
+    Setting,
+    Settings,
+    is_for_others,
+    partly_used,
+    read_settings,
+    setting,
+)
 from tideover.scenarios.scenario_builder import TOP, ScenarioBuilder
-from tideover.scenarios.settings import Setting, Settings, is_for_others, partly_used, read_settings, setting
+from tideover.scenarios.yaml_source import FROM_SET, Node, Origin
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ def load_for_strategies(
     none. A setting of ``strategy.…`` goes to each kind that knows the key; if none does, it is an error.
     """
     root, directory = tree(source)
-    given = shorthand.expand(root, read_settings(settings))
+    given = precedence.expand(root, read_settings(settings))
     if kinds is None:
         block = root.get("strategies")
         names = [kind for kind, _ in block.items()] if block is not None else []
@@ -137,7 +143,7 @@ def build_one(root: Node, directory: Path, texts: Mapping[str, str] = {}) -> Res
     ``texts``: of files of profiles that were read before (`profiles.texts_of`).
     """
     root = precedence.with_block(root)
-    known = shorthand.declared(root, TOP)
+    known = precedence.declared(root, TOP)
     node = root.get(profiles.KEY)
     if node is None or node.value is None:
         return _built(root, known, directory)
@@ -148,10 +154,10 @@ def build_one(root: Node, directory: Path, texts: Mapping[str, str] = {}) -> Res
             raise ScenarioError(builder.problems)
         return _with(_built(root, known, directory), applied)
     profile = profiles.named(node, directory, texts)
-    completed, taken = completion.apply(root, profile)
+    completed, taken = profiles.apply(root, profile)
     idle: tuple[Problem, ...] = ()
     if not taken:
-        message = f"{profile.name} gives nothing to this scenario: {completion.why_idle(root, profile)}"
+        message = f"{profile.name} gives nothing to this scenario: {profiles.why_idle(root, profile)}"
         idle = (node.problem(profiles.KEY, f"{message}; {_fitting(profile)}"),)
     try:
         found = _built(completed, known, directory)
@@ -161,7 +167,7 @@ def build_one(root: Node, directory: Path, texts: Mapping[str, str] = {}) -> Res
     return replace(_with(found, about), idle=idle)
 
 
-def _built(root: Node, known: Mapping[str, shorthand.Parameter], directory: Path) -> Resolved:
+def _built(root: Node, known: Mapping[str, precedence.Parameter], directory: Path) -> Resolved:
     """The scenario of a tree that lacks nothing but short parameters' defaults; raises ScenarioError."""
     builder = ScenarioBuilder(directory)
     complete = precedence.with_defaults(root, known)
@@ -178,7 +184,7 @@ def _with(found: Resolved, profile: AppliedProfile) -> Resolved:
 def _with_profile(root: Node, profile: profiles.Profile, problems: Iterable[Problem]) -> Iterator[Problem]:
     """Problems; of what is missing they say that the profile does not have it, and what the profile fits."""
     for problem in problems:
-        more = completion.missing(root, profile, problem.key)
+        more = profiles.missing(root, profile, problem.key)
         said = problem.message if more is None else f"{problem.message}; {more}; {_fitting(profile)}"
         yield replace(problem, message=said)
 
@@ -188,9 +194,9 @@ def _fitting(profile: profiles.Profile) -> str:
     found = []
     for name in library.names():
         root = precedence.settle(tree(name)[0], [setting(profiles.KEY, None)])
-        completed, taken = completion.apply(precedence.with_block(root), profile)
+        completed, taken = profiles.apply(precedence.with_block(root), profile)
         try:
-            _built(completed, shorthand.declared(root, TOP), Path())
+            _built(completed, precedence.declared(root, TOP), Path())
         except ScenarioError:
             continue
         found += [name] * bool(taken)

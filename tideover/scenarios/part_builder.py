@@ -1,45 +1,49 @@
-"""From a tree of YAML nodes to parts: generic, by the annotations of the parts' fields.
-
-A field annotated with a registry's base class (``Distribution``, ``Grouping`` …) is built by its ``kind``;
-one annotated with a ``Part`` by that class's fields; the rest is left to pydantic, in strict mode and with
-``border`` set, so that bare numbers are refused where a unit is needed. All problems are collected, each
-with its place.
+"""From a tree of nodes to parts, by the annotations of their classes; and from parts and Python's values
+back.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from tideover.models.config import Slo
+from tideover.models.config import Scenario, Slo
 from tideover.models.detectors.base import DETECTORS, Detector
-from tideover.models.detectors.restarts.base import RESTARTS, RestartStrategy
-from tideover.models.job.arrivals.base import ARRIVALS, Arrivals
-from tideover.models.job.backends.base import BACKENDS, Backend
-from tideover.models.job.groupings.base import GROUPINGS, Grouping
-from tideover.models.job.placements.base import PLACEMENTS, Placement
-from tideover.models.job.queues import QueueSettings
-from tideover.models.job.sinks.base import SINKS, Sink
-from tideover.models.job.sources.base import SOURCES, Source
-from tideover.models.job.spouts.base import SPOUTS, Spout
-from tideover.models.job.stores.base import STORES, StoreKind
+from tideover.models.detectors.restarts import RESTARTS, RestartStrategy
+from tideover.models.job.arrivals import ARRIVALS, Arrivals, Periodic
+from tideover.models.job.components import BoltConfig, QueueSettings, SpoutConfig
+from tideover.models.job.groupings import GROUPINGS, Grouping
+from tideover.models.job.placements import PLACEMENTS, Placement
+from tideover.models.job.sinks import SINKS, Sink
+from tideover.models.job.sources import SOURCES, Source
+from tideover.models.job.spouts import SPOUTS, Spout
+from tideover.models.job.stores import BACKENDS, STORES, Backend, StoreKind
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios.errors import Problem, is_misspelt, shorten, suggest
-from tideover.scenarios.nodes import Node
-from tideover.sim.distributions import Constant
-from tideover.sim.distributions.base import DISTRIBUTIONS, Distribution
-from tideover.sim.faults.base import FAULTS, Fault
-from tideover.sim.registry import Part, Registry
-from tideover.sim.units import Unit
+from tideover.scenarios.yaml_source import MAX_DEPTH, Node, Origin
+from tideover.sim.distributions import DISTRIBUTIONS, Constant, Distribution
+from tideover.sim.faults import FAULTS, Fault
+from tideover.sim.registry import Part, Registry, kind_of
+from tideover.sim.units import Unit, format_duration
+
+# From a tree of YAML nodes to parts: generic, by the annotations of the parts' fields.
+#
+# A field annotated with a registry's base class (``Distribution``, ``Grouping`` …) is built by its ``kind``;
+# one annotated with a ``Part`` by that class's fields; the rest is left to pydantic, in strict mode and with
+# ``border`` set, so that bare numbers are refused where a unit is needed. All problems are collected, each
+# with its place.
 
 REGISTRIES: dict[type[Part], Registry[Any]] = {
     Arrivals: ARRIVALS,
@@ -356,3 +360,128 @@ def _say(detail: Any, node: Node, info: FieldInfo | None) -> str:
         return f"must be {what}, not {node.shown()}"
     message = str(detail["msg"])
     return f"{message[:1].lower()}{message[1:]}, not {node.shown()}"
+
+
+# A scenario as a file would say it: plain data with units, which ``load`` reads back to an equal scenario.
+#
+# For results that keep their whole configuration, and for jobs that run elsewhere.
+
+
+def to_data(scenario: Scenario) -> dict[str, Any]:
+    """Mappings, lists, texts and numbers only; every key is there, defaults too, except those that are None.
+
+    >>> from tideover.scenarios.loader import load
+    >>> scenario = load("wordcount")
+    >>> to_data(scenario)["topology"]["count"]["service"]
+    '0.1 ms'
+    >>> load(to_data(scenario)) == scenario
+    True
+    """
+    return _Form(nulls=False, short=False).fields(scenario)
+
+
+def part_to_data(part: Part, *, nulls: bool = True) -> Any:
+    """A part of a scenario, or a whole one, as a file mostly has it: arrivals of a constant rate stand in
+    short form, where dotted keys and short parameters look for them.
+
+    ``nulls``: what is None is null, so that nothing else (a block ``strategies``, a profile) gives the part a
+    value that it does not have.
+
+    >>> from tideover.models.operators.window import Window
+    >>> part_to_data(Window(tuples=5))
+    {'length': None, 'tuples': 5, 'gap': None, 'slide': None, ...}
+    >>> part_to_data(Window(tuples=5), nulls=False)
+    {'tuples': 5, 'trigger': 'tick'}
+    """
+    return _Form(nulls, short=True).value(part)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How parts are written. ``nulls``: keys that are None are there; ``short``: arrivals in short form."""
+
+    nulls: bool
+    short: bool
+
+    def fields(self, part: Part) -> dict[str, Any]:
+        """A part's keys without its kind."""
+        data: dict[str, Any] = {}
+        for name, info in type(part).model_fields.items():
+            value = getattr(part, name)
+            default = info.get_default(call_default_factory=True)
+            if name in part.unsaid and value == default and not self.nulls:
+                continue
+            if value is not None:
+                unit = unit_of(info.annotation, info.metadata)
+                data[key_of(name)] = self.value(value, unit.format if unit else None)
+            elif self.nulls:
+                data[key_of(name)] = None
+        return data
+
+    def value(self, value: Any, text: Any = None) -> Any:
+        """``text`` writes the quantities in it; None: there are none."""
+        if isinstance(value, SpoutConfig | BoltConfig):
+            return self.component(value)
+        if isinstance(value, Constant):
+            return format_duration(value.value)
+        if isinstance(value, Part):
+            named = any(isinstance(value, base) for base in REGISTRIES)
+            return {"kind": kind_of(value)} | self.fields(value) if named else self.fields(value)
+        if isinstance(value, dict):
+            return {key: self.value(item, text) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item, text) for item in value]
+        return value if text is None else text(value)
+
+    def component(self, config: SpoutConfig | BoltConfig) -> dict[str, Any]:
+        """The keys of the spout or bolt stand beside those that every component has."""
+        role = "spout" if isinstance(config, SpoutConfig) else "bolt"
+        part = config.spout if isinstance(config, SpoutConfig) else config.bolt
+        own = self.fields(part)
+        common = {key: value for key, value in self.fields(config).items() if key != role}
+        if self.short and isinstance(config, SpoutConfig) and isinstance(config.arrivals, Periodic):
+            arrivals = self.fields(config.arrivals)
+            if not own.keys() & arrivals.keys():
+                del common["arrivals"]
+                common = arrivals | common
+        return {role: kind_of(part)} | own | common
+
+
+# Values of Python to the tree that a file with the same content would give, without lines.
+
+
+def from_plain(value: Any, origin: Origin, path: tuple[str, ...] = ()) -> Node:
+    """The tree of a value: what a file may hold, a path, what numpy and pandas have for numbers and lists, a
+    timedelta, and typed parts. ``path``: where it stands.
+
+    Raises ScenarioError for anything else, and if it is nested too deep; TypeError for the class of a part
+    instead of an object, and for a part that no file could name.
+
+    >>> from_plain([timedelta(minutes=1.5), 3], Origin("mine")).plain()
+    ['90 s', 3]
+    """
+    if len(path) >= MAX_DEPTH:
+        raise Node(None, origin).refused("", f"is nested more than {MAX_DEPTH} levels deep")
+    value = _simple(value)
+    if isinstance(value, Mapping):
+        return Node({str(k): from_plain(v, origin, (*path, str(k))) for k, v in value.items()}, origin)
+    if isinstance(value, list | tuple | range):
+        return Node([from_plain(v, origin, (*path, str(i))) for i, v in enumerate(value)], origin)
+    if value is None or isinstance(value, bool | int | float | str):
+        return Node(value, origin)
+    what = f"is a {type(value).__name__}; give a number, a text, a list or a mapping"
+    raise Node(None, origin).refused(".".join(path), what)
+
+
+def _simple(value: Any) -> Any:
+    """What a file would hold instead of an object; anything else as it is."""
+    if isinstance(value, type):
+        raise TypeError(f"{value.__name__} is a class; give an object of it, {value.__name__}(…)")
+    if isinstance(value, Part):
+        return part_to_data(value)
+    if hasattr(value, "tolist"):  # an array, a series, or one of their numbers
+        value = value.tolist()
+    if isinstance(value, timedelta):
+        microseconds = value // timedelta(microseconds=1)
+        return format_duration(microseconds * 1000 + getattr(value, "nanoseconds", 0))  # pandas' has more
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -1,4 +1,6 @@
-"""Who wins, where several give a value for the same key of a scenario. Nothing else decides that.
+"""Who wins, where several give a value for the same key of a scenario. Nobody else decides.
+
+Who wins, where several give a value for the same key of a scenario. Nothing else decides that.
 
 From the weakest to the strongest (``RISING``):
 
@@ -25,15 +27,234 @@ a part's own    the default of its field; it is not in the tree, the part adds i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from tideover.models.detectors.base import DETECTORS
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import shorthand
-from tideover.scenarios.errors import Problem, ScenarioError, suggest
-from tideover.scenarios.nodes import Giver, Node
-from tideover.scenarios.part_builder import fields_of
-from tideover.scenarios.settings import Setting
+from tideover.scenarios.errors import Problem, ScenarioError, listed, shorten, suggest
+from tideover.scenarios.part_builder import PartBuilder, fields_of, from_plain, join
+from tideover.scenarios.yaml_source import FROM_SET, Giver, Node, Origin, parse_value
+from tideover.sim.units import format_duration, parse_rate
+
+# Settings: values for dotted keys of a scenario, as ``--set dotted.key=value`` or Python gives them.
+#
+# Each is read once, and from then on is a key and a node that knows where it came from. List entries go by
+# their index: ``failures.0.at=80s``. The value is YAML: a scalar, or a list or mapping in flow style.
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value for a dotted key. ``faults``: what is wrong with its text, told when it is used."""
+
+    key: str
+    node: Node
+    text: str = ""
+    """As it was written on the command line."""
+    faults: tuple[Problem, ...] = ()
+
+    @property
+    def path(self) -> list[str]:
+        """The steps of the key."""
+        return self.key.split(".")
+
+    def at(self, key: str, node: Node, short: str) -> Setting:
+        """What a short parameter makes of it."""
+        shown = node.origin.shown
+        return replace(self, key=key, node=node.given(short=short, key=key if shown else ""))
+
+
+Settings = Sequence[str] | Mapping[str, Any] | Sequence[Setting]
+"""Texts ``dotted.key=value`` as given to ``--set``, or values by dotted key, as a file would hold them."""
+
+
+_GIVEN = Origin(FROM_SET, None, Giver.SETTING)
+
+
+def read_settings(settings: Settings, origin: Origin = _GIVEN) -> list[Setting]:
+    """The settings, each parsed; those that were read before stay as they are. ``origin``: of what a mapping
+    holds.
+
+    Raises TypeError for what is neither a list of texts nor a mapping, ScenarioError for a value in a mapping
+    that no file could hold.
+    """
+    if isinstance(settings, Mapping):
+        return [setting(str(key), from_plain(value, origin, (str(key),))) for key, value in settings.items()]
+    if isinstance(settings, str):
+        key, _, value = settings.partition("=")
+        one, several = [settings], {key: value}
+        raise TypeError(f"settings is the text {settings!r}; give a list, {one}, or a mapping, {several}")
+    return [one if isinstance(one, Setting) else _parsed(one) for one in settings]
+
+
+def setting(key: str, value: Any) -> Setting:
+    """The setting of a key to a value, or to a node."""
+    return Setting(key, value if isinstance(value, Node) else Node(value, _GIVEN))
+
+
+def _parsed(text: Any) -> Setting:
+    if not isinstance(text, str):
+        raise TypeError(f"settings has {text!r}; give texts, as in 'run.seed=3', or a mapping")
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    nothing = Node(None, _GIVEN)
+    if not equals or not all(key.split(".")):
+        said = "must be key=value, as in run.duration=300s or failures.0.at=80s"
+        return Setting(key, nothing, text, (nothing.problem(shorten(text, 60) or "''", said),))
+    try:
+        return Setting(key, parse_value(value, key), text)
+    except ScenarioError as error:
+        return Setting(key, nothing, text, tuple(error.problems))
+
+
+def is_for_others(setting: Setting, kind: str, known: set[str]) -> bool:
+    """Whether a setting concerns a key of the strategy that others know (``known``), but not this kind."""
+    if len(setting.path) < 2 or setting.path[0] != "strategy" or kind not in STRATEGIES:
+        return False
+    return setting.path[1] in known - {*fields_of(STRATEGIES[kind])}
+
+
+def partly_used(kinds: Sequence[str], settings: Sequence[Setting]) -> list[str]:
+    """Remarks on settings of a strategy that do not concern all of these kinds, or none of them."""
+    found = []
+    for setting in settings:
+        block, name = [*setting.path, "", ""][:2]
+        if block == "strategies" and name and name not in kinds:
+            found.append(f"{setting.text} has no effect: it is for {name}, and simulated is {listed(kinds)}")
+        elif block == "strategy" and name and name != "kind":
+            users = [k for k in kinds if k in STRATEGIES and name in fields_of(STRATEGIES[k])]
+            others = [k for k in kinds if k not in users]
+            if users and others:
+                found.append(f"{setting.text} goes to {listed(users)}, not to {listed(others)}")
+    return found
+
+
+# Short parameters: names that a scenario gives to the keys that are mostly changed.
+#
+# ```yaml
+# parameters:
+#   rate: {sets: topology.events.rate, default: 20000/s, description: input rate}
+#   capacity: {sets: topology.job.service, inverse: true, description: most tuples per second}
+# ```
+#
+# ``--set rate=30000/s`` then sets ``topology.events.rate``. A default is what a key takes that neither the
+# file, nor ``--set``, nor a profile gives.
+
+KEY = "parameters"
+_KNOWN = ("sets", "default", "description", "inverse")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One short parameter: ``sets`` are dotted keys; ``inverse``: its value is a rate, and what is set is the
+    duration that one takes.
+    """
+
+    name: str
+    sets: tuple[str, ...]
+    description: str = ""
+    default: Node | None = None
+    inverse: bool = False
+
+    def value(self, node: Node) -> Node:
+        """What its keys are set to. Raises ValueError if a rate is needed and it is none."""
+        if not self.inverse or node.value is None:
+            return node
+        rate = parse_rate(str(node.plain()))
+        return node.like(format_duration(max(1, round(1e9 / rate))))
+
+    def defaults(self) -> Iterator[Setting | Problem]:
+        """What its keys are set to unless somebody else gives them; a problem if that is not possible."""
+        if self.default is None or (self.default.value is None and self.default.is_outside):
+            return
+        try:
+            node = self.value(self.default).given(giver=Giver.DEFAULT, short=self.name)
+        except ValueError as error:
+            yield self.default.problem(f"{KEY}.{self.name}.default", str(error))
+        else:
+            yield from (Setting(key, node) for key in self.sets)
+
+
+def declared(root: Node, top: Collection[str] = ()) -> dict[str, Parameter]:
+    """The parameters that a scenario declares; raises ScenarioError. ``top``: names that are taken."""
+    block = root.get(KEY)
+    if block is None or block.value is None:
+        return {}
+    reader = _Reader(Path())
+    found = list(reader.parameters(block, top))
+    if reader.problems:
+        raise ScenarioError(reader.problems)
+    return {parameter.name: parameter for parameter in found}
+
+
+class _Reader(PartBuilder):
+    """Reads the block ``parameters``."""
+
+    def parameters(self, block: Node, top: Collection[str]) -> Iterator[Parameter]:
+        for name, node in block.items() if self.mapping(block, KEY) else ():
+            key = join(KEY, name)
+            if name in top:
+                self.refuse(node, key, "is the name of a key of every scenario; choose another")
+            elif not name.isidentifier():
+                self.refuse(node, key, "a parameter's name is made of letters, digits and _")
+            elif self.mapping(node, key) and not self.unknown_keys(node, key, _KNOWN):
+                parameter = self._parameter(name, node, key)
+                if parameter is not None:
+                    yield parameter
+
+    def _parameter(self, name: str, node: Node, key: str) -> Parameter | None:
+        sets, inverse, about = (node.get(k) for k in ("sets", "inverse", "description"))
+        if sets is None:
+            self.refuse(node, join(key, "sets"), "is missing; give the dotted key that is set, or a list")
+            return None
+        targets = sets.value if isinstance(sets.value, list) else [sets]
+        if not targets or not all(isinstance(t.value, str) and "." in t.value for t in targets):
+            message = "must be a dotted key, as in topology.events.rate, or a list"
+            self.refuse(sets, join(key, "sets"), message)
+            return None
+        if inverse is not None and not isinstance(inverse.value, bool):
+            self.refuse(inverse, join(key, "inverse"), f"must be true or false, not {inverse.shown()}")
+            return None
+        return Parameter(
+            name,
+            tuple(t.value for t in targets),
+            " ".join(str(about.value).split()) if about is not None else "",
+            node.get("default"),
+            inverse is not None and inverse.value,
+        )
+
+
+def shown(root: Node) -> list[tuple[str, str, str]]:
+    """Name, default and meaning of each short parameter, as texts; raises ScenarioError."""
+    found = []
+    for parameter in declared(root).values():
+        default = parameter.default.plain() if parameter.default is not None else None
+        meaning = parameter.description or f"sets {', '.join(parameter.sets)}"
+        found.append((parameter.name, "" if default is None else str(default), meaning))
+    return found
+
+
+def expand(root: Node, settings: Sequence[Setting]) -> list[Setting]:
+    """The settings, short parameters replaced by what they stand for; raises ScenarioError."""
+    try:
+        known = declared(root)
+    except ScenarioError:
+        return list(settings)  # said when the scenario is built
+    found: list[Setting] = []
+    for setting in settings:
+        parameter = known.get(setting.key)
+        if parameter is None or setting.faults:
+            found.append(setting)
+            continue
+        try:
+            node = parameter.value(setting.node)
+        except ValueError as error:
+            raise setting.node.refused(parameter.name, str(error)) from None
+        found += [setting.at(key, node, parameter.name) for key in parameter.sets]
+    return found
+
 
 RISING = (Giver.DEFAULT, Giver.PROFILE, Giver.FILE, Giver.CHANGE, Giver.SWEEP, Giver.SETTING, Giver.POINT)
 
@@ -49,7 +270,7 @@ def settle(root: Node, settings: Sequence[Setting]) -> Node:
     Raises ScenarioError with everything that is wrong with them.
     """
     problems: list[Problem] = []
-    for setting in sorted(shorthand.expand(root, settings), key=lambda setting: strength(setting.node)):
+    for setting in sorted(expand(root, settings), key=lambda setting: strength(setting.node)):
         try:
             root = root if setting.faults else put(root, setting)
             problems += setting.faults
@@ -72,7 +293,7 @@ def put(root: Node, setting: Setting) -> Node:
     return _replaced(root, setting, 0)
 
 
-def with_defaults(root: Node, known: Mapping[str, shorthand.Parameter]) -> Node:
+def with_defaults(root: Node, known: Mapping[str, Parameter]) -> Node:
     """The tree with the defaults of short parameters whose keys it does not give; raises ScenarioError."""
     problems: list[Problem] = []
     for parameter in known.values():
@@ -84,7 +305,7 @@ def with_defaults(root: Node, known: Mapping[str, shorthand.Parameter]) -> Node:
                 root = put(root, found)
             except ScenarioError as error:
                 message = f"{found.key}: {error.problems[0].message}"
-                problems.append(found.node.problem(f"{shorthand.KEY}.{parameter.name}.sets", message))
+                problems.append(found.node.problem(f"{KEY}.{parameter.name}.sets", message))
     if problems:
         raise ScenarioError(problems)
     return root

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.advice.endings import waits
-from tideover.models.advice.loads import overloaded
+from tideover.models.advice import overloaded, waits
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
-from tideover.models.schema.fields import named
+from tideover.models.schema import named
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
+from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.profiles import Profile, again
-from tideover.scenarios.writer import to_data
 from tideover.sim.units import S, format_duration, format_rate
 
 LEVEL = 0.9

@@ -1,43 +1,319 @@
-"""The reference of keys, as Markdown: what may stand in scenario files, sweep files and profiles.
-
-Made from the fields of the parts that are registered (as the JSON Schema is), so a part from another package
-is in it too.
-"""
+"""The reference of keys and results, as Markdown and as JSON Schema."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from tideover.models.config import Slo
+from tideover.models.config import AppliedProfile, Scenario, Slo
 from tideover.models.detectors.base import Detector
-from tideover.models.detectors.restarts.base import RestartStrategy
-from tideover.models.job.arrivals.base import Arrivals
-from tideover.models.job.backends.base import Backend
+from tideover.models.detectors.restarts import RestartStrategy
+from tideover.models.job.arrivals import Arrivals, Periodic
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.groupings.base import Grouping
-from tideover.models.job.machines import MachineType
-from tideover.models.job.placements.base import Placement
-from tideover.models.job.queues import QueueSettings
-from tideover.models.job.sinks.base import Sink
-from tideover.models.job.sources.base import Source
-from tideover.models.job.spouts.base import Spout
-from tideover.models.job.stores.base import StoreKind
+from tideover.models.job.components import (
+    BoltConfig,
+    Links,
+    MachineType,
+    QueueSettings,
+    Run,
+    SpoutConfig,
+    Store,
+)
+from tideover.models.job.groupings import Grouping
+from tideover.models.job.placements import Placement
+from tideover.models.job.sinks import Sink
+from tideover.models.job.sources import Source
+from tideover.models.job.spouts import Spout
+from tideover.models.job.stores import Backend, StoreKind
 from tideover.models.operators.base import Bolt
+from tideover.models.schema import RECORD, ROWS, SHARED_RECORD, TABLES, Column
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios import profiles
-from tideover.scenarios.json_schema import Schema, json_schema, keys_of, meaning_of, part_schemas
-from tideover.scenarios.objectives import reference as objectives
-from tideover.scenarios.part_builder import REGISTRIES, unit_of, without_none
-from tideover.scenarios.results_reference import results_reference
+from tideover.scenarios import plugins, profiles
+from tideover.scenarios.objectives.terms import EVERYDAY, EVERYDAY_IN_TIME, names
+from tideover.scenarios.part_builder import BARE, REGISTRIES, key_of, part_to_data, unit_of, without_none
+from tideover.scenarios.scenario_builder import TOP
 from tideover.scenarios.sweeps import sweep_file
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.faults.base import Fault
-from tideover.sim.registry import Part
+from tideover.sim.distributions import Distribution
+from tideover.sim.faults import Fault
+from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import BANDWIDTH, DURATION, PERCENT, RATE, SIZE
+
+# The JSON Schema of scenario files: every key with its unit, default and meaning.
+#
+# Pydantic makes it from the parts that are registered, so a part from another package is in it too; what is
+# added here is what a file has and a class does not: kinds, short forms, and names of keys.
+
+Schema = dict[str, Any]
+
+_NAMED: dict[type[Part], str] = {
+    Arrivals: "when a spout emits",
+    Backend: "where tasks keep state",
+    Source: "a queue that a spout reads",
+    Detector: "how failures are noticed, and what they hit is restarted",
+    Distribution: "a distribution of durations, or one duration",
+    Fault: "what breaks, and when",
+    Grouping: "which task of the receiver gets a tuple",
+    RestartStrategy: "how long a restart waits",
+    Placement: "which host takes which task",
+    Sink: "how what leaves the topology comes to its readers",
+    StoreKind: "a store",
+    Strategy: "how the system survives failure",
+}
+_SHORT = (Backend, Detector, Grouping, Placement, RestartStrategy, Sink, Source, StoreKind, Strategy)
+"""A kind alone will do, if it needs no key."""
+_PARAMETER = {
+    "sets": {
+        "description": "dotted key that is set, or several",
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+    },
+    "default": {"description": "what the key takes if neither the file nor a profile gives it"},
+    "description": {"type": "string", "description": "what it means"},
+    "inverse": {"type": "boolean", "default": False, "description": "a rate; set is the time of one"},
+}
+_PLACEHOLDER = "registry"
+
+
+class _Keys(GenerateJsonSchema):
+    """Schemas of parts with the keys of a file; a field of a registry's base class refers to its kinds."""
+
+    def model_schema(self, schema: Any) -> Schema:
+        part: type[Part] = schema["cls"]
+        if part in REGISTRIES:
+            return {_PLACEHOLDER: part.__name__}
+        found = super().model_schema(schema)
+        properties = {key_of(name): entry for name, entry in found.get("properties", {}).items()}
+        for key, info in keys_of(part).items():
+            properties[key].pop("default", None)
+            if not info.is_required() and info.default is not None:
+                properties[key]["default"] = _default(info)
+        whole = closed(properties, map(key_of, found.get("required", ())))
+        bare = None if any(issubclass(part, base) for base in REGISTRIES) else BARE.get(part)
+        return {"anyOf": [properties[bare], whole]} if bare else whole
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _default(info: FieldInfo) -> Any:
+    """The default of a field, as a file would have it."""
+    unit = unit_of(info.annotation, info.metadata)
+    default = info.get_default(call_default_factory=True)
+    if isinstance(default, Distribution):
+        return part_to_data(default)
+    if isinstance(default, tuple(REGISTRIES)):
+        return kind_of(default)
+    return unit.format(default) if unit else default
+
+
+def keys_of(part: type[Part]) -> dict[str, FieldInfo]:
+    """A part's fields by their keys in a file."""
+    return {key_of(name): info for name, info in part.model_fields.items()}
+
+
+def closed(properties: Schema, required: Iterable[str]) -> Schema:
+    """A mapping with these keys and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def part_schemas(*more: type[Part]) -> dict[type[Part], Schema]:
+    """The schema of every part that a scenario can have, and of ``more``: a mapping with its keys, without
+    its kind.
+    """
+    plugins.load_installed()
+    parts: list[type[Part]] = [SpoutConfig, BoltConfig, MachineType, Hosts, Links, Store, Run]
+    parts += [AppliedProfile, Scenario, Slo, *more]
+    parts += [part for registry in REGISTRIES.values() for _, part in registry.items()]
+    refs, whole = models_json_schema([(part, "validation") for part in parts], schema_generator=_Keys)
+    definitions = whole["$defs"]
+
+    def linked(entry: Any) -> Any:
+        """References to kinds for placeholders, and the inner parts themselves for references to them."""
+        if isinstance(entry, list):
+            return [linked(item) for item in entry]
+        if not isinstance(entry, dict):
+            return entry
+        if _PLACEHOLDER in entry:
+            return {"$ref": f"#/$defs/{entry[_PLACEHOLDER]}"}
+        if "$ref" in entry:
+            inner = linked(definitions[entry["$ref"].rpartition("/")[2]])
+            return inner | {key: linked(value) for key, value in entry.items() if key != "$ref"}
+        return {key: linked(value) for key, value in entry.items()}
+
+    return {part: linked(refs[part, "validation"]) for part in parts}
+
+
+def json_schema() -> Schema:
+    """The schema (draft 2020-12) of a scenario file."""
+    parts = part_schemas()
+    scenario = parts[Scenario]["properties"]
+    properties = {
+        "name": {"type": "string"},
+        "description": scenario["description"],
+        "topology": {
+            "type": "object",
+            "propertyNames": {
+                "pattern": "^[A-Za-z_][A-Za-z0-9_-]{0,63}$",
+                "not": {"enum": ["acker", "driver", "coordinator"]},
+            },
+            "additionalProperties": {"$ref": "#/$defs/Component"},
+        },
+        "strategy": {"$ref": "#/$defs/Strategy"},
+        "strategies": _strategies(parts),
+        "failures": {"type": "array", "items": {"$ref": "#/$defs/Fault"}},
+        "detector": {"$ref": "#/$defs/Detector"},
+        "hosts": scenario["hosts"],
+        "links": parts[Links] | {"required": []},
+        "queues": scenario["queues"],
+        "store": parts[Store],
+        "stores": {"type": "object", "additionalProperties": {"$ref": "#/$defs/StoreKind"}},
+        "run": parts[Run],
+        "slo": scenario["slo"],
+        "profile": {"anyOf": [{"type": "string"}, parts[AppliedProfile]]},
+        "parameters": {"type": "object", "additionalProperties": closed(_PARAMETER, ["sets"])},
+    }
+    for key, meaning in TOP.items():
+        properties[key] = {**properties[key], "description": meaning}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tideover scenario",
+        "description": "Durations, sizes and rates are texts with a unit: 30 s, 256 B, 10/s.",
+        **closed(properties, ["topology", "strategy", "run"]),
+        "$defs": {
+            "Component": _component(parts),
+            **{base.__name__: _named(base, meaning, parts) for base, meaning in _NAMED.items()},
+        },
+    }
+
+
+def meaning_of(part: type[Part]) -> str:
+    """The first paragraph of a part's docstring."""
+    return " ".join((part.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def _with(key: str, name: str, part: type[Part], own: Schema, more: Schema | None = None) -> Schema:
+    """A mapping that names the kind of a part under ``key``, with its keys and ``more``."""
+    head = {key: {"const": name, "description": meaning_of(part)}}
+    return closed(head | (more or {}) | own["properties"], [key, *own["required"]])
+
+
+def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> Schema:
+    """Any part of a registry, by its kind, and its short forms."""
+    forms: list[Schema] = []
+    if base is Distribution:
+        forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
+    elif base in _SHORT:
+        forms.append({"enum": [n for n, part in REGISTRIES[base].items() if not parts[part]["required"]]})
+    for name, part in REGISTRIES[base].items():
+        whole = _with("kind", name, part, parts[part])
+        # A profile, or a short parameter's default, can give what is missing.
+        forms.append(whole | {"required": ["kind"]} if base in (Strategy, Fault) else whole)
+        if name in parts[part]["properties"]:
+            forms.append(parts[part])
+    return {"description": meaning, "anyOf": forms}
+
+
+def _strategies(parts: dict[type[Part], Schema]) -> Schema:
+    kinds = {
+        name: {"description": meaning_of(part), "anyOf": [parts[part], {"type": "null"}]}
+        for name, part in REGISTRIES[Strategy].items()
+    }
+    return closed(kinds, [])
+
+
+def _component(parts: dict[type[Part], Schema]) -> Schema:
+    """One form for each kind of spout and bolt; their keys stand beside those that every component has."""
+    forms = []
+    bolt, spout = (dict(parts[config]["properties"]) for config in (BoltConfig, SpoutConfig))
+    for role, common in (("bolt", bolt), ("spout", spout)):
+        del common[role]
+    spout |= {"arrivals": {"$ref": "#/$defs/Arrivals"} | spout["arrivals"]}
+    for name, part in REGISTRIES[Spout].items():
+        forms.append(_with("spout", name, part, parts[part], parts[Periodic]["properties"] | spout))
+    for name, part in REGISTRIES[Bolt].items():
+        form = _with("bolt", name, part, parts[part], bolt)
+        forms.append(form | {"required": [*form["required"], "from"]})
+    return {"description": "a spout or a bolt", "anyOf": forms}
+
+
+# The reference of results, as Markdown: what ``run --json`` prints, and the columns of the tables.
+
+_INTRODUCTION = """\
+What a run says. `tideover run --json` prints one object (the *record*); `compare` and `sweep` print a list of
+them, with more keys. `--out` writes it as `result.json`, and each of the tables below as a Parquet file that
+holds units and meanings, too; `tideover.run` has them as data frames. What is undefined is null in JSON and
+missing in a table."""
+
+
+_WHERE_SHARED = "Where tasks share something (cores, cards, stores of a cluster), there is more:"
+_COMBINED = (
+    "The record has one figure of all replications: sums in `ledger` and `windows`, means in `cost`, pooled "
+    "latencies, and of throughput the mean and the extremes."
+)
+_MORE = {
+    "recoveries": "In the record, `recoveries` has an object for each of these rows.",
+    "runs": _COMBINED,
+    "timeline": "Not in the record.",
+    "tasks": "The record has `utilisation` of it.",
+    "usage": "The record has `resources` of it, and `bottleneck`.",
+}
+
+
+def results_reference() -> str:
+    """Sections for the record and for each table, made from the schema (`tideover.models.schema`)."""
+    keys = [(f"`{key.name}`", key.unit, _meaning(key)) for key in RECORD]
+    parts = ["## Results", "", _INTRODUCTION, "", "### The record", ""]
+    parts += [*_table(("key", "unit", "meaning"), keys), "", _WHERE_SHARED, ""]
+    shared = [(f"`{key.name}`", key.unit, _meaning(key)) for key in SHARED_RECORD]
+    parts += [*_table(("key", "unit", "meaning"), shared), ""]
+    for table, columns in TABLES.items():
+        rows = [(f"`{one.name}`", _place(one), one.unit, _meaning(one)) for one in columns]
+        parts += [f"### `{table}`", "", f"{ROWS[table]} {_MORE[table]}", ""]
+        parts += [*_table(("column", "in the record", "unit", "meaning"), rows), ""]
+    return "\n".join(parts)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def _place(column: Column) -> str:
+    return f"`{'.'.join(column.record)}`" if column.record else "–"
+
+
+def _meaning(column: Column) -> str:
+    return f"{column.meaning}; undefined if {column.undefined}" if column.undefined else column.meaning
+
+
+# What the reference says of objectives: their form, and the names that they know.
+
+INTRODUCTION = (
+    "The key `slo` is a list: `[recovery_p95 <= 20 s, {objective: lost = 0, level: 0.99}]`; "
+    "[checks.md](checks.md) has what such a text may say, and how it is judged."
+)
+
+
+def everyday_names() -> Iterator[str]:
+    """A table of them, in lines of Markdown."""
+    yield "| name | column | of the table | means |"
+    yield "|---|---|---|---|"
+    for in_time, block in ((False, EVERYDAY), (True, EVERYDAY_IN_TIME)):
+        for name, (table, _) in block.items():
+            column = names(in_time)[name].column
+            yield f"| `{name}` | `{column.name}` | `{table}` | {column.meaning} |"
+
+
+# The reference of keys, as Markdown: what may stand in scenario files, sweep files and profiles.
+#
+# Made from the fields of the parts that are registered (as the JSON Schema is), so a part from another
+# package is in it too.
 
 Row = tuple[str, str, str, str]
 """Key, what it takes, default, meaning."""
@@ -98,7 +374,7 @@ _SINKS = "The key `sink` of `aligned_snapshots`."
 _RESTARTS = "The key `restarts` of a detector: how long a restart waits."
 _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
 
-_INTRODUCTION = f"""\
+_INTRODUCTION_of_reference = f"""\
 # Reference of keys
 
 Everything that may stand in a scenario file, a sweep file and a profile, and in the results. Made by
@@ -138,7 +414,9 @@ _STORES = (
     "The key `stores` gives more stores, by names: `stores: {memory: {kind: redis, operations: 80000/s}}`. "
     "What uses one says which: `strategy: {…, store: memory}`."
 )
-_SHORT = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
+_SHORT_of_reference = (
+    "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
+)
 _SWEEPS = "`tideover sweep FILE`: one scenario, and values that some of its keys take. [Examples](sweeps.md)."
 _PROFILES = (
     "A file that a scenario names with `profile`: measured values for keys that the scenario does not give."
@@ -188,7 +466,7 @@ class _Reference:
         scenario = [(key, entry, key in schema["required"]) for key, entry in schema["properties"].items()]
         links = self.rows(Links, required=False)
         sections = [
-            _INTRODUCTION,
+            _INTRODUCTION_of_reference,
             " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS),
             _section("Scenario", "The keys of a scenario file.", (_top_row(*row) for row in scenario)),
             "\n".join(self.topology()),
@@ -205,7 +483,9 @@ class _Reference:
             "\n".join(self.kinds("Stores", StoreKind, _STORES)),
             self.part(Run, "The key `run`."),
             "\n".join(self.objectives()),
-            _section("Short parameters", _SHORT, _schema_rows(schema["properties"]["parameters"])),
+            _section(
+                "Short parameters", _SHORT_of_reference, _schema_rows(schema["properties"]["parameters"])
+            ),
             _meanings("Sweep files", _SWEEPS, sweep_file.TOP),
             _meanings("Profiles", _PROFILES, profiles.TOP),
             _meanings("Values of a profile", "The keys of the block `values`.", profiles.PARTS, level=3),
@@ -253,8 +533,8 @@ class _Reference:
 
     def objectives(self) -> Iterator[str]:
         """Their keys, and the names that they know besides those of columns."""
-        yield _section("Objectives", objectives.INTRODUCTION, self.rows(Slo))
-        yield from ("### Names of metrics", "", *objectives.everyday_names(), "")
+        yield _section("Objectives", INTRODUCTION, self.rows(Slo))
+        yield from ("### Names of metrics", "", *everyday_names(), "")
 
     def kinds(self, title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
         """A registry."""
@@ -305,7 +585,7 @@ def _rows(
         if key in without:
             continue
         entry = whole["properties"][key]
-        default = _default(entry, required and info.is_required())
+        default = _default_of_reference(entry, required and info.is_required())
         yield (f"`{above}{key}`", _takes(entry) + _limited(info), default, info.description or "")
         inner = without_none(info.annotation)[0]
         if isinstance(inner, type) and issubclass(inner, Part) and inner not in REGISTRIES:
@@ -321,7 +601,7 @@ def _forms(schema: Schema) -> Iterator[Schema]:
 
 def _top_row(key: str, entry: Schema, required: bool) -> Row:
     takes = _TOP.get(key) or _takes(entry)
-    return (f"`{key}`", takes, _default(entry, required), str(entry["description"]))
+    return (f"`{key}`", takes, _default_of_reference(entry, required), str(entry["description"]))
 
 
 def _schema_rows(schema: Schema) -> Iterator[Row]:
@@ -329,10 +609,15 @@ def _schema_rows(schema: Schema) -> Iterator[Row]:
     inner = schema["additionalProperties"]
     for key, entry in inner["properties"].items():
         required = key in inner["required"]
-        yield (f"`{key}`", _takes(entry), _default(entry, required), str(entry.get("description", "")))
+        yield (
+            f"`{key}`",
+            _takes(entry),
+            _default_of_reference(entry, required),
+            str(entry.get("description", "")),
+        )
 
 
-def _default(entry: Schema, required: bool) -> str:
+def _default_of_reference(entry: Schema, required: bool) -> str:
     if required:
         return "**required**"
     value = entry.get("default")

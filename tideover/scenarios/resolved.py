@@ -1,21 +1,70 @@
-"""A whole scenario as YAML, with where each value comes from: ``tideover scenarios show NAME --resolved``."""
+"""A whole scenario as YAML, with where each value comes from and who runs where."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from tideover.models.job.arrivals.periodic import Periodic
-from tideover.scenarios import library, loader, profiles, yaml_source, yaml_text
+from tideover.models.config import Scenario, deployment_of
+from tideover.models.job.arrivals import Periodic
+from tideover.models.job.cluster import Cluster, Hosts
+from tideover.models.job.components import Host
+from tideover.models.job.placements import Place
+from tideover.scenarios import library, loader, profiles, yaml_source
 from tideover.scenarios.loader import Resolved
-from tideover.scenarios.nodes import Giver, Node, Origin
-from tideover.scenarios.part_builder import BARE, fields_of
-from tideover.scenarios.python_values import from_plain
-from tideover.scenarios.settings import Settings
+from tideover.scenarios.part_builder import BARE, fields_of, from_plain, to_data
+from tideover.scenarios.precedence import Settings
 from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.yaml_source import Giver, Node, Origin
+from tideover.sim.registry import kind_of
+
+# Who runs where, as comments below a scenario's file, which then is still one.
+
+
+def where_tasks_run(scenario: Scenario) -> str:
+    """A line for each host with its tasks, those of its workers apart; empty if the scenario names no hosts,
+    but gives each task its own.
+
+    >>> from tideover.scenarios.loader import load
+    >>> print(said(load("wordcount", ["hosts=2", "topology.split.parallelism=3"])))
+    # Who runs where, as round_robin places tasks (TASK/REPLICA; workers of a host between bars):
+    #   host 0  sentences.0 split.1 count.0
+    #   host 1  split.0 split.2
+    <BLANKLINE>
+    """
+    if scenario.hosts is None:
+        return ""
+    kind = kind_of(scenario.hosts.placement) if isinstance(scenario.hosts, Hosts) else "round_robin"
+    head = f"Who runs where, as {kind} places tasks (TASK/REPLICA; workers of a host between bars):"
+    cluster = deployment_of(scenario).cluster
+    return "".join(f"# {line}\n" for line in [head, *_lines(cluster)])
+
+
+def _lines(cluster: Cluster) -> Iterator[str]:
+    heads = [f"host {host.number}{_more(cluster, host)}" for host in cluster.hosts]
+    width = max(map(len, heads))
+    for host, head in zip(cluster.hosts, heads, strict=True):
+        workers = [w for key, w in cluster.workers.items() if key[0] == host.number]
+        tasks = " | ".join(" ".join(map(_name, worker.places)) for worker in workers)
+        yield f"  {head:{width}}  {tasks or ('in reserve' if host.reserve else 'nobody')}"
+
+
+def _more(cluster: Cluster, host: Host) -> str:
+    """Type and rack, if there is more than one of either."""
+    several = len({other.rack for other in cluster.hosts}) > 1
+    more = [host.type or "", f"rack {host.rack}" if several else ""]
+    return f" ({', '.join(text for text in more if text)})" if any(more) else ""
+
+
+def _name(place: Place) -> str:
+    component, task, replica = place
+    return f"{component}.{task}" + (f"/{replica}" if replica else "")
+
+
+# A whole scenario as YAML, with where each value comes from: ``tideover scenarios show NAME --resolved``.
 
 DEFAULT = "default"
 """What is said of a value that nobody gives."""
@@ -49,7 +98,7 @@ def to_yaml(found: Resolved) -> str:
     path = root.get(profiles.KEY)
     if path is not None and not path.is_mapping and profiles.KEY in data:
         root = root.like(root.value | {profiles.KEY: from_plain(data[profiles.KEY], path.origin)})
-    return yaml_text.write(_mapping(data, root))
+    return yaml_source.write(_mapping(data, root))
 
 
 def said(origin: Origin | None) -> str:
@@ -83,7 +132,7 @@ def _value(value: Any, node: Node | None) -> Any:
         return _mapping(value, node) if value else CommentedMap()
     if isinstance(value, list):
         return _list(value, node)
-    return yaml_text.quoted(value)
+    return yaml_source.quoted(value)
 
 
 def _list(data: list[Any], node: Node | None) -> CommentedSeq:

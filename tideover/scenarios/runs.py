@@ -1,27 +1,113 @@
-"""A scenario's runs in this process, and what a run depends on: with the same ``digest`` and replication it
-does not matter where or when it was made.
-"""
+"""A scenario's runs in this process; what a run depends on; under which strategies a scenario can run."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tideover.models.config import Scenario
 from tideover.models.simulation import Replication, simulate
-from tideover.scenarios.part_builder import REGISTRIES
+from tideover.models.strategies.base import STRATEGIES
+from tideover.scenarios import library, loader, plugins, precedence, yaml_source
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import Source, Tree
+from tideover.scenarios.part_builder import REGISTRIES, to_data
+from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.prediction import predict
-from tideover.scenarios.writer import to_data
+from tideover.sim.text_files import Unreadable, is_file, read_bytes
 
 if TYPE_CHECKING:
-    from tideover.models.results.result import Result
+    from tideover.models.results import Result
+
+
+# What the outputs of a sweep depend on, as one hash: whoever has it need not even check the points.
+
+_LONGEST_NAME = 255
+
+
+def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] = ()) -> str | None:
+    """A hash of a sweep's file, of the settings, of every file that one of them may name, and of the code.
+
+    None if something cannot be read: then the sweep itself says what is wrong. A text counts as the name of a
+    file if there is one, seen from where the command runs or from the file that holds the text; so the hash
+    may change without need, but does not stay the same if a result would be another.
+    """
+    plugins.load_installed()
+    digest = hashlib.sha256(f"{_package()} {code()}".encode())
+    try:
+        for part in _parts(source, settings):
+            digest.update(hashlib.sha256(part).digest())
+    except (OSError, Unreadable, ScenarioError):
+        return None
+    return digest.hexdigest()
+
+
+def _parts(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Iterator[bytes]:
+    """The texts and files that count."""
+    yield json.dumps(list(settings)).encode()
+    for setting in read_settings(settings):
+        if setting.faults:
+            raise ScenarioError(setting.faults)
+        yield from _named(setting.node.plain(), Path())
+    if isinstance(source, Mapping):
+        yield json.dumps(source, default=repr).encode()
+        yield from _swept(source, Path())
+    elif isinstance(source, str) and not library.is_path(source):
+        yield source.encode()  # a built-in one is part of the package
+    else:
+        text = yaml_source.text_of(Path(source))
+        yield from (str(source).encode(), text.encode())
+        yield from _swept(yaml_source.parse(text, str(source)).plain(), Path(source).parent)
+
+
+def _swept(data: Any, directory: Path) -> Iterator[bytes]:
+    """The files that a sweep file names, and those that its scenario does."""
+    yield from _named(data, directory)
+    scenario = data.get("scenario") if isinstance(data, Mapping) else None
+    if isinstance(scenario, str) and is_file(path := directory / scenario):
+        yield from _named(yaml_source.read(path).plain(), path.parent)
+
+
+def _named(value: Any, directory: Path) -> Iterator[bytes]:
+    """The files that texts in a value name."""
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _named(item, directory)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _named(item, directory)
+    elif isinstance(value, str) and 0 < len(value) < _LONGEST_NAME and "\0" not in value:
+        for path in (directory / value, Path(value)):
+            if is_file(path):
+                yield read_bytes(path)
+
+
+def _package() -> str:
+    """A hash of everything that this package consists of: reports are made by all of it."""
+    digest = hashlib.sha256()
+    for name, content in _contents(files("tideover"), ""):
+        digest.update(f"{name} {len(content)} ".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _contents(folder: Traversable, under: str) -> Iterator[tuple[str, bytes]]:
+    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
+        if entry.is_dir() and entry.name != "__pycache__":
+            yield from _contents(entry, f"{under}{entry.name}/")
+        elif entry.is_file():
+            yield f"{under}{entry.name}", entry.read_bytes()
+
+
+# A scenario's runs in this process, and what a run depends on: with the same ``digest`` and replication it
+# does not matter where or when it was made.
 
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
@@ -41,7 +127,7 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
     ``trace`` keeps every tuple, for small runs. ``report`` hears how many replications are done. Raises
     RunFailed.
     """
-    from tideover.models.results.result import Result
+    from tideover.models.results import Result
 
     total = scenario.run.replications
     done: list[Replication] = []
@@ -119,3 +205,78 @@ def _source(part: type) -> str:
         return inspect.getsource(inspect.getmodule(part) or part)
     except (OSError, TypeError):
         return ""
+
+
+# ``compare --strategies all``: under which strategies a scenario can be compared, with which parameters.
+
+ALL = "all"
+"""What stands for all strategies in a list of them."""
+
+
+class Every(NamedTuple):
+    """The strategies: first those that the scenario's block ``strategies`` names, then the others.
+
+    settings  usual values of strategies that the scenario says nothing of, and of keys that one needs
+    notes     which these are, and why strategies are left out
+    """
+
+    kinds: tuple[str, ...]
+    settings: list[Setting]
+    notes: tuple[str, ...]
+
+
+def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
+    """All registered strategies that go with a scenario; raises ScenarioError if fewer than two do."""
+    root, directory = loader.tree(source)
+    given = precedence.expand(root, read_settings(settings))
+    block = root.get("strategies")
+    named = [kind for kind, _ in block.items()] if block is not None and block.is_mapping else []
+    kinds: list[str] = []
+    usual: list[Setting] = []
+    notes: list[str] = []
+    refused: list[ScenarioError] = []
+    for kind in dict.fromkeys([*named, *sorted(name for name, _ in STRATEGIES.items())]):
+        try:
+            more = needed(Tree(root, directory), kind, given)
+        except ScenarioError as error:
+            refused.append(error)
+            notes.append(f"{kind} is left out: {_reason(error)}")
+            continue
+        kinds.append(kind)
+        usual += more
+        if more:
+            told = ", ".join(f"{one.path[-1]} {one.text.partition('=')[2]}" for one in more)
+            notes.append(f"{kind}: {told}, since nothing else is said")
+    if len(kinds) < 2 and refused:
+        raise refused[0]
+    return Every(tuple(kinds), usual, tuple(notes))
+
+
+def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
+    """The usual values of a strategy that the scenario says nothing of; else those without which there
+    is no scenario under it. Raises ScenarioError.
+    """
+    root = tree.root
+    own, named = root.get("strategy"), root.get("strategy", "kind") or root.get("strategy")
+    blocks = [root.get("strategies", kind), own if named is not None and named.value == kind else None]
+    if any(block is not None for block in blocks):
+        try:
+            loader.load_for_strategies(tree, [kind], given)
+            return []
+        except ScenarioError:
+            pass
+    said = {one.path[-1] for one in given if one.key.startswith(("strategy.", f"strategies.{kind}."))}
+    for block in blocks:
+        said |= {key for key, _ in block.items()} if block is not None and block.is_mapping else set()
+    usual = STRATEGIES[kind].usual if kind in STRATEGIES else {}
+    left = {key: value for key, value in usual.items() if key not in said}
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in left.items()}
+    found = read_settings([f"strategies.{kind}.{key}={text}" for key, text in texts.items()])
+    loader.load_for_strategies(tree, [kind], [*found, *given])
+    return found
+
+
+def _reason(error: ScenarioError) -> str:
+    """Why there is no such scenario, in a line."""
+    first = error.problems[0]
+    return f"{first.key}: {first.message}"

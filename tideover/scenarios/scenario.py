@@ -1,8 +1,9 @@
-"""A scenario that knows where it came from: to be varied in Python, and written to a file."""
+"""A scenario that knows where it came from: to be varied in Python; the scenario inside of another file."""
 
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -14,20 +15,20 @@ from tideover.models import config
 from tideover.models.config import AppliedProfile, Slo
 from tideover.models.detectors.base import Detector
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.queues import QueueSettings
-from tideover.models.job.stores.base import StoreKind
+from tideover.models.job.components import BoltConfig, Links, QueueSettings, Run, SpoutConfig, Store
+from tideover.models.job.stores import StoreKind
 from tideover.models.strategies.base import Strategy
-from tideover.scenarios import loader, plugins, precedence, profiles, shorthand, yaml_text
+from tideover.scenarios import library, loader, plugins, precedence, profiles, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, unknown_parameters
 from tideover.scenarios.loader import Tree
-from tideover.scenarios.nodes import Giver, Node, Origin
-from tideover.scenarios.python_values import from_plain
-from tideover.scenarios.settings import Settings, read_settings
-from tideover.scenarios.writer import part_to_data
-from tideover.sim.faults.base import Fault
+from tideover.scenarios.part_builder import from_plain, part_to_data
+from tideover.scenarios.precedence import Settings, read_settings
+from tideover.scenarios.yaml_source import WHOLE, Giver, Node, Origin
+from tideover.sim.faults import Fault
 
-_BLOCKS = ("strategies", shorthand.KEY)
+# A scenario that knows where it came from: to be varied in Python, and written to a file.
+
+_BLOCKS = ("strategies", precedence.KEY)
 """What a file may hold besides the scenario itself."""
 
 _KEEP: Any = object()
@@ -185,7 +186,7 @@ class Scenario(config.Scenario):
         >>> print(tideover.load("wordcount").to_yaml().splitlines()[0])
         name: word count
         """
-        text = yaml_text.write(yaml_text.quoted(_as_file(self, absolute=path is not None)))
+        text = yaml_source.write(yaml_source.quoted(_as_file(self, absolute=path is not None)))
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -265,3 +266,37 @@ def _says(data: dict[str, Any], scenario: Scenario) -> bool:
         return load(data) == scenario
     except ScenarioError:
         return False
+
+
+# The scenario in a file that asks something of it, a sweep or a plan: its key ``scenario``.
+
+
+def from_mapping(source: Mapping[str, Any], name: str) -> tuple[Node, Tree | None]:
+    """The tree of such a mapping, and that of its scenario, if it is a ``Scenario``."""
+    scenario = source.get("scenario")
+    if isinstance(scenario, config.Scenario):
+        return from_plain({**source, "scenario": {}}, Origin(name)), tree_of(scenario)
+    return from_plain(source, Origin(name)), None
+
+
+def scenario_of(root: Node, directory: Path) -> Tree:
+    """The scenario that a file in this directory names by a built-in name or a path, or has as a mapping.
+    Raises ScenarioError.
+    """
+    node = root.get("scenario")
+    if node is None:
+        message = "is missing; give a built-in name, a path, or a mapping as in a scenario file"
+        raise root.refused("scenario", message)
+    if node.is_mapping:
+        return Tree(node, directory)
+    if not isinstance(node.value, str):
+        raise node.refused("scenario", f"{node.shown()} is neither a name nor a path nor a mapping")
+    path = directory / node.value
+    is_path = library.is_path(node.value) or (node.value not in library.names() and os.path.exists(path))
+    try:
+        return loader.tree(path if is_path else node.value)
+    except ScenarioError as error:
+        if not any(problem.key == WHOLE for problem in error.problems):
+            raise
+        messages = [f"{problem.file!r}: {problem.message}" for problem in error.problems]
+        raise ScenarioError(node.problem("scenario", each) for each in messages) from None

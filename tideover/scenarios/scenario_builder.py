@@ -10,21 +10,19 @@ from pydantic import Field
 
 from tideover.models.config import Scenario
 from tideover.models.detectors.base import Detector
-from tideover.models.job.arrivals.base import Arrivals
-from tideover.models.job.arrivals.periodic import Periodic
+from tideover.models.job.arrivals import Arrivals, Periodic
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import BoltConfig, Links, Run, SpoutConfig, Store
-from tideover.models.job.queues import QueueSettings
-from tideover.models.job.spouts.base import SPOUTS
+from tideover.models.job.components import BoltConfig, Links, QueueSettings, Run, SpoutConfig, Store
+from tideover.models.job.spouts import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES, Strategy
-from tideover.scenarios import checks, shorthand
-from tideover.scenarios.draft import Draft
+from tideover.scenarios import checks, precedence
+from tideover.scenarios.checks import Draft
 from tideover.scenarios.errors import is_misspelt, listed, suggest
-from tideover.scenarios.nodes import Node
 from tideover.scenarios.part_builder import PartBuilder, fields_of, join
+from tideover.scenarios.yaml_source import Node
 from tideover.sim.distributions import Constant
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults import Fault
 from tideover.sim.registry import Part
 
 TOP = {
@@ -97,7 +95,7 @@ class ScenarioBuilder(PartBuilder):
         for name in unknown:
             child = node.value[name]
             near = self._elsewhere(name, child) if child.is_set else []
-            if not key and (short := self.root.get(shorthand.KEY)) is not None:
+            if not key and (short := self.root.get(precedence.KEY)) is not None:
                 near = [other for other, _ in short.items() if is_misspelt(other, [name])][:1] or near
             owners = [kind for kind, cls in STRATEGIES.items() if name in fields_of(cls)]
             if owners and key == "strategy" and "kind" in node.value:

@@ -1,21 +1,27 @@
-"""The contract between SimPy, which decides, and the compiled data plane, where tuples flow.
-
-Control actions are SimPy events with a rank. Each of them first moves all data up to now: what departs at or
-before now is handed on, the rest stays where it is. So a crash at now loses exactly what was queued or in
-service, and nothing is ever taken back.
+"""The contract between SimPy, which decides, and the compiled data plane, which moves all tuples; and the
+order of what happens at one instant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import gc
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, NamedTuple, Self
 
 import simpy
+from pydantic import AfterValidator
 
-from tideover.sim.memory import standing
 from tideover.sim.plane.plane import Plane
+
+# The contract between SimPy, which decides, and the compiled data plane, where tuples flow.
+#
+# Control actions are SimPy events with a rank. Each of them first moves all data up to now: what departs at
+# or before now is handed on, the rest stays where it is. So a crash at now loses exactly what was queued or
+# in service, and nothing is ever taken back.
 
 Process = Generator[simpy.Event, Any, None]
 Action = Callable[[], None]
@@ -202,3 +208,95 @@ class Kernel:
                     self.env.step()
             self.now = until
             self.env._now = until
+
+
+# A place among the control actions of one instant.
+
+RANKS = {rank.name.lower(): rank for rank in Rank if rank is not Rank.SAMPLE}
+_TEXT = re.compile(r"(before|after) ([a-z]+)(?: of (\S+))?")
+
+
+class Turn(NamedTuple):
+    """Just before, or just after, what acts at an instant with a rank.
+
+    side  -1: before, 1: after
+    rank  of those actions
+    of    name of the task that acts, or the number by which it has its turn; None: all of this rank
+    """
+
+    side: int
+    rank: Rank
+    of: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Reads ``after checkpoint of count.1``; raises ValueError.
+
+        >>> Turn.parse("before trim of split.0")
+        Turn(side=-1, rank=<Rank.TRIM: 15>, of='split.0')
+        """
+        found = _TEXT.fullmatch(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no turn; write before or after, a rank, a task: after trim of a.0")
+        side, rank, of = found.groups()
+        if rank not in RANKS:
+            raise ValueError(f"unknown rank {rank!r}; the ranks of an instant are {', '.join(RANKS)}")
+        return cls(1 if side == "after" else -1, RANKS[rank], of)
+
+    def order(self, tasks: Mapping[str, int]) -> float:
+        """Where that is among the orders of its rank; ``tasks``: the number of each task, by its name.
+        Raises ValueError if no task has the name.
+        """
+        if self.of is None:
+            return ORDER - 2 if self.side > 0 else -1  # ahead of what strikes before the next rank
+        if self.of in tasks:
+            return tasks[self.of] + self.side / 3
+        if self.of.isdecimal():
+            return int(self.of) + self.side / 3
+        raise ValueError(f"there is no task {self.of!r}; tasks are {', '.join(tasks)}")
+
+
+def _checked(text: str) -> str:
+    Turn.parse(text)
+    return text
+
+
+TurnText = Annotated[str, AfterValidator(_checked)]
+"""A turn as a scenario writes it."""
+
+
+# What Python does about garbage while a simulation runs.
+
+MORE = 200_000
+"""So many objects more than at the last search, and garbage that refers to itself is searched for again."""
+_stands = False
+
+
+@contextmanager
+def standing() -> Iterator[None]:
+    """Python does not look for garbage that refers to itself in what stands already, and seldom in what is
+    new. At the end it is looked for in what is new, and all is as before, but that what somebody else has
+    frozen is looked through again. Another such stretch within it changes nothing.
+
+    Trains that are read live for a moment, and nothing that they refer to refers to them: to look through
+    them, and through all tasks and channels, is for nothing. But a world refers to itself: what is built in
+    such a stretch, and is not kept, gives its memory back at the end.
+    """
+    global _stands
+    if _stands:
+        yield
+        return
+    first, second, third = gc.get_threshold()
+    wanted = first > 0 and gc.isenabled()  # else somebody wants no search
+    gc.freeze()
+    if wanted:
+        gc.set_threshold(max(first, MORE), second, third)
+    _stands = True
+    try:
+        yield
+    finally:
+        _stands = False
+        gc.set_threshold(first, second, third)
+        if wanted:
+            gc.collect()
+        gc.unfreeze()

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import tideover
-from tideover.scenarios.audit.asked import asked, target
 from tideover.scenarios.audit.audit import Audit, audit
-from tideover.scenarios.spark.place import Place
-from tideover.scenarios.sweeps.several import kept
+from tideover.scenarios.audit.cases import asked, target
+from tideover.scenarios.spark.settings import Place
+from tideover.scenarios.sweeps.sweep import kept
 
 
 def audited(

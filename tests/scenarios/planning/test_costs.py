@@ -9,17 +9,15 @@ import pytest
 
 import tideover
 from tests.scenarios.planning.worlds import BASE, World
-from tideover.models.time_of_day import daily_share
-from tideover.scenarios import probe
+from tideover.models.config import daily_share
+from tideover.scenarios import saturation
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.planning.candidate import judged, margin, saved
-from tideover.scenarios.planning.evaluator import Ask, tables
-from tideover.scenarios.planning.on_engine import kept
-from tideover.scenarios.planning.session import Session
+from tideover.scenarios.planning.plan import kept
+from tideover.scenarios.planning.search import Ask, Session, promising, tables
 from tideover.scenarios.planning.spec import read
-from tideover.scenarios.planning.surrogate import promising
 from tideover.scenarios.scenario import load
-from tideover.scenarios.spark.place import Place
+from tideover.scenarios.spark.settings import Place
 from tideover.sim.draws import Draws
 
 ROOT = Path(tideover.__file__).parents[1]
@@ -134,7 +132,7 @@ def test_every_load_can_be_scaled(arrivals):
     source = {key: value for key, value in BASE["topology"]["source"].items() if key != "rate"} | arrivals
     scenario = BASE | {"topology": BASE["topology"] | {"source": source}}
     space = read(SPEC | {"scenario": scenario, "failures": {}}).space
-    once, twice = (probe.offered(space.at({INTERVAL: "2 s"}, load)) for load in (1.0, 2.0))
+    once, twice = (saturation.offered(space.at({INTERVAL: "2 s"}, load)) for load in (1.0, 2.0))
     assert twice == pytest.approx(2 * once, rel=1e-6)
 
 

@@ -8,11 +8,10 @@ import pytest
 import tideover
 from tests.scenarios.planning.worlds import BASE, World, bytes_that_cost, noise, seconds
 from tideover.scenarios.planning import plan as planning
-from tideover.scenarios.planning.evaluator import Ask
-from tideover.scenarios.planning.on_engine import kept
-from tideover.scenarios.planning.space import Space
-from tideover.scenarios.planning.spec import read
-from tideover.scenarios.spark.place import Place
+from tideover.scenarios.planning.plan import kept
+from tideover.scenarios.planning.search import Ask
+from tideover.scenarios.planning.spec import Space, read
+from tideover.scenarios.spark.settings import Place
 
 INTERVAL, PHASE, KIND = "strategy.checkpoint_interval", "strategy.checkpoint_phase", "strategy.kind"
 LEAST, MOST = 4, 40

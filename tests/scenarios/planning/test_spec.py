@@ -9,7 +9,7 @@ import tideover
 from tests.scenarios.planning.worlds import BASE
 from tideover.cli import main
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.planning.offers import machines_per_month
+from tideover.scenarios.planning.candidate import machines_per_month
 from tideover.scenarios.planning.spec import read
 
 FILE = """\

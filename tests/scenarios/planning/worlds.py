@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from tideover.scenarios.planning.evaluator import ASK, tables
+from tideover.scenarios.planning.search import ASK, tables
 
 BASE = {
     "name": "a small job",

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tideover.scenarios.statistics.availability import YEAR_S, conditioned
-from tideover.scenarios.statistics.compound import compound_poisson
+from tideover.scenarios.statistics.availability import YEAR_S, compound_poisson, conditioned
 
 DAY = 86_400.0
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.models.evaluation.availability import availability
+from tideover.models.evaluation.measures import availability
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.statistics.causes import causes
-from tideover.scenarios.statistics.estimates import Estimate, estimate
+from tideover.scenarios.statistics.availability import causes
+from tideover.scenarios.statistics.intervals import Estimate, estimate
 from tideover.sim.units import DAY, S
 
 YEAR = 365.25 * DAY / S

@@ -13,11 +13,14 @@ from scipy import signal, stats
 from tests.theory.queues import SERVICE, bolt, queue
 from tideover.models.simulation import simulate
 from tideover.scenarios.statistics.availability import conditioned
-from tideover.scenarios.statistics.batch_means import batch_means
-from tideover.scenarios.statistics.estimates import estimate
-from tideover.scenarios.statistics.paired import paired, paired_quantiles
-from tideover.scenarios.statistics.quantiles import quantile_interval
-from tideover.sim.distributions.exponential import Exponential
+from tideover.scenarios.statistics.intervals import (
+    batch_means,
+    estimate,
+    paired,
+    paired_quantiles,
+    quantile_interval,
+)
+from tideover.sim.distributions import Exponential
 
 EXPERIMENTS = 1_000
 

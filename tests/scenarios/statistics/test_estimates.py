@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import stdtrit
 
-from tideover.scenarios.statistics.estimates import estimate
-from tideover.scenarios.statistics.student import AT_95, t_quantile
+from tideover.scenarios.statistics.intervals import AT_95, estimate, t_quantile
 
 NAN = float("nan")
 DRAWS = np.random.default_rng(7).normal(57.8, 1.0, 10)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tideover.scenarios.statistics.batch_means import batch_means
+from tideover.scenarios.statistics.intervals import batch_means
 from tideover.scenarios.statistics.warm_up import mser5
 
 

@@ -4,13 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tideover.scenarios.statistics import paired as module
-from tideover.scenarios.statistics.paired import (
-    paired,
-    paired_columns,
-    paired_in_groups,
-    paired_quantiles,
-)
+from tideover.scenarios.statistics import intervals as module
+from tideover.scenarios.statistics.intervals import paired, paired_columns, paired_in_groups, paired_quantiles
 
 DRAWS = np.random.default_rng(7).normal(57.8, 1.0, 10)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tideover.scenarios.statistics.quantiles import quantile_interval
+from tideover.scenarios.statistics.intervals import quantile_interval
 
 
 @given(st.integers(2, 150), st.sampled_from([0.05, 0.25, 0.5, 0.9, 0.95, 0.99]))

@@ -7,7 +7,7 @@ import pytest
 
 import tideover
 from tideover.cli import main
-from tideover.scenarios.statistics.settling import settling
+from tideover.scenarios.statistics.warm_up import settling
 
 FILLING = {
     "name": "filling",

@@ -12,13 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tideover.calibrate.real.columns import TABLES, frame
-from tideover.calibrate.real.machine import requirements
+from tideover.calibrate.episodes import Progress
 from tideover.calibrate.real.plan import OVERHEAD_S, Plan, SessionPlan
-from tideover.calibrate.real.processes import Registry
-from tideover.calibrate.real.supervisor import SessionFailed, Supervisor
-from tideover.calibrate.real.tables import described, tables
-from tideover.calibrate.types import Progress
+from tideover.calibrate.real.supervisor import Registry, SessionFailed, Supervisor, requirements
+from tideover.calibrate.real.tables import TABLES, described, frame, tables
 from tideover.scenarios.java import JavaNotFound, find_java
 
 MEASUREMENTS = "measurements"

@@ -17,12 +17,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.calibrate.real.events import EventLog
-from tideover.calibrate.real.pipelines import counts
+from tideover.calibrate.real.pipelines import (
+    MICROSECONDS,
+    EventLog,
+    Schedule,
+    Sink,
+    counts,
+    oldest_unfinished,
+)
 from tideover.calibrate.real.plan import SPEC, DriverSpec, executors_of
-from tideover.calibrate.real.schedule import MICROSECONDS, Schedule
-from tideover.calibrate.real.sink import Sink, oldest_unfinished
-from tideover.scenarios.spark.masters import is_embedded
+from tideover.scenarios.spark.settings import is_embedded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -130,7 +134,7 @@ class Driver:
         checkpoint: Path,
     ) -> StreamingQuery:
         """Begin to count the rows of an input, from this one on."""
-        from tideover.calibrate.real.source import NAME, options
+        from tideover.calibrate.real.pipelines import NAME, options
         from tideover.calibrate.real.truth import content
 
         plan = self.spec.plan
@@ -150,11 +154,11 @@ def _session(spec: DriverSpec) -> SparkSession:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    from tideover.calibrate.real.settings import settings
-    from tideover.calibrate.real.source import ScheduleSource
+    from tideover.calibrate.real.pipelines import ScheduleSource
+    from tideover.calibrate.real.plan import spark_settings
 
     spec.spark_events.mkdir(parents=True)
-    conf = SparkConf(loadDefaults=False).setAll(list(settings(spec).items()))
+    conf = SparkConf(loadDefaults=False).setAll(list(spark_settings(spec).items()))
     with (spec.scratch / "spark.log").open("ab") as printed:
         gateway = launch_gateway(conf, {"stdout": printed, "stderr": printed})
         spark = SparkSession(SparkContext(conf=conf, gateway=gateway))

@@ -1,13 +1,11 @@
-"""What is to be measured: sessions of episodes, planned beforehand.
-
-Cold processes are slow, so one start serves for much: a *session* is the lifetime of one query (restarts of
-its driver included), and an *episode* of it has one rate and at most one fault.
-"""
+"""What is to be measured: sessions of episodes, planned beforehand; how Spark is set up for them."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +13,14 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from tideover.calibrate.real.pipelines import Pipeline
-from tideover.calibrate.real.schedule import Schedule
+from tideover.calibrate.real.pipelines import Pipeline, Schedule
+from tideover.scenarios.java import Java, java_environment
+from tideover.scenarios.spark import settings as sweeps
+
+# What is to be measured: sessions of episodes, planned beforehand.
+#
+# Cold processes are slow, so one start serves for much: a *session* is the lifetime of one query (restarts
+# of its driver included), and an *episode* of it has one rate and at most one fault.
 
 StrategyName = Literal["micro_batch", "source_replay", "active_replication"]
 FaultName = Literal["kill_executor", "kill_driver", "stop_executor"]
@@ -181,3 +185,217 @@ def executors_of(master: str) -> tuple[int, int]:
     if found := re.fullmatch(r"local-cluster\[(\d+),(\d+),\d+\]", master):
         return int(found[1]), int(found[1]) * int(found[2])
     raise ValueError(f"master: {master!r} is neither local[N] nor local-cluster[N,C,M]")
+
+
+# The plans that ``tideover calibrate`` knows: tiny (for tests), quick, and full.
+#
+# All word counts do the same work per row, and all recoveries have the same trigger and window: what differs
+# between strategies is then the strategy.
+
+STRATEGIES: tuple[StrategyName, ...] = ("micro_batch", "source_replay", "active_replication")
+CLUSTER = "local-cluster[2,1,1024]"
+LOCAL = "local[2]"
+
+WORK = 10
+"""Extra work per sentence: without it a row costs next to nothing, compared with a batch."""
+
+_SETTLE_S = 10.0
+"""The first batches of a query, though all is warm, take a few seconds, and have a backlog to work off."""
+_PRELOAD_S = 24.0
+"""With a million keys, it is two long batches until each has been seen."""
+
+_LENGTH_S: dict[FaultName, float] = {"kill_executor": 15.0, "kill_driver": 34.0, "stop_executor": 15.0}
+_STEADY_S = 12.0
+
+Kill = tuple[FaultName, int, float]
+"""What is done, at which rate per s, and at which fraction of a second: triggers are at whole seconds."""
+
+
+def tiny(seed: int = 1) -> Plan:
+    """Half a minute of measurements: one rate, one executor killed."""
+    steady = Episode(_SETTLE_S, 16.0, 1000, "steady")
+    kill = Episode(16.0, 33.0, 1000, "recovery", fault=Fault("kill_executor", 4.25))
+    session = SessionPlan("kill", "micro_batch", "word_count", CLUSTER, seed, (steady, kill), work=WORK)
+    return Plan("tiny", (session,))
+
+
+def quick(seed: int = 1) -> Plan:
+    """About six minutes, all three strategies: kills of both kinds for the fit, and one of each strategy that
+    is held out.
+    """
+    micro_batch: list[Kill] = [
+        ("kill_executor", 2000, 0.25),
+        ("kill_executor", 4000, 0.7),
+        ("kill_driver", 3000, 0.6),
+        ("kill_executor", 3000, 0.35),
+    ]
+    others: list[Kill] = [
+        ("kill_executor", 2000, 0.3),
+        ("kill_driver", 3000, 0.6),
+        ("kill_executor", 3000, 0.7),
+    ]
+    sessions = [
+        _steady("keys-10000", "running_count", LOCAL, 10_000, seed, [2000, 10_000, 5000], held_out=[2])
+    ]
+    for strategy in STRATEGIES:
+        kills = micro_batch if strategy == "micro_batch" else others
+        sessions.append(_kills("", strategy, seed, kills, held_out=[len(kills) - 1]))
+    return Plan("quick", tuple(sessions))
+
+
+def full(seed: int = 1) -> Plan:
+    """About half an hour: steady states over rates and state sizes, and for each strategy six kills for the
+    fit and six that are held out, at other rates and other moments.
+    """
+    sizes = [100, 10_000, 100_000, 1_000_000]
+    unseen = [3000, 300_000]
+    steady = [
+        *(_steady(f"keys-{n}", "running_count", LOCAL, n, seed, [2000, 8000, 16_000]) for n in sizes),
+        *(
+            _steady(f"keys-{n}", "running_count", LOCAL, n, seed + 1, [5000, 12_000, 3000], [0, 1, 2])
+            for n in unseen
+        ),
+        _steady("words", "word_count", LOCAL, 0, seed, [1000, 4000, 2500, 6000], [2, 3]),
+        _steady("words-cluster", "word_count", CLUSTER, 0, seed, [1000, 5000, 3000, 7000], [2, 3]),
+    ]
+    return Plan("full", (*steady, *_recoveries(seed)))
+
+
+def _recoveries(seed: int) -> list[SessionPlan]:
+    fit: list[Kill] = [
+        ("kill_executor", 2000, 0.25),
+        ("kill_executor", 4000, 0.7),
+        ("kill_driver", 2000, 0.3),
+        ("kill_executor", 5000, 0.1),
+        ("kill_executor", 3000, 0.55),
+        ("kill_driver", 4000, 0.75),
+    ]
+    held_out: list[Kill] = [
+        ("kill_executor", 3000, 0.15),
+        ("kill_executor", 4500, 0.45),
+        ("kill_driver", 3000, 0.6),
+        ("kill_executor", 2500, 0.8),
+        ("kill_executor", 3500, 0.35),
+        ("kill_driver", 3500, 0.2),
+    ]
+    sessions = []
+    for strategy in STRATEGIES:
+        stops: list[Kill] = [("stop_executor", 3000, 0.3)] if strategy == "micro_batch" else []
+        sessions += [
+            _kills("-fit", strategy, seed, [*fit, *stops]),
+            _kills("-held-out", strategy, seed + 1, [*held_out, *stops], range(len(held_out) + 1)),
+        ]
+    return sessions
+
+
+def _steady(
+    name: str,
+    pipeline: Pipeline,
+    master: str,
+    keys: int,
+    seed: int,
+    rates: Sequence[int],
+    held_out: Sequence[int] = (),
+) -> SessionPlan:
+    """Rates one after the other; those at the places ``held_out`` are not for the fit."""
+    begin = _PRELOAD_S if keys >= 1_000_000 else _SETTLE_S
+    episodes = []
+    for place, rate in enumerate(rates):
+        episodes.append(Episode(begin, begin + _STEADY_S, rate, "steady", place in held_out))
+        begin += _STEADY_S
+    work = WORK if pipeline == "word_count" else 0
+    return SessionPlan(f"steady-{name}", "micro_batch", pipeline, master, seed, tuple(episodes), keys, work)
+
+
+def _kills(
+    suffix: str, strategy: StrategyName, seed: int, kills: Sequence[Kill], held_out: Sequence[int] = ()
+) -> SessionPlan:
+    """One fault after the other, each a few seconds after its rate began."""
+    name = f"recovery-{strategy.replace('_', '-')}{suffix}"
+    begin = _SETTLE_S
+    episodes = []
+    for place, (kind, rate, fraction) in enumerate(kills):
+        end = begin + _LENGTH_S[kind]
+        fault = Fault(kind, 4.0 + fraction, stop_s=4.0 if kind == "stop_executor" else 0.0)
+        episodes.append(Episode(begin, end, rate, "recovery", place in held_out, fault))
+        begin = end
+    return SessionPlan(name, strategy, "word_count", CLUSTER, seed, tuple(episodes), work=WORK)
+
+
+# How Spark is set up for the measurements, each setting with its reason.
+
+TAG = "TIDEOVER_TAG"
+"""The environment variable by which a process is known as ours."""
+
+LOCALITY_WAIT_S = 0.5
+"""In s; part of the output gap where one of several partitions of the state was lost."""
+
+# A compiler that does not optimise much, and one thread for garbage: a batch takes as long in the tenth
+# minute as in the first, and the cores are there for the tasks. With the default, durations fall for minutes.
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def spark_settings(spec: DriverSpec) -> dict[str, str]:
+    """Spark's settings for a driver of the calibration."""
+    java = f"{_JVM} -Djava.io.tmpdir={spec.scratch} -Dtideover.tag={spec.tag}"
+    return {
+        **sweeps.settings(spec.plan.master, "tideover calibrate", spec.scratch),
+        # Out of the network's reach; and it starts even where the host's own name does not resolve.
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": java,
+        "spark.executor.extraJavaOptions": java,
+        "spark.executorEnv." + TAG: spec.tag,
+        "spark.executor.memory": "1g",
+        "spark.driver.memory": "1g",
+        "spark.local.dir": str(spec.scratch / "local"),
+        # As many partitions of the state as there are cores.
+        "spark.sql.shuffle.partitions": str(spec.plan.partitions),
+        # Would plan each batch anew in the light of its size; stateful queries do not use it.
+        "spark.sql.adaptive.enabled": "false",
+        # The state store that keeps more state than fits the heap, and the one that is worth measuring.
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        # A batch without rows would run only to drop old windows; it would look like a batch of size 0.
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        # When each task began and ended, on which executor: read from this log after the session.
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": spec.spark_events.as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+        # We kill more executors than a cluster's master would forgive.
+        "spark.deploy.maxExecutorRetries": "-1",
+        # Each kill may take an attempt of each task with it.
+        "spark.task.maxFailures": "8",
+        # How long a task waits for the executor that has its state, or had it. The default, 3 s, is about as
+        # long as a new executor takes to come: chance would decide whether that one or the survivor gets the
+        # partitions that were lost. This is short enough for the survivor to get them in any case, and long
+        # enough for its partitions to wait for each other there.
+        "spark.locality.wait": f"{round(LOCALITY_WAIT_S * 1000)}ms",
+        # Whether a wait is over is looked at once a second by default, which adds half a second of chance.
+        "spark.scheduler.revive.interval": "100ms",
+        # On one machine a refused connection says that the process is gone. The defaults, three times after
+        # 5 s each, wait for a network to mend.
+        "spark.shuffle.io.maxRetries": "1",
+        "spark.shuffle.io.retryWait": "100ms",
+    }
+
+
+def environment(java: Java, tag: str, scratch: Path) -> dict[str, str]:
+    """The whole environment of a driver: ours, without what another Spark has left in it."""
+    chosen: dict[str, str | None] = {
+        **sweeps.environment("local", java_environment(java)),
+        TAG: tag,
+        # The workers of a local cluster would write into the installed package.
+        "SPARK_WORKER_DIR": str(scratch / "work"),
+        "TMPDIR": str(scratch),
+        # Executors, too, are out of the network's reach.
+        "SPARK_LOCAL_HOSTNAME": "127.0.0.1",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        # Draws and Arrow are fast enough on one thread, and more would take the cores from the tasks.
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    kept = {name: value for name, value in os.environ.items() if name not in chosen}
+    return kept | {name: value for name, value in chosen.items() if value is not None}

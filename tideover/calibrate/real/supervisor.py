@@ -1,26 +1,337 @@
-"""Runs one session: starts the drivers, does harm when it is planned, starts a lost driver anew."""
+"""Runs one session: starts the drivers, does harm when it is planned, stops all that it started."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tideover.calibrate.real import faults, processes
-from tideover.calibrate.real.events import EventLog, read_events
-from tideover.calibrate.real.load import OtherWork
-from tideover.calibrate.real.plan import SPEC, DriverSpec, Fault, SessionPlan
-from tideover.calibrate.real.settings import environment
-from tideover.scenarios.java import Java
+import psutil
+from pydantic import TypeAdapter
+
+import tideover
+from tideover.calibrate.real.pipelines import EventLog, Schedule, read_events, read_windows
+from tideover.calibrate.real.plan import SPEC, TAG, DriverSpec, Fault, SessionPlan, environment
+from tideover.scenarios.java import Java, JavaNotFound, find_java
+
+# Finding and ending the processes that we started, and no others.
+#
+# Each life of a driver gets a tag, a long random name in its environment, which all its descendants
+# inherit. The tags are in a file before the process is started. So whatever happens to us, the next start
+# finds what is left, and a stranger's process is never taken for ours.
+
+_PATIENCE_S = 20.0
+
+
+class Registry:
+    """The file that names the processes that were started: pid, creation time, tag."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def new_tag(self) -> str:
+        """A tag, noted before anything carries it."""
+        tag = uuid.uuid4().hex
+        self._write([*self.entries(), {"tag": tag}])
+        return tag
+
+    def note(self, tag: str, pid: int) -> None:
+        """The process that was started with this tag."""
+        rest = [entry for entry in self.entries() if entry["tag"] != tag]
+        try:
+            created = psutil.Process(pid).create_time()
+        except psutil.NoSuchProcess:
+            created = None
+        self._write([*rest, {"tag": tag, "pid": pid, "created": created}])
+
+    def entries(self) -> list[dict[str, Any]]:
+        """What was started and not yet known to have ended."""
+        return json.loads(self.path.read_text()) if self.path.exists() else []
+
+    def end_leftovers(self) -> list[int]:
+        """End what carries one of the tags, and forget them; returns the pids. Others are left alone."""
+        ended = end({entry["tag"] for entry in self.entries()})
+        self._write([])
+        return ended
+
+    def _write(self, entries: list[dict[str, Any]]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        aside = self.path.with_suffix(".new")
+        aside.write_text(json.dumps(entries, indent=1))
+        aside.replace(self.path)
+
+
+def tagged(tags: Collection[str]) -> list[psutil.Process]:
+    """All living processes whose environment holds one of the tags."""
+    found = []
+    for process in psutil.process_iter():
+        if process.pid != os.getpid() and _environment(process).get(TAG) in tags:
+            found.append(process)
+    return found
+
+
+def end(tags: Collection[str]) -> list[int]:
+    """SIGKILL all processes with one of the tags, and wait until they are gone; returns their pids.
+
+    Raises:
+        RuntimeError: one of them does not go away
+    """
+    ended: list[int] = []
+    while tags and (found := tagged(tags)):
+        for process in found:
+            _kill(process)
+        _, left = psutil.wait_procs(found, timeout=_PATIENCE_S)
+        if left:
+            raise RuntimeError(f"these processes of the calibration cannot be ended: {left}")
+        ended += [process.pid for process in found]
+    return ended
+
+
+def executors(driver: int, tag: str) -> dict[int, psutil.Process]:
+    """The executors of the driver with this pid and tag, by their number, the oldest first."""
+    found = {}
+    for process in psutil.Process(driver).children(recursive=True):
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        if "--executor-id" in words and any(tag in word for word in words):
+            found[int(words[words.index("--executor-id") + 1])] = process
+    return dict(sorted(found.items()))
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL the process group that this process leads: the machine of the driver is gone."""
+    if process.poll() is None:  # as long as it is not waited for, its number is nobody else's
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        return dict(process.environ())
+    except (psutil.Error, OSError):  # it has ended, or it belongs to somebody else: not ours in any case
+        return {}
+
+
+def _kill(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.kill()  # psutil compares the creation time first
+
+
+# Doing harm to the processes that we started, at a planned moment.
+
+
+class NoVictim(RuntimeError):
+    """The process that was to be harmed is not there."""
+
+
+def strike(moment: float, victim: int, harm: Callable[[], None], events: Path) -> dict[str, float]:
+    """Wait for the moment (unix time), look at the query's logs, and do harm at once.
+
+    Returns what was done: ``at`` (unix time), ``victim`` (number of the executor; -1: the driver), the
+    batches that were ``logged`` last and ``committed`` last (-1: none), and ``logged_at`` (unix time of the
+    former).
+    """
+    checkpoint = _checkpoint(events)
+    time.sleep(max(0.0, moment - time.time()))
+    logged, committed, logged_at = _progress(checkpoint)
+    at = time.time()
+    harm()
+    return {"at": at, "victim": victim, "logged": logged, "committed": committed, "logged_at": logged_at}
+
+
+def oldest(executors: dict[int, psutil.Process]) -> tuple[int, psutil.Process]:
+    """The executor that is there longest: the one that holds state, since state stays where it is.
+
+    Raises:
+        NoVictim: there is none
+    """
+    if not executors:
+        raise NoVictim("there is no executor that could be killed or stopped")
+    return next(iter(executors.items()))
+
+
+def _checkpoint(events: Path) -> Path | None:
+    """The checkpoint of the run that this driver started last."""
+    found = [event["checkpoint"] for event in read_events(events) if event["event"] == "query"]
+    return Path(found[-1]) if found else None
+
+
+def _progress(checkpoint: Path | None) -> tuple[int, int, float]:
+    if checkpoint is None:
+        return -1, -1, float("nan")
+    logged, committed = (_newest(checkpoint / name) for name in ("offsets", "commits"))
+    try:
+        return logged, committed, (checkpoint / "offsets" / str(logged)).stat().st_mtime
+    except OSError:
+        return logged, committed, float("nan")
+
+
+def _newest(directory: Path) -> int:
+    names = (path.name for path in directory.glob("*"))
+    return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
+# How busy the machine is with other work, since that disturbs what is measured.
+
+EVERY_S = 1.0
+"""How often to look. Looking takes some ms."""
+
+
+class OtherWork:
+    """Tells how many cores were busy, on average since the last look, with processes that are not ours."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+        self._busy = _busy()
+        self._ours: dict[tuple[int, float], float] | None = None
+
+    def look(self, roots: Iterable[int]) -> float | None:
+        """Cores busy with others; None at the first look, and less than a second after the last.
+
+        roots: the pids of our processes; their descendants are ours too.
+        """
+        now = time.monotonic()
+        if now - self._at < EVERY_S:
+            return None
+        busy, ours = _busy(), _spent(roots)
+        others = None
+        if self._ours is not None:
+            own = sum(spent - self._ours.get(process, 0.0) for process, spent in ours.items())
+            others = max(0.0, (busy - self._busy - own) / (now - self._at))
+        self._at, self._busy, self._ours = now, busy, ours
+        return others
+
+
+def _busy() -> float:
+    """CPU time, in s, that all cores have spent on anything."""
+    times = psutil.cpu_times()
+    return sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
+
+
+def _spent(roots: Iterable[int]) -> dict[tuple[int, float], float]:
+    """CPU time, in s, of these processes and their descendants, by pid and time of creation."""
+    found = {}
+    for root in roots:
+        with suppress(psutil.Error):
+            parent = psutil.Process(root)
+            for process in [parent, *parent.children(recursive=True)]:
+                with suppress(psutil.Error):
+                    times = process.cpu_times()
+                    found[process.pid, process.create_time()] = times.user + times.system
+    return found
+
+
+# The machine and the versions that a measurement was made with, and what a machine needs.
+
+NEEDED_BYTES = 3 * 2**30
+"""Free memory for two queries of a driver and two executors each."""
+
+_SYSTEMS = ("Linux", "Darwin")
+
+
+def machine() -> dict[str, str]:
+    """Versions of Tideover and Python, operating system, and a line about the hardware."""
+    memory = psutil.virtual_memory().total / 2**30
+    return {
+        "tideover": tideover.__version__,
+        "python": platform.python_version(),
+        "os": platform.system(),
+        "machine": f"{_processor()}, {psutil.cpu_count()} cores, {memory:.0f} GiB",
+    }
+
+
+def requirements() -> list[str]:
+    """What keeps this machine from running a calibration, each as a sentence; nothing if all is well."""
+    problems = []
+    if platform.system() not in _SYSTEMS:
+        problems.append(
+            f"A calibration stops and kills processes by POSIX signals, which {platform.system()} "
+            "does not have; Linux and macOS do."
+        )
+    if find_java() is None:
+        problems.append(str(JavaNotFound()))
+    free = psutil.virtual_memory().available
+    if free < NEEDED_BYTES:
+        problems.append(
+            f"A calibration needs {NEEDED_BYTES / 2**30:.0f} GiB of free memory, and there are "
+            f"{free / 2**30:.1f} GiB: close other programs, or calibrate on another machine."
+        )
+    return problems
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+# The raw record of a session, as the supervisor and the drivers have written it.
+
+Row = dict[str, Any]
+"""An event, or a row of a table, by field."""
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Session:
+    """The raw record of one session.
+
+    java        its version
+    lives       the events of each life of each driver, by the numbers of query and life
+    supervisor  the supervisor's own events
+    """
+
+    directory: Path
+    plan: SessionPlan
+    schedule: Schedule
+    java: str
+    lives: dict[tuple[int, int], list[Row]]
+    supervisor: list[Row]
+
+    @classmethod
+    def read(cls, directory: Path) -> Session:
+        """Read what the supervisor and the drivers have written."""
+        begun = json.loads((directory / "session.json").read_text())
+        plan = TypeAdapter(SessionPlan).validate_python(begun["plan"])
+        schedule, lives = plan.schedule(begun["t0"]), {}
+        for path in directory.glob("driver-*.jsonl"):
+            _, query, life = path.stem.split("-")
+            lives[int(query), int(life)] = list(read_events(path))
+        supervisor = list(read_events(directory / "supervisor.jsonl"))
+        return cls(directory, plan, schedule, begun["java"], dict(sorted(lives.items())), supervisor)
+
+    @cached_property
+    def windows(self) -> dict[int, dict[str, int]]:
+        """The results of all finished windows, by number."""
+        return read_windows(self.directory / "sink")
+
+    def since(self, unix: float) -> float:
+        """A unix time as seconds since t0."""
+        return unix - self.schedule.t0
+
+    def first_after(self, at: float, events: list[Row], **fields: object) -> float:
+        """When the first event with these fields came after ``at`` (unix time), s since t0; NaN: none did."""
+        found = [event["at"] for event in events if event["at"] > at and fields.items() <= event.items()]
+        return self.since(min(found)) if found else NAN
+
+
+# Runs one session: starts the drivers, does harm when it is planned, starts a lost driver anew.
 
 _TICK_S = 0.02
 _START_S = 180.0
@@ -59,7 +370,7 @@ class Supervisor:
 
     plan: SessionPlan
     directory: Path
-    registry: processes.Registry
+    registry: Registry
     java: Java
     progress: Callable[[float], None]
 
@@ -90,7 +401,7 @@ class Supervisor:
                     self._strike(number, episode.begin_s + episode.fault.at_s, episode.fault)
             self._until(self.plan.end_s)
             self._wait(self._drained, _DRAIN_S, "the last rows are not counted")
-        except faults.NoVictim as error:
+        except NoVictim as error:
             raise SessionFailed(f"session {self.plan.name}: {error}") from error
         finally:
             self._end()
@@ -191,7 +502,7 @@ class Supervisor:
             self._spawn(fault.query, query.spec.life + 1)
             self._tell(self.queries[fault.query])
             return
-        victim, executor = faults.oldest(processes.executors(process.pid, query.spec.tag))
+        victim, executor = oldest(executors(process.pid, query.spec.tag))
         if fault.kind == "kill_executor":
             self._harm(number, at_s, fault, victim, executor.kill)
             return
@@ -203,7 +514,7 @@ class Supervisor:
     def _harm(self, number: int, at_s: float, fault: Fault, victim: int, harm: Callable[[], None]) -> float:
         """Do it at its moment, and note it; returns when it was done (unix time)."""
         spec = self.queries[fault.query].spec
-        struck = faults.strike(self.t0 + at_s, victim, harm, spec.events)
+        struck = strike(self.t0 + at_s, victim, harm, spec.events)
         at = struck.pop("at")
         about = {"episode": number, "kind": fault.kind, "query": spec.query, "life": spec.life}
         self.log.write("fault", at, **about, **struck)
@@ -211,7 +522,7 @@ class Supervisor:
 
     def _end(self) -> None:
         for query in self.queries.values():
-            processes.end_group(query.process)
+            end_group(query.process)
             if query.process.stdin is not None:
                 with suppress(BrokenPipeError):
                     query.process.stdin.close()

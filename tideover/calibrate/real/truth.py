@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tideover.calibrate.real.pipelines import sentences
+from tideover.calibrate.real.pipelines import MICROSECONDS, Content, Schedule, sentences
 from tideover.calibrate.real.plan import SessionPlan
-from tideover.calibrate.real.schedule import MICROSECONDS, Schedule
-from tideover.calibrate.real.source import Content
 
 _CHUNK = 1_000_000
 

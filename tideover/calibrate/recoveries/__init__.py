@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from tideover.calibrate import profile_yaml
-from tideover.calibrate.recoveries import profile, tables
-from tideover.calibrate.recoveries.estimates import Fitted, Report, fit_all
+from tideover.calibrate import profile as profile_yaml
+from tideover.calibrate.recoveries import profile
 from tideover.calibrate.recoveries.measurements import Measurements, read
+from tideover.calibrate.recoveries.posterior import Fitted, Report, fit_all
 
 __all__ = ["Calibration", "fit", "read"]
 
@@ -22,7 +22,7 @@ class Calibration:
 
     fitted      by workload
     profiles    texts of the profiles by workload
-    frames      tidy tables, see ``tideover.calibrate.recoveries.tables``
+    frames      tidy tables, see ``tideover.calibrate.recoveries.profile``
     provenance  where the measurements come from, label by label
     warnings    what makes the measurements, or the profiles, say less than it seems
     """
@@ -46,7 +46,7 @@ def fit(
     """Fit every workload of a file of recoveries. Equal seeds give equal draws."""
     fitted = fit_all(measured, seed, report)
     texts = {
-        name: profile_yaml.text(profile.profile(name, found, measured, seed), width=120)
+        name: profile_yaml.text(profile.as_profile(name, found, measured, seed), width=120)
         for name, found in fitted.items()
     }
     provenance = {
@@ -58,6 +58,6 @@ def fit(
     more = (
         text
         for name, found in fitted.items()
-        for text in (*profile.too_coarse(name, found), *tables.warned(name, found))
+        for text in (*profile.too_coarse(name, found), *profile.warned(name, found))
     )
-    return Calibration(fitted, texts, tables.frames(fitted), provenance, (*measured.remarks, *more))
+    return Calibration(fitted, texts, profile.frames(fitted), provenance, (*measured.remarks, *more))

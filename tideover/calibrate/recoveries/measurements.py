@@ -23,8 +23,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from tideover.calibrate.csv_rows import Rows, lines_of
-from tideover.calibrate.types import Floats, Mask
+from tideover.calibrate.capacities import Rows, lines_of
+from tideover.calibrate.episodes import Floats, Mask
 from tideover.scenarios.errors import shorten
 
 NUMBERS = ("checkpoint_interval_s", "rate_per_s", "recovery_s")

@@ -1,4 +1,4 @@
-"""The backlog: roots with a tuple in a queue, in service, on the wire, or waiting for a retry."""
+"""The backlog of a job over time, and how far spouts are behind the queues that they read."""
 
 from __future__ import annotations
 
@@ -6,9 +6,44 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.spout_task import Reading, SpoutTask
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
 from tideover.sim.recorder import GATHERED, Recorder, slots_of
 from tideover.sim.train import Ints, Train, distinct, grown
+from tideover.sim.units import S
+
+# How far spouts are behind the queues that they read.
+
+
+class Lag:
+    """Looks each second how many records have been appended and not been read yet (what is read again was
+    read before); nothing changes by that.
+
+    records   at the beginning of each second, of all queues together
+    """
+
+    def __init__(self, job: Job, duration: int) -> None:
+        self._job, self._duration = job, duration
+        self._readings = [(spout, spout.reading) for spout in job.spouts if spout.reading is not None]
+        self.records: list[int] = []
+
+    def start(self) -> None:
+        """Plan the looks, if anything is read."""
+        for second in range(-(-self._duration // S)) if self._readings else ():
+            self._job.kernel.at(second * S, Rank.SAMPLE, self._look)
+
+    def _look(self) -> None:
+        now = self._job.kernel.now
+        self.records.append(sum(_unread(spout, reading, now) for spout, reading in self._readings))
+
+
+def _unread(spout: SpoutTask, reading: Reading, now: int) -> int:
+    return reading.appended_before(now) - spout.next_root
+
+
+# The backlog: roots with a tuple in a queue, in service, on the wire, or waiting for a retry.
 
 Change = tuple[Ints, Ints, Ints | int]
 """Roots, when, and how many open tuples more each."""

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tideover.models.accounts.applied import Applied
 from tideover.models.accounts.backlog import Backlog
-from tideover.models.accounts.ledger import Destroyed, Ledger, counts_itself
+from tideover.models.accounts.ledger import Applied, Destroyed, Ledger, counts_itself
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component, Topology
 from tideover.sim.draws import Draws

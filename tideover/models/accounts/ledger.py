@@ -1,30 +1,28 @@
-"""The ledger: where the effects of every root are, and what became of the roots.
-
-An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For
-each effect the ledger counts how many times it is applied to state that lives or to windows that were
-emitted. Completed, in flight and lost are found independently of one another (from the effects, from a walk
-through all queues and copies, from what faults destroyed), so that emitted = completed + in flight + lost is
-a law that can fail.
-"""
+"""The ledger: where the effects of every root are, and what became of each tuple."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from tideover.models.accounts.applied import Applied
-from tideover.models.job.topology import Component, Topology
-from tideover.models.job.tree import expected_effects
+from tideover.models.job.topology import Component, Topology, expected_effects
 from tideover.models.operators.state import Closed
-from tideover.models.runtime.outage import Outage
-from tideover.models.runtime.stream import LATE, Sent
-from tideover.models.runtime.views import BoltView, SpoutView
-from tideover.models.runtime.wire import Wire
+from tideover.models.runtime.channels import LATE, Sent, Wire
+from tideover.models.runtime.views import BoltView, Outage, SpoutView
 from tideover.sim.draws import Draws
-from tideover.sim.train import Ints, Train, distinct
+from tideover.sim.train import Ints, Train, distinct, grown
+
+# The ledger: where the effects of every root are, and what became of the roots.
+#
+# An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For
+# each effect the ledger counts how many times it is applied to state that lives or to windows that were
+# emitted. Completed, in flight and lost are found independently of one another (from the effects, from a
+# walk through all queues and copies, from what faults destroyed), so that emitted = completed + in flight +
+# lost is a law that can fail.
 
 BLOCK = 20_000
 """Roots that are settled at a time: all their effects are written out for it."""
@@ -331,3 +329,237 @@ class Destroyed(Ledger):
 def _without(values: Ints, others: Ints) -> Ints:
     """The different values that are not among the others, rising."""
     return np.setdiff1d(distinct(values), distinct(others), assume_unique=True)
+
+
+# How often effects are applied.
+
+_ONE = np.uint8(1)
+"""Of the slots' own type: with another type ``ufunc.at`` is fifty times slower."""
+
+
+class Applied:
+    """How often each effect at one component is applied, by replica: one byte each, for the roots that are
+    not closed.
+    """
+
+    def __init__(self, component: Component, replicas: int, once: bool) -> None:
+        self.component = component
+        self.replicas = replicas
+        self._once = once
+        """Whether its reader drops what it has already: an output that comes again is none."""
+        self._slots = np.zeros(1 << 12 + min(component.bits, 4), np.uint8)
+        self._base = 0
+        self._used = 0
+        """Slots up to the highest that was touched; the array is larger."""
+
+    def _index(self, uid: Ints, replica: int) -> Ints:
+        index = uid - (self._base << self.component.bits)
+        if self.replicas > 1:
+            index = index * self.replicas + replica
+        top = int(index.max()) + 1
+        self._used = max(self._used, top)
+        if top > len(self._slots):
+            self._slots = grown(self._slots, max(top, 2 * len(self._slots)))
+        return index
+
+    def have_room(self, roots: int) -> None:
+        """Have room for the effects of so many roots from the base on."""
+        slots = self.replicas * roots << self.component.bits
+        if slots > len(self._slots):
+            self._slots = grown(self._slots, slots)
+
+    def apply(self, uid: Ints, replica: int) -> int:
+        """Count effects as applied; returns how many of them were applied already in that replica, be it
+        further ahead in ``uid``.
+        """
+        n = len(uid)
+        if self._once:
+            index = self._index(uid, replica)  # which may make room for them
+            self._slots[index] = _ONE
+            return 0
+        if self.replicas == 1 and int(uid[-1]) - int(uid[0]) == n - 1 and bool((uid[1:] > uid[:-1]).all()):
+            first = int(self._index(uid[-1:], replica)[0]) + 1 - n
+            slots = self._slots[first : first + n]  # one after the other: ten times faster
+            slots += _ONE
+            return int(np.count_nonzero(slots > _ONE))
+        index = self._index(uid, replica)
+        np.add.at(self._slots, index, _ONE)
+        twice = index[self._slots.take(index) > _ONE]
+        if not len(twice):
+            return 0
+        places, times = np.unique(twice, return_counts=True)
+        new = np.count_nonzero(self._slots.take(places) == times)  # of these the first one is no repetition
+        return len(twice) - int(new)
+
+    def duplicated_roots(self) -> Ints:
+        """Roots of which an effect is applied more than once in one replica."""
+        if not self._used or int(self._slots[: self._used].max()) <= 1:
+            return EMPTY
+        index = np.flatnonzero(self._slots > 1) // self.replicas
+        return distinct((index >> self.component.bits) + self._base)
+
+    def destroy(self, uid: Ints, replica: int) -> None:
+        """Count effects as applied once less."""
+        if len(uid):
+            np.subtract.at(self._slots, self._index(uid, replica), _ONE)
+
+    def times(self, uid: Ints) -> npt.NDArray[np.uint8]:
+        """How often each effect is applied, the replica with the most."""
+        if not len(uid):
+            return self._slots[:0]
+        index = self._index(uid, 0)
+        most = self._slots.take(index)
+        if self.replicas > 1:
+            self._index(uid, self.replicas - 1)
+            for r in range(1, self.replicas):
+                np.maximum(most, self._slots.take(index + r), out=most)
+        return most
+
+    def forget(self, before_root: int) -> None:
+        """Drop the slots of all roots < ``before_root``."""
+        cut = ((before_root - self._base) << self.component.bits) * self.replicas
+        self._used = max(0, self._used - cut)
+        kept = np.zeros(max(1 << 12, 2 * self._used), np.uint8)
+        kept[: self._used] = self._slots[cut : cut + self._used]
+        self._slots = kept
+        self._base = before_root
+
+    @property
+    def size(self) -> int:
+        """Slots in use."""
+        return self._used
+
+
+# What becomes of each tuple: who sent it, what it did, whether that was undone, or is there again.
+
+EMITTED, SENT, PROCESSED, ACKED, DESTROYED = "emitted", "sent", "processed", "acked", "destroyed"
+AGAIN, UNDONE, BACK, PUT_OUT, TIMED_OUT = "sent again", "undone", "there again", "put out", "timed out"
+
+
+class Event(NamedTuple):
+    """Something that happens to a tuple.
+
+    at         when (ns); order: its place among those of the same instant
+    what       one of ``EMITTED``, …
+    who        name of the task: that sends, processes, has had, or is to have it; empty: not said
+    component  at which the tuple is, or which it goes to; replica: of the task there
+    uid        at this component
+    number     the window that is put out; else the attempt of its root
+    """
+
+    at: int
+    order: int
+    what: str
+    who: str
+    component: str
+    replica: int
+    uid: int
+    number: int
+
+
+class _Rows(NamedTuple):
+    """The same of several tuples."""
+
+    what: str
+    who: str
+    component: str
+    replica: int
+    uid: Ints
+    number: Ints | int
+    at: Ints | int
+
+
+class Fates:
+    """Keeps all of it, for small runs. It listens, and asks nobody."""
+
+    def __init__(self, topology: Topology, clock: Callable[[], int]) -> None:
+        """``clock``: the present, ns."""
+        self._topology, self._clock = topology, clock
+        self._rows: list[_Rows] = []
+        self._of: dict[int, list[Event]] = {}
+
+    def of(self, root: int) -> list[Event]:
+        """What happened to the tuples of a root, in order; ask when the run is over."""
+        if not self._of:
+            self._sort()
+        return self._of.get(root, [])
+
+    def _sort(self) -> None:
+        for order, rows in enumerate(self._rows):
+            bits = self._topology.by_name[rows.component].bits
+            columns = (np.broadcast_to(each, rows.uid.shape).tolist() for each in rows[4:])
+            for uid, number, at in zip(*columns, strict=True):
+                event = Event(at, order, *rows[:4], uid, number)
+                self._of.setdefault(uid >> bits, []).append(event)
+        for events in self._of.values():
+            events.sort(key=lambda event: event[:2])
+
+    def _note(
+        self,
+        what: str,
+        task: SpoutView | BoltView,
+        component: Component,
+        uid: Ints,
+        number: Ints | int,
+        at: Ints | int | None = None,
+    ) -> None:
+        if len(uid) and component.anchored:
+            replica = getattr(task, "replica", 0)
+            when = self._clock() if at is None else at
+            self._rows.append(_Rows(what, task.name, component.name, replica, uid, number, when))
+
+    def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
+        for edge, _, train in sent:
+            self._note(SENT, task, edge.down, train.uid, train.column("attempt"), train.time)
+
+    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        """Roots left a spout task."""
+        self._note(EMITTED, spout, spout.component, train.uid, train.column("attempt"), train.time)
+        self._sent(spout, sent)
+
+    def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        """Roots timed out."""
+        self._note(TIMED_OUT, spout, spout.component, roots, attempt)
+
+    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """A task is done with tuples; late ones do nothing."""
+        if train.has(LATE):
+            train = train.pick(train.column(LATE) == 0)
+        self._note(PROCESSED, task, task.component, train.uid, train.column("attempt"), train.time)
+        self._sent(task, sent)
+
+    def on_acked(self, task: BoltView, to: str, train: Train) -> None:
+        """A task tells that it is done with tuples."""
+        self._note(ACKED, task, task.component, train.uid, train.column("attempt"), train.time)
+
+    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
+        """Tuples were destroyed."""
+        self._note(DESTROYED, task, task.component, train.uid, train.column("attempt"), times)
+
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        """Tuples found a queue full."""
+        self._note(DESTROYED, task, task.component, train.uid, train.column("attempt"), train.time)
+
+    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
+        """Tuples leave a buffer, or a log, for a task again."""
+        at = None if channel is None else train.time
+        self._note(AGAIN, task, task.component, train.uid, train.column("attempt"), at)
+
+    def on_void(self, component: Component, uid: Ints, replica: int) -> None:
+        """Effects are undone."""
+        if len(uid) and component.anchored:
+            self._rows.append(_Rows(UNDONE, "", component.name, replica, uid, 0, self._clock()))
+
+    def on_rolled_back(self, task: BoltView, gone: Ints, back: Ints) -> None:
+        """Some effects are undone, others are there again."""
+        self._note(UNDONE, task, task.component, gone, 0)
+        self._note(BACK, task, task.component, back, 0)
+
+    def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
+        """Effects are there again."""
+        self._note(BACK, task, task.component, uid, 0)
+
+    def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
+        """A task put out a window; the same once more is void."""
+        for part in closed.parts:
+            self._note(UNDONE if again else PUT_OUT, task, task.component, part.uid, number, now)

@@ -1,10 +1,8 @@
-"""What is measured while a run goes on: latencies and outputs, and for each outage what it took and what came
-back.
-"""
+"""What is measured while a run goes on: latencies, outputs, each failure's recovery, what readers see."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,17 +11,187 @@ import numpy as np
 import numpy.typing as npt
 
 from tideover.models.accounts.backlog import Backlog
-from tideover.models.accounts.watch import FEW, Watch, WatchedSpan
+from tideover.models.accounts.counted import histogram_of
+from tideover.models.accounts.reference_run import WindowLog
 from tideover.models.job.topology import Component
 from tideover.models.operators.state import Closed
+from tideover.models.runtime.channels import Sent
 from tideover.models.runtime.context import Context
+from tideover.models.runtime.hooks import Keeper
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.keeper import Keeper
-from tideover.models.runtime.outage import Outage
-from tideover.models.runtime.views import BoltView, SpoutView
+from tideover.models.runtime.views import BoltView, Outage, SpoutView
+from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
 from tideover.sim.recorder import Recorder, Span
 from tideover.sim.train import Ints, Train
+from tideover.sim.units import S
+
+# Complete latency: from a root's emission until its tree is acked.
+
+
+class Completion:
+    """How long roots took from their last emission until all of their tree was acked.
+
+    latency   of the roots that were completed after ``warmup`` (ns)
+    """
+
+    def __init__(self, warmup: int) -> None:
+        self._warmup = warmup
+        self.latency = Histogram()
+
+    def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
+        late = time > self._warmup
+        self.latency.add(time[late] - emitted[late])
+
+
+# How long snapshots of the whole job take.
+
+
+class SnapshotTimes:
+    """Of each complete snapshot: from its trigger to its end, and how long a task waited for its barriers."""
+
+    def __init__(self) -> None:
+        self.durations: list[int] = []
+        """ns, as all that follows."""
+        self.alignments: list[int] = []
+        """The longest of any task, from its first barrier to its last."""
+
+    def on_snapshot(self, begun: int, ended: int, aligning: int) -> None:
+        """A snapshot is complete."""
+        self.durations.append(ended - begun)
+        self.alignments.append(aligning)
+
+    def figures(self) -> dict[str, float | None]:
+        """By name of the column; None where there is no complete snapshot."""
+        count = len(self.durations)
+        return {
+            "snapshots": count,
+            "snapshot_s": sum(self.durations) / count / S if count else None,
+            "snapshot_max_s": max(self.durations) / S if count else None,
+            "alignment_s": sum(self.alignments) / count / S if count else None,
+        }
+
+
+# What the data plane sees of an outage, and of the latencies in its recovery.
+
+FEW = 4_096
+"""Latencies of one step of the data plane, at first."""
+
+
+class Watch:
+    """What the data plane sees of one outage."""
+
+    def __init__(self, plane: Plane, outage: Outage, resolution: int | None, tasks: int) -> None:
+        self._plane = plane
+        self.w: Any = plane.ffi.new("watch *")
+        self.w.outage, self.w.end, self.w.last_replay = outage.number, -1, -1
+        self.w.resolution = resolution or 0
+        self._hit = np.zeros(tasks, np.uint8)
+        self.w.hit = plane.ffi.from_buffer("uint8_t[]", self._hit)
+
+    def look(self, outage: Outage) -> None:
+        """It has hit these tasks."""
+        self._hit[[task.number for task in outage.tasks]] = 1
+
+    def inside(self, which: int) -> Histogram:
+        """Latencies that are inside for certain: since creation (0), or the root's first emission (1)."""
+        return histogram_of(self._plane, self.w.inside[which])
+
+
+class WatchedSpan(Span):
+    """A span of which the data plane knows what is inside."""
+
+    def __init__(self, watch: Watch, which: int) -> None:
+        super().__init__(None)
+        self._watch, self._which = watch, which
+
+    @property
+    def committed(self) -> Histogram:
+        return self._watch.inside(self._which)
+
+    @committed.setter
+    def committed(self, _: Histogram) -> None:
+        pass
+
+    def goes_on(self, now: int) -> bool:
+        return bool(self._watch.w.end > now)
+
+    def settle(self) -> None:
+        pass
+
+
+# What the readers of a topology's output see, and when, where they get it in transactions.
+
+
+@dataclass(eq=False)
+class Held:
+    """What is in one transaction: windows (number, when it was put out, content), and when tuples left."""
+
+    windows: list[tuple[int, int, Closed]] = field(default_factory=list)
+    tuples: list[Ints] = field(default_factory=list)
+
+
+class Readers:
+    """Holds back what tasks put out (those of ``withheld``) until it is committed, and hands it on then.
+
+    delays    from when a window or a tuple was put out until it was seen (ns)
+    expired   windows that were to be committed, but the broker has aborted their transaction
+    """
+
+    def __init__(self, withheld: Container[object], windows: WindowLog, recorder: Recorder) -> None:
+        self._withheld, self._windows, self._recorder = withheld, windows, recorder
+        self._held: dict[tuple[BoltView, int | None], Held] = {}
+        """By task and number of the transaction; None: the open one."""
+        self.delays = Histogram()
+        self.expired = 0
+
+    def _open(self, task: BoltView) -> Held:
+        return self._held.setdefault((task, None), Held())
+
+    def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
+        """A task has put out a window."""
+        if task in self._withheld:
+            self._open(task).windows.append((number, now, closed))
+
+    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """A task is done with tuples: they may have left."""
+        if task in self._withheld and task.component.ends_roots and not task.component.window:
+            self._open(task).tuples.append(train.time)
+
+    def on_pre_committed(self, task: BoltView, number: int) -> None:
+        """What it has put out is a transaction."""
+        self._held[task, number] = self._held.pop((task, None))
+
+    def on_committed(self, task: BoltView, number: int, now: int) -> None:
+        """Readers see it."""
+        held = self._held.pop((task, number))
+        name, index = task.component.name, task.index
+        for window, put_out, closed in held.windows:
+            self._windows.see((name, index, window), task.replica, now, closed)
+            self._recorder.note_output((name, index, window), now)
+            self.delays.add(np.array([now - put_out], np.int64))
+        for times in held.tuples:
+            self._recorder.output.add(np.full(len(times), now, np.int64))
+            self.delays.add(now - times)
+
+    def on_aborted(self, task: BoltView, number: int | None, lost: bool) -> None:
+        """They never will."""
+        held = self._held.pop((task, number), Held())
+        places = ((task.component.name, task.index, window) for window, _, _ in held.windows)
+        self._windows.forget(places, lost)
+        self.expired += len(held.windows) * lost
+
+    def delay_figures(self) -> dict[str, float | None]:
+        """The delay of visibility (s), by name of the column; None where readers have seen nothing."""
+        self.delays.tally()
+        mean = self.delays.mean
+        if mean is None:
+            return {"visible_s": None, "visible_max_s": None}
+        return {"visible_s": mean / S, "visible_max_s": self.delays.max / S}
+
+
+# What is measured while a run goes on: latencies and outputs, and for each outage what it took and what came
+# back.
 
 Mask = npt.NDArray[np.bool_]
 

@@ -1,19 +1,25 @@
-"""Every tuple's times, for tests and small teaching runs."""
+"""Every tuple's times, and who sent what to whom in a stretch of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tideover.models.job.topology import Edge
 from tideover.models.operators.state import Closed
-from tideover.models.runtime.steps import Step
-from tideover.models.runtime.stream import Sent
-from tideover.models.runtime.views import BoltView, SpoutView, TaskView
-from tideover.sim.faults.base import FAULTS
+from tideover.models.runtime.announcements import Step
+from tideover.models.runtime.bolt_task import BARRIER
+from tideover.models.runtime.channels import SENDER, Sent, Wire
+from tideover.models.runtime.hooks import NOTHING
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, Outage, SpoutView, TaskView
+from tideover.sim.faults import FAULTS
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import S
+
+# Every tuple's times, for tests and small teaching runs.
 
 
 class Trace:
@@ -28,7 +34,7 @@ class Trace:
     destroyed   (component, task, replica, uid, time): tuples lost in a queue, or at a task that was down
     overflowed  the same for tuples that found a queue full and were dropped
     final_state {(component, task, replica): {key: sum}} at the end of the run
-    steps       what the protocol did (`tideover.models.runtime.steps.Step`)
+    steps       what the protocol did (`tideover.models.runtime.announcements.Step`)
     """
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -122,3 +128,248 @@ DETECTED, READY = "failure detected", "ready again"
 
 def _rows(*columns: Ints) -> Any:
     return zip(*(np.asarray(c).tolist() for c in columns), strict=True)
+
+
+# Who sent what to whom, when: a stretch of a run, for its space-time diagram.
+
+
+class Stretch(NamedTuple):
+    """A part of a run: what happens at or after ``begin`` and at or before ``end`` (ns)."""
+
+    begin: int
+    end: int
+
+    def has(self, moment: int) -> bool:
+        """Whether a moment (ns) lies in it."""
+        return self.begin <= moment <= self.end
+
+
+class Departures(NamedTuple):
+    """Tuples that a task has sent over an edge for the first time, in order: columns of equal length."""
+
+    sender: int
+    edge: Edge
+    uid: Ints
+    attempt: Ints
+    key: Ints
+    time: Ints
+
+
+class Arrivals(NamedTuple):
+    """Tuples that came to a task, and what became of them, which was done at ``over``; times in ns.
+
+    sender    number of the task that they came from, counted from 1 (0: they were lost before they came)
+    arrival   when they could begin to wait for service
+    fate      processed, discarded, destroyed, overflowed
+    """
+
+    receiver: int
+    fate: str
+    sender: Ints
+    uid: Ints
+    attempt: Ints
+    key: Ints
+    created: Ints
+    arrival: Ints
+    over: Ints
+
+
+class Again(NamedTuple):
+    """Tuples that left a buffer for a task again, or (``logged``) a log that is read again, at ``time``;
+    ``sender``: as in `Arrivals`.
+    """
+
+    receiver: int
+    logged: bool
+    sender: Ints
+    uid: Ints
+    attempt: Ints
+    time: Ints
+
+
+class Reopened(NamedTuple):
+    """Tuples that a task will have again: from a buffer, a log, a saved queue, or another replica."""
+
+    receiver: int
+    uid: Ints
+    attempt: Ints
+
+
+class Control(NamedTuple):
+    """A control message among the tuples of a channel, between the tasks of these numbers; times in ns."""
+
+    sender: int
+    receiver: int
+    what: str
+    sent: int
+    arrival: int
+
+
+class Acked(NamedTuple):
+    """Tuples of whose end a task has told ``to`` whom, at ``time``."""
+
+    task: int
+    to: str
+    uid: Ints
+    attempt: Ints
+    time: Ints
+
+
+class PutOut(NamedTuple):
+    """A window that a task has put out (``at``, ns); ``text``: as the trace says it."""
+
+    task: int
+    at: int
+    text: str
+
+
+class SpaceTime:
+    """Notes what a diagram of a ``stretch`` of the job's run shows. It hears what is announced; messages say
+    who sent them. No mechanism looks at that column, and the run stays what it is.
+
+    begin   from when on departures are noted (ns): some time before the stretch, for what may arrive in it;
+            and as long as the run goes on, since what arrives after the stretch may have left after it
+    """
+
+    def __init__(self, job: Job, stretch: Stretch) -> None:
+        self.job, self.stretch = job, stretch
+        self.begin = stretch.begin - max(1_000_000_000, stretch.end - stretch.begin)
+        self.departures: list[Departures] = []
+        self.arrivals: list[Arrivals] = []
+        self.again: list[Again] = []
+        self.reopened: list[Reopened] = []
+        self.acked: list[Acked] = []
+        self.completed: list[tuple[int, int, int]] = []
+        self.steps: list[Step] = []
+        self.windows: list[PutOut] = []
+        self._control: dict[tuple[int, int, int, int, int], int] = {}
+        self._done: dict[int, list[Ints]] = {}
+        """In batches: what a task (by its number) was done with, and is to read again."""
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def mark(self, task: BoltView, sender: int, marks: Train) -> None:
+        """Control messages arrive from the task of this number: each is said once."""
+        ways = zip(
+            *(column.tolist() for column in (marks.column("mark"), marks.created, marks.key, marks.time)),
+            strict=True,
+        )
+        for mark, sent, key, arrival in ways:
+            self._control[sender, task.number, mark, sent, key] = arrival
+
+    @property
+    def control(self) -> list[Control]:
+        """The control messages of the stretch, by when they arrived."""
+        found = [
+            Control(sender, receiver, self._called(mark, key), sent, arrival)
+            for (sender, receiver, mark, sent, key), arrival in self._control.items()
+            if sent <= self.stretch.end and arrival >= self.stretch.begin
+        ]
+        return sorted(found, key=lambda message: (message.arrival, message.sent))
+
+    def _called(self, mark: int, key: int) -> str:
+        if mark > 0:
+            return f"end marker {mark}"
+        return f"barrier {key}" if mark == BARRIER else self.job.context.marks.get(mark, "control message")
+
+    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        """Roots left a spout task."""
+        self._sent(spout, sent)
+
+    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
+        """A task is done with tuples."""
+        self._sent(task, sent)
+        self._came(task, train, arrival, train.time, "processed")
+
+    def on_handed_on(self, task: BoltView, sent: list[Sent]) -> None:
+        """A task has put out a window."""
+        self._sent(task, sent)
+
+    def on_discarded(self, task: BoltView, train: Train) -> None:
+        """Arrivals were filtered out."""
+        self._came(task, train, train.time, train.time, "discarded")
+
+    def on_repeated(self, task: BoltView, train: Train) -> None:
+        """So was what another replica has sent."""
+        self.on_discarded(task, train)
+
+    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
+        """Tuples were destroyed."""
+        self._came(task, train, np.minimum(train.time, times), times, "destroyed")
+
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        """Tuples found a queue full."""
+        self._came(task, train, train.time, train.time, "overflowed")
+
+    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
+        """Tuples leave a buffer, or a log, for a task again."""
+        if channel is None:  # each has been there before, and has its sender; what a sender keeps has not
+            senders, times = train.column(SENDER), np.full(train.n, self.job.kernel.now, np.int64)
+        else:
+            senders, times = np.full(train.n, channel.up.number + 1, np.int64), train.time
+        rows = times >= self.begin
+        if self.job.needs.batches:  # one that is run again need not have been read before
+            rows &= np.isin(train.uid, np.concatenate([NOTHING, *self._done.get(task.number, ())]))
+        if rows.any():
+            columns = (senders, train.uid, train.column("attempt"), times)
+            parts = (each[rows] for each in columns)
+            self.again.append(Again(task.number, channel is None, *parts))
+
+    def on_reopened(self, task: BoltView, train: Train) -> None:
+        """Tuples are on their way to a task once more."""
+        if self.job.needs.batches:
+            self._done.setdefault(task.number, []).append(train.uid)
+        if train.n and self.job.kernel.now >= self.begin:
+            self.reopened.append(Reopened(task.number, train.uid, train.column("attempt")))
+
+    def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
+        for edge, _, train in sent:
+            rows = train.time >= self.begin
+            if rows.any():
+                columns = (train.uid, train.column("attempt"), train.key, train.time)
+                self.departures.append(Departures(task.number, edge, *(each[rows] for each in columns)))
+
+    def _came(self, task: SpoutView | BoltView, train: Train, arrival: Ints, over: Ints, fate: str) -> None:
+        """What became of tuples."""
+        rows = over >= self.begin  # as far back as departures are noted
+        if rows.any():
+            columns = (train.column(SENDER), train.uid, train.column("attempt"), train.key, train.created)
+            parts = (each[rows] for each in (*columns, arrival, over))
+            self.arrivals.append(Arrivals(task.number, fate, *parts))
+
+    # -- what is done with them ------------------------------------------------------------------------------
+
+    def on_acked(self, task: BoltView, to: str, train: Train) -> None:
+        """A task has told that it is done with tuples."""
+        rows = (train.time >= self.stretch.begin) & (train.time <= self.stretch.end)
+        if rows.any():
+            columns = (train.uid, train.column("attempt"), train.time)
+            self.acked.append(Acked(task.number, to, *(each[rows] for each in columns)))
+
+    def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
+        """The acker saw trees complete."""
+        rows = zip(root.tolist(), attempt.tolist(), time.tolist(), strict=True)
+        self.completed += [row for row in rows if self.stretch.has(row[2])]
+
+    def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
+        """A task put out a window."""
+        if self.stretch.has(now):
+            text = window_text(number, int(closed.values.sum()), len(closed.keys))
+            self.windows.append(PutOut(task.number, now, text))
+
+    # -- what the protocol does, and what strikes ------------------------------------------------------------
+
+    def on_step(self, step: Step) -> None:
+        """The protocol did something."""
+        if self.stretch.has(step.at):
+            self.steps.append(step)
+
+    def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        """Roots timed out."""
+        self.on_step(timed_out(self.job.kernel.now, spout, roots))
+
+    @property
+    def outages(self) -> list[Outage]:
+        """The faults that have struck and were not over before the stretch."""
+        struck = self.job.supervisor.outages
+        return [o for o in struck if o.failed_at <= self.stretch.end and o.ready_at >= self.stretch.begin]

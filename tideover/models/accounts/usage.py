@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import Context
+from tideover.models.runtime.context import Context, Kind, Resource
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.resource import Kind, Resource
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.sim.kernel import Rank
 

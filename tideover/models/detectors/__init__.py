@@ -1,5 +1,5 @@
 """How failures are noticed and what they hit is restarted, one kind a file."""
 
-from tideover.models.detectors import consumer_group, given, heartbeats, restarts, storm
+from tideover.models.detectors import base, consumer_group, heartbeats, restarts, storm
 
 __all__ = ["consumer_group", "given", "heartbeats", "restarts", "storm"]

@@ -1,12 +1,17 @@
-"""What a detector is."""
+"""How failures are noticed: what a detector is, and the simplest one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+from tideover.models.job.components import Host
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.watch import Watch
+from tideover.models.runtime.supervision import Watch
+from tideover.sim.faults import Fault
 from tideover.sim.registry import Part, Registry
+
+# What a detector is.
 
 DETECTORS: Registry[Detector] = Registry("detector")
 
@@ -36,3 +41,38 @@ class Detector(Part):
     def watch(self, job: Job) -> Watch:
         """Whoever notices and restarts in ``job``."""
         raise NotImplementedError
+
+
+# Each fault says how long it takes.
+
+
+@DETECTORS.register("given")
+class Given(Detector):
+    """Each fault's own ``detection`` and ``restart``: what a scenario without ``detector`` has."""
+
+    by_fault: ClassVar[bool] = True
+
+    def watch(self, job: Job) -> Watch:
+        return Watch()
+
+
+# Which hosts are out of order.
+
+
+class Repairs:
+    """Until when nothing can be launched on each host, because it has failed and is repaired."""
+
+    def __init__(self, hosts: Sequence[Host]) -> None:
+        self._hosts = hosts
+        self._until: dict[int, int] = {}
+
+    def struck(self, fault: Fault, now: int) -> None:
+        """A fault strikes now."""
+        if fault.out_of_order:
+            for host in self._hosts:
+                if fault.breaks(host.number, host.rack):
+                    self._until[host.number] = max(self.over(host.number), now + fault.out_of_order)
+
+    def over(self, host: int) -> int:
+        """When its newest repair is over (ns); 0: it has had none."""
+        return self._until.get(host, 0)

@@ -10,17 +10,15 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field, model_validator
 
-from tideover.models.detectors.base import DETECTORS, Detector
-from tideover.models.detectors.repairs import Repairs
+from tideover.models.detectors.base import DETECTORS, Detector, Repairs
+from tideover.models.detectors.heartbeats import relocate
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.outage import NEVER, Outage, Return
-from tideover.models.runtime.relocation import relocate
-from tideover.models.runtime.watch import Watch
-from tideover.sim.distributions import Constant
-from tideover.sim.distributions.base import Distribution
+from tideover.models.runtime.supervision import Watch
+from tideover.models.runtime.views import NEVER, Outage, Return
+from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults import Fault
 from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration, S, format_duration
 

@@ -11,17 +11,14 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from tideover.models.detectors.base import DETECTORS, Detector
-from tideover.models.detectors.repairs import Repairs
+from tideover.models.detectors.base import DETECTORS, Detector, Repairs
+from tideover.models.detectors.heartbeats import relocate
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.machine import Machine
-from tideover.models.runtime.outage import Outage, Return
-from tideover.models.runtime.relocation import relocate
-from tideover.models.runtime.watch import Watch
-from tideover.sim.distributions import Constant
-from tideover.sim.distributions.base import Distribution
+from tideover.models.runtime.supervision import Watch
+from tideover.models.runtime.views import Machine, Outage, Return
+from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
-from tideover.sim.faults.base import Fault
+from tideover.sim.faults import Fault
 from tideover.sim.kernel import Action, Rank
 from tideover.sim.units import Duration, S
 

@@ -1,12 +1,92 @@
-"""Which resource a run is short of."""
+"""Which resource a run is short of: use of tasks, and what flows where."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tideover.models.accounts.usage import Usage
+from tideover.models.accounts.usage import Usage, busy_ns
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
 from tideover.sim.units import S
+
+# How much of the time each task was busy, and what was left for it to do at the end.
+
+
+def utilisation(job: Job) -> list[dict[str, Any]]:
+    """One row for each bolt task and replica of a run that has ended, in the physical order.
+
+    ``busy_s`` / ``up_s`` is its ``utilisation`` (None: it was never up). Where full queues can make it wait,
+    ``blocked_s`` is how long they did. ``queued`` tuples, ``queued_s`` of work, waited for it at the end or
+    were in service there.
+    """
+    rows = []
+    bounded = any(bounds.length is not None for bounds in job.deployment.bounds.values())
+    for task in job.bolt_tasks:
+        up = job.kernel.now - job.supervisor.down_ns(task)
+        busy = busy_ns(job.context, task, job.kernel.now)
+        queue = task.queue.trains()
+        rows.append(
+            {
+                "task": task.name,
+                "utilisation": busy / up if up else None,
+                "busy_s": busy / S,
+                "up_s": up / S,
+                **({"blocked_s": _blocked_ns(task, job.kernel.now) / S} if bounded else {}),
+                "queued": sum(train.n for train in queue),
+                "queued_s": task.queue.demand(*queue) / S,
+            }
+        )
+    return rows
+
+
+def _blocked_ns(task: BoltTask, now: int) -> int:
+    return 0 if task.line is None else task.line.blocked_until(now)
+
+
+# What flows over each edge of the topology, and between hosts.
+
+Counts = Mapping[str, Mapping[str, int]]
+"""Of each edge messages, bytes, and those of them that went to another host."""
+Pairs = Sequence[Mapping[str, int]]
+"""Hosts, that of the sender and of the receiver, with messages and bytes."""
+
+
+def flows(runs: Sequence[Counts], duration_s: float) -> list[dict[str, float | str]]:
+    """By edge, the mean over the runs and all of their time: messages and bytes per second, and bytes per
+    second between hosts.
+    """
+    found: list[dict[str, float | str]] = []
+    for name in runs[0] if runs else ():
+        per_s = {
+            key: sum(run[name][count] for run in runs) / (len(runs) * duration_s)
+            for key, count in (
+                ("messages_per_s", "messages"),
+                ("bytes_per_s", "bytes"),
+                ("between_hosts_per_s", "remote_bytes"),
+            )
+        }
+        found.append({"edge": name, **per_s})
+    return found
+
+
+def between_hosts(runs: Sequence[Pairs], duration_s: float) -> list[dict[str, float | int]]:
+    """By sender's and receiver's host, the mean over the runs and all of their time: messages and bytes per
+    second. Pairs of which no run sent anything are left out.
+    """
+    counts: dict[tuple[int, int], list[int]] = {}
+    for pair in (pair for run in runs for pair in run):
+        count = counts.setdefault((pair["from_host"], pair["to_host"]), [0, 0])
+        count[0] += pair["messages"]
+        count[1] += pair["bytes"]
+    whole = len(runs) * duration_s
+    return [
+        {"from_host": up, "to_host": down, "messages_per_s": messages / whole, "bytes_per_s": bytes_ / whole}
+        for (up, down), (messages, bytes_) in sorted(counts.items())
+    ]
+
+
+# Which resource a run is short of.
 
 FULL = 0.95
 """A resource that is busy for so much of the time is what is short."""

@@ -1,21 +1,185 @@
-"""What a run looked like over time."""
+"""What a run looked like over time, what is normal, and what it has cost."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tideover.models.accounts.window_log import Place
-from tideover.models.evaluation.axis import Axis
-from tideover.models.evaluation.costs import cpu_s, network_bytes
-from tideover.models.evaluation.normal import reach_of
+from tideover.models.accounts.reference_run import Place
+from tideover.models.accounts.usage import busy_ns
 from tideover.sim.recorder import SLOT, FewCounts, Recorder, Series
 from tideover.sim.train import Ints
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
     from tideover.models.world import World
+
+
+# Which slots of a run are looked at: all of them, or, in a long one, those in which something happens, and
+# what is near enough to matter. In between all is as it was before, so a figure is the same with either.
+
+SECOND = S // SLOT
+"""Slots in a second."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """The slots that are kept, rising: the first, all of the kept seconds, and what follows the last whole
+    second. Places are counted among the kept ones.
+
+    whole   slots of the run
+    kept    numbers of the whole seconds that are kept, rising; None: all
+    """
+
+    whole: int
+    kept: Ints | None = None
+
+    @classmethod
+    def near(cls, whole: int, slots: Ints, margin: int) -> Axis:
+        """Seconds that are at most ``margin`` seconds from one of the ``slots`` (rising)."""
+        seconds = np.unique(np.maximum(slots - 1, 0) // SECOND)
+        last = (whole - 1) // SECOND
+        begins, ends = np.maximum(seconds - margin, 0), np.minimum(seconds + margin + 1, last)
+        apart = np.flatnonzero(begins[1:] > ends[:-1])
+        first, stop = begins[np.append(0, apart + 1)], ends[np.append(apart, len(ends) - 1)]
+        parts = [np.arange(a, b, dtype=np.int64) for a, b in zip(first.tolist(), stop.tolist(), strict=True)]
+        return cls(whole, np.concatenate(parts))
+
+    def and_those_of(self, other: Axis) -> Axis:
+        """What is kept of one or the other."""
+        if self.kept is None or other.kept is None or self.kept is other.kept:
+            return self
+        return Axis(self.whole, np.union1d(self.kept, other.kept))
+
+    @cached_property
+    def at(self) -> Ints:
+        """The number of the slot at each place."""
+        if self.kept is None:
+            return np.arange(self.whole, dtype=np.int64)
+        inside = self.kept[:, None] * SECOND + np.arange(1, SECOND + 1, dtype=np.int64)
+        rest = np.arange((self.whole - 1) // SECOND * SECOND + 1, self.whole, dtype=np.int64)
+        return np.concatenate([np.zeros(1, np.int64), inside.ravel(), rest])
+
+    def place(self, slot: int) -> int:
+        """Where a slot is, or the next that is kept."""
+        return slot if self.kept is None else int(self.at.searchsorted(slot))
+
+    def slot(self, place: int) -> int:
+        """The slot at a place."""
+        return place if self.kept is None else int(self.at[place])
+
+    def seconds(self, first: int, last: int) -> Ints:
+        """The whole seconds from ``first`` to before ``last`` that are kept."""
+        if self.kept is None:
+            return np.arange(first, last, dtype=np.int64)
+        begin, end = self.kept.searchsorted((first, last)).tolist()
+        return self.kept[begin:end]
+
+    def slots_of(self, first: int, last: int) -> slice:
+        """The places of all slots of these seconds."""
+        if self.kept is None:
+            return slice(first * SECOND + 1, last * SECOND + 1)
+        begin, end = self.kept.searchsorted((first, last)).tolist()
+        return slice(begin * SECOND + 1, end * SECOND + 1)
+
+
+# What a run has cost.
+
+
+def cpu_s(world: World) -> float:
+    """Processor time of all tasks together, s."""
+    job = world.job
+    return sum(busy_ns(job.context, task, job.kernel.now) for task in job.tasks) / S
+
+
+def network_bytes(world: World) -> int:
+    """Bytes between hosts: the streams', and what the protocol sends besides."""
+    remote = sum(
+        channel.remote_bytes
+        for sender in world.job.tasks
+        for outlet in sender.outlets
+        for replicas in outlet.channels
+        for channel in replicas
+    )
+    return remote + world.recoveries.control_bytes
+
+
+# What is normal: what a run would have been, at the same instant, without its failures.
+#
+# A scenario with failures is held against the same scenario, seed and luck without them (`reference.py`).
+# What recurs in normal operation (a snapshot, a batch) may come a little earlier or later after a failure,
+# and queues are then filled a little differently; so normal is a band, and its width is stated here once,
+# for ``run``, ``sweep``, ``calibrate`` and all reports.
+
+Bools = npt.NDArray[np.bool_]
+
+SLACK = 1.25
+"""A backlog is normal up to this multiple of what it would have been: real batches vary, and an executor that
+has two partitions to serve instead of one is a little slower for good.
+"""
+CALM = 4 * S
+"""How near in time (ns) what would have been is looked for, before and after; and for how long a backlog has
+to stay normal until it counts as such: a new executor that is cold may stop the results for a second time.
+"""
+
+
+def reach_of(beat: int) -> int:
+    """How near in time (ns) what would have been is looked for.
+
+    ``beat``: the period (ns) of what interrupts the flow in normal operation, and may come at another moment
+    after a failure; 0: nothing does. Two of them are looked at, so that a whole one is always among them.
+    """
+    return max(CALM, 2 * beat)
+
+
+def greatest_near(values: Ints, reach: int) -> Ints:
+    """For each element the greatest of those at most ``reach`` places away."""
+    # windows of 1, 2, 4, … are put together from two of half the length, and the last from two that overlap
+    length = 2 * reach + 1
+    padded = np.concatenate((np.repeat(values[:1], reach), values, np.repeat(values[-1:], reach)))
+    span = 1
+    while 2 * span <= length:
+        padded = np.maximum(padded[:-span], padded[span:])
+        span *= 2
+    rest = length - span
+    return np.maximum(padded[: len(padded) - rest], padded[rest:])
+
+
+def least_near(values: Ints, reach: int) -> Ints:
+    """For each element the least of those at most ``reach`` places away."""
+    return -greatest_near(-values, reach)
+
+
+def too_high(backlog: Ints, without: Ints, beat: int, spouts: int) -> Bools:
+    """In which slots the backlog is more than normal.
+
+    ``without``: what it would have been, by slot. Normal is up to a quarter more than the greatest of it
+    within 4 s (or two beats), and at least a root for each of the ``spouts`` more: spouts that were restarted
+    may from then on call together.
+    """
+    near = greatest_near(without, reach_of(beat) // SLOT)
+    return backlog > np.maximum(SLACK * near, near + spouts)
+
+
+def first_calm(abnormal: Bools, begin: int, beat: int) -> int | None:
+    """The first slot from ``begin`` on with which 4 s (or a longer ``beat``, ns) without anything abnormal
+    begin; of the last stretch, which the end of the run cuts off, 1 s (or a beat) is enough. None: there is
+    none.
+    """
+    high = np.flatnonzero(abnormal[begin:])
+    quiet_from = np.concatenate(([0], high + 1))
+    quiet_to = np.concatenate((high, [len(abnormal) - begin]))
+    need = np.full(len(quiet_from), max(CALM, beat) // SLOT)
+    need[-1] = max(S, beat) // SLOT
+    long_enough = np.flatnonzero(quiet_to - quiet_from > need)
+    return begin + int(quiet_from[long_enough[0]]) if len(long_enough) else None
+
+
+# What a run looked like over time.
 
 _TRAILING = 10 * S
 """Throughput is looked at over so long (ns)."""

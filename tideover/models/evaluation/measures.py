@@ -1,28 +1,150 @@
-"""From what was recorded to the figures of a recovery. Each docstring has its definition."""
+"""From what was recorded to the figures of a run. Each docstring has the definition."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tideover.models.accounts.recoveries import Recovery
-from tideover.models.evaluation import calm, drain
-from tideover.models.evaluation.axis import SECOND, Axis
-from tideover.models.evaluation.curves import Curves
-from tideover.models.evaluation.normal import Bools, first_calm, least_near, reach_of, too_high
-from tideover.models.runtime.outage import Outage
-from tideover.models.schema.endings import ending
-from tideover.models.schema.fields import HEADLINE
-from tideover.models.time_of_day import hour_of_day
+from tideover.models.config import hour_of_day
+from tideover.models.evaluation.curves import (
+    CALM,
+    SECOND,
+    SLACK,
+    Axis,
+    Bools,
+    Curves,
+    first_calm,
+    greatest_near,
+    least_near,
+    reach_of,
+    too_high,
+)
+from tideover.models.runtime.views import Outage
+from tideover.models.schema import HEADLINE, ending
 from tideover.models.world import World
 from tideover.sim.histogram import Histogram
 from tideover.sim.recorder import SLOT, LatencyLog
 from tideover.sim.train import Ints
 from tideover.sim.units import MS, S
+
+# When the latency is normal again, as somebody reads it off a chart: second by second.
+#
+# M. Geldenhuys et al., *Demeter*, 2024 (arXiv 2403.02129), published latencies of this kind; a second is
+# normal there if it lies below both bounds that ``normal_latency`` knows.
+
+_ABOVE_P95, _ABOVE_MEDIAN = 1.25, 300 * MS
+
+
+def latency_figures(world: World, outage: Outage) -> dict[str, Any]:
+    """``outage_end_s`` and ``latency_recovered_s`` of a failure, if the scenario asks for them."""
+    calm, end = world.scenario.run.calm, world.scenario.run.duration
+    if calm is None:
+        return {}
+    back = outage.failed_at if outage.masked or outage.unfelt else outage.ready_at
+    first = _first_calm(world, back, -(-calm // S)) if back <= end else None
+    return {
+        "outage_end_s": (back - outage.failed_at) / S if back <= end else None,
+        "latency_recovered_s": None if first is None else max(0, first * S - outage.failed_at) / S,
+    }
+
+
+def _first_calm(world: World, since: int, seconds: int) -> int | None:
+    """The first of so many seconds in a row, from that of ``since`` on, that are normal; None: there are none
+    before the run ends. A second without a tuple is not.
+    """
+    latency = _by_second(world)
+    failed = min(outage.failed_at for outage in world.outages) // S
+    most = normal_latency(latency[-(-world.scenario.run.warmup // S) : failed])
+    run = 0
+    for second in range(since // S, len(latency)):
+        run = run + 1 if latency[second] <= most else 0
+        if run == seconds:
+            return second - seconds + 1
+    return None
+
+
+def normal_latency(before: npt.NDArray[np.float64]) -> float:
+    """The highest that is normal (ns): 1.25 times the 95th percentile of the seconds before the first
+    failure, or 300 ms above their median, whichever is more.
+
+    >>> import numpy as np
+    >>> normal_latency(np.full(20, 2.0e9)) / 1e9
+    2.5
+    >>> normal_latency(np.array([])) / 1e9
+    0.3
+    """
+    known = before[np.isfinite(before)]
+    if not len(known):
+        return float(_ABOVE_MEDIAN)
+    return max(_ABOVE_P95 * float(np.quantile(known, 0.95)), float(np.median(known)) + _ABOVE_MEDIAN)
+
+
+def _by_second(world: World) -> npt.NDArray[np.float64]:
+    """Mean latency of the tuples that were done in each second of the run (ns); infinite: there were none."""
+    seconds = np.arange(world.scenario.run.duration // S, dtype=np.int64)
+    means, _ = world.recorder.latency.by_second(seconds)
+    return np.array([np.inf if mean is None else mean for mean in means])
+
+
+# How long queues before spouts take to drain after a failure.
+
+
+def drain_figures(lag: Ints, without: Ints, failed_at: int, spouts: int) -> dict[str, Any]:
+    """The greatest lag after a failure, and how long it is more than normal (s; None: to the end of the run);
+    nothing if there are no queues.
+
+    ``lag``, ``without``: unread records at the beginning of each second, of the run and of its reference.
+    Normal is what it is of a backlog (`tideover.models.evaluation.curves`), looked at second by second.
+    """
+    if not len(lag):
+        return {}
+    first, calm = -(-failed_at // S), CALM // S
+    near = greatest_near(without, calm)
+    end, too_high = len(lag) - first, lag > np.maximum(SLACK * near, near + spouts)
+    high = np.append(np.flatnonzero(too_high[first:]), end)
+    rests = np.diff(high, prepend=-1) - 1  # seconds between those in which the lag is too great
+    long_enough = np.flatnonzero((rests >= calm) | ((high == end) & (rests > 0)))
+    if not len(long_enough):
+        return {"max_lag": int(lag[first:].max(initial=0)), "drain_s": None}
+    over = first + int(high[long_enough[0]] - rests[long_enough[0]])
+    most = int(lag[first : over + 1].max(initial=0))
+    return {"max_lag": most, "drain_s": 0.0 if over == first else over - failed_at / S}
+
+
+# Availability: how much of the time the output is what it would have been without failures.
+
+
+def availability(
+    recoveries: Iterable[Mapping[str, Any]], begin_s: float, end_s: float
+) -> dict[str, float | None]:
+    """``availability``: the part of the time from ``begin_s`` to ``end_s`` outside of every recovery.
+
+    Those that overlap count once; what is not recovered from by the end lasts until then. None: there is no
+    such time.
+
+    Availability is readiness for correct service (Avizienis et al., Basic Concepts and Taxonomy of Dependable
+    and Secure Computing, 2004, section 2.3); correct is here what would have been without failures.
+    """
+    spans = [
+        (one["failed_at_s"], end_s if one[HEADLINE] is None else one["failed_at_s"] + one[HEADLINE])
+        for one in recoveries
+    ]
+    if end_s <= begin_s:
+        return {"availability": None}
+    down, reached = 0.0, begin_s
+    for first, last in sorted(spans):
+        down += max(0.0, min(last, end_s) - max(first, reached))
+        reached = max(reached, last)
+    return {"availability": 1 - down / (end_s - begin_s)}
+
+
+# From what was recorded to the figures of a recovery. Each docstring has its definition.
 
 TEN_SECONDS = 10 * SECOND
 UNKNOWN = 1 << 62
@@ -61,7 +183,7 @@ class Comparison:
 
     def caught_up_at(self, recovery: Recovery) -> int | None:
         """When the backlog is what it would have been without failures (within the tolerance of
-        `tideover.models.evaluation.normal`), and stays so for 4 s, or as long as a batch takes (ns); None:
+        `tideover.models.evaluation.curves`), and stays so for 4 s, or as long as a batch takes (ns); None:
         not before the run ends.
 
         Looked for from the moment when all that was hit is up and everything was restored and replayed:
@@ -249,8 +371,8 @@ def _recovery(
         "throughput_90_s": comparison.throughput_back(recovery, end),
         "output_gap_s": longest_silence(comparison.curves.outputs, *stretch),
         "sink_spacing_s": longest_silence(comparison.without.outputs, *stretch),
-        **calm.figures(world, outage),
-        **drain.figures(
+        **latency_figures(world, outage),
+        **drain_figures(
             comparison.curves.lag, comparison.without.lag, outage.failed_at, len(world.job.spouts)
         ),
         **_stages(recovery, caught_up, over, end),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideover.models import config
-from tideover.models.accounts import truths
+from tideover.models.accounts import reference_run
 from tideover.models.config import Scenario, identity
 from tideover.models.evaluation.curves import Curves, curves
 from tideover.models.world import World
@@ -44,7 +44,7 @@ def reference(scenario: Scenario, replication: int) -> Curves:
 def forget() -> None:
     """Keep nothing for the next runs, as in a process that has run nothing yet."""
     _kept.clear()
-    truths.forget()
+    reference_run.forget()
     config.forget()
 
 

@@ -1,19 +1,22 @@
-"""The cluster that a job runs on: racks of hosts, workers on hosts, tasks in workers."""
+"""The cluster that a job runs on: racks of hosts, workers, and what is deployed where."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from tideover.models.job.machines import Host, MachineType
-from tideover.models.job.placements.base import Place, Placement, PlacementError, Seating
-from tideover.models.job.placements.round_robin import RoundRobin
+from tideover.models.job.components import Bounds, Host, Links, MachineType, Run, Store
+from tideover.models.job.placements import Place, Placement, PlacementError, RoundRobin, Seating
+from tideover.models.job.stores import StoreKind
 from tideover.models.job.topology import Topology
+from tideover.sim.faults import Fault
 from tideover.sim.registry import Part
+
+# The cluster that a job runs on: racks of hosts, workers on hosts, tasks in workers.
 
 
 class Hosts(Part):
@@ -160,3 +163,49 @@ def _by_hand(seating: Seating, hosts: Sequence[Host]) -> None:
             if not seating.has_room(host):
                 raise PlacementError(path, f"host {number} has no slot left (slots: {host.slots})")
             seating.seat((c.name, task, 0), number)
+
+
+# What runs where: a topology and its replicas on hosts, with links, a store, and faults.
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Everything about a job that no strategy decides while it runs.
+
+    replicas   copies of each task, by component
+    bounds     of the queues, by component
+    cluster    hosts, workers, and who runs where
+    stores     those that have a name
+    elsewhere  whether who restarts tasks may do so on other hosts
+    cycle      first moment and period (ns) of what the strategy does regularly; None: nothing
+    """
+
+    topology: Topology
+    replicas: Mapping[str, int]
+    cluster: Cluster
+    links: Links
+    store: Store
+    run: Run
+    bounds: Mapping[str, Bounds]
+    failures: tuple[Fault, ...] = ()
+    cycle: tuple[int, int] | None = None
+    stores: Mapping[str, StoreKind] = field(default_factory=dict)
+    elsewhere: bool = False
+
+    @property
+    def hosts(self) -> Mapping[Place, int]:
+        """Host of each (component, task, replica)."""
+        return self.cluster.at
+
+    @property
+    def moves(self) -> bool:
+        """Whether tasks may go to other hosts, and their links and work with them: with bounded queues they
+        keep the links that they have.
+        """
+        bounded = any(bounds.length is not None for bounds in self.bounds.values())
+        return self.elsewhere and bool(self.failures) and not bounded
+
+    @property
+    def quiet(self) -> Deployment:
+        """The same without failures."""
+        return replace(self, failures=())

@@ -1,27 +1,139 @@
-"""What a job consists of and runs on, as a scenario says it: components, links, the store, the run.
-
-Durations are integer nanoseconds, sizes integer bytes, rates tuples per second: units are parsed at the
-border.
-"""
+"""What a job consists of, as a scenario says it: components, their queues, links, machines."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from tideover.models.job.arrivals.base import Arrivals
-from tideover.models.job.backends.base import Backend
-from tideover.models.job.groupings.base import Grouping
-from tideover.models.job.queues import QueueSettings
-from tideover.models.job.sources.base import Source
-from tideover.models.job.spouts.base import Spout
+from tideover.models.job.arrivals import Arrivals
+from tideover.models.job.groupings import Grouping
+from tideover.models.job.sources import Source
+from tideover.models.job.spouts import Spout
+from tideover.models.job.stores import Backend
 from tideover.models.operators.base import Bolt
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.registry import Part
-from tideover.sim.time_of_day import parse_time_of_day
-from tideover.sim.units import MAX_RUN, Bandwidth, Duration, Rate, S, Size
+from tideover.sim.units import MAX_RUN, Bandwidth, Duration, Rate, S, Size, parse_time_of_day
+
+# Bounded queues: how many messages wait before a task, and what their senders do when there is no room.
+
+WhenFull = Literal["block", "drop", "credits"]
+
+
+class QueueSettings(Part):
+    """The receive queue of a component's tasks, and the send queue of those tasks.
+
+    block    a message takes a place when it leaves its sender, which waits until there is one
+    drop     a message that finds the queue full is lost
+    credits  as block, but ``length`` places for each channel, and the sender learns of a free one a link's
+             latency later (Flink)
+
+    What waits in a log takes no place: a task that reads one has it behind its own queue.
+    """
+
+    length: Annotated[
+        int | None,
+        Field(ge=1, le=10**9, description="messages that may wait before a task; default: any number"),
+    ] = None
+    when_full: Annotated[
+        WhenFull | None, Field(description="what its senders do when it is full; default: block")
+    ] = None
+    send: Annotated[
+        int | None,
+        Field(
+            ge=0, le=10**9, description="messages that a task may have to send and still go on; default: 0"
+        ),
+    ] = None
+
+
+UNSAID = QueueSettings()
+"""Of a component, or a scenario, that says nothing of queues."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What holds for the tasks of a component; ``length`` None: any number may wait."""
+
+    length: int | None
+    when_full: WhenFull
+    send: int
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether senders may have to wait."""
+        return self.length is not None and self.when_full != "drop"
+
+
+class HasQueue(Protocol):
+    """The configuration of a component."""
+
+    @property
+    def queue(self) -> QueueSettings | None: ...
+
+
+def bounds_of(topology: Mapping[str, HasQueue], default: QueueSettings | None) -> dict[str, Bounds]:
+    """Bounds by component: what it does not say itself is said by ``default``."""
+    found, other = {}, default or UNSAID
+    for name, config in topology.items():
+        own = config.queue or UNSAID
+        length = other.length if own.length is None else own.length
+        send = other.send if own.send is None else own.send
+        found[name] = Bounds(length, own.when_full or other.when_full or "block", send or 0)
+    return found
+
+
+# Machines: what a host of the cluster is.
+
+
+class MachineType(Part):
+    """A sort of machine, and how many there are of it. What is left out has no limit."""
+
+    count: Annotated[int, Field(ge=1, le=100_000, description="how many there are")]
+    cores: Annotated[
+        int | None, Field(ge=1, le=1024, description="cores that its tasks share; default: one for each task")
+    ] = None
+    nic: Annotated[
+        Bandwidth | None,
+        Field(description="bandwidth of its network card, in and out each; default: no limit"),
+    ] = None
+    slots: Annotated[
+        int | None, Field(ge=1, le=1_000_000, description="most tasks that it takes; default: no limit")
+    ] = None
+    price: Annotated[
+        float | None,
+        Field(ge=0, le=1e9, allow_inf_nan=False, description="of one for an hour, in any currency"),
+    ] = None
+
+
+class Host(NamedTuple):
+    """One machine. None: no limit, or (type, price) nothing known.
+
+    number   from 0, in the order of the types
+    rack     number of its rack, from 0
+    cores    that its tasks share
+    nic      bandwidth of its card, in and out each (bytes/s)
+    slots    most tasks that it takes
+    price    per hour
+    reserve  it takes no task until another host has failed
+    """
+
+    number: int
+    type: str | None = None
+    rack: int = 0
+    cores: int | None = None
+    nic: int | None = None
+    slots: int | None = None
+    price: float | None = None
+    reserve: bool = False
+
+
+# What a job consists of and runs on, as a scenario says it: components, links, the store, the run.
+#
+# Durations are integer nanoseconds, sizes integer bytes, rates tuples per second: units are parsed at the
+# border.
 
 MOST_LUMP = 1_000_000
 PEAK, DRAWN = "peak", "drawn"

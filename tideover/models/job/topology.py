@@ -1,18 +1,27 @@
-"""The topology, compiled: order of components, places in the tuple tree, paths."""
+"""The topology, compiled: order of components, the tuple tree, what flows over each edge, and a tuple's name
+in words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
-from tideover.models.job.backends.base import Backend
+import numpy as np
+import numpy.typing as npt
+
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.job.groupings.base import Grouping
-from tideover.models.operators.base import Bolt
+from tideover.models.job.groupings import Grouping
+from tideover.models.job.stores import Backend
+from tideover.models.operators.base import Bolt, Children
 from tideover.models.operators.window import Window
-from tideover.sim.train import Ints
-from tideover.sim.units import format_duration
+from tideover.sim.draws import Draws
+from tideover.sim.train import Ints, Train, join
+from tideover.sim.units import S, format_duration
+
+# The topology, compiled: order of components, places in the tuple tree, paths.
 
 ROOT_BITS = 40
 """A run may emit 2**40 roots; the rest of a uid is the place in the tree."""
@@ -287,3 +296,184 @@ def key_labels(topology: Topology, component: Component) -> tuple[str, ...] | No
     if isinstance(config, SpoutConfig):
         return config.spout.key_names
     return config.bolt.key_names(key_labels(topology, component.inputs[0].up))
+
+
+# The tuple tree of each root: the topology as a pure function, without time.
+
+
+def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
+    """Uids of all effects that the roots must have, by component."""
+    at: dict[str, list[Train]] = {c.name: [] for c in topology.components}
+    owner = roots & ((1 << topology.spout_bits) - 1)
+    for number, (spout, _) in enumerate(topology.spout_tasks):
+        mine = roots[owner == number] if topology.spout_bits else roots
+        if not len(mine):
+            continue
+        assert isinstance(spout.config, SpoutConfig)
+        key, _value = spout.config.spout.content(spout.name, draws, mine, mine >> topology.spout_bits)
+        _hand_on(spout, _untimed(mine, key), Children(), at)
+    return effects_of(topology, draws, at)
+
+
+def effects_of(topology: Topology, draws: Draws, at: dict[str, list[Train]]) -> dict[str, Ints]:
+    """Uids of all effects that tuples waiting ``at`` components will have, by component."""
+    effects: dict[str, Ints] = {}
+    for component in topology.components:
+        if component.is_spout or not at[component.name]:
+            continue
+        train = join(at.pop(component.name))
+        if component.ends_roots:
+            effects[component.name] = train.uid
+        elif component.output_anchored:
+            _hand_on(component, train, component.bolt.children(component.name, draws, train), at)
+    return effects
+
+
+def _hand_on(component: Component, train: Train, children: Children, at: dict[str, list[Train]]) -> None:
+    rows = slice(None) if children.rows is None else children.rows
+    key = train.key[rows] if children.key is None else children.key
+    for edge in component.outputs:
+        uid = edge.child_uid(train.uid[rows], children.position)
+        copies = range(edge.down.tasks) if edge.grouping.copies else range(1)
+        at[edge.down.name] += [_untimed(uid | task if task else uid, key) for task in copies]
+
+
+def _untimed(uid: Ints, key: Ints) -> Train:
+    """Tuples without a time."""
+    return Train(uid, uid, uid, key)
+
+
+# How much flows over each edge if nothing fails: by the keys, and where the groupings send them.
+
+Floats = npt.NDArray[np.float64]
+
+
+class _Same:
+    """A topology, equal to those that are made of the very same configurations under the same names: nobody
+    changes these, and a scenario has the same in all its runs.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.parts = tuple((c.name, id(c.config)) for c in topology.components)
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.parts == other.parts
+
+
+def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
+    """Tuples/s that reach each task of an edge's receiver, by name of the edge. A window puts out nothing
+    here: how often, and how much, is its own affair.
+
+    Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
+    """
+    return dict(_traffic(_Same(topology), over))
+
+
+# A run asks a dozen times, and a million keys take 20 ms.
+@lru_cache(maxsize=8)
+def _traffic(same: _Same, over: int | None) -> dict[str, Floats]:
+    out = leaving(same.topology, over)
+    found = {e.name: spread(e, out[e.up.name]) for c in same.topology.components for e in c.inputs}
+    for rates in found.values():
+        rates.flags.writeable = False
+    return found
+
+
+def leaving(topology: Topology, over: int | None = None) -> dict[str, Floats]:
+    """Tuples/s that leave a component, by key; the rest as in ``traffic``."""
+    out: dict[str, Floats] = {}
+    for c in topology.components:
+        if isinstance(c.config, SpoutConfig):
+            arrivals = c.config.arrivals
+            rate = S / arrivals.mean_gap_ns if over is None else arrivals.expected(over) / over * S
+            out[c.name] = c.config.processes * rate * c.config.spout.shares()
+            continue
+        inputs = np.zeros(c.input_keys)
+        for e in c.inputs:
+            inputs[: e.up.keys] += out[e.up.name] * (c.tasks if e.grouping.copies else 1)
+        out[c.name] = np.zeros(c.keys) if c.window else c.bolt.rates(inputs)
+    return out
+
+
+def spread(edge: Edge, rates: Floats) -> Floats:
+    """Tuples/s that come over an edge to each task, from those that leave its sender by key."""
+    tasks = edge.down.tasks
+    if edge.grouping.copies:
+        return np.full(tasks, rates.sum())
+    owners = edge.grouping.owners(len(rates), tasks)
+    if owners is None:
+        return np.full(tasks, rates.sum() / tasks)
+    return np.asarray(np.bincount(owners, weights=rates, minlength=tasks), np.float64)
+
+
+# A tuple's place in the tuple tree, in words.
+
+
+class Origin(NamedTuple):
+    """What a tuple comes from: a root of a spout task, or a window of a task.
+
+    text   in words
+    whole  what is the same for all tuples of this root, or of this window
+    """
+
+    text: str
+    whole: tuple[str, int]
+
+
+class TupleNames:
+    """Says where tuples stand in the trees of a topology (uids: see docs/semantics.md)."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._labels = {c.name: key_labels(topology, c) for c in topology.components}
+
+    def place(self, component: Component, uid: int) -> str:
+        """Of a tuple that arrives at ``component``: its origin, and which of its siblings it is."""
+        way = (step for step in self._way(component, uid) if step[0].fan_bits)
+        steps = [f"{_ordinal(at + 1)} tuple of {edge.up.name}" for edge, at in way]
+        return ", ".join([self.origin(component, uid).text, *reversed(steps)])
+
+    def key(self, sender: Component, key: int) -> str:
+        """A key of what ``sender`` sends; keys without names go by their number."""
+        labels = self._labels[sender.name]
+        return str(key) if labels is None or not 0 <= key < len(labels) else labels[key]
+
+    def origin(self, component: Component, uid: int) -> Origin:
+        """What a tuple that arrives at ``component`` comes from."""
+        root = uid >> component.bits
+        if component.anchored:
+            topology = self._topology
+            spout, task = topology.spout_tasks[root & ((1 << topology.spout_bits) - 1)]
+            return Origin(f"root {root >> topology.spout_bits} of {spout.name}.{task}", ("", root))
+        source = self._way(component, uid)[-1][0].up
+        number, task = divmod(root >> source.key_bits, source.tasks)
+        return Origin(f"window {number} of {source.name}.{task}", (source.name, root >> source.key_bits))
+
+    def _way(self, component: Component, uid: int) -> list[tuple[Edge, int]]:
+        """The edges that a tuple has come over, the last first; and its position among what one input
+        made.
+        """
+        way, path = [], uid & ((1 << component.bits) - 1)
+        while component.inputs:
+            edge = component.inputs[0]
+            if edge.edge_bits:
+                digit = (path >> edge.task_bits) & ((1 << edge.edge_bits) - 1)
+                edge = component.inputs[digit]
+            way.append((edge, path >> (edge.edge_bits + edge.task_bits) & ((1 << edge.fan_bits) - 1)))
+            if edge.up.window:
+                break
+            path, component = path >> edge.digits, edge.up
+        return way
+
+
+def _ordinal(number: int) -> str:
+    """
+    >>> [_ordinal(n) for n in (1, 2, 3, 4, 11, 21, 112)]
+    ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th']
+    """
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

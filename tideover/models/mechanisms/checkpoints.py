@@ -1,17 +1,136 @@
-"""Checkpoints of one task: taken, written to the store, valid when they are there."""
+"""Checkpoints of single tasks: taken, written to the store, valid later; second copies on disks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
-from tideover.models.mechanisms.backing import Backing
-from tideover.models.mechanisms.buffers.recovery import Reached
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.buffers import Reached, UpstreamBuffers
+from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.hooks import Keeper
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.plans import Plans
 from tideover.models.runtime.saved_state import SavedState, read, save
+from tideover.models.runtime.supervision import Plans
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints
+
+# What the `state` of a bolt adds to what a store has of its tasks: all of it, or what has changed.
+
+
+class Share(NamedTuple):
+    """What of a task's `state` is written, or read, at once.
+
+    entries  how many
+    size     their bytes
+    worked   tuples that the task had worked on when they were copied
+    """
+
+    entries: int = 0
+    size: int = 0
+    worked: int = 0
+
+
+class Backing:
+    """The `state` of one task, and what the store has of it (a bolt without one: nothing, ever).
+
+    A share *counts* once the task would go back to it. The first that does is whole; after it an incremental
+    backend writes only what has changed since.
+    """
+
+    def __init__(self, task: BoltTask) -> None:
+        self._task, self._backend = task, task.component.backend
+        self._since: int | None = None
+        """Tuples that the task had worked on when its state was as the store has it. None: it has none."""
+
+    def _share(self, entries: int) -> Share:
+        assert self._backend is not None
+        return Share(entries, entries * self._backend.entry_size, self._task.worked)
+
+    def to_write(self) -> Share:
+        """What has to be copied and written now."""
+        if self._backend is None:
+            return Share()
+        if self._since is None:
+            return self._share(self._backend.entries)
+        return self._share(self._backend.to_write(self._task.worked - self._since))
+
+    def to_read(self) -> Share:
+        """What the store has: all entries, or nothing yet."""
+        if self._backend is None or self._since is None:
+            return Share()
+        return self._share(self._backend.entries)
+
+    def counts(self, share: Share) -> None:
+        """From now on the task goes back to what was written with this share."""
+        self._since = share.worked
+
+    def restored(self) -> None:
+        """The task has its state as the store has it; nothing has changed since."""
+        if self._since is not None:
+            self._since = self._task.worked
+
+
+# Second copies of what tasks have saved, on the disks of their hosts.
+
+
+class Copy(NamedTuple):
+    """A copy that is written: of which number, on which host it lies, and since when (ns)."""
+
+    number: int
+    host: int
+    since: int
+
+
+class LocalCopies:
+    """Copies of what tasks have in a store: nobody waits for them to be written, and who finds
+    its own where it restarts need not ask the store.
+
+    Flink's task-local recovery (``state.backend.local-recovery``; *Large State Tuning* in its documentation).
+    """
+
+    def __init__(self, job: Job, disk: str) -> None:
+        """``disk``: the name of the store that they are in."""
+        self._job = job
+        self.disk = job.store_named(disk)
+        self._plans: dict[TaskView, Plans] = {task: Plans(job.kernel) for task in job.bolt_tasks}
+        self._of: dict[TaskView, list[Copy]] = {task: [] for task in job.bolt_tasks}
+
+    def write(self, task: TaskView, number: int, size: int) -> None:
+        """A copy of so many bytes of what the task saves as ``number`` is to be written where it is."""
+        written = self._plans[task].unless_void(partial(self._written, task, number, task.host))
+        self.disk.write(task.host, size, Rank.TRIM, written, task.number)
+
+    def _written(self, task: TaskView, number: int, host: int) -> None:
+        now = self._job.kernel.now
+        self._of[task].append(Copy(number, host, now))
+        self._job.step(task.name, "local copy written", f"snapshot {number}")
+
+    def counts(self, task: TaskView, number: int) -> None:
+        """The task goes back to ``number`` from now on: older copies are of no use."""
+        self._of[task] = [copy for copy in self._of[task] if copy.number >= number]
+
+    def failed(self, task: TaskView) -> None:
+        """The task has: what is not written is not."""
+        self._plans[task].void()
+
+    def has(self, task: TaskView, number: int) -> bool:
+        """Whether there is a copy of ``number`` where the task is now."""
+        mine = (copy for copy in self._of[task] if (copy.number, copy.host) == (number, task.host))
+        return any(not self._is_gone(copy) for copy in mine)
+
+    def _is_gone(self, copy: Copy) -> bool:
+        """Whether the machine that it lies on has broken since."""
+        outages = self._job.supervisor.outages
+        return any(copy.host in outage.broken and copy.since <= outage.failed_at for outage in outages)
+
+
+# Checkpoints of one task: taken, written to the store, valid when they are there.
 
 
 class Checkpoint(NamedTuple):
@@ -117,3 +236,111 @@ class Checkpoints:
         done = self._plans.unless_void(restored)
         store = self._job.store_named(costs.store)
         read(self._job, self._task, size, restoring, done, store)
+
+
+# Checkpoints of every task by itself, each at its own pace.
+
+
+class TaskCheckpoints(Mechanism, Keeper):
+    """Each of some ``tasks`` with state saves it, one checkpoint after the other.
+
+    buffers   what senders keep for them: a checkpoint has how far its task is with that, and when the store
+              has it, it is trimmed. None: nothing is
+    """
+
+    def __init__(
+        self, job: Job, tasks: Iterable[BoltView], costs: Costs, buffers: UpstreamBuffers | None = None
+    ) -> None:
+        super().__init__(job)
+        self._buffers = buffers
+        self._of: dict[TaskView, Checkpoints] = {
+            task: Checkpoints(job, task, costs) for task in map(self._bolt, tasks)
+        }
+        job.context.keepers.append(self)
+
+    def take(self, task: BoltView, needed: bool = False) -> None:
+        """Save the state now. If a checkpoint is on its way into the store this one is left out, or, if it is
+        ``needed``, taken as soon as that one is there.
+        """
+        own = self._of[task]
+        if own.writing:
+            own.wanted |= needed
+        else:
+            buffers = self._buffers
+            reached = Reached() if buffers is None else buffers.reached(task)
+            own.take(reached, lambda saved: self._saved(task, saved))
+
+    def _saved(self, task: BoltView, saved: Checkpoint) -> None:
+        if self._buffers is not None:
+            self._buffers.trim(task, saved.reached)
+        own = self._of[task]
+        if own.wanted:
+            own.wanted = False
+            bolt = self._bolt(task)
+            bolt.enqueue(Rank.CHECKPOINT, lambda: self.take(task))
+
+    def newest(self, task: BoltView) -> Checkpoint | None:
+        """The newest checkpoint that is in the store; None: there is none."""
+        return self._of[task].saved
+
+    def writing(self, task: BoltView) -> bool:
+        """Whether one is on its way into the store."""
+        return self._of[task].writing
+
+    def discard(self, task: BoltView) -> None:
+        """Forget the checkpoint in the store, and the one on its way."""
+        self._of[task].discard()
+
+    def read(self, task: BoltView, then: Callable[[Checkpoint], None]) -> None:
+        """Read the newest valid checkpoint (nothing was saved yet: the beginning), which takes its time, and
+        call ``then``, unless the task fails before.
+        """
+        self._of[task].read(then)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task in self._of:
+            self._of[task].void()
+
+    def store_lost(self, store: str | None) -> None:
+        for own in self._of.values():
+            own.store_lost(store)
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        saved = [(task.component, own.saved) for task, own in self._of.items() if own.saved is not None]
+        return [(component, checkpoint.state.effects()) for component, checkpoint in saved]
+
+
+class RegularCheckpoints(TaskCheckpoints):
+    """The same every ``interval`` (ns), and at the end of a window that a tick ends: else a failure before
+    the next checkpoint would bring back counts that were put out.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        tasks: Iterable[BoltView],
+        costs: Costs,
+        interval: int,
+        buffers: UpstreamBuffers | None = None,
+    ) -> None:
+        super().__init__(job, tasks, costs, buffers)
+        self._interval = interval
+
+    def start(self) -> None:
+        for task in map(self._bolt, self._of):
+            tick = partial(self._tick, task)
+            self._job.kernel.every(self._interval, self._interval, Rank.CHECKPOINT, tick, task.number)
+
+    def _tick(self, task: BoltTask, i: int) -> None:
+        if task.available:
+            task.enqueue(Rank.CHECKPOINT, partial(self._due, task), last=True)
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if task in self._of and task.component.trigger == "tick":
+            self._due(task, needed=True)
+        return 0
+
+    def _due(self, task: BoltView, needed: bool = False) -> None:
+        # while it recovers, a checkpoint would trim what is still to be replayed
+        if self._buffers is None or not self._buffers.recovering(task):
+            self.take(task, needed)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tideover.models.job.backends.base import Backend
+from tideover.models.job.stores import Backend
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job

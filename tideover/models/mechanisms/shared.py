@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tideover.models.mechanisms import offsets
-from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
-from tideover.models.mechanisms.duplicate_filter import CheckpointFilter, DuplicateFilter
+from tideover.models.mechanisms.buffers import UpstreamBuffers
+from tideover.models.mechanisms.replicas import CheckpointFilter, DuplicateFilter
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import TaskView
 

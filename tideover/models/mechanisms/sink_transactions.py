@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from tideover.models.job.sinks.base import Terms
+from tideover.models.job.sinks import Terms
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.operators.state import Effects
+from tideover.models.runtime.channels import Sent
+from tideover.models.runtime.hooks import NOTHING, Keeper
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.keeper import NOTHING, Keeper
-from tideover.models.runtime.plans import Plans
-from tideover.models.runtime.stream import Sent
+from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.views import BoltView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train

@@ -1,15 +1,6 @@
 """Operators: what bolts do to tuples, and the state that some keep. One kind a file."""
 
-from tideover.models.operators import (
-    distinct,
-    filter,
-    forward,
-    generic,
-    running_count,
-    split_words,
-    windowed_count,
-    windowed_join,
-)
+from tideover.models.operators import kinds
 
 __all__ = [
     "distinct",

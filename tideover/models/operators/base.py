@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, field_validator
 
 from tideover.models.operators.state import State
 from tideover.models.operators.window import Window
 from tideover.sim.draws import Draws
 from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints, Train
+
+# What a bolt does to a tuple, apart from the time it takes.
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,7 +47,7 @@ class Bolt(Part):
     (``new_state``) and puts something out at the end of windows (``ends``).
 
     Subclasses give ``children``; ``fan_out`` if one tuple can make several; ``key_count`` and ``emits`` if
-    the keys change. Stateful ones are subclasses of `tideover.models.operators.stateful.Stateful`.
+    the keys change. Stateful ones are subclasses of `tideover.models.operators.base.Stateful`.
     """
 
     kind: ClassVar[str]
@@ -86,3 +89,35 @@ class Bolt(Part):
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         """The children of each tuple, in order of their parents."""
         raise NotImplementedError
+
+
+# Bolts that keep state, and put it out at the end of windows.
+
+
+class Stateful(Bolt):
+    """A bolt with state and windows. Subclasses give ``new_state``; those whose windows may slide say so
+    (``slides``), and keep an `EpochState`.
+    """
+
+    stateful: ClassVar[bool] = True
+    forgets: ClassVar[bool] = True
+    """Whether it keeps nothing of a window that it has put out: then its state can be rebuilt from the tuples
+    since.
+    """
+    slides: ClassVar[bool] = False
+    window: Annotated[
+        Window, Field(description="the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}")
+    ]
+
+    @field_validator("window")
+    @classmethod
+    def _may_slide(cls, window: Window) -> Window:
+        if (window.extent is not None or window.saved == "ids") and not cls.slides:
+            raise ValueError("its windows neither slide nor go by event: it goes on with what it has put out")
+        if window.gap is not None and cls.sides is not None:
+            raise ValueError("it has no sessions: what it joins is in a window of time or of tuples")
+        return window
+
+    @property
+    def ends(self) -> Window:
+        return self.window

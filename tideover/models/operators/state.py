@@ -7,9 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from tideover.models.operators.event_clock import EventClock
-from tideover.models.operators.window import Extent
-from tideover.models.operators.window_ids import WindowIds
+from tideover.models.operators.window import EventClock, Extent, WindowIds
 from tideover.sim.train import Ints, Train
 
 

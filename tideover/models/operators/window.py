@@ -1,14 +1,19 @@
-"""When a stateful bolt puts out what it knows."""
+"""When a stateful bolt puts out what it knows: windows, their ids, and how far events have come."""
 
 from __future__ import annotations
 
 from math import gcd
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from tideover.sim.registry import Part
+from tideover.sim.train import Ints, Train
 from tideover.sim.units import MS, Duration, S
+
+# When a stateful bolt puts out what it knows.
 
 
 class Extent(NamedTuple):
@@ -208,3 +213,162 @@ class Window(Part):
     def beats(self) -> int:
         """So many beats from one window's end to the next."""
         return 1 if self.extent is None or self.length is None or self.by == "event" else self.extent.slide
+
+
+# Ids in the place of a window's contents: what has left it, and what it has put out.
+
+STREAM = "stream"
+"""Column of tuples that come to a window whose ids are saved: which upstream task has sent them."""
+KNOWN = 2
+"""In the column of late tuples: its id says that it has left the window already."""
+
+
+class WindowIds:
+    """For each upstream task the greatest id of what has left the window, and of what it has put out.
+
+    A checkpoint has these, and none of the contents. Who has them back compares what comes from each
+    upstream task with them: what is at most the first has left already, and is dropped; what is at most the
+    second goes into the window, which puts nothing out; the first that is more ends the comparison for its
+    upstream task, and waits. When that is so for all, what has waited goes into the window, and all is as
+    before (Apache Storm's ``StatefulWindowedBoltExecutor``).
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[int, int] = {}
+        self._put_out: dict[int, int] = {}
+        self._streams: dict[int, int] = {}
+        """Of the tuples in the window, by id."""
+        self._compares: dict[int, tuple[int, int]] = {}
+        self.waiting: list[Train] = []
+
+    @property
+    def comparing(self) -> bool:
+        """Whether it still compares, and puts nothing out."""
+        return bool(self._compares)
+
+    @property
+    def entries(self) -> int:
+        """Upstream tasks of which it knows something."""
+        return len(self._put_out)
+
+    def saved(self) -> WindowIds:
+        """What a checkpoint has of it, as it begins again."""
+        new = WindowIds()
+        new._left, new._put_out = dict(self._left), dict(self._put_out)
+        new._compares = {stream: (self._left.get(stream, -1), most) for stream, most in self._put_out.items()}
+        return new
+
+    def compare(self, train: Train) -> tuple[list[Train], list[int]]:
+        """What of the tuples (and of those that have waited) goes into the window, in order, and the rows
+        that are dropped.
+        """
+        into: list[Train] = []
+        known: list[int] = []
+        streams, ids = train.column(STREAM).tolist(), train.uid.tolist()
+        for row, (stream, uid) in enumerate(zip(streams, ids, strict=True)):
+            if not self._compares:
+                into.append(train.pick(slice(row, None)))
+                break
+            one = train.pick(slice(row, row + 1))
+            if stream not in self._compares:
+                self.waiting.append(one)
+                continue
+            left, put_out = self._compares[stream]
+            if uid <= left:
+                known.append(row)
+            elif uid <= put_out:
+                into.append(one)
+            else:
+                self.waiting.append(one)
+                del self._compares[stream]
+                if not self._compares:
+                    into += self.waiting
+                    self.waiting = []
+        for part in into:
+            self.note(part.uid, part.column(STREAM))
+        return into, known
+
+    def note(self, ids: Ints, streams: Ints) -> None:
+        """These go into the window."""
+        self._streams.update(zip(ids.tolist(), streams.tolist(), strict=True))
+
+    def put_out(self, ids: Ints, left: Ints) -> None:
+        """A window of these was put out, with which some left."""
+        _raise(self._put_out, self._streams, ids.tolist())
+        _raise(self._left, self._streams, left.tolist())
+        for uid in left.tolist():
+            self._streams.pop(uid, None)
+
+
+def _raise(marks: dict[int, int], streams: dict[int, int], ids: list[int]) -> None:
+    for uid in ids:
+        if uid in streams:
+            marks[streams[uid]] = max(uid, marks.get(streams[uid], uid))
+
+
+# How far events have come at a task: watermarks.
+
+NEVER = -1
+
+
+class EventClock:
+    """The newest event of each input of a task, and the watermark that follows. Times are in ns.
+
+    The watermark is the least over the inputs of the newest event, less ``lag``; it never goes back. As long
+    as nothing has come over an input there is none. An input that has been silent for ``idle_after`` (None:
+    for any time) does not count; if all are, the watermark stays (Apache Storm's ``WaterMarkEventGenerator``,
+    which knows no idle inputs; Flink's ``withIdleness`` does).
+
+    watermark   an event at or before it is late; NEVER: there is none yet
+    ended       windows that end at or before this were put out
+    """
+
+    def __init__(self, inputs: int, lag: int, idle_after: int | None) -> None:
+        self._lag, self._idle_after = lag, idle_after
+        self._newest: Ints = np.full(inputs, NEVER, np.int64)
+        self._heard: Ints = np.full(inputs, NEVER, np.int64)
+        """When something came over each input, or, before that, when it was first looked."""
+        self.watermark = self.ended = NEVER
+
+    def hear(self, inputs: Ints | None, events: Ints, times: Ints) -> npt.NDArray[np.bool_]:
+        """Tuples were processed at ``times``, that came over ``inputs`` (None: there is one); returns which
+        of them are late.
+        """
+        if inputs is None:
+            self._newest[0] = max(self._newest[0], events.max())
+            self._heard[0] = times[-1]
+        else:
+            np.maximum.at(self._newest, inputs, events)
+            np.maximum.at(self._heard, inputs, times)
+        return events <= self.watermark
+
+    def look(self, now: int) -> None:
+        """Look how far events have come."""
+        self._heard[self._heard == NEVER] = now
+        counts = np.ones(len(self._newest), np.bool_)
+        if self._idle_after is not None:
+            counts = now - self._heard < self._idle_after
+        self._advance(self._newest[counts])
+
+    def _advance(self, newest: Ints) -> None:
+        if len(newest) and newest.min() != NEVER:
+            self.watermark = max(self.watermark, int(newest.min()) - self._lag)
+
+    @staticmethod
+    def together(clocks: list[EventClock]) -> None:
+        """Look how far events have come at any of the tasks that have these."""
+        newest = np.max([clock._newest for clock in clocks], axis=0)
+        for clock in clocks:
+            clock._newest = newest.copy()
+            clock._advance(newest)
+
+    def fresh(self) -> EventClock:
+        """One that has heard nothing."""
+        return EventClock(len(self._newest), self._lag, self._idle_after)
+
+    def copy(self) -> EventClock:
+        """A copy that later events do not reach."""
+        new = self.fresh()
+        new._newest, new._heard = self._newest.copy(), self._heard.copy()
+        new.watermark, new.ended = self.watermark, self.ended
+        return new

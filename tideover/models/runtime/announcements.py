@@ -1,18 +1,50 @@
-"""What a run announces. Accounts listen; nothing that they do changes the run."""
+"""What a run announces: events for the accounts, and the steps of a protocol."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from tideover.models.job.topology import Component
 from tideover.models.operators.state import Closed
-from tideover.models.runtime.outage import Outage
-from tideover.models.runtime.steps import Step
-from tideover.models.runtime.stream import Sent
-from tideover.models.runtime.views import BoltView, SpoutView
-from tideover.models.runtime.wire import Wire
+from tideover.models.runtime.channels import Sent, Wire
+from tideover.models.runtime.views import BoltView, Outage, SpoutView
 from tideover.sim.train import Ints, Train
+
+# What a protocol does, step by step: for the trace, the space-time diagram and audits.
+
+
+class Step(NamedTuple):
+    """One step of a protocol, as who takes it announces it.
+
+    at      the instant (ns)
+    who     name of the task, or of the role (driver, coordinator), that takes it
+    what    the step in the protocol's own words, without numbers: the same each time
+    detail  what is different each time: how many tuples, which number
+    to      name of who a message goes to; empty: it is none
+    turn    that of the control action which takes it (`tideover.sim.kernel.Kernel.acting`); -1: data do
+    """
+
+    at: int
+    who: str
+    what: str
+    detail: str = ""
+    to: str = ""
+    turn: float = -1
+
+    @property
+    def text(self) -> str:
+        """The step as the trace prints it.
+
+        >>> Step(0, "split.0", "buffer replayed", "12 tuples", "count.1").text
+        'split.0: buffer replayed to count.1 (12 tuples)'
+        """
+        to = f" to {self.to}" if self.to else ""
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.who}: {self.what}{to}{detail}"
+
+
+# What a run announces. Accounts listen; nothing that they do changes the run.
 
 
 class Announcements:

@@ -1,24 +1,101 @@
-"""What all tasks of a component do, told to the data plane."""
+"""What all tasks of a component do, told to the data plane; and what Python works out for it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
-from tideover.models.operators.filter import Filter
-from tideover.models.operators.forward import Forward
-from tideover.models.operators.generic import Generic
-from tideover.models.operators.split_words import SplitWords
-from tideover.models.operators.vocabulary import FLAT, LENGTHS, STARTS
+from tideover.models.operators.base import Children
+from tideover.models.operators.kinds import FLAT, LENGTHS, STARTS, Filter, Forward, Generic, SplitWords
+from tideover.models.runtime.channels import Outlet, describe, is_given
 from tideover.models.runtime.context import Context
-from tideover.models.runtime.laws import describe
-from tideover.models.runtime.outside import makes_children
-from tideover.sim.draws import Purpose
+from tideover.sim.draws import Draws, Purpose
 from tideover.sim.plane.plane import Plane
+from tideover.sim.train import Ints, Train
+
+if TYPE_CHECKING:
+    from tideover.models.runtime.node import Node
+
+
+# What Python works out for the data plane: the children that bolts from outside make, and where
+# groupings from outside send them.
+
+BOLTS = frozenset({"split_words", "filter", "generic", "forward"})
+"""Bolts without state that the data plane knows."""
+MOST_KEYS = 1 << 31
+
+
+def makes_children(component: Component) -> bool:
+    """Whether Python makes the children of a component's tuples: nobody else can, or it has to find their
+    targets.
+    """
+    if component.is_spout or component.window is not None:
+        return False
+    assert isinstance(component.config, BoltConfig)
+    return component.config.bolt.kind not in BOLTS or any(is_given(edge) for edge in component.outputs)
+
+
+def make_children(task: Node, plane: Plane, draws: Draws) -> None:
+    """Make the children of all tuples that wait at a task, or come to it."""
+    component = task.component
+    train, which = plane.waiting(task.number)
+    children = component.bolt.children(component.name, draws, train)
+    rows = np.arange(train.n, dtype=np.int64) if children.rows is None else children.rows
+    copies = np.bincount(rows, minlength=train.n)
+    position = np.zeros(len(rows), np.int64) if children.position is None else children.position
+    key = train.key[rows] if children.key is None else children.key
+    _check(component, len(copies) == train.n, "has children of tuples that it did not get")
+    _check(
+        component, bool((rows[1:] >= rows[:-1]).all()), "has children that are not in order of their parents"
+    )
+    _check(component, not copies.max(initial=0) > component.fan_out, "makes more of a tuple than its fan_out")
+    _check(
+        component, _all_below(position, component.fan_out), "has positions that its fan_out does not allow"
+    )
+    _check(component, _all_below(key, MOST_KEYS), "has keys that are not in [0, 2**31)")
+    starts = np.concatenate([[0], copies.cumsum()])
+    for name, column in (("child_starts", starts), ("child_keys", key), ("child_positions", position)):
+        plane.array(plane.tasks[task.number], name, column.astype(np.int32))
+    plane.kept(plane.p, "made")[which] = np.arange(train.n)
+    give_targets(task.outlets, plane, draws, train, Children(rows, position, key))
+
+
+def give_targets(
+    outlets: Sequence[Outlet],
+    plane: Plane,
+    draws: Draws,
+    train: Train,
+    children: Children,
+    again: bool = False,
+) -> None:
+    """Find out where these children go, over those edges where Python has to."""
+    for outlet in outlets:
+        if is_given(outlet.edge):
+            (sent,), edge, tasks = outlet.sent(train, children), outlet.edge, len(outlet.channels)
+            found: Ints = edge.grouping.targets(edge.name, draws, sent.train, tasks)
+            _check(
+                edge.down,
+                len(found) == sent.train.n and _all_below(found, tasks),
+                "would get tuples in no task of it",
+            )
+            plane.array(outlet.c, "given_again" if again else "given", found.astype(np.int32))
+
+
+def _all_below(values: Ints, limit: int) -> bool:
+    return bool(((values >= 0) & (values < limit)).all())
+
+
+def _check(component: Component, holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(f"{component.name}: {otherwise}")
+
+
+# What all tasks of a component do, told to the data plane.
 
 
 def describe_component(

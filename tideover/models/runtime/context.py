@@ -1,29 +1,212 @@
-"""What all tasks of a job have around them."""
+"""What all tasks of a job have around them: resources, cores that are shared, when events took place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
+from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
-from tideover.models.runtime.event_times import EventTimes
-from tideover.models.runtime.hooks import Dispatcher, Needs
-from tideover.models.runtime.keeper import Keeper
-from tideover.models.runtime.machine import Machine
-from tideover.models.runtime.resource import Resource
-from tideover.models.runtime.runner import Runner
-from tideover.models.runtime.views import BoltView, OutageView
-from tideover.sim.draws import Draws
+from tideover.models.runtime.hooks import Dispatcher, Keeper, Needs
+from tideover.models.runtime.views import BoltView, Machine, OutageView, Runner
+from tideover.sim.draws import Draws, Purpose
+from tideover.sim.faults import SlowHost
 from tideover.sim.kernel import Kernel
 from tideover.sim.store import StoreServer
-from tideover.sim.train import Train
+from tideover.sim.train import Ints, Train
 
 if TYPE_CHECKING:
-    from tideover.models.runtime.cores import Cores
+    from tideover.models.job.cluster import Deployment
+    from tideover.models.runtime.node import Node
+    from tideover.sim.plane.plane import Plane
+
+
+# What can be busy: tasks, cores, cards, stores, links; one protocol for all.
+
+Kind = Literal["task", "cores", "card in", "card out", "store", "link"]
+
+
+class Resource(Protocol):
+    """Something that does work, and can do only so much of it in a second.
+
+    Who models one that several tasks share puts it into ``context.resources`` when the job is wired.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called among those of its kind and host (``count.2``, ``redis``)."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it is."""
+
+    @property
+    def host(self) -> int | None:
+        """Where it is; None: on no host."""
+
+    def busy_ns(self, now: int) -> float:
+        """How long it has been busy up to ``now`` (ns), when the data plane has been moved there. It can be
+        so for one second a second; of several cores it is the mean.
+        """
+
+
+# Tasks that share the cores of their host.
+
+
+class Cores:
+    """The cores of one host.
+
+    cores   how many; None: one for each task
+    """
+
+    kind: Kind = "cores"
+    name = "cores"
+
+    def __init__(self, plane: Plane, host: int, cores: int | None, tasks: Sequence[Node], place: int) -> None:
+        """``place``: among the data plane's; -1: each of these tasks has a core of its own."""
+        self._plane, self._tasks, self.place = plane, tasks, place
+        self.host, self.cores = host, cores
+        self._slow: dict[int, float] = {}
+
+    def busy_ns(self, now: int) -> int:
+        """How long they have been busy up to now (ns), their mean."""
+        if self.place < 0:
+            busy = sum(task.busy.until(now) for task in self._tasks)
+        else:
+            c: Any = self._plane.p.cores[self.place]
+            busy = c.busy + int((now - c.since) * min(c.jobs, c.number))
+        return round(busy / (self.cores or 1))
+
+    def slow_down(self, reason: int, factor: float, now: int) -> None:
+        """From now on a core works at this part of its speed, if no other reason makes it slower."""
+        self._slow[reason] = factor
+        self._change(now)
+
+    def recover(self, reason: int, now: int) -> None:
+        """A reason to be slow is over."""
+        self._slow.pop(reason, None)
+        self._change(now)
+
+    def _change(self, now: int) -> None:
+        factor = min(self._slow.values(), default=1.0)
+        self._plane.lib.plane_slow(self._plane.p, self.place, now, factor)
+
+
+def crowded(deployment: Deployment) -> frozenset[int]:
+    """Hosts with more tasks of bolts than cores, or that are slow for a while: there tasks go at a pace."""
+    slow = [fault.host for fault in deployment.failures if isinstance(fault, SlowHost)]
+    if deployment.moves and (slow or _may_fill(deployment)):
+        return frozenset(host.number for host in deployment.cluster.hosts)
+    return frozenset([*_full(deployment), *slow])
+
+
+def _may_fill(deployment: Deployment) -> bool:
+    """Whether some host has not enough cores for all tasks of bolts, wherever they go."""
+    spouts = {c.name for c in deployment.topology.components if c.is_spout}
+    bolts = sum(component not in spouts for component, _, _ in deployment.hosts)
+    return any(host.cores is not None and host.cores < bolts for host in deployment.cluster.hosts)
+
+
+def _full(deployment: Deployment) -> dict[int, list[str]]:
+    """Hosts with more tasks of bolts than cores, and the components of these tasks."""
+    found: dict[int, list[str]] = {}
+    for (component, _, _), host in deployment.hosts.items():
+        if not deployment.topology.by_name[component].is_spout:
+            found.setdefault(host, []).append(component)
+    cores = {host: deployment.cluster.hosts[host].cores for host in found}
+    return {host: names for host, names in found.items() if len(names) > (cores[host] or len(names))}
+
+
+def sharing(deployment: Deployment) -> frozenset[int]:
+    """Hosts whose tasks share cores; where tasks may go to other hosts all, if some have a number of them."""
+    hosts, found = deployment.cluster.hosts, crowded(deployment)
+    if deployment.moves and (found or any(host.cores is not None for host in hosts)):
+        return frozenset(host.number for host in hosts)
+    return found
+
+
+def share_cores(
+    plane: Plane, deployment: Deployment, tasks: Sequence[Node], shared: frozenset[int]
+) -> dict[int, Cores]:
+    """Let tasks share the cores of these hosts; returns cores of which the number or the speed matters."""
+    hosts = deployment.cluster.hosts
+    there: dict[int, list[Node]] = {host: [] for host in shared if deployment.moves}
+    for task in tasks:
+        there.setdefault(task.host, []).append(task)
+    places = sorted(shared & there.keys())
+    room = len(tasks) if deployment.moves else max(map(len, there.values()), default=0)
+    plane.share([hosts[host].cores or math.inf for host in places], room)
+    place = dict.fromkeys(sorted(there), -1) | {host: place for place, host in enumerate(places)}
+    for task in tasks:
+        if place[task.host] >= 0:
+            task.share()
+    matter = [host for host in place if host in places or hosts[host].cores is not None]
+    cores = {host: Cores(plane, host, hosts[host].cores, there[host], place[host]) for host in matter}
+    seat(cores, tasks)
+    return cores
+
+
+def seat(cores: Mapping[int, Cores], tasks: Sequence[Node]) -> None:
+    """Let each task use the cores of the host where it is now: those that have moved do nothing."""
+    for task in tasks:
+        if task.host in cores:
+            task.c.cores = cores[task.host].place
+
+
+# When the events took place that tuples tell of.
+
+
+class EventTimes:
+    """The time of the event of each root (ns): for good, so a retry has that of the first attempt.
+
+    It is what the spout says (``stamps``), else ``event_delay`` (drawn by the root) before the root was first
+    emitted, or appended to the queue before its spout; not before 0.
+    """
+
+    def __init__(self, topology: Topology, draws: Draws) -> None:
+        self._draws = draws
+        self._bits = topology.spout_bits
+        self._spouts: list[tuple[str, SpoutConfig]] = []
+        for component, _ in topology.spout_tasks:
+            assert isinstance(component.config, SpoutConfig)
+            self._spouts.append((component.name, component.config))
+        self._known: list[Ints] = [np.zeros(0, np.int64) for _ in self._spouts]
+
+    def emitted(self, spout: int, train: Train) -> None:
+        """The spout task of that number emits roots; those of first attempts tell of new events."""
+        new = train if train.attempt is None else train.pick(train.attempt == 0)
+        if not new.n:
+            return
+        name, config = self._spouts[spout]
+        number = new.uid >> self._bits
+        events = config.spout.stamps_of(number)
+        if events is None:
+            delay = config.event_delay.sample(self._draws.bits(name, Purpose.EVENT, new.uid))
+            events = np.maximum(new.created - delay, 0)
+        known, most = self._known[spout], int(number.max()) + 1
+        if most > len(known):
+            self._known[spout] = np.zeros(max(most, 2 * len(known), 1 << 10), np.int64)
+            self._known[spout][: len(known)] = known
+        self._known[spout][number] = events
+
+    def of(self, roots: Ints) -> Ints:
+        """When the events of these roots took place."""
+        number = roots >> self._bits
+        if len(self._spouts) == 1:
+            return self._known[0][number]
+        events = np.zeros(len(roots), np.int64)
+        for spout, known in enumerate(self._known):
+            mine = roots & ((1 << self._bits) - 1) == spout
+            events[mine] = known[number[mine]]
+        return events
+
+
+# What all tasks of a job have around them.
 
 OVERFLOW = -2
 """Because of what a tuple is lost that finds a queue full: no outage, but a reason all the same."""

@@ -1,4 +1,4 @@
-"""A job, wired: its tasks on hosts, the channels between them, its store, who supervises it."""
+"""A job, wired and running, and its stores at work."""
 
 from __future__ import annotations
 
@@ -8,26 +8,92 @@ from typing import Any
 
 import numpy as np
 
-from tideover.models.job.deployment import Deployment
-from tideover.models.runtime.announcements import Announcer
+from tideover.models.job.cluster import Deployment
+from tideover.models.job.stores import StoreKind
+from tideover.models.runtime.announcements import Announcer, Step
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.context import Context
-from tideover.models.runtime.cores import seat, share_cores, sharing
-from tideover.models.runtime.full_queues import bind
+from tideover.models.runtime.channels import SENDER, Wire
+from tideover.models.runtime.components import make_children
+from tideover.models.runtime.context import Context, seat, share_cores, sharing
 from tideover.models.runtime.hooks import Dispatcher, Hooks
-from tideover.models.runtime.order import lay
-from tideover.models.runtime.outside import make_children
+from tideover.models.runtime.order import bind, lay
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.steps import Step
-from tideover.models.runtime.storage import Storage
 from tideover.models.runtime.supervision import Supervisor
 from tideover.models.runtime.views import BoltView
-from tideover.models.runtime.wire import SENDER, Wire
 from tideover.models.runtime.wiring import Wired, latency_of, set_latency
 from tideover.sim.draws import Purpose
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Kernel, Rank
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
+
+# A store at work: its servers, and how a request finds them.
+
+
+class Storage:
+    """A store of the scenario: one server for all, or one on each of ``hosts`` hosts.
+
+    servers   in the order of their hosts
+    """
+
+    def __init__(self, servers: list[StoreServer], copies: int = 1) -> None:
+        self.servers = servers
+        self._copies = min(copies, len(servers))
+
+    @classmethod
+    def of(cls, kind: StoreKind, name: str, kernel: Kernel, hosts: int) -> Storage:
+        """A store of this kind, in a cluster of so many hosts."""
+        places = range(hosts) if kind.per_host else (None,)
+        return cls([kind.server(kernel, name, host) for host in places], kind.copies)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes read and written so far, all copies counted."""
+        return sum(server.bytes for server in self.servers)
+
+    def _at(self, host: int) -> int:
+        return host % len(self.servers)
+
+    def server(self, host: int) -> StoreServer:
+        """The one that a task on ``host`` reads from."""
+        return self.servers[self._at(host)]
+
+    def read(
+        self,
+        host: int,
+        size: int,
+        rank: int,
+        done: Callable[[], None],
+        order: int = 0,
+        operations: int = 1,
+    ) -> int:
+        """A task on ``host`` reads ``size`` bytes in so many ``operations``: see ``StoreServer.request``."""
+        return self.server(host).request(size, rank, done, order, operations)
+
+    def write(
+        self,
+        host: int,
+        size: int,
+        rank: int,
+        done: Callable[[], None],
+        order: int = 0,
+        operations: int = 1,
+    ) -> int:
+        """It writes; ``done`` is called when the last copy is there."""
+        left = self._copies
+
+        def one_more() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done()
+
+        call = done if self._copies == 1 else one_more
+        first = self._at(host)
+        places = [(first + i) % len(self.servers) for i in range(self._copies)]
+        return max(self.servers[i].request(size, rank, call, order, operations) for i in places)
+
+
+# A job, wired: its tasks on hosts, the channels between them, its store, who supervises it.
 
 
 class Job(Wired):
@@ -366,7 +432,7 @@ class Job(Wired):
         plane.work[which] = task.service.sample(bits)
 
     def step(self, who: str, what: str, detail: str = "", to: str = "") -> None:
-        """Say what a control action does now (`tideover.models.runtime.steps.Step`)."""
+        """Say what a control action does now (`tideover.models.runtime.announcements.Step`)."""
         if self.context.say.hears_steps:
             self.say.step(Step(self.kernel.now, who, what, detail, to, self.kernel.acting))
 

@@ -1,17 +1,114 @@
-"""In which order tasks and cards move in the data plane, and in which steps."""
+"""In which order tasks and cards move in the data plane, and who waits for room in whose queue."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
-from tideover.models.runtime.full_queues import who_waits
-from tideover.models.runtime.groups import groups
-from tideover.models.runtime.laws import least
-from tideover.models.runtime.network import Network
-from tideover.models.runtime.wire import Wire
+from tideover.models.job.components import Bounds
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.channels import Line, Network, Wire, least
 from tideover.models.runtime.wiring import Wired
 from tideover.sim.plane.plane import Plane
+
+# Queues with bounds: who waits for room in them.
+
+
+def bind(
+    plane: Plane, tasks: Sequence[Any], bounds: Mapping[str, Bounds], notices: Mapping[Wire, int]
+) -> None:
+    """Give queues their bounds, and tasks that may have to wait for room their lines.
+
+    ``notices``: after how long the sender by a channel learns that there is room (ns).
+    """
+    lib, waiting = plane.lib, set()
+    for task in tasks:
+        bound = bounds[task.component.name]
+        if task.component.is_spout or bound.length is None:
+            continue
+        if bound.when_full == "drop":
+            task.c.length = bound.length
+            task.c.bounded |= lib.DROPS
+            continue
+        task.c.places.free = bound.length
+        for wire in (wire for wire in task.inputs if not wire.logged):
+            wire.c.placing = lib.OF_CHANNEL if bound.when_full == "credits" else lib.OF_QUEUE
+            wire.c.credit, wire.c.notice = bound.length, notices[wire]
+            waiting.add(wire.up)
+    for task in tasks:
+        if task in waiting:
+            task.line = Line(plane, task, bounds[task.component.name].send)
+
+
+def who_waits(
+    bolts: Sequence[BoltTask], bounds: Mapping[str, Bounds], feel: Sequence[Sequence[int]], tasks: int
+) -> list[list[int]]:
+    """Which tasks, by number, feel one another, group by group.
+
+    These are who ``feel`` one another already; who sends to a queue that holds senders back, with its server;
+    and who has to see in what order it gets, at one instant, what leaves lines at any turn of that.
+    """
+    ways = [(wire.up.number, task.number) for task in bolts for wire in task.inputs]
+    full = [task for task in bolts if bounds[task.component.name].holds_back]
+    wait = [[task.number, *(wire.up.number for wire in task.inputs)] for task in full]
+    if not full:
+        return [list(group) for group in feel]
+    found = groups(tasks, ways, [*feel, *wait])
+    group_of = {number: group for group in found for number in group}
+    waiting = {number for task in full for number in group_of[task.number]}
+    origins: dict[int, set[int]] = {}
+    for task in bolts:
+        ups = [wire.up.number for wire in task.inputs if not wire.delay]
+        of = {up for up in ups if up in waiting}.union(*(origins.get(up, ()) for up in ups))
+        of.difference_update(group_of[task.number])
+        if of:
+            origins[task.number] = of
+            if len(task.inputs) > 1 or bounds[task.component.name].length is not None:
+                wait.append([task.number, *of])
+    return [*map(list, feel), *wait]
+
+
+# Which tasks have to be moved together, and in which order.
+
+
+def groups(tasks: int, ways: Iterable[tuple[int, int]], feel: Iterable[Sequence[int]]) -> list[list[int]]:
+    """Tasks, by number, in groups: those that ``feel`` one another at any instant, and all that are on a way
+    from one of a group to another; a group comes before those that it sends to (``ways``: from, to).
+    """
+    below: list[set[int]] = [set() for _ in range(tasks)]
+    above: list[set[int]] = [set() for _ in range(tasks)]
+    circles = (pair for together in feel for pair in pairwise((*together, together[0])))
+    for up, down in (*ways, *circles):
+        below[up].add(down)
+        above[down].add(up)
+    found: list[list[int]] = []
+    seen: set[int] = set()
+    for task in reversed(_finished(range(tasks), below, set())):
+        if task not in seen:
+            found.append(sorted(_finished([task], above, seen)))
+    return found
+
+
+def _finished(starts: Iterable[int], to: Sequence[set[int]], seen: set[int]) -> list[int]:
+    """All that can be reached and was not ``seen``, each when all that it leads to is finished."""
+    finished: list[int] = []
+    for start in starts:
+        ahead = [] if start in seen else [(start, iter(sorted(to[start])))]
+        seen.add(start)
+        while ahead:
+            task, others = ahead[-1]
+            other = next((other for other in others if other not in seen), None)
+            if other is None:
+                finished.append(task)
+                ahead.pop()
+            else:
+                seen.add(other)
+                ahead.append((other, iter(sorted(to[other]))))
+    return finished
+
+
+# In which order tasks and cards move in the data plane, and in which steps.
 
 ROOTS = 512
 """Roots that are made in one step of the data plane, about: what is under way stays in the caches then."""

@@ -2,25 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tideover.models.job.deployment import Deployment
+from tideover.models.job.cluster import Deployment
 from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.context import Context
-from tideover.models.runtime.link_faults import LinkFaults
-from tideover.models.runtime.machine import Machine
-from tideover.models.runtime.outage import NEVER, Outage, Return
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.views import OutageView, TaskView
-from tideover.models.runtime.watch import Watch
-from tideover.models.runtime.wire import Wire
-from tideover.sim.faults.base import Between, Fault, Site
-from tideover.sim.kernel import Process, Rank
+from tideover.models.runtime.views import NEVER, Machine, Outage, OutageView, Return, TaskView
+from tideover.sim.faults import Between, Fault, Site
+from tideover.sim.kernel import Kernel, Process, Rank, Turn
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Train
-from tideover.sim.turn import Turn
+
+# What a process has planned: its death voids all of it.
+
+Action = Callable[[], None]
+
+
+class Plans:
+    """Control actions of one process, at the kernel's ranks and its own ``order`` among them."""
+
+    def __init__(self, kernel: Kernel, order: int = 0) -> None:
+        self._kernel = kernel
+        self._order = order
+        self._life = 0
+
+    def at(self, when: int, rank: Rank, action: Action) -> None:
+        """Call ``action`` at ``when`` (ns), unless the plans are void by then; ``reads``: see the kernel."""
+        self._kernel.at(when, rank, self.unless_void(action), self._order)
+
+    def after(self, delay: int, rank: Rank, action: Action) -> None:
+        """The same, ``delay`` ns from now."""
+        self.at(self._kernel.now + delay, rank, action)
+
+    def unless_void(self, action: Action) -> Action:
+        """The action, which does nothing once what is planned now is void."""
+        wanted = self.watch()
+        return lambda: action() if wanted() else None
+
+    def watch(self) -> Callable[[], bool]:
+        """Says whether what is planned now is still wanted."""
+        life = self._life
+        return lambda: life == self._life
+
+    def void(self) -> None:
+        """Nothing of what was planned is done."""
+        self._life += 1
+
+
+# Who notices what is down, and restarts it: a watch. A scenario's ``detector`` brings its own.
+
+
+class Watch:
+    """By itself, each fault says how long it takes until it is noticed, and how long the restart takes."""
+
+    def start(self) -> None:
+        """The job starts."""
+
+    def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
+        """Those that a fault has struck, and what dies with them."""
+        return struck
+
+    def returns(
+        self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
+    ) -> dict[Any, Return]:
+        """When those that a fault has ``struck`` now, and the tasks of the ``job`` that stop with them, are
+        expected to be noticed, and back.
+        """
+        return dict.fromkeys([*struck, *job], Return(outage.detected_at, outage.ready_at))
+
+    def paused(self, victim: Any, until: int) -> None:
+        """A process does nothing until then (ns), and lives."""
+
+    def unheard(self, victim: Any, until: int, between: Between) -> None:
+        """A process on one of these sides, which are cut off from each other, lives; what it sends across
+        waits until then (ns).
+        """
+
+    def back(self, victim: Any) -> None:
+        """Something is up again, or something else is in its place."""
+
+
+# What befalls the links between two sets of hosts for a while, also where tasks move meanwhile.
+
+Act = Callable[[Wire], None]
+
+
+@dataclass(eq=False)
+class _Fault:
+    """One of them, until its outage's end: what it does to a channel that it hits, and what when it passes
+    (None: nothing); whether it holds messages; the channels that it has hit.
+    """
+
+    outage: Outage
+    between: Between
+    begin: Act
+    end: Act | None
+    holds: bool
+    hit: dict[Wire, None]
+
+
+class LinkFaults:
+    """Lets faults hit the channels between two sides."""
+
+    def __init__(self, kernel: Kernel, bolts: Sequence[BoltTask], batches: bool) -> None:
+        """``batches``: what bolts send one another goes over no wires: who needs it asks ``parted_until``."""
+        self._kernel, self._bolts, self._batches = kernel, bolts, batches
+        self._faults: list[_Fault] = []
+
+    def strike(self, outage: Outage, between: Between, begin: Act, end: Act | None, holds: bool) -> None:
+        """Do this with the channels between the sides now; at the outage's end that."""
+        inputs = (channel for bolt in self._bolts for channel in bolt.inputs)
+        if self._batches:
+            inputs = (channel for channel in inputs if not isinstance(channel.up, BoltTask))
+        hit = {channel: None for channel in inputs if _is_between(channel, between)}
+        outage.unfelt = not hit
+        fault = _Fault(outage, between, begin, end, holds, hit)
+        self._faults.append(fault)
+        for channel in hit:
+            begin(channel)
+        if end is not None:
+            self._kernel.at(outage.ready_at, Rank.READY, partial(self._over, fault))
+
+    def parted_until(self, one: int, other: int) -> int:
+        """Until when (ns) nothing gets from the one host to the other; which it does if that is past."""
+        faults = (fault for fault in self._faults if fault.holds and fault.between.part(one, other))
+        return max((fault.outage.ready_at for fault in faults), default=0)
+
+    def _over(self, fault: _Fault) -> None:
+        self._faults.remove(fault)
+        for channel in fault.hit:
+            assert fault.end is not None
+            fault.end(channel)
+
+    def moved(self, channels: Iterable[Wire]) -> None:
+        """Ends of these channels have moved: faults that go on hit those that are between the sides now."""
+        self._faults = [fault for fault in self._faults if fault.outage.ready_at > self._kernel.now]
+        for channel in channels:
+            free = False
+            for fault in self._faults:
+                between = _is_between(channel, fault.between)
+                if between and channel not in fault.hit:
+                    fault.hit[channel] = None
+                    fault.outage.unfelt = False
+                    fault.begin(channel)
+                elif not between and channel in fault.hit:
+                    del fault.hit[channel]
+                    free |= fault.holds
+                    if fault.end is not None:
+                        fault.end(channel)
+            if free:
+                channel.let_go(self._kernel.now)
+                for fault in self._faults:
+                    if fault.holds and channel in fault.hit:
+                        channel.hold(fault.outage.ready_at)
+
+
+def _is_between(channel: Wire, between: Between) -> bool:
+    return between.part(channel.up.host, channel.down.host)
+
+
+# Supervision: faults strike, are detected, and what they hit is restarted.
 
 Victim = SpoutTask | BoltTask | Machine
 

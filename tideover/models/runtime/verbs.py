@@ -1,16 +1,63 @@
-"""What a strategy may do. All measuring happens behind its verbs."""
+"""What a strategy may do, and what it may know of the job around it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, restore, roll_back
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.draws import Draws
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
+
+# What a strategy may know of the job around it: read only.
+
+
+class View:
+    """The job that a strategy works in."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+
+    @property
+    def now(self) -> int:
+        """The present."""
+        return self._job.kernel.now
+
+    @property
+    def draws(self) -> Draws:
+        """The random draws of this replication: each is a function of what it is for."""
+        return self._job.draws
+
+    @property
+    def spouts(self) -> Sequence[SpoutView]:
+        """All spout tasks, in physical order."""
+        return self._job.spouts
+
+    @property
+    def bolts(self) -> Sequence[BoltView]:
+        """All bolt tasks and their replicas, in physical order."""
+        return self._job.bolt_tasks
+
+    @property
+    def stateful(self) -> Sequence[BoltView]:
+        """Those of them that have state."""
+        return [task for task in self._job.bolt_tasks if task.state is not None]
+
+    def replicas(self, task: BoltView) -> Sequence[BoltView]:
+        """All replicas of a task, itself included."""
+        return self._job.bolts[task.component.name, task.index]
+
+    def is_stateful(self, task: TaskView) -> TypeGuard[BoltView]:
+        """Whether a task is a bolt's that has state."""
+        return task.component.window is not None
+
+
+# What a strategy may do. All measuring happens behind its verbs.
 
 
 class Verbs:
@@ -141,7 +188,7 @@ class Verbs:
     def step(
         self, who: TaskView | str, what: str, detail: str = "", to: TaskView | str | None = None
     ) -> None:
-        """Say what the protocol does now (`tideover.models.runtime.steps.Step`): a task does it, or a role,
+        """Say what the protocol does now (`tideover.models.runtime.announcements.Step`): a task does it, or a role,
         and ``to`` whom, if it is a message.
         """
         names = [each if isinstance(each, str) else each.name for each in (who, to or "")]

@@ -6,21 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tideover.models.job.deployment import Deployment
+from tideover.models.job.cluster import Deployment
 from tideover.models.job.topology import Component, Topology
 from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.channels import Latencies, Network, Outlet, Wire, describe
 from tideover.models.runtime.components import describe_component
 from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.hooks import Needs
-from tideover.models.runtime.latencies import Latencies
-from tideover.models.runtime.laws import describe
-from tideover.models.runtime.network import Network
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.stream import Outlet
 from tideover.models.runtime.views import BoltView, TaskView
-from tideover.models.runtime.wire import Wire
-from tideover.sim.distributions.base import Distribution
-from tideover.sim.distributions.constant import Constant
+from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train

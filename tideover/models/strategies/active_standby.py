@@ -8,11 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from tideover.models.mechanisms.buffers.output_queues import OutputQueues
-from tideover.models.mechanisms.duplicate_filter import DuplicateFilter
-from tideover.models.mechanisms.state_transfer import StateTransfer
-from tideover.models.remarks.plan import Plan
-from tideover.models.remarks.replicas import side_by_side
+from tideover.models.mechanisms.output_queues import OutputQueues
+from tideover.models.mechanisms.replicas import DuplicateFilter, StateTransfer
+from tideover.models.remarks import Plan, side_by_side
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView

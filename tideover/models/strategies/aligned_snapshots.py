@@ -6,16 +6,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from tideover.models.job.sinks.base import Sink
-from tideover.models.job.sinks.direct import DirectSink
+from tideover.models import remarks
+from tideover.models.job.sinks import DirectSink, Sink
 from tideover.models.job.topology import Component, Topology
-from tideover.models.mechanisms.barriers.barriers import GlobalRollback
-from tideover.models.mechanisms.barriers.coordinator import Schedule
-from tideover.models.mechanisms.checkpoints import Costs
-from tideover.models.mechanisms.local_copies import LocalCopies
+from tideover.models.mechanisms.barriers import GlobalRollback, Schedule
+from tideover.models.mechanisms.checkpoints import Costs, LocalCopies
 from tideover.models.mechanisms.sink_transactions import SinkTransactions
-from tideover.models.remarks import failures, saving, transactions
-from tideover.models.remarks.plan import Plan, Work, entries_of
+from tideover.models.remarks import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -103,23 +100,23 @@ class AlignedSnapshots(Strategy):
         return "at least once" if again else super().promises_in(topology)
 
     @property
-    def checkpoints(self) -> saving.Saving:
+    def checkpoints(self) -> remarks.Saving:
         """How a task saves its state."""
         every, time, cost = self.checkpoint_interval, self.snapshot_time, self.snapshot_cost
-        return saving.Saving("checkpoint_interval", every, time, cost, self.entry_size)
+        return remarks.Saving("checkpoint_interval", every, time, cost, self.entry_size)
 
     def load(self, component: Component) -> Work:
         if not component.keeps_state:
             return Work()
         own = entries_of(component) if component.window else 0
-        return self.checkpoints.load(own + saving.always(component))
+        return self.checkpoints.load(own + remarks.always(component))
 
     def remarks(self, plan: Plan) -> list[str]:
         return [
             # said of any strategy, but here before what is said of snapshots
-            *failures.without_effect(plan, self.kind, self.roles),
-            *saving.of_the_job(plan, self.checkpoints, self.upload_time, self.checkpoint_timeout),
-            *transactions.too_short(plan, self.sink.terms, self.checkpoints, self.upload_time),
+            *remarks.without_effect(plan, self.kind, self.roles),
+            *remarks.of_the_job(plan, self.checkpoints, self.upload_time, self.checkpoint_timeout),
+            *remarks.too_short(plan, self.sink.terms, self.checkpoints, self.upload_time),
         ]
 
     def protocol(self, job: Job) -> Snapshots:

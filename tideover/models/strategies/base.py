@@ -9,12 +9,10 @@ from typing import Any, ClassVar, Literal
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component, Topology
 from tideover.models.mechanisms.shared import Shared
-from tideover.models.remarks.batches import mixed
-from tideover.models.remarks.plan import Plan, Work
+from tideover.models.remarks import Plan, Work, mixed
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.verbs import Verbs
-from tideover.models.runtime.view import View
+from tideover.models.runtime.verbs import Verbs, View
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.registry import Part, Registry
 

@@ -6,11 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from tideover.models.mechanisms.batches.batches import Batches
-from tideover.models.mechanisms.batches.job_again import JobAgain
-from tideover.models.mechanisms.batches.settings import BatchSettings
-from tideover.models.remarks.batches import mixed
-from tideover.models.remarks.plan import Plan
+from tideover.models.mechanisms.batch_log import BatchSettings
+from tideover.models.mechanisms.batches import Batches, JobAgain
+from tideover.models.remarks import Plan, mixed
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy

@@ -7,20 +7,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.changelog.changelogs import Changelogs, Keeping, Pace
+from tideover.models.mechanisms.changelog import Changelogs, Keeping, Pace
 from tideover.models.mechanisms.checkpoints import Costs
-from tideover.models.remarks.plan import Plan, Work
+from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import (
-    CRASHES,
-    STRATEGIES,
-    KeyPath,
-    Promise,
-    Protocol,
-    Strategy,
-)
+from tideover.models.strategies.base import CRASHES, STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, S, Size
 
 COMMITS = {"at_least_once": 30 * S, "exactly_once": 100 * MS}

@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from tideover.models.mechanisms.fleets import Fleets, Station
-from tideover.models.remarks.plan import Plan
-from tideover.models.remarks.replicas import side_by_side
+from tideover.models.mechanisms.replicas import Fleets, Station
+from tideover.models.remarks import Plan, side_by_side
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView

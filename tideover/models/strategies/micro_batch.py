@@ -7,12 +7,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tideover.models.job.topology import Topology
-from tideover.models.mechanisms.batches.batches import Batches
-from tideover.models.mechanisms.batches.saving import Lineage
-from tideover.models.mechanisms.batches.settings import BatchSettings
-from tideover.models.mechanisms.batches.starting_over import StartingOver
-from tideover.models.remarks.batches import mixed, put_out_again, too_long
-from tideover.models.remarks.plan import Plan
+from tideover.models.mechanisms.batch_log import BatchSettings
+from tideover.models.mechanisms.batches import Batches, StartingOver
+from tideover.models.mechanisms.executors import Lineage
+from tideover.models.remarks import Plan, mixed, put_out_again, too_long
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
@@ -24,7 +22,7 @@ class MicroBatch(BatchSettings, Strategy):
     """Exactly once: batch after batch from a durable log, its range logged first and its commit last.
 
     When it triggers, and what each step takes, is in its settings
-    (`tideover.models.mechanisms.batches.settings`).
+    (`tideover.models.mechanisms.batch_log`).
 
     M. Zaharia et al., *Discretized Streams: Fault-Tolerant Streaming Computation at Scale*, SOSP 2013;
     M. Armbrust et al., *Structured Streaming*, SIGMOD 2018, sections 6.1 and 6.2. Scheduling, and the

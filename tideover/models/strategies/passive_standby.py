@@ -7,14 +7,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from tideover.models import remarks
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
-from tideover.models.mechanisms.checkpoint_messages import CheckpointMessages
-from tideover.models.mechanisms.duplicate_filter import ReplayFilter
-from tideover.models.mechanisms.standbys import Standbys
+from tideover.models.mechanisms.buffers import UpstreamBuffers
+from tideover.models.mechanisms.replicas import ReplayFilter
+from tideover.models.mechanisms.standbys import CheckpointMessages, Standbys
 from tideover.models.operators.state import Effects
-from tideover.models.remarks import replays, saving
-from tideover.models.remarks.plan import Plan, Work
+from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -70,11 +69,11 @@ class PassiveStandby(Strategy):
     def load(self, component: Component) -> Work:
         every, time, cost = self.checkpoint_interval, self.checkpoint_time, self.checkpoint_cost
         entries = component.keys if component.window else 0
-        saved = saving.Saving("checkpoint_interval", every, time, cost, self.entry_size)
-        return saved.load(entries + saving.always(component))
+        saved = remarks.Saving("checkpoint_interval", every, time, cost, self.entry_size)
+        return saved.load(entries + remarks.always(component))
 
     def remarks(self, plan: Plan) -> list[str]:
-        return [*replays.reordered(plan), *replays.lost_with_spouts(plan)]
+        return [*remarks.reordered(plan), *remarks.lost_with_spouts(plan)]
 
     def protocol(self, job: Job) -> Secondaries:
         return Secondaries(job, self)

@@ -8,13 +8,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from tideover.models import remarks
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.buffers.recovery import UpstreamBuffers
-from tideover.models.mechanisms.checkpoints import Checkpoint, Costs
+from tideover.models.mechanisms.buffers import UpstreamBuffers
+from tideover.models.mechanisms.checkpoints import Checkpoint, Costs, RegularCheckpoints
 from tideover.models.mechanisms.shared import Shared
-from tideover.models.mechanisms.task_checkpoints import RegularCheckpoints
-from tideover.models.remarks import replays, saving
-from tideover.models.remarks.plan import Plan, Work
+from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -70,22 +69,22 @@ class StateManagement(Strategy):
         return {} if self.store is None else {("store",): self.store}
 
     @property
-    def checkpoints(self) -> saving.Saving:
+    def checkpoints(self) -> remarks.Saving:
         """How a task saves its state."""
         every, time, cost = self.checkpoint_interval, self.serialise_time, self.serialise_cost
-        return saving.Saving("checkpoint_interval", every, time, cost, self.entry_size)
+        return remarks.Saving("checkpoint_interval", every, time, cost, self.entry_size)
 
     def load(self, component: Component) -> Work:
         if not component.window:
             return Work()
-        return self.checkpoints.load(component.keys + saving.always(component))
+        return self.checkpoints.load(component.keys + remarks.always(component))
 
     def remarks(self, plan: Plan) -> list[str]:
         return [
-            *saving.by_task(plan, self.checkpoints),
-            *replays.reordered(plan),
-            *replays.unbuffered(plan, self.spout_buffer),
-            *replays.lost_together(plan),
+            *remarks.by_task(plan, self.checkpoints),
+            *remarks.reordered(plan),
+            *remarks.unbuffered(plan, self.spout_buffer),
+            *remarks.lost_together(plan),
         ]
 
     def prompt(self) -> bool:

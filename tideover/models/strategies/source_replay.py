@@ -6,12 +6,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from tideover.models import remarks
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms import offsets
-from tideover.models.mechanisms.acking.acks import AckCosts, Acks
-from tideover.models.mechanisms.acking.rotation import Rotation
-from tideover.models.remarks import timeouts
-from tideover.models.remarks.plan import Plan, Work
+from tideover.models.mechanisms.acking import AckCosts, Acks, Rotation
+from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
@@ -79,8 +78,8 @@ class SourceReplay(Acking):
     def remarks(self, plan: Plan) -> list[str]:
         timeout, least = self.message_timeout, self.message_timeout * (self.timeout_buckets - 1)
         return [
-            *timeouts.windows(plan, "message_timeout", timeout, least, self.ack_cost),
-            *timeouts.held(plan, least),
+            *remarks.windows(plan, "message_timeout", timeout, least, self.ack_cost),
+            *remarks.held(plan, least),
         ]
 
     def undisturbed(self) -> Strategy:

@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from tideover.models import remarks
+from tideover.models.mechanisms.checkpoint_transactions import Transactions
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.remote_state import RemoteState
-from tideover.models.mechanisms.transactions import Transactions
-from tideover.models.remarks import timeouts
-from tideover.models.remarks.plan import Plan
+from tideover.models.remarks import Plan
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -81,7 +81,7 @@ class StormCheckpoint(SourceReplay):
     def remarks(self, plan: Plan) -> list[str]:
         least = self.message_timeout * (self.timeout_buckets - 1)
         remark = f"checkpoint_interval: a tuple waits for a commit, and can time out after {least / S:g} s"
-        return [remark] * (self.checkpoint_interval >= least) + timeouts.held(plan, least)
+        return [remark] * (self.checkpoint_interval >= least) + remarks.held(plan, least)
 
     def protocol(self, job: Job) -> Checkpointing:
         return Checkpointing(job, self)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tideover.models.job.topology import Topology
-from tideover.models.mechanisms.trident.coordinator import Coordinator
-from tideover.models.mechanisms.trident.settings import TridentSettings
-from tideover.models.remarks.batches import mixed
-from tideover.models.remarks.plan import Plan
+from tideover.models.mechanisms.trident import Coordinator
+from tideover.models.mechanisms.trident_log import TridentSettings
+from tideover.models.remarks import Plan, mixed
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy

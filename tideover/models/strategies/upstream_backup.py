@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from tideover.models import remarks
 from tideover.models.job.components import BoltConfig
-from tideover.models.mechanisms.buffers.progress import Progress
-from tideover.models.mechanisms.buffers.recovery import Reached, UpstreamBuffers
-from tideover.models.mechanisms.duplicate_filter import ReplayFilter
+from tideover.models.mechanisms.buffers import Reached, UpstreamBuffers
+from tideover.models.mechanisms.output_queues import Progress
+from tideover.models.mechanisms.replicas import ReplayFilter
 from tideover.models.mechanisms.standbys import Standbys
+from tideover.models.operators.base import Stateful
 from tideover.models.operators.state import Effects
-from tideover.models.operators.stateful import Stateful
-from tideover.models.remarks import replays
-from tideover.models.remarks.plan import Plan
+from tideover.models.remarks import Plan
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -72,7 +72,7 @@ class UpstreamBackup(Strategy):
         return None
 
     def remarks(self, plan: Plan) -> list[str]:
-        return [*replays.reordered(plan), *replays.lost_with_spouts(plan)]
+        return [*remarks.reordered(plan), *remarks.lost_with_spouts(plan)]
 
     def protocol(self, job: Job) -> Backups:
         return Backups(job, self)

@@ -1,27 +1,246 @@
-"""A fit to recoveries that others measured, as a page and for the terminal.
-
-The input is the tables of ``columns.RECOVERY_FITS``; nothing here depends on how they were made.
-"""
+"""Fits to what others measured, as pages and for the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tideover.models.results.headline import counted
-from tideover.reports import figures
-from tideover.reports.calibration.predictions import FAILED_BEYOND, frame
-from tideover.reports.calibration.tables import parameters_table, percent
-from tideover.reports.calibration.verdict import labelled
-from tideover.reports.columns import RECOVERY_FITS
-from tideover.reports.figures.svg import to_svg
-from tideover.reports.formatting import amount, fixed, is_undefined, listed, number
+from tideover.models.results import Result, counted
+from tideover.reports import figures, published
+from tideover.reports.calibration.page import labelled
+from tideover.reports.calibration.tables import FAILED_BEYOND, frame, parameters_table, percent
+from tideover.reports.columns import CAPACITY_FITS, RECOVERY_FITS
+from tideover.reports.figures.style import to_svg
+from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, listed, number
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table, grouped
+from tideover.scenarios import runs
+from tideover.scenarios.scenario import load
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Group
+
+
+# A fit to capacities that others measured, as a page and for the terminal.
+#
+# The input is the tables of ``columns.CAPACITY_FITS``; nothing here depends on how they were made.
+
+
+def capacities_page(
+    frames: Mapping[str, pd.DataFrame], provenance: Mapping[str, object], *, title: str = "capacities"
+) -> Page:
+    """Capacities that others measured, and what a law says of them. ``frames``: ``columns.CAPACITY_FITS``."""
+    runs, parameters, errors = (frame(frames, name) for name in CAPACITY_FITS)
+    measured = Section("Measured beside predicted", tables=(errors_table(errors), runs_table(runs)))
+    return Page(
+        title=title,
+        kind="measured capacities, and a law fitted to them",
+        verdict=capacities_verdict(runs, errors),
+        setup=labelled(provenance),
+        setup_title="What was measured, and where",
+        sections=(measured, Section("The law", tables=(parameters_table(parameters, by="workload"),))),
+        glossary=CAPACITY_FITS,
+    )
+
+
+def capacities_view(frames: Mapping[str, pd.DataFrame]) -> Group:
+    """What the terminal shows: the law, every saturated run, errors, verdict."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from tideover.reports.terminal import rendered
+
+    runs, parameters, errors = (frame(frames, name) for name in CAPACITY_FITS)
+    law = parameters_table(parameters, by="workload", brief=True)
+    return Group(
+        *rendered((law, runs_table(runs), errors_table(errors))),
+        Text(capacities_verdict(runs, errors), style="bold"),
+    )
+
+
+def capacities_verdict(runs: pd.DataFrame, errors: pd.DataFrame) -> str:
+    """One line a workload: how far off unseen capacities are, and how many runs that were not saturated had
+    more than the law gives them.
+    """
+    lines = []
+    for row in errors[errors["kind"] == "leave_one_out"].to_dict("records"):
+        others = runs[(runs["workload"] == row["workload"]) & ~runs["saturated"].astype(bool)]
+        beyond = int((others["rate_per_s"] > others["fitted_per_s"]).sum())
+        lines.append(
+            f"{row['workload']}: capacities that the fit has not seen are off by "
+            f"{percent(row['mean_error'])} in the mean (worst {percent(row['worst_error'])}, "
+            f"n = {amount(row['n'])}); of {len(others)} runs that were not saturated, {beyond} had a rate "
+            "above the law's capacity."
+        )
+    return "\n".join(lines) or "No capacity was predicted by a fit that had not seen it."
+
+
+def runs_table(runs: pd.DataFrame) -> Table:
+    """Every saturated run, and its prediction by a fit that had not seen it."""
+
+    def cells(row: dict[Any, Any]) -> tuple[str, ...]:
+        low, high = row["low_per_s"], row["high_per_s"]
+        return (
+            number(row["cores"]),
+            number(row["slots_per_core"]),
+            fixed(row["memory_per_slot_mb"], 0),
+            fixed(row["rate_per_s"], 0),
+            fixed(row["left_out_per_s"], 0),
+            f"{fixed(low, 0)} to {fixed(high, 0)}",
+            percent(row["left_out_per_s"] / row["rate_per_s"] - 1, sign=True),
+        )
+
+    shown = runs[runs["saturated"].astype(bool)].to_dict("records")
+    rows = grouped(shown, lambda row: str(row["workload"]), cells)
+    columns = ("cores", "slots a core", "MB a slot", "capacity/s", "left out/s", "90 % interval", "error")
+    return Table("Every saturated run", columns, rows, ("left out: by a fit that had not seen this run.",))
+
+
+# Studies whose figures are fitted and then predicted, each left out in turn: a row each, with its aim.
+#
+# The input is the tables of ``columns.RECOVERY_FITS`` and ``columns.CAPACITY_FITS``.
+
+Row = dict[str, Any]
+
+
+class Aim(NamedTuple):
+    """How near predictions of figures that no fit has seen are to come in the mean: a ratio, or seconds."""
+
+    error: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.error:g} s" if self.unit == "s" else percent(self.error)
+
+
+LEFT_OUT_COLUMNS = (
+    "workload",
+    "quantity",
+    "points",
+    "mean error, s",
+    "mean error",
+    "worst",
+    "in 90 % interval",
+    "its mean width",
+    "aim",
+    "verdict",
+)
+NOTE = "Each figure was predicted by a fit that had not seen it; the verdict is on the mean error."
+
+
+def left_out_rows(
+    errors: pd.DataFrame, quantities: Mapping[str, str], aims: Mapping[tuple[str, str], Aim]
+) -> list[Row]:
+    """One for each workload and quantity. ``quantities``: what is predicted, by the kind of the errors;
+    ``aims``: by workload (or ``""`` for all) and quantity.
+    """
+    mine = errors[(errors["model"] == "mechanism") & errors["kind"].isin(list(quantities))]
+    found = []
+    for row in mine.to_dict("records"):
+        quantity, workload = quantities[row["kind"]], str(row["workload"])
+        aim = aims.get((workload, quantity)) or aims.get(("", quantity))
+        error_s = row.get("mean_error_s")
+        off = float(row["mean_error_s" if aim is not None and aim.unit == "s" else "mean_error"])
+        verdict = "no aim" if aim is None else "predicted" if off <= aim.error else "failed"
+        found.append(
+            {
+                "workload": workload,
+                "quantity": quantity,
+                "points": int(row["n"]),
+                "mean_error_s": None if is_undefined(error_s) else error_s,
+                "mean_error": row["mean_error"],
+                "worst_error": row["worst_error"],
+                "coverage": row["coverage"],
+                "mean_width": row["mean_width"],
+                "aim": UNDEFINED if aim is None else str(aim),
+                "verdict": verdict,
+            }
+        )
+    return found
+
+
+def left_out_table(found: Sequence[Row], title: str) -> Table:
+    """As a reader sees them."""
+    cells = tuple(
+        (
+            row["workload"],
+            row["quantity"],
+            str(row["points"]),
+            UNDEFINED if row["mean_error_s"] is None else fixed(row["mean_error_s"], 1),
+            percent(row["mean_error"]),
+            percent(row["worst_error"]),
+            f"{row['coverage'] * row['points']:.0f} ({percent(row['coverage'])})",
+            percent(row["mean_width"]),
+            row["aim"],
+            row["verdict"],
+        )
+        for row in found
+    )
+    return Table(title, LEFT_OUT_COLUMNS, cells, (NOTE,), text_columns=2)
+
+
+def left_out_verdict(found: Sequence[Row]) -> str:
+    """How many aims are met, and which are not."""
+    judged = [row for row in found if row["verdict"] != "no aim"]
+    missed = [f"{row['workload']}, {row['quantity']}" for row in judged if row["verdict"] == "failed"]
+    told = f"{len(judged) - len(missed)} of {len(judged)} quantities are predicted within their aims"
+    return f"{told}; not {'; not '.join(missed)}." if missed else f"{told}."
+
+
+# How long a lost TaskManager goes unnoticed: published and simulated, with nothing fitted.
+
+SCENARIO = "demeter-ads"
+SETTINGS = ("run.replications=40", "run.duration=160s")
+"""Long enough for a loss at 120 s to be noticed."""
+DETECTION_COLUMNS = ("heartbeats", "", "published", "simulated", "verdict")
+
+
+def detection_rows(settings: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Mean, least and greatest, s. The log has whole seconds, so figures agree within one."""
+    interval, timeout, *known = published.group("demeter", "detection").rows[0]
+    asked = (f"detector.interval={interval}s", f"heartbeat_timeout={timeout}s")
+    scenario = load(SCENARIO, [*SETTINGS, *asked, *settings])
+    # Its profile has given its values, and would be asked for predictions of other figures.
+    found = _noticed(runs.run(scenario.model_copy(update={"profile": None})))
+    simulated = (sum(found) / len(found), min(found), max(found))
+    return [
+        {
+            "interval_s": interval,
+            "timeout_s": timeout,
+            "figure": name,
+            "published_s": there,
+            "simulated_s": here,
+            "verdict": "predicted" if abs(here - there) <= 1 else "failed",
+        }
+        for name, there, here in zip(("mean", "least", "greatest"), known, simulated, strict=True)
+    ]
+
+
+def _noticed(result: Result) -> list[float]:
+    return [float(row["detect_s"]) for row in result.rows("recoveries")]
+
+
+def detection_table(found: Sequence[dict[str, Any]]) -> Table:
+    """As a reader sees them."""
+    cells = tuple(
+        (
+            f"every {row['interval_s']} s, timeout {row['timeout_s']} s",
+            row["figure"],
+            f"{row['published_s']:g} s",
+            f"{row['simulated_s']:.1f} s",
+            row["verdict"],
+        )
+        for row in found
+    )
+    title = published.group("demeter", "detection").title
+    note = "Nothing is fitted: it is the timeout less the age of the last heartbeat."
+    return Table(title, DETECTION_COLUMNS, cells, (note,), text_columns=2)
+
+
+# A fit to recoveries that others measured, as a page and for the terminal.
+#
+# The input is the tables of ``columns.RECOVERY_FITS``; nothing here depends on how they were made.
 
 __all__ = ["errors_table", "recoveries_page", "recoveries_view"]
 
@@ -70,7 +289,7 @@ def recoveries_page(
     return Page(
         title=title,
         kind="measured recoveries, and a mechanism fitted to them",
-        verdict=verdict(errors),
+        verdict=recoveries_verdict(errors),
         setup=labelled(provenance),
         setup_title="What was measured, and where",
         sections=sections,
@@ -91,7 +310,7 @@ def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] 
     points, parameters, errors, _ = (frame(frames, name) for name in RECOVERY_FITS)
     fitted = parameters_table(parameters, by="workload", brief=True)
     return Group(
-        Text(verdict(errors), style="bold"),
+        Text(recoveries_verdict(errors), style="bold"),
         *map(Text, _misses(points)),
         Text(""),
         *rendered((fitted,)),
@@ -100,7 +319,7 @@ def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] 
     )
 
 
-def verdict(errors: pd.DataFrame) -> str:
+def recoveries_verdict(errors: pd.DataFrame) -> str:
     """One line a workload: how far off predictions of unseen points are, and those of the plain fluid law."""
     lines = []
     for workload, part in errors.groupby("workload", sort=False):

@@ -1,7 +1,4 @@
-"""One run for the page: what ``tideover run`` says of it, and what its pictures are drawn from.
-
-Everything is plain data, as JSON has it; times are seconds.
-"""
+"""One run for the page: what the page may ask, and what it is told."""
 
 from __future__ import annotations
 
@@ -10,31 +7,124 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tideover.models.accounts.space_time import Stretch
+from tideover.models.accounts.trace import Stretch
 from tideover.models.config import Scenario
 from tideover.models.effort import effort
-from tideover.models.results.result import Result
-from tideover.models.schema.fields import block
+from tideover.models.job.topology import TopologyError
+from tideover.models.results import Result
+from tideover.models.schema import block
 from tideover.models.simulation import Replication, simulate, watch
-from tideover.reports import glance
+from tideover.reports import tables
+from tideover.reports.conclusions import outcome, run_sentence
 from tideover.reports.explore.controls import Control, Value, controls
 from tideover.reports.figures import style
-from tideover.reports.figures.roots import in_buckets, rotations, timed_out
-from tideover.reports.figures.space_time.choice import MOST_TUPLES, choose
-from tideover.reports.figures.space_time.layout import layout
-from tideover.reports.figures.space_time.picture import space_time
+from tideover.reports.figures.space_time import MOST_TUPLES, choose, layout, space_time
+from tideover.reports.figures.timeline import in_buckets, rotations, timed_out
 from tideover.reports.formatting import strategy_name
-from tideover.reports.outcomes import outcome
-from tideover.reports.verdict import run_sentence
-from tideover.scenarios.every_strategy import Every, every_strategy
+from tideover.scenarios import library
+from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import Tree, load_for_strategies, tree
-from tideover.scenarios.settings import read_settings
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.part_builder import to_data
+from tideover.scenarios.precedence import read_settings
+from tideover.scenarios.runs import Every, every_strategy
 from tideover.sim.units import S
+
+# What the page may ask: to describe a scenario, to run it under a strategy, to draw its diagram.
+#
+# A request names a scenario that is built in, or the one that was given on the command line, by its name:
+# never a path. It moves controls, and nothing else.
+
+Answer = dict[str, Any]
+ASKED = ("describe", "answer", "picture")
+FIRST = "wordcount"
+"""What is explored where nothing is named."""
+
+
+class Answers:
+    """Answers requests in this process. ``source``: a file that may be asked for, or a built-in name."""
+
+    def __init__(self, source: str | None = None) -> None:
+        self._source = source
+        self._worlds: dict[str, tuple[Any, World]] = {}
+
+    def __call__(self, request: Mapping[str, Any]) -> Answer:
+        """``{"refused": …}`` for what cannot be answered, ``{"too_much": …}`` for what does not fit."""
+        if request.get("what") not in ASKED:
+            return {
+                "refused": f"what: {request.get('what')!r} is nothing that one asks; {', '.join(ASKED)} are"
+            }
+        known: dict[str, Any] = {
+            "scenario": str | None,
+            "strategy": str,
+            "moved": dict,
+            "at_s": int | float | None,
+        }
+        for key, sort in known.items():
+            needed = request.get("what") != "describe" and key in ("strategy", "moved")
+            if (key in request or needed) and not isinstance(request.get(key), sort):
+                return {"refused": f"{key}: {request.get(key)!r} is not what a request has there"}
+        try:
+            return self._answered(request)
+        except ScenarioError as error:
+            return {"refused": "; ".join(str(problem) for problem in error.problems[:3])}
+        except (ValueError, OSError, TopologyError) as error:
+            return {"refused": str(error)}
+        except MemoryError:
+            return {"too_much": "the run needs more memory than it may have: choose a lower rate"}
+
+    def check(self) -> None:
+        """Raises ScenarioError if the scenario cannot be explored."""
+        self._world(shown(self._source or FIRST))[0].described()
+
+    def warm(self) -> None:
+        """Load what the first answer would wait for."""
+        world = World.of(FIRST)
+        answer(world, next(iter(world.scenarios)), {})
+
+    def _answered(self, request: Mapping[str, Any]) -> Answer:
+        name = request.get("scenario") or shown(self._source or FIRST)
+        world, version = self._world(name)
+        about = {"scenario": name, "version": version}
+        if request["what"] == "describe":
+            names = [*library.names()]
+            if self._source is not None and self._source not in names:
+                names.insert(0, shown(self._source))
+            return world.described() | about | {"scenarios": names}
+        strategy, moved = request["strategy"], request["moved"]
+        if request["what"] == "picture":
+            return pictured(world, strategy, moved, request.get("at_s")) | about
+        return answer(world, strategy, moved) | about
+
+    def _world(self, name: str) -> tuple[World, str]:
+        """The scenario of a name, read again if its file has changed; and what tells its versions apart."""
+        if self._source is not None and name == shown(self._source):
+            source = self._source
+        elif name in library.names():
+            source = name
+        else:
+            raise ValueError(f"scenario: there is no {name!r} here; there are {', '.join(library.names())}")
+        stamp: Any = None
+        if library.is_path(source):
+            found = Path(source).stat()
+            stamp = (found.st_mtime_ns, found.st_size)
+        if name not in self._worlds or self._worlds[name][0] != stamp:
+            self._worlds[name] = (stamp, World.of(source))
+        return self._worlds[name][1], str(stamp)
+
+
+def shown(source: str) -> str:
+    """What a source is called in an address: of a path the file's name alone."""
+    return Path(source).name if library.is_path(source) else source
+
+
+# One run for the page: what ``tideover run`` says of it, and what its pictures are drawn from.
+#
+# Everything is plain data, as JSON has it; times are seconds.
 
 BESIDE = ("source_replay", "rsm")
 """Strategies that a scenario's own is shown beside at first, where it goes with them."""
@@ -125,7 +215,7 @@ def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any
     scenario = _scenario(world, kind, settings)
     one = simulate(scenario, trace=_messages(scenario) < MOST_TRACED and "acker" in scenario.strategy.roles)
     result = Result(scenario, [one], to_data(scenario))
-    (row,) = glance.rows([result.to_dict()])
+    (row,) = tables.rows([result.to_dict()])
     found = _found(result, one)
     said = run_sentence(outcome(kind, result.recoveries, result.runs))
     given = [f"--set {shlex.quote(each)}" for each in settings]
@@ -136,7 +226,7 @@ def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any
         "headline": said.replace(" (1 replication, so no interval)", ""),
         "numbers": [
             {"label": measure.what, "value": value, "text": text, "bad": bool(measure.bad and value)}
-            for measure, value, text in zip(glance.MEASURES, row.values, row.cells, strict=True)
+            for measure, value, text in zip(tables.MEASURES, row.values, row.cells, strict=True)
         ],
         **found,
         "warnings": result.warnings,

@@ -10,7 +10,7 @@ from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.part_builder import fields_of
-from tideover.sim.faults.base import TaskFault
+from tideover.sim.faults import TaskFault
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 

@@ -1,20 +1,159 @@
-"""The page's server: on the loopback only, for browsers on this machine.
-
-A page of another site must neither read nor steer it: requests with another ``Host`` are refused (a name of
-theirs may be made to mean this address), and so are those that another origin sends.
-"""
+"""The page of ``tideover explore``: its server, its processes, in Jupyter, and as a file."""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import gzip
+import itertools
 import json
+import multiprocessing
+import queue
 import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
-from tideover.reports.explore.requests import ASKED
-from tideover.reports.explore.workers import Refused, Superseded, TooMuch, Workers
+from tideover.reports.explore.answer import ASKED, FIRST, Answer, Answers, World, answer, pictured, shown
+from tideover.reports.explore.controls import Control, Value
+from tideover.scenarios.errors import ScenarioError
+
+# Runs are done in processes of their own, which end when a run takes too long, or too much memory.
+
+LONGEST_S = 10.0
+"""A run that takes longer is ended."""
+MOST_BYTES = 2 << 30
+"""Memory that runs may take, beyond what their process has before it is asked."""
+SIDES = 2
+"""Strategies that are shown side by side, each asked of a process of its own."""
+
+
+class TooMuch(Exception):
+    """A run has taken too long, or too much memory."""
+
+
+class Superseded(Exception):
+    """Whoever asked has asked something else meanwhile."""
+
+
+class Refused(Exception):
+    """What was asked cannot be answered; the message names it, and says what is allowed."""
+
+
+class Workers:
+    """Two processes that answer. ``source``: the scenario that was given on the command line, if any;
+    ``most_bytes``: of memory, for each beyond what it has before it is asked.
+    """
+
+    def __init__(
+        self, source: str | None = None, *, longest_s: float = LONGEST_S, most_bytes: int = MOST_BYTES
+    ) -> None:
+        self.longest_s, self._most_bytes = longest_s, most_bytes
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload([__name__, "tideover.reports.explore.answer"])
+        self._source = source
+        self._idle: queue.Queue[_Worker] = queue.Queue()
+        self._asked: dict[str, _Worker] = {}
+        self._lock = threading.Lock()
+        for _ in range(SIDES):
+            self._idle.put(self._started())
+
+    def ask(self, request: Mapping[str, Any], who: str) -> Answer:
+        """The answer to a request. A newer one of the same ``who`` ends this one.
+
+        Raises Refused, TooMuch, Superseded.
+        """
+        with self._lock:
+            if (older := self._asked.pop(who, None)) is not None:
+                older.superseded = True
+                older.process.kill()
+        worker = self._idle.get()
+        with self._lock:
+            self._asked[who] = worker
+        found, failed = {}, None
+        try:
+            found = worker.answer(request, self.longest_s)
+        except TimeoutError:
+            failed = f"the run did not end within {self.longest_s:g} s: choose a lower rate, or a shorter run"
+        except (EOFError, OSError):
+            failed = "the run has ended its process: it may have taken too much memory"
+        with self._lock:
+            if self._asked.get(who) is worker:
+                del self._asked[who]
+        superseded = worker.superseded
+        self._idle.put(self._again(worker) if superseded or failed else worker)
+        if superseded:
+            raise Superseded
+        if failed:
+            raise TooMuch(failed)
+        if "refused" in found:
+            raise Refused(found["refused"])
+        if "too_much" in found:
+            raise TooMuch(found["too_much"])
+        return found
+
+    def close(self) -> None:
+        """End the processes."""
+        while not self._idle.empty():
+            self._idle.get().process.kill()
+
+    def _started(self) -> _Worker:
+        return _Worker(self._context, self._source, self._most_bytes)
+
+    def _again(self, worker: _Worker) -> _Worker:
+        worker.process.kill()
+        worker.process.join()
+        return self._started()
+
+
+class _Worker:
+    def __init__(self, context: Any, source: str | None, most_bytes: int) -> None:
+        self.superseded = False
+        self._pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, source, most_bytes), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def answer(self, request: Mapping[str, Any], longest_s: float) -> Answer:
+        """Raises TimeoutError, and EOFError or OSError if the process is gone."""
+        self._pipe.send(dict(request))
+        if not self._pipe.poll(longest_s):
+            raise TimeoutError
+        found: Answer = self._pipe.recv()
+        return found
+
+
+def _work(pipe: Connection, source: str | None, most_bytes: int) -> None:
+    """Answer until nobody asks any more."""
+    answers = Answers(source)
+    answers.warm()
+    _bound_memory(most_bytes)
+    with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
+        while True:
+            pipe.send(answers(pipe.recv()))
+
+
+def _bound_memory(most_bytes: int) -> None:
+    """As far as the system lets one."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        import psutil
+
+        most = psutil.Process().memory_info().vms + most_bytes
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+# The page's server: on the loopback only, for browsers on this machine.
+#
+# A page of another site must neither read nor steer it: requests with another ``Host`` are refused (a name
+# of theirs may be made to mean this address), and so are those that another origin sends.
 
 HOST = "127.0.0.1"
 MOST_BODY = 10_000
@@ -147,3 +286,158 @@ def asset(name: str) -> bytes:
 def module() -> str:
     """The page's module without the call that builds the page of the server."""
     return asset("explore.js").decode().rpartition("\nconst here = ")[0] + "\n"
+
+
+# The same page in a cell of Jupyter, by anywidget: answers come as messages of the kernel.
+
+
+def explore(scenario: str | Path = FIRST) -> Any:
+    """A page with sliders for what a scenario has, and what becomes of two strategies when one moves.
+
+    ``scenario``: a built-in name, or a file. Raises ScenarioError for one that cannot be used, ImportError
+    where anywidget is not installed: it comes with ``tideover[notebook]``.
+    """
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise ImportError('explore needs anywidget: pip install "tideover[notebook]"') from None
+
+    class Page(anywidget.AnyWidget):
+        _esm = module()
+        _css = asset("explore.css").decode()
+        scenario = traitlets.Unicode().tag(sync=True)
+
+    Answers(str(scenario)).check()
+    workers = Workers(str(scenario))
+    page = Page(scenario="")
+
+    def asked(_: object, message: dict[str, Any], __: object) -> None:
+        number = message.get("id")
+        try:
+            page.send({"id": number, "answer": workers.ask(message, "page")})
+        except (Refused, TooMuch, Superseded) as error:
+            page.send({"id": number, "error": str(error)})
+
+    page.on_msg(asked)
+    return page
+
+
+# A page with its runs inside: it works without Tideover, from any place, as from a disk.
+
+MOST_PAGE_BYTES = 5_000_000
+"""Of a page."""
+MARK = b'content="Tideover explore"'
+"""What such a page has near its begin."""
+POSITIONS = 5
+"""Of each control in a grid that nobody has chosen."""
+CHOSEN = ("moment", "message_timeout", "checkpoint_interval", "trigger_interval", "k")
+"""Controls of such a grid, as far as there are any."""
+
+Grid = Mapping[str, Sequence[Value]]
+
+
+class TooLarge(Exception):
+    """The page would have more than ``MOST_BYTES``; the message says what to drop."""
+
+
+def usual_grid(world: World, kinds: Sequence[str]) -> dict[str, list[Value]]:
+    """A few positions of the controls that tell most: the moment, and what each strategy waits for."""
+    found: dict[str, list[Value]] = {}
+    for name in CHOSEN:
+        control = world.controls.get(name)
+        if control is not None and (not control.of_strategies or set(control.of_strategies) & {*kinds}):
+            found[name] = _spread(control, kinds)
+    return found
+
+
+def _spread(control: Control, kinds: Sequence[str]) -> list[Value]:
+    """Neighbours of the position at first, some to each side."""
+    start = next((control.at[kind] for kind in (*kinds, "") if kind in control.at), None)
+    known = list(control.values)
+    middle = known.index(start) if start in known else 0
+    step = max(1, len(known) // 12)
+    low = max(0, middle - POSITIONS // 2 * step)
+    return known[low : low + POSITIONS * step : step]
+
+
+def page(
+    world: World, kinds: Sequence[str], grid: Grid, report: Callable[[int, int], None] = lambda *_: None
+) -> bytes:
+    """The page, with a run for each strategy and each combination of positions of its controls.
+
+    Raises TooLarge, and ValueError for a control, a position or a strategy that there is not.
+    """
+    held = {name: _held(world, name, values) for name, values in grid.items()}
+    asked = [
+        (kind, dict(zip(mine, values, strict=True)))
+        for kind in kinds
+        for mine in [[name for name, control in held.items() if control.concerns(kind)]]
+        for values in itertools.product(*(held[name].values for name in mine))
+    ]
+    found = {}
+    for done, (kind, moved) in enumerate(asked):
+        report(done, len(asked))
+        found[f"{kind} {_key(moved)}"] = _run(world, kind, moved)
+    about = world.described()
+    names = [one for one in about["strategies"] if one["kind"] in kinds]
+    about |= {"strategies": names, "first": kinds[0], "second": kinds[-1], "scenarios": [shown(world.source)]}
+    about["scenario"] = shown(world.source)  # of a path the name alone
+    about["controls"] = [control.described() for control in held.values()]
+    usual = {
+        kind: {
+            name: control.at.get(kind, control.at.get(""))
+            for name, control in held.items()
+            if control.concerns(kind)
+        }
+        for kind in kinds
+    }
+    runs = json.dumps({"describe": about, "usual": usual, "runs": found}, separators=(",", ":"))
+    made = _html(base64.b64encode(gzip.compress(runs.encode(), 9, mtime=0)))
+    if len(made) > MOST_PAGE_BYTES:
+        said = f"{len(asked)} runs make {len(made) / 1e6:.1f} MB, and a page has at most {MOST_PAGE_BYTES / 1e6:g}: "
+        raise TooLarge(said + "give fewer positions, or fewer controls")
+    return made
+
+
+def _held(world: World, name: str, values: Sequence[Value]) -> Control:
+    """A control with these positions only, and always the one at first."""
+    if name not in world.controls:
+        raise ValueError(f"{name}: there is no such control; there are {', '.join(world.controls)}")
+    control = world.controls[name]
+    for value in values:
+        control.settings(next(iter(control.keys), ""), value)
+    kept = {*values, *(at for at in control.at.values() if at in control.values)}
+    return replace(control, values=tuple(value for value in control.values if value in kept))
+
+
+def _run(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any]:
+    try:
+        return {"answer": answer(world, kind, moved), "picture": pictured(world, kind, moved, None)}
+    except ScenarioError as error:
+        raise ValueError(f"{kind} with {dict(moved)}: {error}") from None
+
+
+def _key(moved: Mapping[str, Value]) -> str:
+    """As the page writes it."""
+    return json.dumps(sorted([name, _js(value)] for name, value in moved.items()), separators=(",", ":"))
+
+
+def _js(value: Value) -> Value:
+    """JavaScript has no 5.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _html(runs: bytes) -> bytes:
+    start = b'\nmount(document.getElementById("explore"), await inside(document.getElementById("runs")));\n'
+    parts = {
+        b'<link rel="stylesheet" href="explore.css">': b"<style>" + asset("explore.css") + b"</style>",
+        b'<script type="module" src="explore.js" data-mount="explore"></script>': (
+            b'<script type="application/octet-stream" id="runs">' + runs + b"</script>\n"
+            b'<script type="module">' + module().encode() + start + b"</script>"
+        ),
+    }
+    made = asset("explore.html")
+    for mark, inside in parts.items():
+        made = made.replace(mark, inside)
+    return made

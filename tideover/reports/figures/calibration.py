@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tideover.reports.calibration.predictions import FAILED_BEYOND, FAULTS, MEASURES, fault_name, measure_name
+from tideover.reports.calibration.tables import FAILED_BEYOND, FAULTS, MEASURES, fault_name, measure_name
 from tideover.reports.figures import style
 from tideover.reports.formatting import plain, strategy_name
 

@@ -1,22 +1,34 @@
-"""How every figure looks: colours that colour-blind readers tell apart, plain axes, legible in print.
-
-Ink, grid and paper are colours that the HTML page replaces by its own, so that figures follow light and dark.
-"""
+"""How every figure looks: colours, SVG, small multiples."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import io
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from itertools import cycle
-from typing import TYPE_CHECKING, Any, Literal
+from html import escape
+from itertools import cycle, product
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from tideover.models.schema.fields import block
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.schema import block
+from tideover.reports.formatting import plain, size, strategy_name
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
+
+# How every figure looks: colours that colour-blind readers tell apart, plain axes, legible in print.
+#
+# Ink, grid and paper are colours that the HTML page replaces by its own, so that figures follow light and
+# dark.
 
 INK = "#1b2026"
 MUTED = "#69707a"
@@ -202,3 +214,360 @@ def new_figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
     # A little air above: otherwise a title touches the edge of the picture.
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - 0.06 / height_in))
     return Figure(figsize=(width_in, height_in), layout=layout)
+
+
+# A figure as SVG for the inside of an HTML page: no external reference, the same bytes each time.
+
+_VARIABLES = {
+    INK: "ink",
+    MUTED: "muted",
+    GRID: "grid",
+    PAPER: "paper",
+    BLUE: "blue",
+    FAILURE: "failure",
+}
+"""Colours that the page may replace, and the CSS variables that do so."""
+
+_DROPPED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
+_NAMESPACES = re.compile(r"""\s+xmlns(?::\w+)?=(?:"[^"]*"|'[^']*')""")
+_COLOUR = re.compile("|".join(map(re.escape, _VARIABLES)), re.IGNORECASE)
+_STYLE = re.compile(r'style="[^"]*"')
+
+
+WIDE_PT = 360
+"""Beyond this width (pt) letters would be too small on a telephone, and the page scrolls instead."""
+
+
+def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
+    """Inline SVG of the figure, which a screen reader reads as ``alt``.
+
+    Letters are outlines, so it looks the same without the font, and no text of the figure can act as markup.
+    ``prefix`` begins every id, so that two figures of one page never share an id.
+    """
+    target = io.StringIO()
+    whole = cast("Figure", figure)
+    with applied():
+        whole.savefig(target, format="svg", metadata={"Date": None})
+    text = _NAMESPACES.sub("", _DROPPED.sub("", target.getvalue())).strip()
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = text.replace("url(#", f"url(#{prefix}-").replace('xlink:href="#', f'href="#{prefix}-')
+    text = themed(text)
+    head = f'<svg role="img" aria-label="{escape(alt)}"'
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
+    text = (
+        re.sub(r'\s(?:width|height|version)="[^"]*"', "", text[: text.index(">")], count=3)
+        + text[text.index(">") :]
+    )
+    width = ' class="wide"' if size is not None and float(size[1]) > WIDE_PT else ""
+    return "\n".join(line.rstrip() for line in text.replace("<svg", head + width, 1).splitlines())
+
+
+def themed(svg: str) -> str:
+    """The same picture, whose page may replace colours by its own."""
+    return _STYLE.sub(lambda match: _COLOUR.sub(_variable, match[0]), svg)
+
+
+def _variable(match: re.Match[str]) -> str:
+    return css(match[0].lower())
+
+
+def css(colour: str) -> str:
+    """A colour as the page writes it: by its variable, if it may replace it."""
+    return f"var(--{_VARIABLES[colour]}, {colour})" if colour in _VARIABLES else colour
+
+
+# Shades for how busy something is, and for how much flows: one hue each that gets darker, so that a grey
+# print shows the same.
+
+_STEPS = ("#eef3f8", "#d3e1ee", "#a9c6df", "#74a5cc", "#3f7fb2", "#1d5788", "#0b2f52")
+"""Lightness falls in even steps; the last is kept for what can hardly do more."""
+_TRAFFIC = ("#f6ead2", "#ecd09a", "#dcae58", "#b57e1f", "#84540f", "#4f2f06")
+"""The same in another hue: these are parts of the greatest rate, not of the time."""
+FULL = 0.97
+"""A resource this busy has no time left."""
+
+
+def shade(busy: float) -> str:
+    """Colour of a part of the time (ratio)."""
+    if busy >= FULL:
+        return _STEPS[-1]
+    return _STEPS[min(int(max(busy, 0.0) / FULL * (len(_STEPS) - 1)), len(_STEPS) - 2)]
+
+
+def text_on(busy: float) -> str:
+    """A colour that can be read on that shade."""
+    return _text_on(_STEPS.index(shade(busy)) < 4)
+
+
+def traffic_shade(rate: float, most: float) -> str:
+    """Colour of a rate, greater than 0, where the greatest is ``most``."""
+    return _TRAFFIC[_traffic_step(rate, most)]
+
+
+def text_on_traffic(rate: float, most: float) -> str:
+    """A colour that can be read on that shade."""
+    return _text_on(_traffic_step(rate, most) < 3)
+
+
+def _traffic_step(rate: float, most: float) -> int:
+    return min(int(rate / most * len(_TRAFFIC)), len(_TRAFFIC) - 1)
+
+
+def _text_on(light: bool) -> str:
+    return "#14181d" if light else "#ffffff"
+
+
+def traffic_legend(most: float) -> list[tuple[str, str]]:
+    """Words and colour of each shade of bytes per second, the greatest of which is ``most``."""
+    ends = [size(most * step / len(_TRAFFIC)) for step in range(1, len(_TRAFFIC) + 1)]
+    return [(f"to {end}/s", colour) for end, colour in zip(ends, _TRAFFIC, strict=True)]
+
+
+def legend() -> list[tuple[str, str]]:
+    """Words and colour of each shade."""
+    edges = [FULL * step / (len(_STEPS) - 1) for step in range(len(_STEPS) - 1)]
+    names = [f"{low:.0%} to {high:.0%}" for low, high in zip(edges, [*edges[1:], FULL], strict=True)]
+    return list(zip([*names, f"{FULL:.0%} and more"], _STEPS, strict=True))
+
+
+# Shapes of an SVG that is written by hand: no ids, no scripts, no fonts of its own; all text is escaped.
+
+Point = tuple[float, float]
+
+
+def element(tag: str, *inside: str, style: str = "", **attributes: float | str) -> str:
+    """An element; an underscore in an attribute's name is a hyphen, numbers have at most two digits."""
+    parts = [f'{name.strip("_").replace("_", "-")}="{_value(value)}"' for name, value in attributes.items()]
+    if style:
+        parts.append(f'style="{escape(style)}"')
+    head = " ".join([tag, *parts])
+    return f"<{head}>{''.join(inside)}</{tag}>" if inside else f"<{head}/>"
+
+
+def _value(value: float | str) -> str:
+    return escape(value) if isinstance(value, str) else f"{round(value, 2) + 0:g}"
+
+
+def group(title: Iterable[str], *inside: str) -> str:
+    """Shapes with a text that is shown when a pointer rests on one of them, a line each."""
+    return element("g", element("title", escape("\n".join(title), quote=False)), *inside)
+
+
+def line(a: Point, b: Point, colour: str, width: float = 1.0, dashes: str = "", opacity: float = 1) -> str:
+    """A straight line; ``dashes`` as SVG has them."""
+    style = f"stroke:{colour};stroke-width:{width:g};fill:none"
+    style += f";stroke-dasharray:{dashes}" if dashes else ""
+    style += f";stroke-opacity:{opacity:g}" if opacity != 1 else ""
+    return element("line", x1=a[0], y1=a[1], x2=b[0], y2=b[1], style=style)
+
+
+def box(at: Point, width: float, height: float, fill: str, opacity: float = 1, edge: str = "") -> str:
+    """A rectangle, from its upper left corner."""
+    style = f"fill:{fill};fill-opacity:{opacity:g}" + (f";stroke:{edge};stroke-width:0.8" if edge else "")
+    return element("rect", x=at[0], y=at[1], width=width, height=height, style=style)
+
+
+def circle(at: Point, radius: float, fill: str, edge: str = "", width: float = 1) -> str:
+    """A disc."""
+    style = f"fill:{fill}" + (f";stroke:{edge};stroke-width:{width:g}" if edge else "")
+    return element("circle", cx=at[0], cy=at[1], r=radius, style=style)
+
+
+def polygon(points: Iterable[Point], fill: str, edge: str = "", opacity: float = 1) -> str:
+    """An area between corners."""
+    corners = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+    style = f"fill:{fill};fill-opacity:{opacity:g}"
+    style += f";stroke:{edge};stroke-width:1.1;stroke-linejoin:round" if edge else ""
+    return element("polygon", points=corners, style=style)
+
+
+def text(
+    at: Point,
+    words: str,
+    colour: str,
+    size: float = 11,
+    anchor: str = "start",
+    *,
+    bold: bool = False,
+    on: str = "",
+) -> str:
+    """Words on one line; ``at``: where their base line begins, or has its middle or end; ``on``: a colour
+    around the letters, that keeps them legible on lines.
+    """
+    look = f"fill:{colour};font-size:{size:g}px" + (";font-weight:bold" if bold else "")
+    look += f";stroke:{on};stroke-width:3;stroke-linejoin:round;paint-order:stroke" if on else ""
+    return element("text", escape(words, quote=False), x=at[0], y=at[1], text_anchor=anchor, style=look)
+
+
+def way(points: Sequence[Point], colour: str, width: float, dashes: str = "", opacity: float = 1) -> str:
+    """A straight line between two points, or a curve from the first to the third that the second draws to its
+    side.
+    """
+    if len(points) == 2:
+        return line(points[0], points[1], colour, width, dashes, opacity)
+    (x, y), (u, v), (w, z) = points
+    style = f"stroke:{colour};stroke-width:{width:g};fill:none"
+    style += f";stroke-dasharray:{dashes}" if dashes else ""
+    style += f";stroke-opacity:{opacity:g}" if opacity != 1 else ""
+    return element("path", d=f"M{x:.2f} {y:.2f}Q{u:.2f} {v:.2f} {w:.2f} {z:.2f}", style=style)
+
+
+def head(a: Point, b: Point, colour: str, size: float = 6, hollow: str = "") -> str:
+    """The head of an arrow from ``a`` to ``b``; ``hollow``: what fills it, if not its colour."""
+    length = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
+    ux, uy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
+    back, half = (b[0] - ux * size, b[1] - uy * size), size * 0.42
+    sides = (back[0] - uy * half, back[1] + ux * half), (back[0] + uy * half, back[1] - ux * half)
+    return polygon([b, *sides], hollow or colour, colour if hollow else "")
+
+
+def cross(at: Point, size: float, colour: str, width: float = 2) -> str:
+    """A cross whose arms are so long."""
+    (x, y), s = at, size
+    falling = line((x - s, y - s), (x + s, y + s), colour, width)
+    return falling + line((x - s, y + s), (x + s, y - s), colour, width)
+
+
+def width_of(words: str, size: float) -> float:
+    """About how wide words are."""
+    return 0.58 * size * len(words)
+
+
+# What figures over the keys of a sweep share: small multiples with common axes, and axes by factors.
+#
+# Such a figure draws a table with a row for each combination of values: numbers or texts in the columns of
+# the keys, ``mean``, ``low`` and ``high`` (95 % interval; NaN: none), and ``late`` (greater than 0 where
+# something did not recover within its run: there the mean is the least that it can be, and has a hollow
+# triangle).
+
+QUANTITY = "time to recover (s)"
+ACROSS = 3
+"""Panels in a row, if one key alone has panels."""
+LOG_FROM = 30.0
+"""An axis may be logarithmic if its greatest value is so many times its least."""
+MARKERS = "os^Dv<>P"
+
+Floats = npt.NDArray[np.float64]
+
+
+def panels(
+    cells: pd.DataFrame,
+    columns: str | None,
+    rows: str | None,
+    height_in: float,
+    axes: Sequence[Axes] | None = None,
+    share_x: bool = True,
+) -> list[tuple[Axes, pd.DataFrame]]:
+    """An Axes for each value of ``columns`` and ``rows``, and the part of the table that goes there; the
+    value stands above, that of ``rows`` to the right if there are both. Scales are common, that of x if it is
+    to be. ``height_in``: of one panel; ``axes``: those to be drawn on.
+    """
+    keys = [key for key in (rows, columns) if key is not None]
+    values = [list(dict.fromkeys(cells[key])) for key in keys]
+    every = list(product(*values))
+    across = len(values[1]) if len(keys) == 2 else min(ACROSS, len(every))
+    drawn = list(axes) if axes is not None else _grid(len(every), across, height_in, share_x)
+    found = []
+    for place, (ax, one) in enumerate(zip(drawn, every, strict=True)):
+        mine = np.ones(len(cells), bool)
+        for key, value in zip(keys, one, strict=True):
+            mine &= (cells[key] == value).to_numpy()
+        if one and (len(keys) == 1 or place < across):
+            ax.set_title(str(one[-1]))
+        if len(keys) == 2 and place % across == across - 1:
+            beside: Any = {
+                "rotation": -90,
+                "ha": "left",
+                "va": "center",
+                "fontsize": 9.5,
+                "fontweight": "bold",
+            }
+            ax.text(1.03, 0.5, str(one[0]), transform=ax.transAxes, **beside)
+        found.append((ax, cells[mine]))
+    return found
+
+
+def _grid(count: int, across: int, height_in: float, share_x: bool) -> list[Axes]:
+    down = -(-count // across)
+    figure = new_figure(min(down * height_in, 9.0))
+    drawn = figure.subplots(down, across, squeeze=False, sharex=share_x, sharey=True)
+    for ax in drawn.flat[count:]:
+        ax.set_axis_off()
+    return list(drawn.flat[:count])
+
+
+def outer(drawn: Sequence[Axes]) -> None:
+    """Labels at the left and at the bottom only, of Axes of one grid."""
+    for ax in drawn:
+        place = ax.get_subplotspec()
+        if place is None:
+            continue
+        if place.colspan.start:
+            ax.set_ylabel("")
+        covered = (other.get_subplotspec() for other in drawn)
+        below = any(
+            o is not None and o.colspan == place.colspan and o.rowspan.start == place.rowspan.stop
+            for o in covered
+        )
+        if below:
+            ax.set_xlabel("")
+        else:
+            ax.tick_params(axis="x", labelbottom=True)
+
+
+def each_line(
+    cells: pd.DataFrame, lines: str | None, every: Sequence[str]
+) -> Iterator[tuple[str, pd.DataFrame, dict[str, Any]]]:
+    """Label, rows, and colour and marker of each line; ``every``: the lines of all panels."""
+    if lines is None:
+        yield "", cells, {"color": BLUE, "marker": "o"}
+        return
+    colours = colours_of(every)
+    for place, name in enumerate(every):
+        look = {"color": colours[name], "marker": MARKERS[place % len(MARKERS)]}
+        yield name, cells[cells[lines] == name], look
+
+
+def colours_of(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each name; that of its strategy, if it is one's."""
+    kinds = kinds_of(names)
+    palette = colours(kinds)
+    return dict(zip(names, (palette[kind] for kind in kinds), strict=True))
+
+
+def kinds_of(names: Sequence[str]) -> list[str]:
+    """The names of strategies as a scenario has them; others as they are."""
+    from tideover.models.strategies.base import STRATEGIES
+
+    kinds = {strategy_name(kind): kind for kind in STRATEGIES}
+    return [kinds.get(name, name) for name in names]
+
+
+def axis(ax: Axes, numbers: Floats, which: str = "x", factors: bool = False) -> None:
+    """Numbers on the axis; logarithmic if they grow by factors, or are said to."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    one = ax.xaxis if which == "x" else ax.yaxis
+    if factors or is_wide(numbers):
+        getattr(ax, f"set_{which}scale")("log")
+        short = np.ptp(np.log10(numbers)) < 2.5
+        one.set_major_locator(LogLocator(10.0, (1.0, 2.0, 5.0) if short else (1.0,)))
+        one.set_minor_locator(NullLocator())
+    one.set_major_formatter(lambda value, _: plain(value))
+
+
+def is_wide(numbers: Floats) -> bool:
+    """Whether the numbers span a wide range, and most of them are near the least."""
+    low, high = float(numbers.min()), float(numbers.max())
+    return low > 0 and high > LOG_FROM * low and float(np.median(numbers)) < (low + high) / 4
+
+
+def at_least(ax: Axes, xs: Floats, means: Floats, colour: str) -> None:
+    """Marks at means of which only the least is known that they can be."""
+    look: dict[str, Any] = {"color": colour, "mfc": PAPER, "ms": 6, "rasterized": len(xs) > 200}
+    ax.plot(xs, means, "^", zorder=4, **look)
+
+
+def named(about: Mapping[str, str], key: str) -> str:
+    """What a reader calls a key."""
+    return about.get(key, key)

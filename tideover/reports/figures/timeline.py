@@ -1,23 +1,34 @@
-"""What happened around the failure: throughput, latency and backlog over time, with the stages of the
-recovery in a strip above each.
-"""
+"""What happened around failures: curves over time, stages, roots, and use of resources."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.schema.fields import block
+import numpy as np
+
+from tideover.models.schema import HEADLINE, OPEN, block
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
-from tideover.reports.formatting import filled, is_undefined, plain, strategy_name
+from tideover.reports.figures.cluster import loads
+from tideover.reports.figures.style import shade
+from tideover.reports.formatting import filled, is_undefined, number, plain, strategy_name, with_ending
+from tideover.sim.train import Ints
+from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from tideover.models.accounts.trace import Trace
+    from tideover.models.results import Result
+
+
+# What happened around the failure: throughput, latency and backlog over time, with the stages of the
+# recovery in a strip above each.
 
 _LEAST_SPAN_S = 20.0
 MOST_COLUMNS = 3
@@ -323,3 +334,289 @@ def legend_keys(*recoveries: pd.DataFrame) -> list[style.Key]:
         return list(LINES)
     present = {name for failed in recoveries for name in failed.columns}
     return [*LINES, *FAILURE_KEYS, *style.stage_keys(present)]
+
+
+# The failures of a run one below the other, each with the stages of its recovery.
+
+MOST_FAILURES = 20
+"""Failures that are drawn: the first ones."""
+_BAR, _NAME, _ROW_IN = 0.17, -0.08, 0.4
+"""Where in its row (from -0.5 to 0.5, downwards) the bar's middle and the text's foot are; a row's height."""
+
+WATERFALL_KEYS = (style.Key("a later failure", style.FAILURE),)
+
+
+def of_first_replication(recoveries: pd.DataFrame) -> pd.DataFrame:
+    """The failures of the first replication that has any, in the order in which they struck."""
+    recoveries = conform("recoveries", recoveries)
+    first = recoveries[recoveries["replication"] == recoveries["replication"].min()]
+    return first.sort_values("failed_at_s", kind="stable").reset_index(drop=True)
+
+
+def waterfall(
+    recoveries: pd.DataFrame,
+    *,
+    span_s: float | None = None,
+    ax: Axes | None = None,
+    width_in: float = style.WIDTH_IN,
+    legend: bool = True,
+) -> Axes:
+    """One bar a failure of the first replication: its stages, one after the other, from the moment when it
+    struck. Above it stand that moment, what failed and the time to recover; a red line is a later failure.
+
+    Of more than ``MOST_FAILURES`` the first ones are drawn. The bar of a failure that was not recovered from
+    has the stages that are known, and is open at its end. ``span_s``: length of the axis; None: of the
+    longest bar.
+    """
+    mine = of_first_replication(recoveries)
+    struck = mine["failed_at_s"].to_numpy(dtype=float)
+    shown = mine.head(MOST_FAILURES)
+    with style.applied():
+        if ax is None:
+            height = 0.6 + _ROW_IN * len(shown) + (0.8 if legend else 0.0)
+            ax = style.new_figure(height, width_in).subplots()
+        ends = [_row(ax, place, row) for place, row in enumerate(shown.to_dict("records"))]
+        for place, (end, at) in enumerate(zip(ends, struck, strict=False)):
+            for later in struck[(struck > at) & (struck < at + end)] - at:
+                line: dict[str, Any] = {"color": style.FAILURE, "linewidth": 1.2}
+                ax.plot([later, later], [place + _BAR - 0.24, place + _BAR + 0.24], **line)
+        most = max(ends, default=0.0) if span_s is None else span_s
+        ax.set(xlabel="time from the failure (s)", ylim=(len(shown) - 0.45, -0.6), yticks=[])
+        ax.set_xlim(0, 1.04 * most if most > 0 else 1.0)
+        ax.spines["left"].set_visible(False)
+        ax.grid(axis="x")
+        if legend:
+            style.legend_below(ax.figure, (*style.stage_keys(shown.columns), *WATERFALL_KEYS), 4)
+    return ax
+
+
+def known_s(recoveries: pd.DataFrame) -> float:
+    """How long (s) the longest bar is that ``waterfall`` draws of these."""
+    shown = of_first_replication(recoveries).head(MOST_FAILURES)
+    names = [stage.name for stage in block("recoveries", "stages_s", shown.columns)]
+    return float(shown[names].astype(float).sum(axis=1).max()) if len(shown) else 0.0
+
+
+def _row(ax: Axes, place: int, row: dict[Any, Any]) -> float:
+    """Draw a failure; how far to the right (s) it reaches."""
+    end = 0.0
+    for stage in block("recoveries", "stages_s", row):
+        length = row[stage.name]
+        if length > 0:  # not so of NaN, either: the stage did not come to its end
+            look: dict[str, Any] = {"color": style.stage_colour(stage.key), **style.STAGE_EDGE}
+            (bar,) = ax.barh(place + _BAR, length, left=end, height=0.34, **look)
+            bar.set_label(f"stage: {stage.key}")
+            end += length
+    foot: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "bottom", "fontsize": 8.5}
+    ax.text(0.0, place + _NAME, in_words(row), **foot)
+    if is_undefined(row[HEADLINE]):
+        ax.annotate("…", (end, place + _BAR), xytext=(3, 0), textcoords="offset points", va="center")
+    return end
+
+
+def in_words(row: dict[Any, Any]) -> str:
+    """``75.0 s  crash_task of count: 23.1 s``."""
+    over = not is_undefined(row[HEADLINE])
+    told = with_ending(f"{number(row[HEADLINE])} s", [row["ended"]]) if over else OPEN
+    return f"{row['failed_at_s']:,.1f} s  {row['kind']} of {row['component']}: {told}"
+
+
+# What became of each root that timed out, above the buckets of the rotating maps in which it waited.
+
+WAITS, LOST, GIVEN_UP = "#d5d9de", style.ORANGE, style.SKY
+_HATCH: Any = {"edgecolor": style.INK, "linewidth": 0}
+ROOT_KEYS = (
+    style.Key("waits for its ack", WAITS, "area"),
+    style.Key("lost, and the spout does not know", LOST, "area", {"hatch": "///"}),
+    style.Key("given up, waits for its turn", GIVEN_UP, "area", {"hatch": ".."}),
+    style.Key("emitted", style.INK, "mark", {"marker": ".", "markersize": 5}),
+    style.Key("emitted again", style.BLUE, "mark", {"marker": "s", "markersize": 3.5}),
+    style.Key("failure", style.FAILURE, "line", {"linewidth": 1.8}),
+    style.Key("rotation", style.MUTED, "dashed"),
+)
+_MARGIN = 0.1
+"""What is shown before the first of these roots and after the recovery, as a part of what lies between."""
+_MOST_BUCKETS = 64
+_INSTANTS = 1000
+"""At which the buckets are looked at."""
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Roots that timed out, by number, of a traced run; times in s.
+
+    ``lost``: from when nothing of it would be acked any more: the failure, or the emission if that was later.
+    ``again``: when it was emitted the second time; not a number: not before the end of the run.
+    """
+
+    number: Ints
+    emitted: np.ndarray
+    lost: np.ndarray
+    given_up: np.ndarray
+    again: np.ndarray
+
+
+def timed_out(trace: Trace, failures_s: Iterable[float]) -> Roots:
+    """The roots whose first attempt timed out, in the order of their numbers."""
+    first = {root: at for _, _, root, attempt, at in trace.emitted if attempt == 0}
+    again = {root: at for _, _, root, attempt, at in trace.emitted if attempt == 1}
+    given_up = {root: at for root, attempt, at in trace.failed if attempt == 0}
+    number = np.array(sorted(given_up), np.int64)
+    emitted, gone = (np.array([of[n] for n in number], float) / S for of in (first, given_up))
+    lost = emitted.copy()
+    for failure in failures_s:
+        lost = np.where(failure <= gone, np.maximum(lost, failure), lost)
+    return Roots(number, emitted, lost, gone, np.array([again.get(n, np.nan) for n in number], float) / S)
+
+
+def rotations(trace: Trace) -> dict[str, np.ndarray]:
+    """When the map of each spout task was rotated, s."""
+    found: dict[str, list[float]] = {}
+    for step in trace.steps:
+        if step.what == "buckets rotated":
+            found.setdefault(step.who, []).append(step.at / S)
+    return {who: np.array(at) for who, at in found.items()}
+
+
+def roots(result: Result) -> Figure:
+    """Above: each root that timed out, from its emission to the next. Below: how many roots are in each
+    bucket of the spouts' maps. Of a run under acks (source replay and the like), with ``trace=True``; of its
+    first replication.
+    """
+    if not result.traces:
+        raise ValueError("a figure of roots needs their times: run(…, trace=True)")
+    trace, recoveries = result.traces[0], result.replications[0].recoveries
+    these = timed_out(trace, [row["failed_at_s"] for row in recoveries])
+    if not these.number.size:
+        raise ValueError("no root timed out: there is nothing to draw")
+    begin, end = these.emitted.min(), np.nanmax([*these.again, *these.given_up])
+    span = begin - _MARGIN * (end - begin), end + _MARGIN * (end - begin)
+    turns = rotations(trace)
+    instants = np.linspace(*span, _INSTANTS)
+    inside = in_buckets(trace, turns, these, instants)
+    with style.applied():
+        figure = style.new_figure(3.6 + 0.55 * len(inside))
+        heights = [4.6, *[1] * len(inside)]
+        above, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+        _draw_roots(above, these)
+        _draw_buckets(below, inside, instants)
+        for axes in (above, *below):
+            for at in {at for each in turns.values() for at in each if span[0] < at < span[1]}:
+                axes.axvline(at, color=style.MUTED, **style.LINES["dashed"])
+            for row in recoveries:
+                axes.axvline(row["failed_at_s"], color=style.FAILURE, linewidth=1.8)
+        for row in recoveries:
+            _measure(above, row["ready_at_s"], row["state_recovery_s"])
+        below[-1].set(xlabel="time (s)", xlim=span)
+        style.legend_below(figure, ROOT_KEYS, 4)
+    return figure
+
+
+def in_buckets(trace: Trace, turns: dict[str, np.ndarray], these: Roots, at_s: np.ndarray) -> np.ndarray:
+    """How many roots are in which bucket: for each bucket, the newest first, those that are not lost, and
+    those that are, at each of the instants.
+    """
+    ends = {(root, attempt): at / S for root, attempt, at in [*trace.completed, *trace.failed]}
+    lost = dict(zip(these.number.tolist(), these.lost.tolist(), strict=True))
+    counts = np.zeros((_MOST_BUCKETS, 2, len(at_s)), np.int64)
+    for name, task, root, attempt, at in trace.emitted:
+        first, last = np.searchsorted(at_s, [at / S, ends.get((root, attempt), np.inf)])
+        own, when = turns.get(f"{name}.{task}", np.empty(0)), at_s[first:last]
+        # At one instant a root is put into the map before that is rotated.
+        depth = np.searchsorted(own, when, "right") - np.searchsorted(own, at / S, "left")
+        gone = when >= (lost.get(root, np.inf) if attempt == 0 else np.inf)
+        counts[depth, gone.astype(int), np.arange(first, last)] += 1
+    return counts[: np.flatnonzero(counts.any(axis=(1, 2))).max(initial=0) + 1]
+
+
+def _draw_roots(axes: Axes, these: Roots) -> None:
+    again = np.where(np.isnan(these.again), these.given_up, these.again)
+    for batch in np.split(np.arange(len(these.number)), np.flatnonzero(np.diff(these.given_up)) + 1):
+        rows = these.number[batch]
+        emitted, lost, given_up, out = (
+            each[batch] for each in (these.emitted, these.lost, these.given_up, again)
+        )
+        _area(axes, rows, emitted, lost, facecolor=WAITS)
+        _area(axes, rows, lost, given_up, facecolor=LOST, hatch="///")
+        _area(axes, rows, given_up, out, facecolor=GIVEN_UP, hatch="..")
+    axes.plot(these.emitted, these.number, ".", color=style.INK, markersize=2)
+    axes.plot(these.again, these.number, "s", color=style.BLUE, markersize=1.6)
+    low, high = these.number[0], max(these.number[-1], these.number[0] + 1)
+    axes.set(ylabel="root, by number", ylim=(low - 0.22 * (high - low), high + 0.06 * (high - low)))
+
+
+def _area(axes: Axes, rows: Ints, begin: np.ndarray, end: np.ndarray, **look: Any) -> None:
+    """A stretch of time of each of some roots, one on the other."""
+    edges = np.append(rows - 0.5, rows[-1] + 0.5)
+    left, right = (np.append(times, times[-1]) for times in (begin, end))
+    axes.fill_betweenx(edges, left, right, step="post", **_HATCH, **look)
+
+
+def _measure(axes: Axes, ready_s: float, took_s: float | None) -> None:
+    """The distance that is called state recovery."""
+    if not took_s:
+        return
+    low, high = axes.get_ylim()
+    y = low + 0.06 * (high - low)
+    arrow = {"arrowstyle": "<->", "color": style.INK, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (ready_s, y), (ready_s + took_s, y), arrowprops=arrow)
+    words: Any = {"ha": "center", "va": "bottom", "fontsize": 9, "backgroundcolor": style.PAPER}
+    axes.text(ready_s + took_s / 2, y, f"state recovery {took_s:.1f} s", **words)
+
+
+def _draw_buckets(rows: list[Axes], inside: np.ndarray, at_s: np.ndarray) -> None:
+    between = [f"bucket {n}" for n in range(2, len(inside))]
+    names = [
+        "newest bucket: takes in what is emitted",
+        *between,
+        "oldest bucket: what is in it at a rotation is given up",
+    ]
+    most = inside.sum(axis=1).max()
+    for axes, name, (waits, lost) in zip(rows, names, inside, strict=False):
+        axes.fill_between(at_s, lost, facecolor=LOST, hatch="///", **_HATCH)
+        axes.fill_between(at_s, lost, lost + waits, facecolor=WAITS, linewidth=0)
+        axes.set(ylim=(0, 1.12 * most), ylabel="roots")
+        axes.set_title(name, fontweight="normal", fontsize=8.5)
+
+
+# How busy resources are over time: a line for each of the busiest, the darker the busier.
+
+MOST = 20
+"""Resources that are drawn: the busiest ones."""
+
+
+def usage_over_time(
+    usage: pd.DataFrame, failures_s: tuple[float, ...] = (), *, after_s: float = 0.0, ax: Axes | None = None
+) -> Axes:
+    """A row for each of the busiest resources (mean over the replications), over simulated time; failures as
+    lines.
+    """
+    from matplotlib.colors import ListedColormap
+
+    found: Any = loads(usage, after_s).sort_values("busy", ascending=False, kind="stable").head(MOST)
+    table: Any = conform("usage", usage).pivot_table(
+        index=["resource", "kind", "host"], columns="begin_s", values="busy", aggfunc="mean", dropna=False
+    )
+    ends = [*table.columns, float(usage["end_s"].max())]
+    names = [_name(row) for row in found.itertuples(index=False)]
+    with style.applied():
+        if ax is None:
+            ax = style.new_figure(0.75 + 0.2 * len(names)).subplots()
+        for place, row in enumerate(found.itertuples(index=False)):
+            values = table.loc[(row.resource, row.kind, row.host)].to_numpy(dtype=float)
+            colours = ListedColormap([shade(value) for value in values])
+            cells: dict[str, Any] = {"cmap": colours, "vmin": -0.5, "vmax": len(values) - 0.5}
+            cells |= {"edgecolors": "face", "linewidth": 0.2}  # else the page shines through between them
+            ax.pcolormesh(ends, [place - 0.45, place + 0.45], [list(range(len(values)))], **cells)
+        for moment in failures_s:
+            ax.axvline(moment, color=style.FAILURE, linewidth=1.0)
+        ax.set(xlabel="simulated time (s)", yticks=range(len(names)), ylim=(len(names) - 0.5, -0.5))
+        ax.set_yticklabels(names, fontsize=7.5)
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def _name(row: Any) -> str:
+    on = "" if row.host != row.host or row.kind == "task" else f" of host {int(row.host)}"
+    return f"{row.resource}{on}, {row.busy:.0%}"

@@ -1,8 +1,8 @@
-"""The points of a sweep, one row each, and the swept values as numbers where they are numbers."""
+"""The points of a sweep as tables: one row each, the swept values as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,161 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.schema.fields import HEADLINE, block
-from tideover.reports.formatting import UNDEFINED, is_undefined, strategy_name
-from tideover.scenarios.statistics.estimates import Estimate
-from tideover.scenarios.sweeps.summary import AT_LEAST, FIGURES
-from tideover.scenarios.swept import number, unit_of, written
+from tideover.models.results import counted
+from tideover.models.schema import HEADLINE, LOSSY, UNAFFECTED, block, named
+from tideover.reports.formatting import UNDEFINED, is_undefined, number, size, strategy_name, with_ending
+from tideover.reports.tables import Notes, Table
+from tideover.scenarios.statistics.intervals import Estimate
+from tideover.scenarios.sweeps.factors import as_number, unit_of, written
+from tideover.scenarios.sweeps.rows import AT_LEAST, FIGURES, QUANTILES, quantiles
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Which swept key is where in a figure: an axis, a line each, a panel each, or averaged over.
+
+MOST_LINES, MOST_PANELS, MOST_BESIDE = 8, 6, 3
+"""Most lines; most panels of one key; most values of each of two keys, as columns and rows of panels."""
+MOST_ROWS = 24
+"""Most names (or combinations of names) that are set one below the other."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``x`` and ``y`` are axes, the values of ``lines`` lines or, without ``x``, rows of a panel; ``columns``
+    and ``rows`` are panels. Other keys that vary are ``averaged``. ``most``: of the values of ``lines``.
+    """
+
+    x: Key | None
+    y: Key | None
+    lines: Key | None
+    columns: Key | None
+    rows: Key | None
+    averaged: tuple[Key, ...]
+    most: int
+
+    @property
+    def used(self) -> tuple[Key, ...]:
+        """The keys that are shown."""
+        every = (self.x, self.y, self.lines, self.columns, self.rows)
+        return tuple(key for key in every if key is not None)
+
+    def limits(self) -> list[tuple[Key, int]]:
+        """The keys of which not every value has a place, and how many have."""
+        beside = MOST_PANELS if self.rows is None else MOST_BESIDE
+        every = ((self.lines, self.most), (self.columns, beside), (self.rows, beside))
+        return [(key, most) for key, most in every if key is not None and len(key.labels) > most]
+
+    def chosen(self, points: Points) -> npt.NDArray[np.bool_]:
+        """Which points are shown: numbers evenly spread over their range, and the first of names."""
+        shown = np.ones(len(points), bool)
+        for key, most in self.limits():
+            places = spread(key, most) if key.numeric else list(range(most))
+            shown &= np.isin(key.of_point, places)
+        return shown
+
+    def left_out(self) -> list[str]:
+        """What is not drawn because it would be too much, in words."""
+        first = {True: "", False: "the first "}
+        return [
+            f"of {key.short}, {first[key.numeric]}{most} of {len(key.labels):,} values are shown"
+            for key, most in self.limits()
+        ]
+
+
+def layout(points: Points, of: Floats | None = None, *, plane: bool = True) -> Layout:
+    """Where each swept key goes, the most influential first (on the headline, or on ``of``).
+
+    ``plane``: up to four keys are shown, and two numeric ones span a plane; else only one is an axis, and
+    another one is lines.
+    """
+    varying = sorted(points.varying, key=lambda key: -points.influence(key, of))
+    numeric = [key for key in varying if key.numeric]
+    names = [key for key in varying if not key.numeric]
+    x, y = (*numeric[: 1 + plane], None, None)[:2]
+    lines = None if y is not None or not names else names[0]
+    rest = _without(varying, (x, y, lines))
+    columns, rows = (*rest[: 2 * plane], None, None)[:2]
+    most = MOST_ROWS if plane and x is None else MOST_LINES
+    return Layout(x, y, lines, columns, rows, tuple(_without(rest, (columns, rows))), most)
+
+
+def _without(keys: Sequence[Key], used: Sequence[Key | None]) -> list[Key]:
+    return [key for key in keys if all(key is not one for one in used)]
+
+
+# The points of a sweep as a table that figures draw: a row for each combination of some keys' values.
+
+
+def cells(
+    points: Points,
+    axes: Sequence[Key],
+    names: Sequence[Key] = (),
+    *,
+    chosen: npt.NDArray[np.bool_] | None = None,
+    metric: str | None = None,
+) -> pd.DataFrame:
+    """Means over the points that have the same values of these keys, of the time to recover or of another
+    ``metric``; ``chosen``: of these points only.
+
+    Columns: the keys by their whole names, the ``axes`` with numbers, the ``names`` with texts; ``mean``,
+    ``low``, ``high``; ``points``, ``late`` (those in which not every run recovered: a row with any has lower
+    bounds); and the quantiles, of replications where every row is one point, else of the means of its points.
+
+    Points share their luck, so their errors may add up: the ends of their intervals are averaged, and an
+    interval of a mean of points is never too narrow for that. It is undefined if that of a point is.
+    """
+    import pandas as pd
+
+    of = points.times if metric is None else points.metric(metric)
+    mine = np.flatnonzero(np.ones(len(points), bool) if chosen is None else chosen)
+    keys = [*names, *axes]
+    group, combinations = _groups(keys, mine)
+    found: dict[str, Any] = {}
+    for key, places in zip(keys, combinations, strict=True):
+        axis = any(key is one for one in axes)
+        found[key.name] = key.numbers[places] if axis else _texts(key, places)
+    count = len(combinations[0]) if keys else min(1, len(mine))
+    means, known = of.mean[mine], ~np.isnan(of.mean[mine])
+    found["mean"] = means_by(group, count, means)
+    for name, ends in (("low", of.low), ("high", of.high)):
+        whole = np.bincount(group[known & np.isnan(ends[mine])], minlength=count) == 0
+        found[name] = np.where(whole, means_by(group, count, np.where(known, ends[mine], np.nan)), np.nan)
+    found["points"] = np.bincount(group, minlength=count)
+    found["late"] = np.bincount(group[of.undefined[mine] > 0], minlength=count)
+    return pd.DataFrame(found | _spread(of, mine, group, count))
+
+
+def _groups(keys: Sequence[Key], mine: npt.NDArray[np.intp]) -> tuple[Counts, list[Counts]]:
+    """The group of each point, and of each group the place of its value of each key, in their order."""
+    if not keys:
+        return np.zeros(len(mine), np.int64), []
+    ranks = [np.argsort(key.order)[key.of_point[mine]] for key in keys]
+    whole = np.ravel_multi_index(ranks, [len(key.labels) for key in keys]) if len(mine) else np.empty(0, int)
+    distinct, group = np.unique(whole, return_inverse=True)
+    places = np.unravel_index(distinct, [len(key.labels) for key in keys])
+    return group.astype(np.int64), [key.order[rank] for key, rank in zip(keys, places, strict=True)]
+
+
+def _texts(key: Key, places: Counts) -> list[str]:
+    """``R+SM``, but ``hosts 4``: a number alone would not say what it is."""
+    texts = [f"{key.short} {label}" if key.numeric else label for label in key.labels]
+    return [texts[place] for place in places]
+
+
+def _spread(of: Any, mine: npt.NDArray[np.intp], group: Counts, count: int) -> dict[str, Floats]:
+    alone = np.bincount(group, minlength=count) == 1
+    if alone.all():
+        at = np.empty(count, np.intp)
+        at[group] = mine
+        return {name: getattr(of, name)[at] for name in QUANTILES}
+    known = ~np.isnan(of.mean[mine])
+    n = np.bincount(group[known], minlength=count)
+    return quantiles(group[known], of.mean[mine][known], n)
+
+
+# The points of a sweep, one row each, and the swept values as numbers where they are numbers.
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -43,7 +190,7 @@ def quantities(values: Sequence[Any], unit: str = "") -> tuple[Floats, str] | No
     if all(isinstance(value, int | float | np.number) for value in values):
         return np.array(values, dtype=np.float64), unit
     unit = unit_of(values)
-    return (np.array([number(value, unit) for value in values], dtype=np.float64), unit) if unit else None
+    return (np.array([as_number(value, unit) for value in values], dtype=np.float64), unit) if unit else None
 
 
 @dataclass(frozen=True)
@@ -79,7 +226,7 @@ class Key:
 @dataclass(frozen=True)
 class Metric:
     """A metric of all points, an entry a point; NaN is undefined. The fields are columns of a summary
-    (`tideover.scenarios.sweeps.summary`); values are those of replications.
+    (`tideover.scenarios.sweeps.rows`); values are those of replications.
     """
 
     n: Counts
@@ -202,7 +349,7 @@ def points(frame: pd.DataFrame, summary: pd.DataFrame, parameters: Parameters) -
     """The points of a sweep.
 
     ``frame``: a row a point, with ``point``, the swept keys, ``strategy``, ``runs`` and ``failed``;
-    ``summary``: a row for each point and metric, as `tideover.scenarios.sweeps.summary` has it.
+    ``summary``: a row for each point and metric, as `tideover.scenarios.sweeps.rows` has it.
     """
     first = frame.sort_values("point", kind="stable")
     names = [key for key in parameters if key in first.columns]
@@ -282,3 +429,135 @@ def spoken(key: Key) -> str:
 def rounded(value: float) -> float | None:
     """Four significant digits, None for NaN: what a page keeps of a number."""
     return None if np.isnan(value) else float(f"{value:.4g}")
+
+
+# The tables of a sweep: its points, or the best and the worst of many, and the effect of each swept key.
+
+MOST_LISTED = 24
+"""Most points that are listed one by one; of more, the best and the worst are."""
+BEST, WORST = 10, 5
+MOST_VALUES = 8
+"""Most values of a swept key in the table of effects."""
+
+_HEADLINE = named("recoveries", HEADLINE)
+_LAST = (*SUMS.values(), "network", "failed runs")
+_CENSORED = (
+    "≥ … (n of m): n of m replications recovered; the others count with the time from the failure to the end "
+    "of the run, which is the least that they take"
+)
+_RANKED = (
+    "Best: the shortest time to recover among points that lose no root and count none twice; those that do "
+    "not recover in every run come after those that do."
+)
+
+
+def key_tables(points: Points) -> tuple[Table, ...]:
+    """What a screen holds: every point if they are few, else the best, the worst, and the effects."""
+    if len(points) <= MOST_LISTED:
+        return (points_table(points, range(len(points)), "Points of the sweep"),)
+    effects = (effects_table(points),) if any(points.influence(key) for key in points.keys) else ()
+    if np.isnan(points.headline).all():
+        return (points_table(points, range(BEST), f"First {BEST} points"), *effects)
+    right = [int(place) for place in points.ranked if not points.wrong[place]]
+    shown = []
+    if right:
+        shown.append(points_table(points, right[:BEST], f"Best {len(right[:BEST])} points", (_RANKED,)))
+    worst = points_table(points, [int(p) for p in points.ranked[: -WORST - 1 : -1]], f"Worst {WORST} points")
+    return (*shown, worst, *effects)
+
+
+def points_table(points: Points, places: Iterable[int], title: str, meant: tuple[str, ...] = ()) -> Table:
+    """One row a point: the swept values, times, what was lost, cost, and how many runs failed."""
+    notes = Notes()
+    rows = []
+    for place in places:
+        values = [key.labels[key.of_point[place]] for key in points.keys]
+        rows.append((*values, _time(points, place, notes), *_run_cells(points, place)))
+    extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
+    if points.late[[*places]].any():
+        meant = (*meant, _CENSORED)
+    columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *_LAST)
+    return Table(title, columns, tuple(rows), (*meant, extra, *notes.lines()), len(points.keys))
+
+
+def _time(points: Points, place: int, notes: Notes) -> str:
+    """The mean, or the least that it can be, and of how many replications it is known."""
+    found = points.times.estimate(place)
+    endings: Collection[str] = ()
+    if points.metric("roots_lost").total[place] > 0:
+        endings = [LOSSY]
+    elif points.metric(HEADLINE).max[place] == 0:
+        endings = [UNAFFECTED]
+    if found.undefined:
+        notes.lossy |= LOSSY in endings
+        return with_ending(f"≥ {number(found.mean)} ({found.n - found.undefined} of {found.n})", endings)
+    return notes.mean(found, _HEADLINE.label, _HEADLINE, endings)
+
+
+def _run_cells(points: Points, place: int) -> tuple[str, ...]:
+    failed = f"{points.failed[place]}/{points.runs[place]}"
+    sums = (points.metric(column).total[place] for column in SUMS)
+    counts = (UNDEFINED if np.isnan(found) else number(round(found)) for found in sums)
+    return (*counts, size(float(points.metric("network_bytes").mean[place])), failed)
+
+
+def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
+    """For each swept key, and each of its values, the mean time to recover over all points that have it."""
+    rows: list[tuple[str, ...]] = []
+    left_out = False
+    for key in sorted(points.keys, key=lambda one: -points.influence(one)):
+        if len(key.labels) < 2:
+            continue
+        chosen = spread(key, most)
+        left_out |= len(chosen) < len(key.labels)
+        more = f", {len(chosen)} of {len(key.labels):,} values" if len(chosen) < len(key.labels) else ""
+        rows.append((f"{key.short} (means {number(points.influence(key))} s apart{more})",))
+        count = len(key.labels)
+        counts = [
+            np.bincount(key.of_point[some], minlength=count) for some in (..., points.late, points.wrong)
+        ]
+        means = points.effect(key)
+        for place in chosen:
+            cells = (f"{of_value[place]:,}" for of_value in counts)
+            least = "≥ " if counts[1][place] else ""
+            rows.append((key.labels[place], f"{least}{number(float(means[place]))}", *cells))
+    notes = [
+        "Each mean is over all values of the other keys. Not recovered: points of which a run had not "
+        "recovered by its end; it counts with the time until then, so the mean is at least that (≥). Wrong: "
+        "points that lose roots or count some twice.",
+    ]
+    if left_out:
+        notes.append("apart: over all values, also those that are not listed")
+    columns = ("", "mean, s", "points", "not recovered", "wrong")
+    title = "Effect of each swept key on the time to recover"
+    return Table(title, columns, tuple(rows), tuple(notes))
+
+
+def summary(points: Points) -> str:
+    """At which points it takes shortest and longest to recover, what else goes wrong, and how many points and
+    runs there are.
+    """
+    runs, failed = int(points.runs.sum()), int(points.failed.sum())
+    late, wrong = int(points.late.sum()), int(points.wrong.sum())
+    said = [_range(points)]
+    if late:
+        said.append(f"In {counted(late, 'point')} not every run recovers by its end.")
+    if wrong:
+        said.append(f"{counted(wrong, 'point')} lose roots or count some twice.")
+    ended = f"{failed:,} failed and are left out" if failed else "none failed"
+    said.append(f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; {ended}.")
+    return " ".join(filter(None, said))
+
+
+def _range(points: Points) -> str:
+    """The shortest and the longest mean time to recover, each with its point; empty if nothing fails."""
+    if np.isnan(points.headline).all():
+        return ""
+
+    def told(place: int) -> str:
+        least = "at least " if points.late[place] else ""
+        where = ", ".join(f"{key.short} {key.labels[key.of_point[place]]}" for key in points.varying)
+        return f"{least}{number(float(points.headline[place]))} s" + (f" ({where})" if where else "")
+
+    ends = [told(int(find(points.headline))) for find in (np.nanargmin, np.nanargmax)]
+    return f"Mean time to recover of a point: {' to '.join(dict.fromkeys(ends))}."

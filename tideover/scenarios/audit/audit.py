@@ -13,15 +13,25 @@ from typing import Any
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.world import World
 from tideover.scenarios.audit import cases as make
-from tideover.scenarios.audit.asked import Asked, command_of
-from tideover.scenarios.audit.cases import Case, Victim
+from tideover.scenarios.audit.cases import (
+    Asked,
+    Case,
+    Moment,
+    Strike,
+    Verdict,
+    Victim,
+    chosen,
+    command_of,
+    guarantee,
+    holds,
+    moments,
+    strikes,
+    verdicts,
+)
 from tideover.scenarios.audit.examples import Example, examples, struck, told
-from tideover.scenarios.audit.moments import Moment, Strike, chosen, moments, strikes
-from tideover.scenarios.audit.points import verdicts
-from tideover.scenarios.audit.verdict import Verdict, guarantee, holds
-from tideover.scenarios.sweeps.completing import Report
+from tideover.scenarios.part_builder import part_to_data, to_data
 from tideover.scenarios.sweeps.engine import Engine
-from tideover.scenarios.writer import part_to_data, to_data
+from tideover.scenarios.sweeps.sweep import Report
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 

@@ -1,14 +1,227 @@
-"""What an audit lets fail: each kind of fault, on each victim, beside each step."""
+"""What an audit lets fail, at each step of a protocol, and which guarantee a run has kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tideover.models import config
+from tideover.models.accounts.trace import Trace
+from tideover.models.job.topology import Topology
+from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
-from tideover.scenarios.audit.moments import Strike
-from tideover.sim.faults.base import FAULTS, Fault
+from tideover.scenarios import library, loader, plugins
+from tideover.scenarios.errors import suggest
+from tideover.scenarios.precedence import Settings, read_settings
+from tideover.scenarios.runs import ALL, needed
+from tideover.scenarios.scenario import Scenario, Source, load
+from tideover.scenarios.sweeps.engine import Engine
+from tideover.scenarios.sweeps.recipe import Point
+from tideover.scenarios.sweeps.rows import tidy
+from tideover.scenarios.sweeps.sweep import Report, runs_of
+from tideover.sim.faults import FAULTS, Fault
+from tideover.sim.kernel import ORDER, Rank
+from tideover.sim.units import S, format_duration, parse_duration
+
+# What became of the tuples of a run, and which guarantee that leaves.
+
+
+class Verdict(NamedTuple):
+    """What a run lost, counted twice, or put out wrong.
+
+    emitted, lost, duplicated  roots
+    windows, wrong, missing    windows
+    error                      why it could not be simulated; else empty
+    """
+
+    emitted: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    windows: int = 0
+    wrong: int = 0
+    missing: int = 0
+    error: str = ""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Verdict:
+        """Of a run's row in a table ``runs``."""
+        if row["error"]:
+            return cls(error=row["error"])
+        names = ("emitted", "lost", "duplicated", "windows_emitted", "windows_wrong", "windows_missing")
+        return cls(*(int(row[name]) for name in names))  # type: ignore[arg-type]  # all of them
+
+    @property
+    def harm(self) -> str:
+        """What is wrong, in words: losses, duplicates, both; without these, windows. Empty: nothing."""
+        found = [word for word, n in (("lost", self.lost), ("duplicated", self.duplicated)) if n]
+        if not found:
+            found = [
+                word for word, n in (("wrong windows", self.wrong), ("missing windows", self.missing)) if n
+            ]
+        return ", ".join(found)
+
+    @property
+    def size(self) -> int:
+        """How much is wrong: roots, and windows."""
+        return self.lost + self.duplicated + self.wrong + self.missing
+
+
+def guarantee(verdicts: Iterable[Verdict]) -> str:
+    """What some runs leave: each effect at least once (nothing lost), at most once (nothing duplicated), both
+    and all windows right (exactly once), or none. Where effects are right, and windows are not, they are in
+    other windows than without the failure: that is at least once, too.
+    """
+    lost = duplicated = shifted = False
+    for verdict in verdicts:
+        lost |= verdict.lost > 0
+        duplicated |= verdict.duplicated > 0
+        shifted |= verdict.wrong + verdict.missing > 0
+    if lost:
+        return "none" if duplicated else "at most once"
+    return "at least once" if duplicated or shifted else "exactly once"
+
+
+def holds(claimed: str, observed: str) -> bool:
+    """Whether what was observed is as good as what is claimed."""
+    return claimed == "none" or observed in ("exactly once", claimed)
+
+
+# The moments of a run: each step of its protocol, and what its tuples do.
+
+EMITTED, PROCESSED, WINDOW, COMPLETED = (
+    "root emitted",
+    "tuple processed",
+    "window put out",
+    "root completed",
+)
+"""What tuples do, in words: steps of every topology."""
+_EXTRA = (Rank.FAULT, Rank.READY)
+"""What the supervisor does is no step of a protocol."""
+
+
+class Moment(NamedTuple):
+    """A step that is taken at an instant.
+
+    at    the instant (ns)
+    who   name of the task, or of the role, that takes it
+    what  the step, in the protocol's words
+    turn  its place among the actions of the instant, as a scenario names it (``checkpoint of count.1``);
+          None: tuples take it by themselves
+    """
+
+    at: int
+    who: str
+    what: str
+    turn: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Who takes it, without the number of the task."""
+        return self.who.partition(".")[0]
+
+    @property
+    def step(self) -> tuple[str, str]:
+        """What all moments of the same step share."""
+        return self.place, self.what
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{self.who}: {self.what}"
+
+
+class Strike(NamedTuple):
+    """When a fault strikes, beside a moment.
+
+    side  before, at, after, or meanwhile
+    at    the instant (ns); turn: the place in it, as a scenario names it; None: behind all data, before all
+          actions
+    """
+
+    moment: Moment
+    side: str
+    at: int
+    turn: str | None
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{self.side} {self.moment.text}"
+
+
+def moments(world: World, begin: int, end: int) -> list[Moment]:
+    """All steps of a traced run in [``begin``, ``end``), in their order."""
+    trace = world.trace
+    assert trace is not None
+    names = [task.name for task in world.job.tasks]
+    found = [moment for moment in _protocol(trace, names) if begin <= moment.at < end]
+    found += [moment for moment in _data(trace, world.job.topology) if begin <= moment.at < end]
+    return sorted(found, key=lambda moment: moment.at)
+
+
+def _protocol(trace: Trace, names: Sequence[str]) -> Iterator[Moment]:
+    for step in trace.steps:
+        rank, order = divmod(int(step.turn), ORDER)
+        if rank in _EXTRA:
+            continue
+        turn = None
+        if step.turn >= 0:
+            turn = f"{Rank(rank).name.lower()} of {names[order] if order < len(names) else order}"
+        yield Moment(step.at, step.who, step.what, turn)
+
+
+def _data(trace: Trace, topology: Topology) -> Iterator[Moment]:
+    for component, task, _, _, at in trace.emitted:
+        yield Moment(at, f"{component}.{task}", EMITTED)
+    for component, task, replica, *_, at in trace.processed:
+        yield Moment(at, _name(component, task, replica), PROCESSED)
+    for component, task, replica, _, at, _ in trace.windows:
+        if topology.by_name[component].trigger != "tick":
+            yield Moment(at, _name(component, task, replica), WINDOW)
+    for *_, at in trace.completed:
+        yield Moment(at, "acker", COMPLETED)
+
+
+def _name(component: str, task: int, replica: int) -> str:
+    return f"{component}.{task}" + (f"/{replica}" if replica else "")
+
+
+def chosen(found: Sequence[Moment], each: int) -> list[Moment]:
+    """Of each step so many moments, spread evenly over those that there are."""
+    by_step: dict[tuple[str, str], list[Moment]] = {}
+    for moment in found:
+        by_step.setdefault(moment.step, []).append(moment)
+    picked: list[Moment] = []
+    for of_step in by_step.values():
+        count = min(each, len(of_step))
+        places = [round((i + 0.5) * len(of_step) / count - 0.5) for i in range(count)]
+        picked += [of_step[place] for place in places]
+    return sorted(picked, key=lambda moment: moment.at)
+
+
+def strikes(moment: Moment, found: Sequence[Moment]) -> list[Strike]:
+    """Just before a step, at its instant, just after it, and half-way to what comes next of all ``found``."""
+    later = min((other.at for other in found if other.at > moment.at), default=moment.at)
+    placed: list[tuple[str, int, str | None]]
+    if moment.turn is None:
+        placed = [("before", moment.at - 1, None), ("at", moment.at, None), ("after", moment.at + 1, None)]
+    else:
+        placed = [
+            ("before", moment.at, f"before {moment.turn}"),
+            ("at", moment.at, None),
+            ("after", moment.at, f"after {moment.turn}"),
+        ]
+        if not any(other.at == moment.at and other != moment and other.turn for other in found):
+            placed.pop(0)  # nothing is between
+    if later > moment.at + 2:
+        placed.append(("meanwhile", (moment.at + later) // 2, None))
+    return [Strike(moment, side, at, turn) for side, at, turn in placed if at > 0]
+
+
+# What an audit lets fail: each kind of fault, on each victim, beside each step.
 
 KINDS = ("lose_state", "crash_task", "crash_worker", "crash_host", "crash_rack", "pause", "partition")
 """What is let happen if nothing else is asked for: what can lose, or delay, tuples and state."""
@@ -125,3 +338,148 @@ def second(
         for victim in hit:
             faults = (*first.faults, fault(victim, strike, downtime))
             yield Case(faults, (*first.strikes, strike), (*first.victims, victim))
+
+
+# What an audit is asked to try.
+
+WORLD = "audit"
+"""The built-in scenario in which strategies are audited."""
+UNNAMED = "FILE"
+"""What stands in a command for a scenario that is in no file."""
+FOUR_SECONDS = Downtime(S, 3 * S)
+"""What a failure takes if nothing else is said."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an audit tries.
+
+    kinds     kinds of faults
+    begin     from when on steps are struck (ns); None: from the warm-up on, after some windows
+    end       until when; None: for two windows, or periods of the strategy's cycle
+    each      moments of each step that are struck
+    tasks     tasks of each component that are hit
+    downtime  of failures; second: whether a second fault strikes during recoveries
+    """
+
+    kinds: tuple[str, ...] = KINDS
+    begin: int | None = None
+    end: int | None = None
+    each: int = 2
+    tasks: int = 2
+    downtime: Downtime = FOUR_SECONDS
+    second: bool = True
+
+
+class NotAsked(ValueError):
+    """An option of an audit that cannot be used; the message names it."""
+
+
+def target(name: Source, settings: Settings) -> tuple[config.Scenario, tuple[str, ...]]:
+    """The scenario to be audited, and the beginning of a command that runs it: of a strategy's name the
+    built-in scenario under it; of one made in Python ``FILE``, as ``to_yaml`` writes it. Raises
+    ScenarioError, and NotAsked for what is neither.
+    """
+    plugins.load_installed()
+    given = [*read_settings(settings)]
+    if isinstance(name, str) and name in STRATEGIES:
+        more = needed(loader.tree(WORLD), name, given)
+        given = [*read_settings([f"strategy.kind={name}"]), *more, *given]
+        name = WORLD
+    elif isinstance(name, str) and not library.is_path(name) and name not in library.names():
+        kinds = [kind for kind, _ in STRATEGIES.items()]
+        raise NotAsked(f"{name}: neither a strategy, a file nor a built-in scenario; {suggest(name, kinds)}")
+    command = ["tideover", "run", str(name) if isinstance(name, str | Path) else UNNAMED]
+    for one in given:
+        command += ["--set", one.text or f"{one.key}={one.node.value}"]
+    return load(name, given), tuple(command)
+
+
+def targets(name: str, settings: Settings) -> list[tuple[config.Scenario, tuple[str, ...]]]:
+    """The same of several: names with commas between them, or ``all`` registered strategies."""
+    plugins.load_installed()
+    if name == ALL:
+        names = [kind for kind, _ in STRATEGIES.items()]
+    else:
+        names = [name] if library.is_path(name) else name.split(",")
+    return [target(one.strip(), settings) for one in names]
+
+
+def asked(
+    scenario: config.Scenario,
+    *,
+    kinds: Sequence[str] | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    each: int = 2,
+    detection: str = "1 s",
+    restart: str = "3 s",
+    second: bool = True,
+) -> Asked:
+    """What the options of an audit say, as texts with units; raises NotAsked."""
+    for kind in kinds or ():
+        if kind not in KINDS:
+            raise NotAsked(f"--kinds: {kind!r} is not audited; {suggest(kind, KINDS)}")
+    first, last = _duration("--from", begin), _duration("--until", end)
+    ends = scenario.run.duration
+    for option, at in (("--from", first), ("--until", last)):
+        if at is not None and at > ends:
+            raise NotAsked(f"{option}: is not within the run, which ends at {format_duration(ends)}")
+    if last is not None and first is not None and last <= first:
+        raise NotAsked("--until: must be after --from")
+    detected, restarted = _duration("--detection", detection) or 0, _duration("--restart", restart) or 0
+    if not detected + restarted:
+        raise NotAsked("--restart: with --detection it must be more than 0 s")
+    down = Downtime(detected, restarted, scenario.detector is not None and not scenario.detector.by_fault)
+    return Asked(tuple(kinds or KINDS), first, last, each, downtime=down, second=second)
+
+
+def command_of(command: Sequence[str], failures: str) -> str:
+    """A command that runs a scenario with these failures (YAML), for a shell."""
+    return shlex.join([*command, "--set", f"failures={failures}", "--set", "run.replications=1", "--trace"])
+
+
+def _duration(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise NotAsked(f"{option}: {error}") from None
+
+
+# An audit's runs as points of a sweep: Spark jobs or this process, and a dataset that keeps them.
+
+
+@dataclass(frozen=True)
+class Struck:
+    """A scenario with the faults of each case."""
+
+    scenario: config.Scenario
+    cases: tuple[Case, ...]
+    name: str = "audit"
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of cases."""
+        return len(self.cases)
+
+    def values(self, number: int) -> Mapping[str, Any]:
+        """What the columns of a dataset say of a case: nothing."""
+        return {}
+
+    def point(self, number: int) -> Point:
+        """The scenario of a case."""
+        return Point(number, {}, Scenario.of(self.cases[number].scenario(self.scenario)))
+
+
+def verdicts(
+    scenario: config.Scenario, cases: tuple[Case, ...], doer: Engine, report: Report
+) -> list[Verdict]:
+    """What becomes of each case."""
+    if not cases:
+        return []
+    found = runs_of(Struck(scenario, cases), [(0, 1)] * len(cases), doer, report)
+    rows = {row["point"]: row for row in tidy(found, "runs", {}).to_pylist()}
+    return [Verdict.of(rows[number]) for number in range(len(cases))]

@@ -1,20 +1,310 @@
-"""The smallest example of each way in which a guarantee breaks."""
+"""The smallest example of each way in which a guarantee breaks, and how it came about."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import NamedTuple
 
-from tideover.models.accounts.space_time import Stretch
-from tideover.models.accounts.trace import Trace
+from tideover.models.accounts.ledger import (
+    ACKED,
+    AGAIN,
+    BACK,
+    DESTROYED,
+    EMITTED,
+    PROCESSED,
+    PUT_OUT,
+    SENT,
+    UNDONE,
+    Event,
+)
+from tideover.models.accounts.trace import Stretch, Trace
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario
+from tideover.models.runtime.announcements import Step
 from tideover.models.world import World
-from tideover.scenarios.audit.cases import Case
-from tideover.scenarios.audit.histories import History, lost, twice
-from tideover.scenarios.audit.verdict import Verdict
+from tideover.scenarios.audit.cases import Case, Verdict
 from tideover.sim.units import format_duration
+
+# How it came that a tuple is counted twice, or lost: from what it and its task did, nothing else.
+
+MOST_STEPS = 6
+"""So many steps are named that were taken between what a tuple did and its loss;"""
+MOST_LATER = 4
+"""so many that were taken then."""
+_ADDS = (PROCESSED, BACK)
+
+
+class History(NamedTuple):
+    """What became of a root.
+
+    cause  what is the same of all that come to it in the same way
+    text   the same in full: tuples, tasks, steps and moments
+    """
+
+    cause: str
+    text: str
+
+
+class _Effect(NamedTuple):
+    """A tuple where its root ends: who had it, and what happened to it, in order."""
+
+    component: str
+    uid: int
+    events: list[Event]
+
+    def alive(self, at: int) -> bool:
+        """Whether it had an effect at a moment (ns), or had been put out."""
+        counted = 0
+        for event in self.events:
+            if event.at <= at:
+                counted += (event.what in _ADDS) - (event.what == UNDONE)
+        return counted > 0
+
+    def acked(self, attempt: int, at: int) -> bool:
+        """Whether it was acked at or before a moment (ns)."""
+        return any(e.what == ACKED and e.number == attempt and e.at <= at for e in self.events)
+
+    def last(self, *what: str, before: int | None = None) -> Event | None:
+        """The last of such events, at or before a moment (ns; None: at all)."""
+        found = [e for e in self.events if e.what in what and (before is None or e.at <= before)]
+        return found[-1] if found else None
+
+
+def twice(root: int, world: World) -> History | None:
+    """Why a root is counted twice: what of its first time is still there, and why it came again. None: it
+    cannot be said.
+    """
+    effects = list(_effects(root, world))
+    for effect in effects:
+        counted = 0
+        first: Event | None = None
+        for place, event in enumerate(effect.events):
+            if event.what in _ADDS and counted and first is not None:
+                return _twice(world, effects, effect, first, effect.events[: place + 1])
+            counted += (event.what in _ADDS) - (event.what == UNDONE)
+            if event.what == PROCESSED or (first is None and event.what == BACK):
+                first = event
+    return None
+
+
+def _twice(
+    world: World, effects: Sequence[_Effect], effect: _Effect, first: Event, events: Sequence[Event]
+) -> History:
+    second, whose = events[-1], first.who
+    since = [event for event in events[:-1] if (event.at, event.order) > (first.at, first.order)]
+    how = "by" if first.what == PROCESSED else "with the state of"
+    begins = f"{how} {whose} at {format_duration(first.at)}{_sender(effect, first)}{_between(world, first)}"
+    back = [event for event in since if event.what == BACK]
+    out = [event for event in since if event.what == PUT_OUT]
+    if second.what == BACK:
+        at = out[-1].at if out else first.at
+        return History(
+            "put out, and there again with the state",
+            f"{begins}; put out at {format_duration(at)}, and in the state to which {whose} went back at "
+            f"{format_duration(second.at)}",
+        )
+    if back:
+        kept = f"it is in the state to which {whose} went back at {format_duration(back[-1].at)}"
+    elif out:
+        kept = f"it was put out at {format_duration(out[-1].at)}"
+    else:
+        kept = f"{whose} has kept it"
+    again, why = _again(world, effects, effect, first, second)
+    cause = "in a state that was saved" if back else "put out" if out else "kept"
+    return History(f"{cause}; {again}", f"{begins}; {kept}; {why}; again at {format_duration(second.at)}")
+
+
+def _again(
+    world: World, effects: Sequence[_Effect], effect: _Effect, first: Event, second: Event
+) -> tuple[str, str]:
+    """Why a tuple came again, in the same words for all of its sort, and in full."""
+    if second.number == first.number:
+        sent = effect.last(AGAIN, before=second.at)
+        if sent is None:
+            return "came again", f"it came again{_after_all(world, second.at)}"
+        return "sent again", f"it was sent to {sent.who} again at {format_duration(sent.at)}"
+    at, spout = _came(world, effect.uid, effect.component, second.number) or (second.at, "")
+    came = f"and so the root came again{_after(world, spout, at)}"
+    gone = [one for one in effects if not one.alive(at)]
+    if gone:
+        return "a part of the root was not", f"{_gone(world, gone[0], at)}, {came}"
+    for one in (effect, *effects):
+        did = one.last(PROCESSED, before=at)
+        if did is not None and not one.acked(did.number, at):
+            what = "it" if one is effect else "another tuple of the root"
+            return "not acked", f"{_unacked(world, did, what, at)}, {came}"
+    return "acked in vain", f"all of it was acked, {came}"
+
+
+def _gone(world: World, effect: _Effect, at: int) -> str:
+    """What became of a tuple that has no effect."""
+    did, undone = effect.last(PROCESSED, before=at), effect.last(UNDONE, before=at)
+    if did is not None and undone is not None:
+        when = format_duration(did.at)
+        how = f"at {when}{_sender(effect, did)}{_between(world, did)}"
+        return f"the root's tuple at {did.who} ({how}) was undone at {format_duration(undone.at)}"
+    lost = effect.last(DESTROYED, before=at)
+    if lost is not None:
+        return f"the root's tuple at {lost.who} was destroyed at {format_duration(lost.at)}"
+    return f"the root's tuple at {effect.component} had done nothing"
+
+
+def _unacked(world: World, did: Event, what: str, until: int) -> str:
+    """That a task did not ack a tuple until then (ns), and what it did last before it failed."""
+    hit = [o for o in world.outages if did.at <= o.failed_at <= until and _hits(o.tasks, did.who)]
+    if not hit:
+        return f"{did.who} had not acked {what}"
+    failed = hit[0].failed_at
+    after = _after(world, did.who, failed)
+    return f"{did.who} had not acked {what} when it failed at {format_duration(failed)}{after}"
+
+
+def _hits(tasks: Sequence[object], who: str) -> bool:
+    return any(getattr(task, "name", "") == who for task in tasks)
+
+
+def lost(root: int, world: World) -> History | None:
+    """How a root was lost: where the first of its tuples that is missing had its effect, or ended, and which
+    steps were taken since. None: it cannot be said.
+    """
+    for effect in _effects(root, world):
+        if effect.alive(world.kernel.now):
+            continue
+        did, undone, gone = effect.last(PROCESSED), effect.last(UNDONE), effect.last(DESTROYED)
+        if did is not None and undone is not None:
+            sender = _sender_of(effect, did)
+            begins = f"by {did.who} at {format_duration(did.at)}{_sender(effect, did)}{_between(world, did)}"
+            since = _since(world, (did.who, sender), did.at, undone.at)
+            acked = effect.last(ACKED, before=undone.at)
+            told = "" if acked is None else f"; acked at {format_duration(acked.at)}"
+            cause = "undone" if acked is None else "acked, and undone"
+            then = _then(world, (did.who, sender), undone.at)
+            return History(cause, f"{begins}{told}{since}; undone at {format_duration(undone.at)}{then}")
+        if gone is not None:
+            since = _since(world, (gone.who, _sender_of(effect, gone)), gone.at, world.kernel.now)
+            at = format_duration(gone.at)
+            return History("destroyed", f"destroyed at {gone.who} at {at}{_sender(effect, gone)}{since}")
+        sent = effect.last(SENT)
+        if sent is not None:
+            since = _since(world, (sent.who,), sent.at, world.kernel.now)
+            when = format_duration(sent.at)
+            return History("nothing came of it", f"{sent.who} sent it to {effect.component} at {when}{since}")
+    return _on_its_way(root, world)
+
+
+def _on_its_way(root: int, world: World) -> History | None:
+    """How a root was lost of which no tuple has come, or was sent, to where it ends."""
+    assert world.fates is not None
+    events = [event for event in world.fates.of(root) if event.who]
+    if not events:
+        return None
+    last = events[-1]
+    since = _since(world, (last.who,), last.at, world.kernel.now)
+    return History(
+        f"{last.what} on its way", f"{last.what} at {last.who} at {format_duration(last.at)}{since}"
+    )
+
+
+# -- tuples, steps -------------------------------------------------------------------------------------------
+
+
+def _effects(root: int, world: World) -> Iterator[_Effect]:
+    """The tuples of a root where it ends, those that were sent and never came included."""
+    assert world.fates is not None
+    found: dict[tuple[str, int, int], list[Event]] = {}
+    ways: dict[tuple[str, int], list[Event]] = {}
+    for event in world.fates.of(root):
+        if world.job.topology.by_name[event.component].ends_roots:
+            if event.what == SENT:
+                ways.setdefault((event.component, event.uid), []).append(event)
+            else:
+                found.setdefault((event.component, event.uid, event.replica), []).append(event)
+    for component, uid in ways:
+        if not any(place[:2] == (component, uid) for place in found):
+            found[component, uid, 0] = []
+    for (component, uid, _), events in found.items():
+        whole = sorted([*events, *ways.get((component, uid), [])], key=lambda e: e[:2])
+        yield _Effect(component, uid, whole)
+
+
+def _sender_of(effect: _Effect, event: Event) -> str:
+    """Who sent the tuple that an event is of."""
+    sent = [e for e in effect.events if e.what == SENT and e.at <= event.at]
+    return sent[-1].who if sent else ""
+
+
+def _sender(effect: _Effect, event: Event) -> str:
+    sender = _sender_of(effect, event)
+    return f", from {sender}" if sender else ""
+
+
+def _came(world: World, uid: int, component: str, attempt: int) -> tuple[int, str] | None:
+    """When the root of a tuple was emitted for that attempt (ns), and by whom."""
+    assert world.fates is not None
+    root = uid >> world.job.topology.by_name[component].bits
+    times = [(e.at, e.who) for e in world.fates.of(root) if e.what == EMITTED and e.number == attempt]
+    return times[0] if times else None
+
+
+def _steps(world: World, who: str) -> list[Step]:
+    assert world.trace is not None
+    return [step for step in world.trace.steps if step.who == who]
+
+
+def _after(world: World, who: str, at: int) -> str:
+    """After which step of a task something was."""
+    before = [step for step in _steps(world, who) if step.at <= at]
+    return f", after {_told(before[-1])} at {format_duration(before[-1].at)}" if before else ""
+
+
+def _after_all(world: World, at: int) -> str:
+    """After which step of a role, who acts for all tasks, something was."""
+    assert world.trace is not None
+    tasks = {task.name for task in world.job.tasks}
+    before = [step for step in world.trace.steps if step.at <= at and step.who not in tasks]
+    return f", after {before[-1].text} at {format_duration(before[-1].at)}" if before else ""
+
+
+def _told(step: Step) -> str:
+    return f"{step.what} ({step.detail})" if step.detail else step.what
+
+
+def _between(world: World, event: Event) -> str:
+    """Between which steps of its task something was."""
+    mine = _steps(world, event.who)
+    before = [step for step in mine if step.at < event.at]
+    after = [step for step in mine if step.at >= event.at]
+    return f", between {_told(before[-1])} and {_told(after[0])}" if before and after else ""
+
+
+def _since(world: World, who: Sequence[str], begin: int, end: int) -> str:
+    """The last steps of some tasks, or to them, in a stretch (ns): of each sort one."""
+    assert world.trace is not None
+    who = [name for name in who if name]
+    sorts: dict[tuple[str, str], Step] = {}
+    for step in world.trace.steps:
+        if begin <= step.at <= end and (step.who in who or step.to in who):
+            sorts.pop((step.who, step.what), None)
+            sorts[step.who, step.what] = step
+    found = [f"{step.text} at {format_duration(step.at)}" for step in list(sorts.values())[-MOST_STEPS:]]
+    return f"; meanwhile {'; '.join(found)}" if found else ""
+
+
+def _then(world: World, who: Sequence[str], begin: int) -> str:
+    """The first steps of some tasks, or to them, and of roles, after a moment (ns): of each sort one."""
+    assert world.trace is not None
+    who, tasks = [name for name in who if name], {task.name for task in world.job.tasks}
+    sorts: dict[tuple[str, str], Step] = {}
+    for step in world.trace.steps:
+        if step.at > begin and (step.who in who or step.who not in tasks or step.to in who):
+            sorts.setdefault((step.who, step.what), step)
+    found = [f"{step.text} at {format_duration(step.at)}" for step in list(sorts.values())[:MOST_LATER]]
+    return f"; then {'; '.join(found)}" if found else ""
+
+
+# The smallest example of each way in which a guarantee breaks.
 
 Hit = tuple[tuple[str, str], ...]
 """What fails: the kinds of the faults, and the components that they hit."""

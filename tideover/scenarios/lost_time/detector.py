@@ -16,12 +16,17 @@ import numpy.typing as npt
 import tideover
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.heartbeats import Heartbeats, process_name
-from tideover.models.job.deployment import Deployment
+from tideover.models.job.cluster import Deployment
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.lost_time.curve import Part, Point, Report, as_good, best_of, even
-from tideover.scenarios.lost_time.strikes import (
+from tideover.scenarios.lost_time.curve import (
     Felt,
+    Part,
+    Point,
+    Report,
     Stretch,
+    as_good,
+    best_of,
+    even,
     felt,
     mean_of,
     parts_of,
@@ -29,16 +34,13 @@ from tideover.scenarios.lost_time.strikes import (
     spread,
     struck,
 )
-from tideover.scenarios.nodes import Origin
-from tideover.scenarios.part_builder import PartBuilder
-from tideover.scenarios.python_values import from_plain
+from tideover.scenarios.part_builder import PartBuilder, from_plain, to_data
 from tideover.scenarios.scenario import load
-from tideover.scenarios.statistics.causes import Cause, causes, of_each
-from tideover.scenarios.writer import to_data
-from tideover.scenarios.yaml_source import parse_value
-from tideover.sim.distributions.base import Distribution
+from tideover.scenarios.statistics.availability import Cause, causes, of_each
+from tideover.scenarios.yaml_source import Origin, parse_value
+from tideover.sim.distributions import Distribution
 from tideover.sim.draws import Draws
-from tideover.sim.faults.pause import Pause
+from tideover.sim.faults import Pause
 from tideover.sim.registry import kind_of
 from tideover.sim.units import DAY, MS, S, format_duration
 

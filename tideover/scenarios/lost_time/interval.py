@@ -10,14 +10,28 @@ from typing import Any
 import tideover
 from tideover.models.config import Scenario
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.lost_time.curve import Least, Point, Report, best_of, even, known, least
-from tideover.scenarios.lost_time.keeping import FULL, Kept, keeps
-from tideover.scenarios.lost_time.strikes import Felt, Stretch, felt, mean_of, parts_of, remarks_on
-from tideover.scenarios.part_builder import fields_of
+from tideover.scenarios.lost_time.curve import (
+    FULL,
+    Felt,
+    Kept,
+    Least,
+    Point,
+    Report,
+    Stretch,
+    best_of,
+    even,
+    felt,
+    keeps,
+    known,
+    least,
+    mean_of,
+    parts_of,
+    remarks_on,
+)
+from tideover.scenarios.part_builder import fields_of, to_data
 from tideover.scenarios.planning import checkpoint_interval as formulas
 from tideover.scenarios.scenario import load
-from tideover.scenarios.statistics.causes import Cause, causes
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.statistics.availability import Cause, causes
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, S, format_duration
 

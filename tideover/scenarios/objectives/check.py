@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Scenario
-from tideover.models.schema.endings import counted
+from tideover.models.schema import counted
 from tideover.scenarios import runs
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.objectives import block
-from tideover.scenarios.objectives.judging import Judgement
-from tideover.scenarios.objectives.objective import Objective
+from tideover.scenarios.objectives import objective
+from tideover.scenarios.objectives.objective import Judgement, Objective
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.models.results.result import Result
+    from tideover.models.results import Result
 
 LAYOUT = 1
 """Version of the record's layout."""
@@ -85,7 +84,7 @@ class Check:
         return "\n  ".join([f"<Check {self.result.scenario.name!r}: {_OK[self.ok]}", *said]) + ">"
 
     def _repr_html_(self) -> str:
-        from tideover.models.results.headline import html
+        from tideover.models.results import html
 
         return html(_row(one) for one in self.judgements)
 
@@ -119,14 +118,14 @@ def asked(scenario: Scenario, texts: Iterable[str] | None, source: str, file: st
     ScenarioError for a text that is none, for none at all, and for recoveries where nothing fails.
     """
     if texts is None:
-        found = block.objectives_of(scenario)
-        places = [(file, f"{block.KEY}.{number}") for number in range(len(found))]
+        found = objective.objectives_of(scenario)
+        places = [(file, f"{objective.KEY}.{number}") for number in range(len(found))]
     else:
         given = list(texts)
-        found = block.read(given, source)
+        found = objective.read(given, source)
         places = [(source, text) for text in given]
     if not found:
-        raise ScenarioError([Problem(file, None, block.KEY, _NONE)])
+        raise ScenarioError([Problem(file, None, objective.KEY, _NONE)])
     idle = not scenario.failures and scenario.detector is None
     problems = [
         Problem(place, None, key, "nothing fails in this scenario, so nothing recovers; give it failures")

@@ -1,17 +1,154 @@
-"""Finding a plan: who searches is asked, who runs is told, until there is nothing to ask."""
+"""Finding a plan: who searches is asked, who runs is told, until there is an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tideover.models.effort import effort, slowness
 from tideover.scenarios.planning.candidate import Candidate, best_of
-from tideover.scenarios.planning.evaluator import Ask, Evaluator
-from tideover.scenarios.planning.headroom import Headroom, headroom
-from tideover.scenarios.planning.result import Plan
-from tideover.scenarios.planning.search import Racing, Search
-from tideover.scenarios.planning.session import Session
-from tideover.scenarios.planning.spec import Spec
-from tideover.scenarios.probe import scales
+from tideover.scenarios.planning.result import TRIES, Headroom, Plan, headroom
+from tideover.scenarios.planning.search import ASK, Ask, Evaluator, Racing, Search, Session, Tables
+from tideover.scenarios.planning.spec import Space, Spec
+from tideover.scenarios.saturation import scales
+from tideover.scenarios.spark.settings import Place
+from tideover.scenarios.sweeps import rows, sweep
+from tideover.scenarios.sweeps.engine import Engine
+from tideover.scenarios.sweeps.recipe import Point
+from tideover.scenarios.sweeps.survey import LEAST_S
+from tideover.scenarios.sweeps.sweep import runs_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# How long a plan takes, by what its runs have to do (`tideover.models.effort`).
+
+_LOOKED_AT = 40
+"""So many candidates, evenly spread over those of the coarse grid, stand for the rest."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Of a plan, on one core of this machine.
+
+    candidates   that there are
+    most_runs    runs if all of them took all replications
+    runs         that are made as a rule: the coarse grid and one candidate in full, a quarter of the former
+                 if this is less, and those at other loads
+    run_s        how long one takes; None: none of the candidates that were looked at can be built
+    first_s      until the first candidates have their least replications
+    """
+
+    candidates: int
+    most_runs: int
+    runs: int
+    run_s: float | None
+    first_s: float | None
+
+    @property
+    def core_s(self) -> float | None:
+        """How long all of it takes."""
+        return None if self.run_s is None else self.run_s * self.runs
+
+
+def forecast(spec: Spec) -> Forecast:
+    """Without any run."""
+    session, most = Session(spec.space, spec.wanted, _nobody), spec.space.total * spec.effort.most
+    search = racing(spec, session)
+    coarse = search.waiting
+    runs = min(search.left, len(coarse) * spec.effort.least + spec.effort.most)
+    runs += TRIES * spec.effort.most
+    each = {
+        index: LEAST_S + effort(session.scenario(index)).seconds * slowness()
+        for index in coarse[:: max(1, len(coarse) // _LOOKED_AT)]
+    }
+    if not each:
+        return Forecast(spec.space.total, most, runs, None, None)
+    first = sum(ask.runs for ask in search.ask()) * each[coarse[0]]
+    return Forecast(spec.space.total, most, runs, float(np.mean(list(each.values()))), first)
+
+
+def _nobody(asks: Sequence[Ask]) -> Tables:
+    raise AssertionError("nothing is run")
+
+
+# A plan's runs as those of a sweep: Spark jobs or this process, and a dataset that keeps them.
+#
+# Each call is a sweep whose points are the requests. A run is known by its scenario, so what an earlier
+# call or an interrupted plan has done is not done again.
+
+Say = Callable[[str, float], None]
+"""Called with what is being done, and the number of runs at the planned load that are done."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Requests as the points of a sweep, each by its number."""
+
+    space: Space
+    asks: tuple[Ask, ...]
+    name: str = "plan"
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Number of requests."""
+        return len(self.asks)
+
+    def values(self, number: int) -> Mapping[str, Any]:
+        """What the columns of a dataset say of a request: nothing."""
+        return {}
+
+    def point(self, number: int) -> Point:
+        """The scenario of a request; raises ScenarioError."""
+        ask = self.asks[number]
+        return Point(number, {}, self.space.at(ask.values, ask.load))
+
+
+class OnEngine:
+    """The evaluator that leaves the runs to an engine."""
+
+    def __init__(self, space: Space, doer: Engine, say: Say) -> None:
+        self._space, self._engine, self._say = space, doer, say
+        self._runs = 0  # at the planned load
+
+    def __call__(self, asks: Sequence[Ask]) -> Tables:
+        asked = Asked(self._space, tuple(asks))
+        wanted = [(ask.first, ask.last + 1) for ask in asks]
+        planned = all(ask.load == 1 for ask in asks)
+
+        def tell(what: str, done: float, total: int) -> None:
+            self._say(*((what, self._runs + done) if planned else ("trying other loads", self._runs)))
+
+        found = runs_of(asked, wanted, self._engine, tell)
+        if planned:
+            self._runs += sum(ask.runs for ask in asks)
+        return Tables(*(self._frame(found, name) for name in ("runs", "recoveries")))
+
+    def _frame(self, found: Any, name: str) -> pd.DataFrame:
+        from tideover.models.schema import TABLES, conform
+
+        frame = rows.tidy(found, name, {}).to_pandas()
+        return conform(frame.rename(columns={"point": ASK}), TABLES[name])
+
+
+@contextmanager
+def kept(space: Space, out: str | os.PathLike[str] | None, where: Place, say: Say) -> Iterator[OnEngine]:
+    """The evaluator of a plan's runs, which are kept in ``out``, a directory for results; None: only for now.
+
+    ``where``: who does them. Raises as a sweep does.
+    """
+    with sweep.kept(out, where, lambda what: say(what, 0)) as doer:
+        yield OnEngine(space, doer, say)
+
+
+# Finding a plan: who searches is asked, who runs is told, until there is nothing to ask.
 
 MakeSearch = Callable[[Spec, Session], Search]
 Report = Callable[[str, int, int], None]

@@ -1,29 +1,126 @@
-"""The answer: the cheapest candidates that meet the objectives, and why not cheaper ones."""
+"""The answer: the cheapest candidates that meet the objectives, why, and their headroom."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Slo, topology_of
-from tideover.models.schema.fields import HEADLINE
+from tideover.models.schema import HEADLINE, counted
+from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.planning import checkpoint_interval as formulas
-from tideover.scenarios.planning.candidate import Candidate, best_of, margin
-from tideover.scenarios.planning.headroom import Headroom
-from tideover.scenarios.planning.offers import mean_time_between
-from tideover.scenarios.planning.rows import row, shown
+from tideover.scenarios.planning.candidate import PARTS, Candidate, best_of, margin, mean_time_between
 from tideover.scenarios.planning.search import contends
-from tideover.scenarios.planning.spec import Spec
+from tideover.scenarios.planning.spec import Space, Spec
 from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics.availability import Availability, conditioned
-from tideover.scenarios.writer import to_data
+from tideover.scenarios.sweeps import factors
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# Headroom: how much more load a configuration takes before an objective breaks.
+
+CLOSE = 1.05
+"""The two factors are so close together at the end."""
+TRIES = 5
+"""So many loads are tried if something breaks at twice the load."""
+MOST = 64.0
+"""Not more than so many times the load is tried."""
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """Factors of the planned load.
+
+    holds     the greatest that was tried at which all objectives hold
+    breaks    the least that was tried at which one does not; None: none was found
+    first     the objectives that break there, the worst first
+    loads     all factors that were tried, in order, and whether all held
+    """
+
+    holds: float
+    breaks: float | None
+    first: tuple[str, ...]
+    loads: tuple[tuple[float, bool], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        tried = [{"load": load, "holds": held} for load, held in self.loads]
+        return {"holds": self.holds, "breaks": self.breaks, "first": list(self.first), "tried": tried}
+
+
+def headroom(best: Candidate, at_load: Callable[[float], Candidate]) -> Headroom:
+    """Bisect between a load at which all objectives hold and one at which one breaks, by the replications of
+    the optimum, so with its luck. ``at_load``: the same candidate at so many times its load.
+
+    It is assumed that what breaks at one load breaks at greater ones.
+    """
+    held, broken, tried = 1.0, math.inf, {1.0: True}
+    last: Candidate | None = None
+    while held < MOST and broken / held > CLOSE:
+        load = 2 * held if math.isinf(broken) else math.sqrt(held * broken)
+        found = at_load(load)
+        tried[load] = found.holds
+        if found.holds:
+            held = load
+        else:
+            broken, last = load, found
+    loads = tuple(sorted(tried.items()))
+    if last is None:
+        return Headroom(held, None, (), loads)
+    return Headroom(held, broken, tuple(last.missed), loads)
+
+
+# Candidates as plain data: rows of a plan's table, and in its record.
+
+
+def row(space: Space, one: Candidate) -> dict[str, Any]:
+    """A row of ``Plan.candidates``."""
+    values = {
+        choice.key: factors.as_number(one.values[choice.key], choice.unit)
+        if choice.key in one.values
+        else None
+        for choice in space.choices
+    }
+    low, high = one.cost_interval
+    costs = {"cost_per_month": one.cost, "cost_low": low, "cost_high": high}
+    costs |= {part: float(one.costs[part].mean()) for part in PARTS}
+    judged = {
+        f"{each.objective.text} {what}": getattr(each, what)
+        for each in one.judgements
+        for what in ("value", "low", "high", "verdict")
+    }
+    rest = {"violation": one.violation, "feasible": one.holds, "replications": one.n, "error": one.error}
+    return values | costs | judged | rest
+
+
+def shown(one: Candidate) -> dict[str, Any]:
+    """A candidate in the record."""
+    low, high = one.cost_interval
+    return {
+        "values": dict(one.values),
+        "cost_per_month": {"mean": one.cost, "low": low, "high": high}
+        | {part: float(one.costs[part].mean()) for part in PARTS},
+        "objectives": [
+            {"objective": each.objective.text, "value": each.value, "low": each.low, "high": each.high}
+            | {"limit": each.limit, "verdict": each.verdict, "holds": each.holds}
+            | {"ended": counted(each.endings)}
+            for each in one.judgements
+        ],
+        "feasible": one.holds,
+        "violation": one.violation,
+        "replications": one.n,
+        "error": one.error,
+    }
+
+
+# The answer: the cheapest candidates that meet the objectives, and why not cheaper ones.
 
 
 @dataclass(frozen=True)

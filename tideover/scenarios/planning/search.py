@@ -1,23 +1,239 @@
-"""How the cheapest candidate is looked for: a coarse grid, ever finer steps around the best, and races.
-
-Whoever searches is asked what to run and is told what came of it (``Search``); anybody's optimiser can do
-that in place of ``Racing``.
-"""
+"""How the cheapest candidate is looked for, and what has been found out so far."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tideover.scenarios.planning.candidate import Candidate, Floats, best_of, margin, saved
-from tideover.scenarios.planning.evaluator import Ask
-from tideover.scenarios.planning.offers import Effort
-from tideover.scenarios.planning.space import Index, Space
-from tideover.scenarios.planning.surrogate import promising
+from tideover.models.advice import overloads
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.planning.candidate import (
+    Candidate,
+    Effort,
+    Floats,
+    Wanted,
+    best_of,
+    judged,
+    machines_per_month,
+    margin,
+    saved,
+)
+from tideover.scenarios.planning.spec import Index, Space
+from tideover.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Who does a plan's runs: anybody who takes many requests at once and gives tables back.
+
+ASK = "ask"
+"""The column that says which request a row belongs to."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Replications ``first`` to ``last`` of the scenario with these values of the plan's choices, its rates
+    times ``load``.
+    """
+
+    values: Mapping[str, Any]
+    first: int
+    last: int
+    load: float = 1.0
+
+    @property
+    def runs(self) -> int:
+        """How many runs that are."""
+        return self.last - self.first + 1
+
+
+class Tables(NamedTuple):
+    """What was found: tables with the columns of a result, and ``ask``: the number of the request, from 0.
+
+    A run that failed is a row of ``runs`` with its ``error``.
+    """
+
+    runs: pd.DataFrame
+    recoveries: pd.DataFrame
+
+
+class Evaluator(Protocol):
+    """Does all the runs that are asked for, all of one call at once if it can.
+
+    What comes back depends on what is asked, and on nothing else: replications of one number have the same
+    luck in all candidates. Requests can be built: `tideover.scenarios.planning.spec.Space.at` was tried.
+    """
+
+    def __call__(self, asks: Sequence[Ask]) -> Tables:
+        """The tables of these requests."""
+
+
+def tables(runs: Sequence[Mapping[str, Any]], recoveries: Sequence[Mapping[str, Any]]) -> Tables:
+    """Tables of these rows, in the types of their columns."""
+    from tideover.models.schema import frame
+
+    return Tables(frame("runs", runs), frame("recoveries", recoveries))
+
+
+# What a plan has found out so far: every run that was made, and what is known of each candidate from it.
+
+Key = tuple[str, float]
+
+
+class Session:
+    """Does what is asked for, each run once, and judges it.
+
+    impossible    why a candidate cannot be built, by its values as JSON
+    runs          how many were made at the planned load
+    elsewhere     and at other loads
+    """
+
+    def __init__(self, space: Space, wanted: Wanted, evaluator: Evaluator) -> None:
+        self._space, self._wanted, self._evaluator = space, wanted, evaluator
+        self._scenarios: dict[Key, Scenario | None] = {}
+        self._found: dict[Key, Candidate] = {}
+        self._tables: dict[Key, Tables] = {}
+        self._overloaded: dict[Index, bool] = {}
+        self.impossible: dict[str, str] = {}
+        self.runs = self.elsewhere = 0
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """Those at the planned load, in the order in which they were first asked for."""
+        return [one for (_, load), one in self._found.items() if load == 1]
+
+    def floor(self, index: Index) -> float | None:
+        """What a candidate's machines cost in a month; None: it cannot be built."""
+        scenario = self._scenario(self._space.values(index), 1.0)
+        return None if scenario is None else machines_per_month(scenario)
+
+    def scenario(self, index: Index) -> Scenario:
+        """The scenario of a candidate that can be built."""
+        found = self._scenario(self._space.values(index), 1.0)
+        assert found is not None
+        return found
+
+    def overloaded(self, index: Index) -> bool:
+        """Whether tasks or hosts of a candidate that can be built have more to do than they can."""
+        if index not in self._overloaded:
+            self._overloaded[index] = bool(overloads(self.scenario(index)))
+        return self._overloaded[index]
+
+    def evaluate(self, asks: Sequence[Ask]) -> list[Candidate]:
+        """All that is known of each candidate that is asked for. Raises ScenarioError for one that cannot be
+        built.
+        """
+        todo: dict[Key, Ask] = {}
+        for ask in asks:
+            key = _key(ask)
+            done = self._found[key].n if key in self._found else 0
+            if self._scenario(ask.values, ask.load) is None:
+                self._space.at(ask.values, ask.load)  # raises
+            if ask.last >= max(done, todo[key].last + 1 if key in todo else 0):
+                todo[key] = Ask(ask.values, done, ask.last, ask.load)
+        if todo:
+            self._add(list(todo.values()))
+        return [self._found[_key(ask)] for ask in asks]
+
+    def _add(self, asks: Sequence[Ask]) -> None:
+        """Have these runs done; what is known of a candidate is judged anew."""
+        found = self._evaluator(asks)
+        for number, ask in enumerate(asks):
+            mine = Tables(*(_of(table, number) for table in found))
+            before = self._tables.get(_key(ask))
+            together = mine if before is None else Tables(*map(_joined, before, mine))
+            scenario = self._scenario(ask.values, ask.load)
+            assert scenario is not None
+            self._tables[_key(ask)] = together
+            self._found[_key(ask)] = judged(self._wanted, ask.values, scenario, *together)
+            if ask.load == 1:
+                self.runs += ask.runs
+            else:
+                self.elsewhere += ask.runs
+
+    def _scenario(self, values: Mapping[str, Any], load: float) -> Scenario | None:
+        key = json.dumps(values), load
+        if key not in self._scenarios:
+            try:
+                self._scenarios[key] = self._space.at(values, load)
+            except ScenarioError as error:
+                self._scenarios[key] = None
+                self.impossible[key[0]] = error.problems[0].message
+        return self._scenarios[key]
+
+
+def _key(ask: Ask) -> Key:
+    return json.dumps(ask.values), ask.load
+
+
+def _of(table: pd.DataFrame, number: int) -> pd.DataFrame:
+    """The rows of one request, in the order of their replications."""
+    mine = table[table[ASK] == number].drop(columns=ASK)
+    return mine.sort_values("replication", kind="stable", ignore_index=True)
+
+
+def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    filled = [one for one in (before, after) if len(one)]
+    return pd.concat(filled, ignore_index=True) if filled else before
+
+
+# What candidates that were not tried may be like, from those that were.
+
+SLACK = 0.02
+"""An objective that is predicted to be missed by less than this part of its limit may be met after all."""
+BETTER = 0.01
+"""A candidate is tried if it is predicted to be cheaper by this part, or to miss less by so much."""
+_MOST = 0.99
+"""A greater margin says no more than that the limit is far."""
+_LEAST = 1e-9
+"""Less than this part of the most is as good as nothing: it has to have a logarithm."""
+
+
+def promising(
+    tried: Floats, costs: Floats, margins: Floats, others: Floats, leader: float | None
+) -> list[int]:
+    """Which of ``others`` may be better, the most promising first: their numbers.
+
+    tried    where candidates were tried, (n, d): numbers of values of ordered choices
+    costs    what they cost, (n,)
+    margins  how far each objective is from its limit, (n, m); at least 0 where it holds
+    others   where candidates were not tried, (k, d)
+    leader   cost of the cheapest that holds; None: none does
+
+    Costs and margins are interpolated by thin plate splines: radial basis functions, as in Gutmann (2001), "A
+    radial basis function method for global optimization", J. Global Optimization 19. Nothing is predicted
+    from fewer points than determine a plane.
+    """
+    from scipy.interpolate import RBFInterpolator
+
+    if not len(others) or np.linalg.matrix_rank(tried - tried.mean(axis=0)) < tried.shape[1]:
+        return []
+    scale = np.maximum(np.ptp(tried, axis=0), 1.0)
+    least = -np.log1p(-np.minimum(margins, _MOST))  # of a value and its limit the logarithm of their quotient
+    dearest = max(float(np.max(costs)), 1e-300)
+    seen = np.column_stack([np.log(np.maximum(costs / dearest, _LEAST)), np.maximum(least, np.log(_LEAST))])
+    found = RBFInterpolator(tried / scale, seen, kernel="thin_plate_spline")(others / scale)
+    cost, margin = np.exp(found[:, 0]) * dearest, found[:, 1:].min(axis=1)
+    if leader is not None:
+        good = np.flatnonzero((cost < (1 - BETTER) * leader) & (margin > -SLACK))
+        return good[np.argsort(cost[good], kind="stable")].tolist()
+    good = np.flatnonzero(margin > least.min(axis=1).max() + BETTER)
+    return good[np.argsort(-margin[good], kind="stable")].tolist()
+
+
+# How the cheapest candidate is looked for: a coarse grid, ever finer steps around the best, and races.
+#
+# Whoever searches is asked what to run and is told what came of it (``Search``); anybody's optimiser can do
+# that in place of ``Racing``.
 
 INDIFFERENT = 0.01
 """A candidate that is cheaper by less than this part is not worth more replications."""

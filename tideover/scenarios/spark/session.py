@@ -1,23 +1,507 @@
-"""One Spark session: embedded in this process by default, on a cluster, or at a Spark Connect server."""
+"""One Spark session: embedded, in a process of its own, on a cluster, or at a Spark Connect server."""
 
 from __future__ import annotations
 
+import functools
+import gzip
+import importlib.metadata
+import io
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+import tarfile
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tideover.scenarios import plugins
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.spark.conf import check
-from tideover.scenarios.spark.connect import connected
-from tideover.scenarios.spark.masters import LOCAL, SparkNotStarted, check_master, check_remote, is_embedded
-from tideover.scenarios.spark.package import check_archive
-from tideover.scenarios.spark.process import started
+from tideover.scenarios.java import JavaNotFound, find_java, java_environment
+from tideover.scenarios.spark.settings import (
+    CONNECT_S,
+    LOCAL,
+    LOG,
+    PACKAGE,
+    REQUIRED,
+    SparkNotStarted,
+    changed_environment,
+    check,
+    check_master,
+    check_remote,
+    environment,
+    is_embedded,
+    last_words,
+    reach,
+    reach_server,
+    scratch,
+    settings,
+    shown,
+)
+from tideover.sim.plane.library import make_ready
+from tideover.sim.text_files import Unreadable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# A session at a Spark Connect server: only questions and answers go over the wire, and no Java runs here.
+
+_PATIENCE = {"max_retries": 8, "max_backoff": 4000}
+"""The client's own patience with a server that has gone away is ten minutes; with this, half a minute."""
+_COORDINATED = "spark.hadoop.outputCommitCoordination.enabled"
+_OF_SERVER = {_COORDINATED, "spark.submit.deployMode"}
+"""Settings that a server has for all of its sessions."""
+_WORKERS_PYTHON = "spark.sql.execution.pyspark.python"
+_MODE = "SPARK_CONNECT_MODE_ENABLED"
+"""By this variable PySpark's functions know which kind of column they are to make."""
+
+
+@contextmanager
+def connected(remote: str, conf: Mapping[str, str], archive: Path | None) -> Iterator[SparkSession]:
+    """A session of its own at this server, which has Tideover for its workers; it ends with the block.
+
+    Raises SparkNotStarted if packages for it are missing, nobody answers, or the server refuses something.
+    """
+    session = _connect(remote)
+    try:
+        _set_up(session, remote, conf, archive)
+        with changed_environment({_MODE: "1"}):
+            yield session
+    finally:
+        session.stop()
+
+
+def _connect(remote: str) -> Any:
+    try:
+        import grpc
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession
+    except ImportError as error:
+        raise SparkNotStarted(
+            f"Spark Connect needs packages that are not installed ({_first_line(error)}). "
+            'Mend it by: pip install "tideover[connect]"'
+        ) from error
+    reach_server(remote)
+    try:
+        channel = DefaultChannelBuilder(remote).toChannel()
+    except PySparkException as error:
+        raise SparkNotStarted(f"{shown(remote)}: {_first_line(error)}") from error
+    with channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=CONNECT_S)
+        except grpc.FutureTimeoutError:
+            raise SparkNotStarted(
+                f"{shown(remote)} answers, but not as a Spark Connect server does within {CONNECT_S:g} s "
+                "(is it the right port? does it want use_ssl=true, or not?)"
+            ) from None
+    session = SparkSession.builder.remote(remote).create()
+    session.client.set_retry_policies([DefaultPolicy(**_PATIENCE)])
+    return session
+
+
+def _set_up(session: Any, remote: str, conf: Mapping[str, str], archive: Path | None) -> None:
+    from pyspark.errors import PySparkException
+
+    try:
+        session.version  # noqa: B018  the first question to the server
+        session.addArtifacts(str(zipped()), pyfile=True)
+        if archive is not None:
+            session.addArtifacts(f"{archive}#{NAME}", archive=True)
+    except PySparkException as error:
+        raise SparkNotStarted(f"the server {shown(remote)} refuses us: {_first_line(error)}") from error
+    if session.conf.get(_COORDINATED, REQUIRED[_COORDINATED][0]) != REQUIRED[_COORDINATED][0]:
+        raise SparkNotStarted(f"the server {shown(remote)} has {_COORDINATED} off: a row could count twice")
+    required = {key: value for key, (value, _) in REQUIRED.items() if key not in _OF_SERVER}
+    packages = {} if archive is None else {_WORKERS_PYTHON: PYTHON}
+    for key, value in (required | packages | {**conf}).items():
+        try:
+            # What is meant for Hadoop goes there from a session under its own name alone.
+            session.conf.set(key.removeprefix("spark.hadoop."), value)
+        except PySparkException as error:
+            raise SparkNotStarted(
+                f"the server {shown(remote)} does not let a session set {key}: {_first_line(error)} "
+                "(memory, cores and the like are set where the server is started)"
+            ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+# Spark's own process, which this one starts and talks to: a session that is embedded or drives a cluster.
+
+_Launch = tuple[bool, dict[str, str], Path | None]
+
+END_S = 10.0
+"""How long Spark's process may take to end."""
+
+
+@contextmanager
+def started(
+    master: str, app_name: str, conf: Mapping[str, str], archive: Path | None
+) -> Iterator[SparkSession]:
+    """A session with this master, stopped at the end of the block; ``archive``: packages for its workers."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    interrupt = signal.getsignal(signal.SIGINT)
+    context = _start(master, app_name, conf, archive)
+    session = SparkSession(context)
+    try:
+        yield session
+    except Exception as error:
+        if _has_ended(context._gateway):
+            error.add_note(f"Spark's process has ended. It printed last:\n{last_words()}")
+        raise
+    finally:
+        if _has_ended(context._gateway):
+            # There is nobody left to stop, and the next session must not take this one for alive.
+            SparkContext._active_spark_context = SparkSession._instantiatedSession = None
+            SparkContext._gateway = SparkContext._jvm = None
+        else:
+            session.stop()
+        # PySpark puts its own handler in, and leaves it there.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)
+
+
+def _start(master: str, app_name: str, conf: Mapping[str, str], archive: Path | None) -> Any:
+    """A SparkContext. Its process is the one of the session before, if that one was started alike."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+
+    reach(master)
+    java = find_java()
+    if java is None:
+        raise JavaNotFound()
+    asked = settings(master, app_name, scratch()) | dict(conf)
+    variables = environment(master, java_environment(java))
+    if archive is not None:
+        asked["spark.archives"] = f"{archive}#{NAME}"
+        if own := os.environ.get("PYSPARK_PYTHON"):
+            asked["spark.executorEnv.TIDEOVER_PYTHON"] = own
+        variables["PYSPARK_PYTHON"] = f"./{PYTHON}"
+    with changed_environment(variables):
+        gateway = _gateway(asked, (is_embedded(master), dict(conf), archive))
+        # Made only now: it may hold on to the process that was there before.
+        spark_conf = SparkConf(loadDefaults=False).setAll(list(asked.items()))
+        try:
+            context = SparkContext(conf=spark_conf, gateway=gateway)
+            if not is_embedded(master):
+                context.addPyFile(str(zipped()))
+        except Py4JError as error:  # its own message is about what broke in Spark then, not about why
+            if (begun := SparkContext._active_spark_context) is not None:
+                begun.stop()
+            raise SparkNotStarted(f"Spark gave up on {master}. It printed last:\n{last_words()}") from error
+    return context
+
+
+_launched: _Launch | None = None
+"""What Spark's process was started with: embedded or not, and what else a user says."""
+
+
+def _gateway(asked: Mapping[str, str], launch: _Launch) -> Any:
+    """Spark's process, with no context in it.
+
+    It keeps what it was started with as defaults of its own, so one that was started otherwise is ended.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    global _launched
+    if SparkContext._gateway is not None and launch == _launched:
+        return SparkContext._gateway
+    if SparkContext._gateway is not None:
+        _end(SparkContext._gateway)
+        SparkContext._gateway = SparkContext._jvm = None
+    # What it prints goes to a file: our standard output may be one JSON object, and nothing else.
+    with (scratch() / LOG).open("ab") as log:
+        try:
+            gateway = launch_gateway(
+                SparkConf(loadDefaults=False).setAll(list(asked.items())), {"stdout": log, "stderr": log}
+            )
+        except PySparkRuntimeError as error:
+            raise SparkNotStarted(f"Spark did not start. It printed last:\n{last_words()}") from error
+    _launched = launch
+    return gateway
+
+
+def _end(gateway: Any) -> None:
+    process = getattr(gateway, "proc", None)
+    gateway.shutdown()
+    if process is None:
+        return
+    process.stdin.close()  # it ends with its input
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _has_ended(gateway: Any) -> bool:
+    process = getattr(gateway, "proc", None)
+    return process is not None and process.poll() is not None
+
+
+# What workers elsewhere get from here: Tideover, and, if they lack them, the packages that it needs.
+
+FOR_RUNS = ("cffi", "numpy", "pandas", "pyarrow", "pydantic", "ruamel.yaml", "scipy", "simpy")
+"""What a run needs of what Tideover depends on; the rest draws, prints, or is Spark's."""
+
+NAME = "tideover-packages"
+"""What the archive is called where workers unpack it, in their own directory."""
+
+PYTHON = f"{NAME}/bin/python"
+"""The Python that workers run then: their own, with the archive's packages."""
+
+_MADE_FOR = "made-for"
+_LAUNCHER = """\
+#!/bin/sh
+# The worker's own Python, with the packages beside this file.
+here=$(cd "$(dirname "$0")/.." && pwd)
+PYTHONPATH="$here/packages${PYTHONPATH:+:$PYTHONPATH}" exec "${TIDEOVER_PYTHON:-%s}" "$@"
+"""
+_ALLOWED = "an archive that tideover sweep --package has made here"
+_LONGEST = 1000
+"""Of what says for whom an archive was made, in bytes."""
+_LEFT_OUT = {"__pycache__", "tests", "include"}
+
+
+@functools.cache
+def zipped() -> Path:
+    """Tideover as a zip that Python imports from, with the compiled data plane in it."""
+    make_ready()
+    return Path(shutil.make_archive(str(scratch() / "tideover"), "zip", PACKAGE.parent, PACKAGE.name))
+
+
+def write_archive(path: Path) -> list[str]:
+    """Pack Tideover and what its runs need, as installed here; returns the packages, each with its version.
+
+    The archive (``.tar.gz``) holds the same bytes each time. It is good for workers with the same version of
+    Python, system and processor as here; it holds no Python.
+    """
+    make_ready()
+    distributions = list(_needed(FOR_RUNS))
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=1) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        _add(archive, _MADE_FOR, _here().encode())
+        _add(archive, "bin/python", (_LAUNCHER % _python()).encode(), 0o755)
+        for name, file in sorted(_files(distributions)):
+            _add(archive, f"packages/{name}", file.read_bytes(), file.stat().st_mode & 0o755)
+    return [f"{found.name} {found.version}" for found in distributions]
+
+
+def check_archive(path: Path, of: str) -> Path:
+    """The archive's whole path; raises ScenarioError, which calls it ``of``, if it is not for our workers."""
+    try:
+        made_for = _made_for_of(path)
+    except (OSError, tarfile.TarError, Unreadable) as error:
+        said = f"cannot be read ({getattr(error, 'strerror', None) or error}); allowed: {_ALLOWED}"
+        raise ScenarioError([Problem(of, None, str(path), said)]) from error
+    if made_for == _here():
+        return path.resolve()
+    said = "is another archive" if made_for is None else f"was made for {made_for}, and this is {_here()}"
+    raise ScenarioError([Problem(of, None, str(path), f"{said}; allowed: {_ALLOWED}")])
+
+
+def _made_for_of(path: Path) -> str | None:
+    """For which workers an archive was made; None: for none. Raises OSError, TarError, Unreadable."""
+    if path.exists() and not path.is_file():
+        raise Unreadable("is not a regular file")
+    with tarfile.open(path) as archive:
+        first = archive.next()
+        content = archive.extractfile(first) if first is not None and first.name == _MADE_FOR else None
+        return None if content is None else content.read(_LONGEST).decode(errors="replace")
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file is an archive that was made here, for whomever."""
+    try:
+        return _made_for_of(path) is not None
+    except (OSError, tarfile.TarError, Unreadable):
+        return False
+
+
+def _python() -> str:
+    return f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def _here() -> str:
+    """What packages with compiled parts depend on, as a worker's Python has to have it as well."""
+    return f"{_python()}, {platform.system()} {platform.machine()}"
+
+
+def _needed(names: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
+    """These packages and what they need, as they are installed here, by name."""
+    found: dict[str, importlib.metadata.Distribution] = {}
+    waiting = list(names)
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        try:
+            found[name] = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # needed elsewhere: on another system, with an older Python
+        needs = [need for need in found[name].requires or () if "extra ==" not in need]
+        waiting += [match[0] for need in needs if (match := re.match(r"[\w.-]+", need))]
+    return iter(found[name] for name in sorted(found))
+
+
+def _files(distributions: Iterable[importlib.metadata.Distribution]) -> Iterator[tuple[str, Path]]:
+    """The files of these packages and of Tideover, each with its path in the archive."""
+    for file in PACKAGE.rglob("*"):
+        if file.is_file() and "__pycache__" not in file.parts:
+            yield str(file.relative_to(PACKAGE.parent)), file
+    for distribution in distributions:
+        for name in distribution.files or ():
+            file = Path(str(distribution.locate_file(name)))
+            if ".." not in name.parts and not _LEFT_OUT & set(name.parts) and file.is_file():
+                yield str(name), file
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), mode
+    archive.addfile(entry, io.BytesIO(content))
+
+
+# What runs Spark's jobs: how wide it is, how far a job is, how to stop one; with a master, or with Connect.
+#
+# A job is known by a tag. Whatever a thread asks of Spark inside ``tagged`` belongs to that tag.
+
+_MANY = 1 << 16
+"""More rows than a cluster has cores."""
+
+
+@contextmanager
+def cluster(session: Any) -> Iterator[Cluster]:
+    """What is behind a session."""
+    if not type(session).__module__.startswith("pyspark.sql.connect."):
+        yield _Classic(session)
+        return
+    found = _Connect(session)
+    session.registerProgressHandler(found.hear)
+    try:
+        yield found
+    finally:
+        session.removeProgressHandler(found.hear)
+
+
+class Cluster(ABC):
+    """A session's cores and jobs."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    @cached_property
+    @abstractmethod
+    def cores(self) -> int:
+        """How many tasks run at a time, by Spark's own account when it is first asked."""
+
+    @contextmanager
+    @abstractmethod
+    def tagged(self, tag: str) -> Iterator[None]:
+        """What this thread asks of Spark in the block is one job, known by the tag."""
+
+    @abstractmethod
+    def interrupt(self, tag: str) -> None:
+        """Stop the job with this tag, if it is under way; who waits for it gets Spark's exception."""
+
+    @abstractmethod
+    def fraction(self, tag: str) -> float:
+        """How much of a job under way is done: tasks done by tasks known, 0 to 1."""
+
+
+class _Classic(Cluster):
+    """A session that drives its executors itself. A tag is a job group: Spark tells of jobs by these."""
+
+    @cached_property
+    def cores(self) -> int:
+        return int(self.session.sparkContext.defaultParallelism)
+
+    @contextmanager
+    def tagged(self, tag: str) -> Iterator[None]:
+        context = self.session.sparkContext
+        context.setJobGroup(tag, tag)
+        try:
+            yield
+        finally:
+            context.setLocalProperty("spark.jobGroup.id", None)
+            context.setLocalProperty("spark.job.description", None)
+
+    def interrupt(self, tag: str) -> None:
+        self.session.sparkContext.cancelJobGroup(tag)
+
+    def fraction(self, tag: str) -> float:
+        tracker = self.session.sparkContext.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(tag)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        return _share((stage.numCompletedTasks, stage.numTasks) for stage in stages if stage)
+
+
+class _Connect(Cluster):
+    """A session at a Spark Connect server, which reports of each operation every other second."""
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        self._done: dict[str, float] = {}
+        self._lock = Lock()
+
+    @cached_property
+    def cores(self) -> int:
+        from pyspark.sql import functions
+
+        # Spark cuts a range into as many parts as it has cores; it does not say the number itself.
+        parts = self.session.range(_MANY).select(functions.spark_partition_id().alias("part"))
+        return int(parts.agg(functions.max("part")).first()[0]) + 1
+
+    @contextmanager
+    def tagged(self, tag: str) -> Iterator[None]:
+        self.session.addTag(tag)
+        try:
+            yield
+        finally:
+            self.session.removeTag(tag)
+            with self._lock:
+                self._done.pop(tag, None)
+
+    def interrupt(self, tag: str) -> None:
+        self.session.interruptTag(tag)
+
+    def fraction(self, tag: str) -> float:
+        with self._lock:
+            return self._done.get(tag, 0.0)
+
+    def hear(self, stages: Iterable[Any] | None, **_: object) -> None:
+        """Called in the thread that waits for the operation, whose tags are those of the operation."""
+        done = _share((stage.num_completed_tasks, stage.num_tasks) for stage in stages or ())
+        with self._lock:
+            self._done |= dict.fromkeys(self.session.getTags(), done)
+
+
+def _share(tasks: Iterable[tuple[int, int]]) -> float:
+    done, known = map(sum, zip(*tasks, strict=True)) if (tasks := list(tasks)) else (0, 0)
+    return done / known if known else 0.0
+
+
+# One Spark session: embedded in this process by default, on a cluster, or at a Spark Connect server.
 
 
 def spark_session(

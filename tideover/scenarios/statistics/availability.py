@@ -1,30 +1,285 @@
-"""Availability with rare failures, without waiting for them: recoveries that were simulated one at a time,
-each after a failure at a random moment, and the rates at which failures come.
-
-Failures of each kind come as a Poisson process: those of many machines together do, whatever the life of one
-is (Palm and Khintchine; Cox, Renewal Theory, 1962, chapter 6). Each makes the output other than it would
-have been for its recovery time R, and another failure meanwhile does not shorten that. So what is down is
-the busy server of an M/G/infinity queue, and for the part exp(-sum of rate * E[R]) of the time nothing is
-down, whatever the distributions of R (Takacs, Introduction to the Theory of Queues, 1962, chapter 3). If a
-failure made the recovery under way begin anew instead, it would be the product of E[exp(-rate * R)], which
-is no less (Jensen), and equal if R is constant; the two differ by half the variance of rate * R.
-"""
+"""Availability with rare failures, without waiting for them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tideover.scenarios.statistics.compound import Compound, compound_poisson
-from tideover.scenarios.statistics.estimates import LEVEL, Estimate, estimate
-from tideover.scenarios.statistics.student import t_quantile
+import tideover
+from tideover.models.advice import warnings
+from tideover.models.config import Scenario, deployment_of
+from tideover.models.job.cluster import Deployment
+from tideover.models.schema import HEADLINE, counted
+from tideover.models.simulation import Replication, simulate
+from tideover.scenarios.errors import Problem, ScenarioError, suggest
+from tideover.scenarios.part_builder import to_data
+from tideover.scenarios.runs import RunFailed, told
+from tideover.scenarios.statistics.intervals import LEVEL, Estimate, estimate, t_quantile
+from tideover.sim.faults import FAULTS, Fault, MachinesFail
+from tideover.sim.registry import kind_of
+from tideover.sim.units import S, format_duration, parse_duration
+
+# The sum of a random number of random times: a compound Poisson distribution, by Fourier transform.
+#
+# The characteristic function of the sum is exp(m (phi - 1)), with m the mean number of events and phi the
+# characteristic function of one of them: Grubel and Hermesmeier, Computation of Compound Distributions I,
+# ASTIN Bulletin 29, 1999. No draw is made, so the same input gives the same figures.
 
 Floats = npt.NDArray[np.float64]
+
+LEAST_CELLS, MOST_CELLS = 1 << 13, 1 << 20
+"""Cells of the lattice on which the sum is found."""
+FINE = 16
+"""Cells to the root mean square of one event: dividing it between two cells adds 0.1 % to its square."""
+_SPREAD = 12.0
+"""Standard deviations on either side of the mean that the lattice has room for."""
+
+
+@dataclass(frozen=True)
+class Compound:
+    """The distribution of the sum, on a lattice: ``chance[i]`` of ``first + i * step``."""
+
+    first: float
+    step: float
+    chance: Floats
+
+    def quantile(self, q: float) -> float:
+        """The least value that the sum does not exceed with probability ``q``."""
+        place = int(np.searchsorted(np.cumsum(self.chance), q - 1e-12))
+        return self.first + self.step * min(place, len(self.chance) - 1)
+
+    def above(self, limit: float) -> float:
+        """The probability that the sum exceeds ``limit``."""
+        values = self.first + self.step * np.arange(len(self.chance))
+        return float(min(1.0, self.chance[values > limit + self.step / 2].sum()))
+
+
+def compound_poisson(parts: Sequence[tuple[float, Floats]]) -> Compound:
+    """The sum of independent compound Poisson sums.
+
+    ``parts``: of each the mean number of events, and values of one event that are equally likely (none below
+    0, at least one).
+    """
+    mean = sum(count * float(values.mean()) for count, values in parts)
+    spread = sum(count * float((values**2).mean()) for count, values in parts) ** 0.5
+    longest = max((float(values.max()) for _, values in parts), default=0.0)
+    room = 2 * _SPREAD * spread + 2 * longest
+    if room == 0:
+        return Compound(0.0, 1.0, np.ones(1))
+    events = sum(count for count, _ in parts)
+    wanted = room / (spread / events**0.5) * FINE
+    cells = min(MOST_CELLS, max(LEAST_CELLS, 1 << int(np.ceil(np.log2(wanted)))))
+    step = room / cells
+    first = max(0, int((mean - _SPREAD * spread - longest) / step))
+    exponent = np.zeros(cells // 2 + 1, dtype=np.complex128)
+    for count, values in parts:
+        exponent += count * (np.fft.rfft(_on_lattice(values, step, cells)) - 1)
+    whole = np.maximum(np.fft.irfft(np.exp(exponent), cells), 0.0)  # of the sum modulo the lattice
+    chance = np.roll(whole, -(first % cells))
+    return Compound(first * step, step, chance / chance.sum())
+
+
+def _on_lattice(values: Floats, step: float, cells: int) -> Floats:
+    """Each value's chance, divided between its two neighbours on the lattice so that the mean is kept."""
+    places = values / step
+    low = np.floor(places).astype(np.int64)
+    part = places - low
+    found = np.bincount(low, 1 - part, cells) + np.bincount(low + 1, part, cells)
+    return np.asarray(found / len(values))
+
+
+# What fails, how often, and as whom: causes of failures, each of which strikes once in a run of its own.
+
+UNITS = {
+    "host": ("crash_host",),
+    "rack": ("crash_rack",),
+    "worker": ("crash_worker",),
+    "task": ("crash_task", "lose_state"),
+}
+"""What can fail as one, and the kinds of failures that say how."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Failures of one sort.
+
+    ``rate_per_s``: how many come in a second, of all units together; ``strikes``: the failure of each unit,
+    once, at a drawn moment.
+    """
+
+    name: str
+    rate_per_s: float
+    strikes: tuple[Fault, ...]
+
+    def struck(self, scenario: Scenario, replication: int) -> Scenario:
+        """The scenario with this failure alone; the units take turns, from one replication to the next."""
+        strike = self.strikes[replication % len(self.strikes)]
+        return scenario.model_copy(update={"failures": (strike,)})
+
+
+def causes(scenario: Scenario, mtbf: Mapping[str, str]) -> tuple[list[Cause], list[str]]:
+    """The causes of failures of a scenario, and remarks on them.
+
+    Failures that come again and again (``every``, ``machines_fail``) have a rate of their own. Of others
+    ``mtbf`` says how much time is between two of them on average: ``host``, ``rack``, ``worker`` or ``task``,
+    for each one that the scenario has (its failure of such a kind, or else its detector, says how long it is
+    down), or ``failures.0`` for that failure as it stands.
+
+    Raises ScenarioError for anything else in ``mtbf``, and if nothing fails.
+    """
+    given = {key: _pause(key, text) for key, text in mtbf.items()}
+    deployment = deployment_of(scenario)
+    found: list[Cause] = []
+    remarks: list[str] = []
+    used: set[int] = set()
+    for key, pause in given.items():
+        if key in UNITS:
+            place, fault = _pattern(scenario, key)
+            strikes = tuple(of_each(key, fault, deployment))
+            if not strikes:
+                raise _refused(key, f"the scenario has no {key}")
+            used.add(place)
+            many = f"{len(strikes)} {key}{'s' if len(strikes) > 1 else ''}"
+            found.append(Cause(many, len(strikes) / pause, tuple(_at_random(f, scenario) for f in strikes)))
+        else:
+            place = _numbered(key, scenario)
+            used.add(place)
+            fault = scenario.failures[place]
+            if fault.drawn and not fault.within:
+                raise _refused(key, "has a rate of its own, by every or as machines_fail")
+            found.append(Cause(f"{key} ({fault.kind})", 1 / pause, (_at_random(fault, scenario),)))
+    for i, fault in enumerate(scenario.failures):
+        if i in used:
+            continue
+        if cause := _recurring(f"failures.{i}", fault, scenario, deployment):
+            found.append(cause)
+            if fault.every is not None and fault.every.kind != "exponential":
+                remarks.append(
+                    f"failures.{i}.every is {fault.every.kind}: availability takes its failures for a "
+                    "Poisson process of the same rate, which matters only where recoveries overlap"
+                )
+        else:
+            remarks.append(f"failures.{i} ({fault.kind}) is left out: nothing says how often it comes")
+    if not found:
+        units = ", ".join(UNITS)
+        message = f"is needed: the mean time between failures, as host=30d (known: {units}, failures.0)"
+        raise _refused("", f"{message}; failures with every, and machines_fail, have one of their own")
+    return found, remarks
+
+
+def _refused(key: str, message: str) -> ScenarioError:
+    return ScenarioError([Problem("--mtbf", None, key or "(option)", message)])
+
+
+def _pause(key: str, text: str) -> float:
+    """Seconds of a mean time between failures."""
+    try:
+        pause = parse_duration(text)
+    except ValueError as error:
+        raise _refused(key, str(error)) from None
+    if pause <= 0:
+        raise _refused(key, f"{text!r}: more than 0 s is needed")
+    return pause / S
+
+
+def _numbered(key: str, scenario: Scenario) -> int:
+    known = [f"failures.{i}" for i in range(len(scenario.failures))]
+    if key not in known:
+        raise _refused(key, f"unknown; {suggest(key, [*UNITS, *known])}")
+    return known.index(key)
+
+
+def _pattern(scenario: Scenario, unit: str) -> tuple[int, Fault]:
+    """The scenario's failure that says how such a unit fails; without one what its detector makes of it."""
+    for i, fault in enumerate(scenario.failures):
+        if fault.kind in UNITS[unit]:
+            return i, fault
+    if scenario.detector is None or scenario.detector.by_fault:
+        kinds = " or ".join(UNITS[unit])
+        raise _refused(
+            unit,
+            f"needs a failure of kind {kinds} in the scenario, which says how long it takes to detect "
+            "it and to restart, or a detector",
+        )
+    kind = FAULTS[UNITS[unit][0]]
+    aimed = kind.aimed_at(next(iter(scenario.topology)), 0)
+    return -1, kind.model_validate({"at": scenario.run.warmup, "within": None} | aimed)
+
+
+def of_each(unit: str, fault: Fault, deployment: Deployment) -> Iterator[Fault]:
+    """The failure of each ``unit`` (of `UNITS`) that has tasks."""
+    cluster = deployment.cluster
+    hosts = sorted(set(cluster.at.values()))
+    if unit == "host":
+        aims: Sequence[dict[str, Any]] = [{"host": host} for host in hosts]
+    elif unit == "rack":
+        aims = [{"rack": rack} for rack in sorted({cluster.hosts[host].rack for host in hosts})]
+    elif unit == "worker":
+        aims = [{"host": host, "worker": number} for host, number in cluster.workers]
+    else:
+        components = deployment.topology.components
+        hit = {c.name for c in components if c.keeps_state or not (c.is_spout or fault.kind == "lose_state")}
+        aims = [
+            {"component": component, "task": task, "replica": replica}
+            for component, task, replica in cluster.at
+            if component in hit
+        ]
+    for aim in aims:
+        yield fault.model_copy(update=aim)
+
+
+def _recurring(key: str, fault: Fault, scenario: Scenario, deployment: Deployment) -> Cause | None:
+    """The cause of a failure that comes again and again by itself."""
+    if isinstance(fault, MachinesFail):
+        if fault.repair.kind != "constant":
+            raise _refused(key, "repairs of drawn lengths cannot be struck one at a time; give their mean")
+        repair = round(fault.repair.mean_ns)
+        same = {name: getattr(fault, name) for name in ("detection", "restart", "while_down")}
+        crash = FAULTS["crash_host"].model_validate(same | {"at": 0, "host": 0, "repair": repair or None})
+        strikes = tuple(_at_random(each, scenario) for each in of_each("host", crash, deployment))
+        rate = len(strikes) / ((fault.lifetime.mean_ns + repair) / S)
+        return Cause(f"{key} ({len(strikes)} machines)", rate, strikes)
+    if fault.every is not None:
+        once = fault.model_copy(update={"every": None})
+        return Cause(f"{key} ({fault.kind})", S / fault.every.mean_ns, (_at_random(once, scenario),))
+    return None
+
+
+def _at_random(fault: Fault, scenario: Scenario) -> Fault:
+    """The failure, once: at the moments that the scenario says it draws; otherwise at any moment of the
+    first half of what is left of the run, so that there is time to recover.
+    """
+    if fault.within is not None:
+        return fault
+    run = scenario.run
+    first = run.warmup if fault.at is None else fault.at
+    return fault.model_copy(update={"at": first, "within": (run.duration - first) // 2, "in_interval": None})
+
+
+def moments(cause: Cause) -> str:
+    """When it strikes, in words."""
+    one = cause.strikes[0]
+    at, within = one.at or 0, one.within or 0
+    return f"{format_duration(at)} to {format_duration(at + within)}" if within else format_duration(at)
+
+
+# Availability with rare failures, without waiting for them: recoveries that were simulated one at a time,
+# each after a failure at a random moment, and the rates at which failures come.
+#
+# Failures of each kind come as a Poisson process: those of many machines together do, whatever the life of
+# one is (Palm and Khintchine; Cox, Renewal Theory, 1962, chapter 6). Each makes the output other than it
+# would have been for its recovery time R, and another failure meanwhile does not shorten that. So what is
+# down is the busy server of an M/G/infinity queue, and for the part exp(-sum of rate * E[R]) of the time
+# nothing is down, whatever the distributions of R (Takacs, Introduction to the Theory of Queues, 1962,
+# chapter 3). If a failure made the recovery under way begin anew instead, it would be the product of
+# E[exp(-rate * R)], which is no less (Jensen), and equal if R is constant; the two differ by half the
+# variance of rate * R.
+
 Recoveries = Sequence[float | None] | Sequence[Sequence[float | None]] | Floats
 """Recovery times (s) of replications: one each, or several each. None or NaN: not recovered."""
 
@@ -201,3 +456,117 @@ def _down(times: Mapping[str, Floats], rates: Mapping[str, float], load: float, 
             if rates[kind] and not np.isnan(rows).any()
         ]
     )
+
+
+# Availability of a scenario whose failures are rare: each cause of failures strikes once in runs of its
+# own.
+
+FEW = 10
+"""Fewer replications leave the recovery times, and so the budget, nearly unknown."""
+
+
+@dataclass(frozen=True)
+class Dependability:
+    """What ``tideover availability`` says of a scenario.
+
+    availability   see there
+    moments        of each cause between which moments of a run it strikes
+    endings        how each of its recoveries ended
+    warnings       what an expert would remark
+    """
+
+    scenario: Scenario
+    strategy: str
+    availability: Availability
+    moments: Mapping[str, str]
+    endings: Mapping[str, list[str]]
+    warnings: list[str]
+
+    def __repr__(self) -> str:
+        value = self.availability.value
+        found = "unknown" if value is None else f"{value:.6%}"
+        return f"<Dependability {self.scenario.name!r}: {self.strategy}, availability {found}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` prints. Undefined is None."""
+        run = self.scenario.run
+        return {
+            "scenario": to_data(self.scenario),
+            "strategy": self.strategy,
+            "seed": run.seed,
+            "replications": run.replications,
+            "warnings": self.warnings,
+            "availability": self.availability.to_dict(),
+            "ended": {name: counted(each) for name, each in self.endings.items()},
+            "version": tideover.__version__,
+        }
+
+
+def find(
+    scenario: Scenario,
+    mtbf: Mapping[str, str],
+    *,
+    objective: float | None = None,
+    over_s: float = YEAR_S,
+    report: Callable[[int, int], None] | None = None,
+) -> Dependability:
+    """Availability from runs of the scenario in which one failure strikes, at a drawn moment.
+
+    ``mtbf``: mean time between failures, as for `causes.causes`; ``objective`` and ``over_s`` as for
+    `conditioned`. ``report``: called with the number of runs that are done, and of all.
+
+    Raises ScenarioError, RunFailed, and ValueError like ``conditioned``.
+    """
+    found, remarks = causes(scenario, mtbf)
+    if scenario.run.warmup >= scenario.run.duration:
+        raise ScenarioError([Problem("run", None, "run.warmup", "nothing is measured after it")])
+    count = scenario.run.replications
+    down: dict[str, list[float | None]] = {cause.name: [] for cause in found}
+    endings: dict[str, list[str]] = {cause.name: [] for cause in found}
+    for replication in range(count):  # all causes of one share its run without failures
+        for place, cause in enumerate(found):
+            if report is not None:
+                report(replication * len(found) + place, count * len(found))
+            struck = cause.struck(scenario, replication)
+            done = simulated(struck, replication, cause.name)
+            down[cause.name].append(down_s(done, struck))
+            endings[cause.name] += [row["ended"] for row in done.recoveries]
+    rates = {cause.name: cause.rate_per_s for cause in found}
+    availability = conditioned(down, rates, objective=objective, over_s=over_s)
+    told_of = [*warnings(found[0].struck(scenario, 0)), *remarks, *_remarks(availability, count)]
+    times = {cause.name: moments(cause) for cause in found}
+    return Dependability(scenario, kind_of(scenario.strategy), availability, times, endings, told_of)
+
+
+def simulated(scenario: Scenario, replication: int, what: str) -> Replication:
+    """A replication; raises RunFailed, which says in ``what``."""
+    try:
+        return simulate(scenario, replication)
+    except Exception as error:
+        raise RunFailed(f"{what}, replication {replication}: {told(error)}") from error
+
+
+def down_s(done: Replication, scenario: Scenario) -> float | None:
+    """How long (s) a run was other than without its failure; None: until its end."""
+    if any(row[HEADLINE] is None for row in done.recoveries):
+        return None
+    part = done.dependability["availability"]
+    assert part is not None
+    return (1 - part) * (scenario.run.duration - scenario.run.warmup) / S
+
+
+def _remarks(found: Availability, count: int) -> list[str]:
+    said = []
+    if found.undefined:
+        said.append(
+            f"availability is unknown: {found.undefined} runs had not recovered at their end; a longer "
+            "run.duration may show when they do"
+        )
+    if count < FEW:
+        said.append(f"run.replications is {count}: recovery times are hardly known; try 30")
+    if found.value is not None and 1 - found.value > CROWDED:
+        said.append(
+            f"{1 - found.value:.0%} of failures strike during a recovery from another: what they do to one "
+            "another is not simulated; each is taken to last as long as it does alone"
+        )
+    return said

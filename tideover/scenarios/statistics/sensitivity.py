@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tideover.scenarios.statistics.estimates import BOOTSTRAP_SEED, LEVEL
-from tideover.scenarios.sweeps.factors import designs
-from tideover.scenarios.sweeps.factors.samples import Sampled
+from tideover.scenarios.statistics.intervals import BOOTSTRAP_SEED, LEVEL
+from tideover.scenarios.sweeps import factors
+from tideover.scenarios.sweeps.factors import Sampled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ RESAMPLES = 300
 def tells(recipe: Recipe) -> bool:
     """Whether a sweep's points were chosen so that indices can be found."""
     axis = recipe.axes[-1] if recipe.axes else None
-    return isinstance(axis, Sampled) and axis.design in designs.FOR_INDICES
+    return isinstance(axis, Sampled) and axis.design in factors.FOR_INDICES
 
 
 def indices(recipe: Recipe, metric: Mapping[int, float]) -> pd.DataFrame:
@@ -46,7 +46,7 @@ def indices(recipe: Recipe, metric: Mapping[int, float]) -> pd.DataFrame:
 
     axis = recipe.axes[-1] if recipe.axes else None
     if not tells(recipe) or not isinstance(axis, Sampled):
-        known = " or ".join(designs.FOR_INDICES)
+        known = " or ".join(factors.FOR_INDICES)
         raise ValueError(f"{recipe.name}: indices need a sample of design {known}")
     values = np.array([metric.get(number, np.nan) for number in range(recipe.total)], float)
     if missing := int(np.isnan(values).sum()):
@@ -73,7 +73,7 @@ def _sobol(axis: Sampled, values: np.ndarray) -> dict[str, np.ndarray]:
         found = {name: np.full(count, np.nan) for name in ("S1", "S1_conf", "ST", "ST_conf")}
     else:
         found = sobol.analyze(
-            designs.problem(count),
+            factors.problem(count),
             values,
             calc_second_order=False,
             num_resamples=RESAMPLES,
@@ -90,12 +90,12 @@ def _morris(axis: Sampled, values: np.ndarray) -> dict[str, np.ndarray]:
 
     count = len(axis.factors)
     found = morris.analyze(
-        designs.problem(count),
+        factors.problem(count),
         np.array(axis.draws).reshape(-1, count),
         values,
         num_resamples=RESAMPLES,
         conf_level=LEVEL,
-        num_levels=designs.MORRIS_LEVELS,
+        num_levels=factors.MORRIS_LEVELS,
         seed=BOOTSTRAP_SEED,
     )
     star = _interval("mu_star", found["mu_star"], found["mu_star_conf"])

@@ -1,11 +1,20 @@
-"""Where the warm-up of a run ends, found from what the run says."""
+"""Where the warm-up of a run ends."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tideover.models.config import Scenario
+from tideover.models.simulation import simulate
+from tideover.scenarios.runs import RunFailed
+from tideover.sim.units import S
+
+# Where the warm-up of a run ends, found from what the run says.
 
 BATCH = 5
 """Values that are averaged first: MSER-5."""
@@ -47,3 +56,87 @@ def mser5(series: npt.ArrayLike) -> Truncation:
     # of points that differ by rounding alone, the first: a series that is constant at last has many
     least = int(np.argmax(candidates <= candidates.min() + 1e-14 * squares[0]))
     return Truncation(least * BATCH, too_short=least > count // 2)
+
+
+# Where the warm-up of a scenario ends: found on runs of it in which nothing fails.
+
+MOST_RUNS = 10
+"""Replications that are averaged, second by second, as Welch does: more hardly make the curves smoother."""
+CURVES = {"backlog": "backlog", "latency_mean_ms": "mean latency", "throughput_per_s": "throughput"}
+"""Columns of the timeline, and what they are called."""
+
+
+@dataclass(frozen=True)
+class Settling:
+    """When a scenario has settled, in whole seconds from its start.
+
+    by_curve   for each curve of the timeline, None: its run is too short to tell
+    given_s    the warm-up that the scenario says
+    """
+
+    by_curve: dict[str, int | None]
+    given_s: float
+    duration_s: float
+
+    @property
+    def found_s(self) -> int | None:
+        """The latest of them; None: the run is too short to tell."""
+        known = [second for second in self.by_curve.values() if second is not None]
+        return max(known) if len(known) == len(self.by_curve) else None
+
+    @property
+    def sentence(self) -> str:
+        """The answer, and what to set."""
+        if self.found_s is None:
+            short = " and ".join(CURVES[name] for name, second in self.by_curve.items() if second is None)
+            return (
+                f"no end of the warm-up shows in {short}: it is in the second half of "
+                f"{self.duration_s:g} s, or there is none (the load changes, or the backlog grows); a longer "
+                "run.duration may show it"
+            )
+        latest = max(self.by_curve, key=lambda name: self.by_curve[name] or 0)
+        by = f" ({CURVES[latest]} is the last to settle)" if self.found_s else ""
+        if self.given_s >= self.found_s:
+            return f"the warm-up is over after {self.found_s} s{by}; run.warmup is {self.given_s:g} s: enough"
+        return (
+            f"the warm-up is over after {self.found_s} s{by}, but run.warmup is {self.given_s:g} s: "
+            f"--set run.warmup={self.found_s}s"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {"warmup_s": self.found_s, "given_s": self.given_s, "by_curve_s": self.by_curve}
+
+
+def settling(scenario: Scenario, report: Callable[[int, int], None] | None = None) -> Settling:
+    """Find it by MSER-5 (`warm_up.mser5`) on backlog, latency and throughput of each second, averaged over
+    replications in which nothing fails.
+
+    ``report``: called with the number of runs that are done, and of all. Raises RunFailed.
+    """
+    quiet = scenario.model_copy(update={"failures": ()})
+    count = min(MOST_RUNS, scenario.run.replications)
+    rows: dict[str, list[list[float]]] = {name: [] for name in CURVES}
+    for number in range(count):
+        if report is not None:
+            report(number, count)
+        try:
+            timeline = simulate(quiet, number).timeline
+        except Exception as error:
+            raise RunFailed(f"replication {number}: {type(error).__name__}: {error}") from error
+        for name, curves in rows.items():
+            curves.append([np.nan if each[name] is None else float(each[name]) for each in timeline])
+    found = {name: _settled(np.array(curves)) for name, curves in rows.items()}
+    return Settling(found, scenario.run.warmup / S, scenario.run.duration / S)
+
+
+def _settled(curves: np.ndarray) -> int | None:
+    """The second at which the mean of the curves has settled; seconds without a value are left out."""
+    known = ~np.isnan(curves)
+    counts = known.sum(axis=0)
+    seconds = np.flatnonzero(counts)
+    mean = np.where(known, curves, 0.0).sum(axis=0)[seconds] / counts[seconds]
+    truncation = mser5(mean)
+    if truncation.too_short:
+        return None
+    return int(seconds[truncation.values]) if truncation.values else 0

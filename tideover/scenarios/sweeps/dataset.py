@@ -1,33 +1,160 @@
-"""What a sweep found, read from its dataset: summaries at once, rows when they are asked for."""
+"""What a sweep found, read from its dataset; paired differences."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results import headline
-from tideover.models.results.result import Result
-from tideover.models.schema.columns import conform
-from tideover.models.schema.fields import HEADLINE, TABLES
+from tideover.models import results
+from tideover.models.results import Result
+from tideover.models.schema import HEADLINE, TABLES, Column, conform
 from tideover.scenarios.loader import load
-from tideover.scenarios.sweeps import manifest, reduction, rows, tables
-from tideover.scenarios.sweeps.differences import STRATEGIES, groups, of_differences
-from tideover.scenarios.sweeps.files import Files, LocalFiles, local_path
+from tideover.scenarios.statistics.intervals import Paired, estimate, paired_in_groups
+from tideover.scenarios.sweeps import files as manifest
+from tideover.scenarios.sweeps import reduction, rows
+from tideover.scenarios.sweeps import rows as tables
+from tideover.scenarios.sweeps.factors import written
+from tideover.scenarios.sweeps.files import Damaged, Files, LocalFiles, Manifest, NoDataset, local_path, named
 from tideover.scenarios.sweeps.in_process import InProcess
-from tideover.scenarios.sweeps.manifest import Damaged, Manifest, NoDataset
-from tideover.scenarios.sweeps.reduction import Reduction, cut, of_figures, of_points, of_remarks
-from tideover.scenarios.sweeps.soundness import named
-from tideover.scenarios.sweeps.summary import AT_LEAST
-from tideover.scenarios.swept import written
+from tideover.scenarios.sweeps.reduction import Parts, Reduction, cut, of_figures, of_points, of_remarks
+from tideover.scenarios.sweeps.rows import AT_LEAST, arrow_type, identity
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+
+# Paired differences between the values of one factor, all other swept keys equal, over all of a sweep.
+#
+# The same replication has the same luck with both values, so their difference is known far better than
+# either. Points that differ in the factor alone form a group; groups are cut into parts, each reduced where
+# its rows are.
+
+DIFFERENCES = "differences"
+STRATEGIES = ("strategy.kind", "strategy")
+"""Factors whose differences every sweep finds."""
+METRICS = {
+    "recoveries": (HEADLINE, "catch_up_s"),
+    "runs": ("latency_p99_ms", "lost", "duplicated", "cpu_s", "network_bytes", "store_bytes"),
+}
+"""What is compared, by the table that has it."""
+_GROUP = "_group"
+_GROUPS = 200
+"""Most of them in one part."""
+_MANY = 6
+"""Values of a factor from which on each is only compared with the first."""
+
+
+def groups(points: Sequence[Mapping[Any, Any]], key: str) -> list[list[int]]:
+    """The numbers of the points that differ in one factor alone, those with a partner; ``points``: the swept
+    values of each.
+    """
+    found: dict[str, list[int]] = {}
+    for number, values in enumerate(points):
+        others = {name: value for name, value in values.items() if name != key}
+        found.setdefault(json.dumps(others, sort_keys=True, default=str), []).append(number)
+    return [members for members in found.values() if len(members) > 1]
+
+
+def of_differences(key: str, swept: Mapping[str, Column], members: Sequence[Sequence[int]]) -> Reduction:
+    """A row for each group, pair of the factor's values, and metric: how many pairs there are, and the mean
+    of their differences, the first value's minus the second's, with its 95 % t-interval.
+    """
+    import pyarrow as pa
+
+    others = {name: column for name, column in swept.items() if name != key}
+    kinds = {"point": pa.int64(), "factor": pa.string(), "first": pa.string(), "second": pa.string()}
+    kinds |= {name: arrow_type(column) for name, column in others.items()} | {"metric": pa.string()}
+    kinds |= dict.fromkeys(("n", "undefined", "unmatched"), pa.int64())
+    kinds |= dict.fromkeys(("mean", "std", "low", "high"), pa.float64())
+    wanted = [column for columns in METRICS.values() for column in columns]
+    needs = dict.fromkeys(name for table in METRICS for name in tables.needed(table, swept))
+    kept = {"point", "recoveries", "error", *wanted, *tables.names(swept), *(c.name for c in identity())}
+    count = max(1, math.ceil(len(members) / _GROUPS))
+    place = {point: number * count // len(members) for number, group in enumerate(members) for point in group}
+    return Reduction(
+        DIFFERENCES,
+        tuple(name for name in needs if name in kept),
+        partial(_differences, key, swept, tuple(kinds)),
+        pa.schema(list(kinds.items())),
+        Parts(count, place),
+    )
+
+
+def _differences(
+    key: str, swept: Mapping[str, Column], columns: Sequence[str], found: pa.Table
+) -> pd.DataFrame:
+    import pandas as pd
+
+    if key in found.column_names and key != (column := swept[key].name):
+        # a whole strategy is swept: its kind, a column of its own, may be the same for two of them
+        found = found.drop_columns([key]).rename_columns(
+            [key if name == column else name for name in found.drop_columns([key]).column_names]
+        )
+    found = tables.named(found.sort_by(tables.ORDER), swept, [c for c in identity() if c.name != key])
+    runs = found.drop_columns(["recoveries"]).to_pandas()
+    keys = [name for name in swept if name in found.column_names]
+    named = dict.fromkeys(["point", *keys, *(c.name for c in identity()), "recoveries"])
+    about = found.select([*named])
+    recoveries = tables.exploded(about, "recoveries").to_pandas()
+    others = [name for name in keys if name != key]
+    runs[_GROUP] = runs.groupby(others, sort=False, dropna=False).ngroup() if others else 0
+    recoveries[_GROUP] = recoveries["point"].map(runs.drop_duplicates("point").set_index("point")[_GROUP])
+    frames = {"recoveries": recoveries, "runs": runs[runs["error"].isna()]}
+    values = {
+        number: list(dict.fromkeys(mine.sort_values("point")[key])) for number, mine in runs.groupby(_GROUP)
+    }
+    pairs = {number: list(_pairs(mine)) for number, mine in values.items()}
+    known = {
+        (pair, metric): paired_in_groups(frame, *pair, metric, _GROUP, key=key)
+        for pair in dict.fromkeys(chain.from_iterable(pairs.values()))
+        for table, frame in frames.items()
+        for metric in METRICS[table]
+    }
+    rows: list[dict[str, Any]] = []
+    for number, mine in runs.groupby(_GROUP):
+        said = {"point": int(mine["point"].min()), "factor": key}
+        said |= {name: mine[name].iloc[0] for name in others}
+        for pair in pairs[number]:
+            for metric in chain.from_iterable(METRICS.values()):
+                found = known[pair, metric].get(number, Paired(*pair, metric, estimate(()), 0))
+                rows.append(said | _row(found))
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def _pairs(values: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Later values minus earlier ones; of many only minus the first."""
+    if len(values) < _MANY:
+        yield from ((second, first) for first, second in combinations(values, 2))
+    else:
+        yield from ((value, values[0]) for value in values[1:])
+
+
+def _row(pair: Paired) -> dict[str, Any]:
+    found = pair.difference
+    low, high = found.t or (None, None)
+    return {
+        "first": str(pair.first),
+        "second": str(pair.second),
+        "metric": pair.column,
+        "n": found.n,
+        "undefined": found.undefined,
+        "unmatched": pair.unmatched,
+        "mean": found.mean,
+        "std": found.std,
+        "low": low,
+        "high": high,
+    }
+
+
+# What a sweep found, read from its dataset: summaries at once, rows when they are asked for.
 
 _SHOWN = 50
 """Points that a notebook shows."""
@@ -77,16 +204,16 @@ class Sweep:
         times, late = self._of(AT_LEAST)["mean"], int((self._of(HEADLINE)["undefined"] > 0).sum())
         span = f"; time to recover {times.min():.4g} to {times.max():.4g} s" if len(times) else ""
         if late:
-            span += f" at least: in {headline.counted(late, 'point')} not every run recovers"
-        points = headline.counted(self.manifest.points, "point")
-        done = f"{headline.counted(self.manifest.runs, 'run')}, {int(self.points['failed'].sum())} failed"
+            span += f" at least: in {results.counted(late, 'point')} not every run recovers"
+        points = results.counted(self.manifest.points, "point")
+        done = f"{results.counted(self.manifest.runs, 'run')}, {int(self.points['failed'].sum())} failed"
         return f"<Sweep {self.manifest.name!r}: {points} of {', '.join(self.parameters)}; {done}{span}>"
 
     def _repr_html_(self) -> str:
         shown = self.points["point"].head(_SHOWN)
         swept = (self._swept(point) for point in self.points.head(_SHOWN).to_dict("records"))
         rows = [one | self.result(number).headline() for one, number in zip(swept, shown, strict=True)]
-        return headline.html(rows)
+        return results.html(rows)
 
     @property
     def name(self) -> str:
@@ -107,13 +234,13 @@ class Sweep:
 
     @cached_property
     def summary(self) -> pd.DataFrame:
-        """One row a point and metric (`tideover.scenarios.sweeps.summary`)."""
+        """One row a point and metric (`tideover.scenarios.sweeps.rows`)."""
         return self._reduced(of_figures())
 
     @cached_property
     def differences(self) -> pd.DataFrame:
         """Paired differences between strategies, if they were swept: one row for each combination of the
-        other swept values, pair of strategies, and metric (`tideover.scenarios.sweeps.differences`).
+        other swept values, pair of strategies, and metric (`tideover.scenarios.sweeps.dataset`).
         """
         import pandas as pd
 
@@ -168,7 +295,7 @@ class Sweep:
         if not self.points["failed"].any():
             return []
         found = self.scan(["point", "replication", "error"], pc.field("error").is_valid())
-        found = found.sort_by(tables.ORDER)
+        found = found.sort_by(rows.ORDER)
         return list(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
 
     @cached_property
@@ -209,7 +336,7 @@ class Sweep:
         """All replications of a point that did not fail, as ``run`` would give them."""
         import pyarrow.compute as pc
 
-        found = self.scan(where=pc.field("point") == point).sort_by(tables.ORDER).to_pylist()
+        found = self.scan(where=pc.field("point") == point).sort_by(rows.ORDER).to_pylist()
         document = json.loads(found[0]["scenario_json"])
         done = [rows.replication_of(row) for row in found if row["error"] is None]
         return Result(load(document), done, document)
@@ -261,7 +388,7 @@ class Sweep:
 
     def _table(self, name: str, where: Any = None) -> pd.DataFrame:
         swept = self.manifest.swept
-        found = tables.tidy(self.scan(tables.needed(name, swept), where), name, swept).to_pandas()
+        found = rows.tidy(self.scan(rows.needed(name, swept), where), name, swept).to_pandas()
         documented = conform(found, TABLES[name])
         known = {column.name for column in TABLES[name]}
         added = [key for key in ("point", *swept) if key in found and key not in known]

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideover.scenarios.runs import code
-from tideover.scenarios.sweeps import manifest
-from tideover.scenarios.sweeps.chunks import Unit
-from tideover.scenarios.sweeps.completing import Options, Report, Work, begun
+from tideover.scenarios.sweeps import files as manifest
+from tideover.scenarios.sweeps.engine import Task
 from tideover.scenarios.sweeps.files import LocalFiles
 from tideover.scenarios.sweeps.in_process import InProcess
-from tideover.scenarios.sweeps.simulating import Task
+from tideover.scenarios.sweeps.survey import Unit
+from tideover.scenarios.sweeps.sweep import Options, Report, Work, begun
 
 if TYPE_CHECKING:
     from tideover.scenarios.sweeps.recipe import Recipe

@@ -1,11 +1,9 @@
-"""A sweep's runs as Spark jobs of a few seconds, two at a time so that no core waits for the last one.
-
-Only what Spark Connect has, too: ranges, ``mapInArrow``, readers and writers. Rows go from the executor that
-made them to the file; the driver sees names and counts.
-"""
+"""A sweep's runs as Spark jobs of a few seconds."""
 
 from __future__ import annotations
 
+import functools
+import gc
 import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,37 +13,133 @@ from functools import cached_property
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
-from tideover.scenarios.spark.cluster import Cluster, cluster
-from tideover.scenarios.spark.schema import schema_text
-from tideover.scenarios.sweeps import crashes, tables
-from tideover.scenarios.sweeps.chunks import Chunk, Unit, shares
-from tideover.scenarios.sweeps.engine import Done, Tell
-from tideover.scenarios.sweeps.executors import (
-    CHUNK,
-    PART,
-    Batches,
-    reducer,
-    renamer,
-    simulator,
-    surveyor,
-    with_chunk,
+from tideover.scenarios.runs import code
+from tideover.scenarios.spark.session import Cluster, cluster
+from tideover.scenarios.spark.settings import schema_text
+from tideover.scenarios.sweeps import in_process, rows
+from tideover.scenarios.sweeps.engine import Done, Tell, noted
+from tideover.scenarios.sweeps.files import (
+    Files,
+    HadoopFiles,
+    LocalFiles,
+    Manifest,
+    aside,
+    local_path,
+    path_of,
 )
-from tideover.scenarios.sweeps.files import Files, HadoopFiles, LocalFiles, aside, local_path
 from tideover.scenarios.sweeps.in_process import surveyed
-from tideover.scenarios.sweeps.interrupts import noted
-from tideover.scenarios.sweeps.manifest import Manifest, path_of
-from tideover.scenarios.sweeps.present import local_index, remote_index
 from tideover.scenarios.sweeps.reduction import Reduction, cut
 from tideover.scenarios.sweeps.reduction import path_of as part_path
-from tideover.scenarios.sweeps.reuse import Reuse
-from tideover.scenarios.sweeps.survey import Refused, Surveyed
+from tideover.scenarios.sweeps.survey import (
+    Chunk,
+    Refused,
+    Reuse,
+    Surveyed,
+    Unit,
+    local_index,
+    packed,
+    remote_index,
+    shares,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from tideover.scenarios.sweeps.points import Points
-    from tideover.scenarios.sweeps.simulating import Task
+    from tideover.scenarios.sweeps.engine import Task
+    from tideover.scenarios.sweeps.recipe import Points
+
+
+# What Spark's tasks do, each with the batches that come to it: functions that are sent to the executors.
+
+Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+
+CHUNK, PART = "chunk", "part"
+"""Columns that say to which file a row goes."""
+
+
+def surveyor(recipe: Points, shared: Sequence[Sequence[int]]) -> Batches:
+    """What a task does to look at points."""
+    model = code()  # here: there, parts that were sent may have no source
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            found = [packed(recipe, shared[number], model) for number in batch["id"].to_pylist()]
+            yield pa.RecordBatch.from_pydict({"found": pa.array(found, pa.binary())})
+
+    return work
+
+
+def simulator(task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, str]) -> Batches:
+    """What a task does: the runs of the parts with these numbers."""
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _freeze_imports()
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                for rows in task.simulated(parts[number]):
+                    yield with_chunk(rows, place)
+
+    return work
+
+
+def renamer(task: Task, units: Sequence[Unit], place: Mapping[str, str]) -> Batches:
+    """What a task does with rows that are there already."""
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            found = task.again(pa.Table.from_batches([batch]), units)
+            for rows in found.to_batches():
+                yield with_chunk(rows, place)
+
+    return work
+
+
+def reducer(how: Reduction) -> Batches:
+    """What a task does with the rows of some parts: they all come to it."""
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        rows = list(batches)
+        if not rows:
+            return
+        table = pa.Table.from_batches(rows).rename_columns([*how.needs, PART])
+        for number in sorted(table[PART].unique().to_pylist()):
+            mine = table.filter(pc.equal(table[PART], number)).drop_columns([PART])
+            found = how(mine)
+            found = found.append_column(PART, pa.array([number] * found.num_rows, pa.int64()))
+            yield from found.to_batches()
+
+    return work
+
+
+def with_chunk(rows: pa.RecordBatch, place: Mapping[str, str]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    names = [place[run] for run in rows["run"].to_pylist()]
+    return rows.append_column(CHUNK, pa.array(names, pa.string()))
+
+
+@functools.cache
+def _freeze_imports() -> None:
+    """Take what this worker has imported out of the garbage collection that Spark orders after each task.
+
+    Without this, going through all modules costs 30 ms of the processor a task.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+# A sweep's runs as Spark jobs of a few seconds, two at a time so that no core waits for the last one.
+#
+# Only what Spark Connect has, too: ranges, ``mapInArrow``, readers and writers. Rows go from the executor
+# that made them to the file; the driver sees names and counts.
 
 JOB_S = 8.0
 """How long one Spark job should take. Two are under way at a time."""
@@ -82,7 +176,7 @@ def on_spark(
             yield OnSpark(start, interrupted, place)
         except Exception as error:
             if type(error).__module__.startswith(("py4j.", "pyspark.", "grpc.")):
-                raise SweepFailed(f"Spark failed: {crashes.reason(error)}") from error
+                raise SweepFailed(f"Spark failed: {in_process.reason(error)}") from error
             raise
 
 
@@ -217,11 +311,11 @@ class OnSpark:
         try:
             return [self.placed(self.rows(task, reuse, job), job)]
         except Exception as error:
-            if not crashes.lost_worker(error):
+            if not in_process.lost_worker(error):
                 raise
         if len(job) > 1:
             return [done for chunk in job for done in self._job(task, reuse, [chunk])]
-        return [crashes.halved(self, task, reuse, job[0])]
+        return [in_process.halved(self, task, reuse, job[0])]
 
     def rows(self, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> DataFrame:
         """The rows of some chunks, with the chunk's name in a column of its own."""
@@ -233,7 +327,7 @@ class OnSpark:
         if known:
             names = [name for each in known.values() for name in each]
             there = self.spark.read.parquet(*(f"{self.files.url}/{path}" for path in known))
-            there = there.where(there["run"].isin(names)).drop(*tables.names(task.swept))
+            there = there.where(there["run"].isin(names)).drop(*rows.names(task.swept))
             units = [unit for chunk in job for unit in chunk.units]
             found = found.unionByName(there.mapInArrow(renamer(task, units, place), kind))
         return found

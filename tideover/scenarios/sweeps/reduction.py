@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tideover.models.schema.columns import Column
-from tideover.scenarios.sweeps import summary, tables
+from tideover.models.schema import Column
+from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.rows import ENDS, arrow_type, identity
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from tideover.scenarios.sweeps.files import Files
-    from tideover.scenarios.sweeps.manifest import Manifest
+    from tideover.scenarios.sweeps.files import Files, Manifest
 
 _POINTS, _RUNS = 2_000, 50_000
 """Most of them in one part, if it has more than one point."""
@@ -88,7 +87,7 @@ def of_points(swept: Mapping[str, Column]) -> Reduction:
 
     kinds = {"point": pa.int64()} | {key: arrow_type(column) for key, column in swept.items()}
     kinds |= {"strategy": pa.string(), "runs": pa.int64(), "failed": pa.int64()}
-    needs = dict.fromkeys(["point", *tables.names(swept), "strategy", "replication", "error"])
+    needs = dict.fromkeys(["point", *rows.names(swept), "strategy", "replication", "error"])
     return Reduction("points", tuple(needs), partial(_points, swept), pa.schema(list(kinds.items())))
 
 
@@ -97,8 +96,8 @@ def of_figures(metrics: tuple[str, ...] | None = None) -> Reduction:
     import pyarrow as pa
 
     counts = {"point", "n", "undefined"}
-    kinds = {name: pa.int64() if name in counts else pa.float64() for name in summary.COLUMNS}
-    needs = dict.fromkeys(name for table in ("runs", "recoveries") for name in tables.needed(table, {}))
+    kinds = {name: pa.int64() if name in counts else pa.float64() for name in rows.COLUMNS}
+    needs = dict.fromkeys(name for table in ("runs", "recoveries") for name in rows.needed(table, {}))
     used = (*(name for name in needs if name not in _UNUSED), ENDS.name)
     schema = pa.schema(list((kinds | {"metric": pa.string()}).items()))
     return Reduction("summary", used, partial(_figures, metrics), schema)
@@ -114,17 +113,17 @@ def of_remarks() -> Reduction:
 
 
 def _remarks(found: pa.Table) -> pd.DataFrame:
-    frame = found.sort_by(tables.ORDER).to_pandas().explode("remarks").dropna(subset="remarks")
+    frame = found.sort_by(rows.ORDER).to_pandas().explode("remarks").dropna(subset="remarks")
     first = frame.drop_duplicates("remarks").head(_REMARKS)
     return first.rename(columns={"remarks": "remark"})
 
 
 def _points(swept: Mapping[str, Column], found: pa.Table) -> pd.DataFrame:
-    found = tables.named(found.sort_by(tables.ORDER), swept, identity())
-    return summary.points_of(found.to_pandas(), swept)
+    found = rows.named(found.sort_by(rows.ORDER), swept, identity())
+    return rows.points_of(found.to_pandas(), swept)
 
 
 def _figures(metrics: tuple[str, ...] | None, found: pa.Table) -> pd.DataFrame:
     runs = found.drop_columns(["recoveries"]).to_pandas()
-    recoveries = tables.exploded(found.select(["point", "replication", "recoveries"]), "recoveries")
-    return summary.summarise_points(recoveries.to_pandas(), runs, metrics)
+    recoveries = rows.exploded(found.select(["point", "replication", "recoveries"]), "recoveries")
+    return rows.summarise_points(recoveries.to_pandas(), runs, metrics)

@@ -23,16 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from tideover.models.job.components import Run
-from tideover.scenarios import embedded, library, plugins, precedence, profiles, yaml_source
+from tideover.scenarios import library, plugins, precedence, profiles, scenario, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Tree
-from tideover.scenarios.nodes import Giver, Node
-from tideover.scenarios.settings import Setting, Settings, read_settings
-from tideover.scenarios.sweeps import constraints, replications
-from tideover.scenarios.sweeps.factors import lists, samples
-from tideover.scenarios.sweeps.factors.axes import Axis, Factor
-from tideover.scenarios.sweeps.recipe import REPLICATIONS, Recipe
-from tideover.scenarios.sweeps.replications import Fixed, Until
+from tideover.scenarios.precedence import Setting, Settings, read_settings
+from tideover.scenarios.sweeps import factors, recipe
+from tideover.scenarios.sweeps.factors import Axis, Factor
+from tideover.scenarios.sweeps.recipe import REPLICATIONS, Fixed, Recipe, Until
+from tideover.scenarios.yaml_source import Giver, Node
 
 TOP = {
     "name": "a short title; default: the scenario's",
@@ -84,7 +82,7 @@ def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Rec
 def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path, Tree | None]:
     """The file, where it lies, and its scenario's tree, if that is there already."""
     if isinstance(source, Mapping):
-        root, base = embedded.from_mapping(source, "sweep")
+        root, base = scenario.from_mapping(source, "sweep")
         return root, Path(), base
     if isinstance(source, str) and not library.is_path(source):
         return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path(), None
@@ -121,7 +119,7 @@ class _SweepFile:
         base, directory = self._base()
         title = self.root.get("name") or base.get("name")
         name = str(title.plain()) if title is not None and title.value is not None else "sweep"
-        where = tuple(constraints.read(self.root.get("where"), self.axes, base, self.problems))
+        where = tuple(factors.read(self.root.get("where"), self.axes, base, self.problems))
         if self.problems:
             raise ScenarioError(self.problems)
         found = Recipe(
@@ -140,16 +138,16 @@ class _SweepFile:
 
     def _axes(self) -> Iterator[Axis]:
         """What differs between points; the last axis changes fastest."""
-        yield from lists.grid(self._factors(self.root.get("grid"), "grid"), self.problems)
+        yield from factors.grid(self._factors(self.root.get("grid"), "grid"), self.problems)
         block = self.root.get("zip")
         groups = block.value if block is not None and isinstance(block.value, list) else [block]
         for number, group in enumerate(groups):
             shown = "zip" if group is block else f"zip.{number}"
-            yield lists.in_step(self._factors(group, shown), self.problems)
+            yield factors.in_step(self._factors(group, shown), self.problems)
         block = self.root.get("sample")
         if block is not None and self._is_block(block, "sample", "design: NAME"):
             given = self._factors(block.get("factors"), "sample.factors")
-            axis, remark = samples.sampled(block, given, self.problems)
+            axis, remark = factors.sampled(block, given, self.problems)
             self.remarks += [remark] if remark else []
             yield from [axis] if axis else []
 
@@ -191,7 +189,7 @@ class _SweepFile:
     def _until(self) -> Until | None:
         """What ends the replications of a point, if not their number."""
         node = self.root.get("replications")
-        return replications.read(node, self.problems) if node is not None and node.is_mapping else None
+        return recipe.read(node, self.problems) if node is not None and node.is_mapping else None
 
     def _replications(self, base: Node) -> Fixed | Until:
         """Of every point. A count that is none is told with the points, which it spoils all."""
@@ -225,7 +223,7 @@ class _SweepFile:
         if self.base is not None:
             return self.base
         try:
-            return embedded.scenario_of(self.root, self.directory)
+            return scenario.scenario_of(self.root, self.directory)
         except ScenarioError as error:
             self.problems += error.problems
             return None

@@ -1,10 +1,4 @@
-"""Compiles the data plane into a library beside its sources, with whatever C compiler there is.
-
-``python tideover/sim/plane/build.py`` does it by hand; the package's own build calls ``build``. This needs
-the standard library only, and Tideover need not be installed. Compilers are tried in this order: the one that
-the environment variable CC names (and then no other), ``cc``, ``gcc``, ``clang``, and at last the one that
-comes with ``pip install ziglang``.
-"""
+"""Builds the compiled data plane beside its sources, opens it, and keeps what cffi makes of ``plane.h``."""
 
 from __future__ import annotations
 

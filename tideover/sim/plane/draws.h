@@ -105,7 +105,7 @@ static inline int64_t draw_index(const alias_table *table, uint64_t bits) {
     return alias ^ ((alias ^ cell) & -own);
 }
 
-/* Time that a request takes, with all its attempts (tideover/sim/distributions/request.py), if the first one would be
+/* Time that a request takes, with all its attempts (tideover/sim/distributions.py), if the first one would be
  * answered after `answered`. */
 int64_t draw_request(const distribution *law, uint64_t bits, int64_t answered);
 

@@ -388,7 +388,7 @@ typedef struct {
 } burst;
 
 /* Roots of one spout task that are neither completed nor given up, with the acker's value of each, by the root's number
- * from ``base`` on (tideover/models/mechanisms/acking/pending.py). */
+ * from ``base`` on (tideover/models/mechanisms/acking.py). */
 typedef struct {
     int64_t base;
     int64_t size;

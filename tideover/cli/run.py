@@ -1,0 +1,435 @@
+"""``tideover run`` and ``tideover compare``, with trace, diagram and saturation."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from tideover.cli import output
+from tideover.cli.output import BadInput, Bar, Json, Out, Settings
+from tideover.models.accounts.trace import DETECTED, READY, Trace, moment_text, struck_text, window_text
+from tideover.models.simulation import Replication
+from tideover.sim.units import S
+
+if TYPE_CHECKING:
+    from tideover.models import config
+    from tideover.models.accounts.trace import Stretch
+    from tideover.models.results import Result
+    from tideover.scenarios.precedence import Settings as GivenSettings
+    from tideover.scenarios.scenario import Scenario
+
+
+# ``run --trace``: what the protocol did, in order, and how many tuples moved in between.
+
+Event = tuple[int, str]
+"""A moment (ns) and what happened then."""
+
+
+def lines(replication: Replication) -> Iterator[str]:
+    """The events of a traced replication, one a line, and a line of counts for each stretch between them."""
+    trace = replication.trace
+    if trace is None:
+        return
+    flows = _flows(trace)
+    before = -1
+    for at, text in [*_events(replication, trace), (1 << 62, "")]:
+        if moved := _moved(flows, before, at):
+            yield f"{'':>14}   … {moved}"
+        if text:
+            yield f"{moment_text(at):>16}  {text}"
+        before = max(before, at)
+
+
+def as_data(replication: Replication) -> list[dict[str, Any]]:
+    """The events for ``--json``."""
+    found = _events(replication, replication.trace) if replication.trace is not None else []
+    return [{"replication": replication.number, "at_s": at / S, "event": text} for at, text in found]
+
+
+def _events(replication: Replication, trace: Trace) -> list[Event]:
+    found: list[Event] = []
+    for row in replication.recoveries:
+        what = row["component"]
+        found.append((_ns(row["failed_at_s"]), struck_text(what, row["kind"])))
+        if row["detected_at_s"] is not None and row["detected_at_s"] > row["failed_at_s"]:
+            found.append((_ns(row["detected_at_s"]), f"{what}: {DETECTED}"))
+        if row["ready_at_s"] is not None and row["ready_at_s"] > row["failed_at_s"]:
+            found.append((_ns(row["ready_at_s"]), f"{what}: {READY}"))
+    found += [(step.at, step.text) for step in trace.steps]
+    for component, task, replica, number, at, sums in trace.windows:
+        copy = f"/{replica}" if replica else ""
+        count = sum(sums.values())
+        found.append((at, f"{component}.{task}{copy}: {window_text(number, count, len(sums))}"))
+    return sorted(found, key=lambda event: event[0])
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * S)
+
+
+def _flows(trace: Trace) -> dict[str, list[int]]:
+    """Moments at which tuples moved, by what they did."""
+    flows = {
+        "roots emitted": [row[-1] for row in trace.emitted if row[3] == 0],
+        "sent again": [row[-1] for row in trace.emitted if row[3] > 0],
+        "tuples processed": [row[-1] for row in trace.processed],
+        "roots complete": [row[-1] for row in trace.completed],
+        "tuples destroyed": [row[-1] for row in trace.destroyed],
+    }
+    return {what: sorted(times) for what, times in flows.items()}
+
+
+def _moved(flows: dict[str, list[int]], after: int, until: int) -> str:
+    """How many moved after one moment and at or before another, in words."""
+    counts = {what: bisect_right(times, until) - bisect_right(times, after) for what, times in flows.items()}
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+
+
+# ``run --diagram``: the space-time diagram of a run.
+
+File = Annotated[
+    Path | None,
+    typer.Option(
+        "--diagram",
+        metavar="FILE.svg",
+        help="Draw who sent what to whom: the run, if it is small, or the stretch around its first failure.",
+        show_default=False,
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="Where the diagram begins, as 20s.", show_default=False),
+]
+To = Annotated[
+    str | None,
+    typer.Option("--to", metavar="TIME", help="Where the diagram ends, as 24s.", show_default=False),
+]
+Components = Annotated[
+    str | None,
+    typer.Option(
+        "--components",
+        metavar="A,B,…",
+        help="Components that the diagram shows; default: all.",
+        show_default=False,
+    ),
+]
+
+
+class Asked(NamedTuple):
+    """What to draw, and where to write it."""
+
+    file: Path
+    stretch: Stretch | None
+    components: tuple[str, ...]
+
+
+def asked_diagram(
+    scenario: config.Scenario, file: Path | None, begin: str | None, end: str | None, components: str | None
+) -> Asked | None:
+    """What is asked for; None: no diagram. Raises BadInput before anything is run."""
+    if file is None:
+        for name, given in (("--from", begin), ("--to", end), ("--components", components)):
+            if given is not None:
+                raise BadInput(f"{name}: goes with --diagram FILE.svg")
+        return None
+    if file.suffix.lower() != ".svg":
+        raise BadInput(f"--diagram: {file}: the picture is SVG, so the name has to end in .svg")
+    ours = output.holds(b'aria-label="Space-time diagram')
+    output.may_write(file, "--diagram", ours, "a diagram that tideover drew")
+    names = tuple(name.strip() for name in (components or "").split(",") if name.strip())
+    for name in names:
+        if name not in scenario.topology:
+            known = ", ".join(scenario.topology)
+            raise BadInput(f"--components: {name!r} is no component of the scenario; it has {known}")
+    return Asked(file, _stretch(scenario, begin, end), names)
+
+
+def _stretch(scenario: config.Scenario, begin: str | None, end: str | None) -> Stretch | None:
+    from tideover.models.accounts.trace import Stretch
+    from tideover.sim.units import format_duration
+
+    if begin is None and end is None:
+        return None
+    duration = scenario.run.duration
+    first = 0 if begin is None else output.moment("--from", begin)
+    last = duration if end is None else output.moment("--to", end)
+    for name, moment in (("--from", first), ("--to", last)):
+        if moment > duration:
+            raise BadInput(
+                f"{name}: {format_duration(moment)} is after the run's end, {format_duration(duration)}"
+            )
+    if first >= last:
+        raise BadInput(f"--from: {format_duration(first)} is not before --to, {format_duration(last)}")
+    return Stretch(first, last)
+
+
+def write(wanted: Asked, result: Result, *, errors: bool) -> None:
+    """Draw it, and say where it is."""
+    from tideover.reports.pages import of_result
+
+    svg = of_result(result, wanted.stretch, wanted.components)
+    with output.writing(wanted.file, option="--diagram"):
+        wanted.file.write_text(svg, encoding="utf-8")
+    output.stream(errors=errors).write(f"Diagram: {wanted.file}\n")
+
+
+# ``tideover run --saturate`` and ``tideover compare --saturate``.
+
+LONG_S = 10.0
+"""Searches that take longer are announced."""
+
+
+def saturate_one(scenario: str, settings: list[str] | None, as_json: bool, out: Path | None) -> None:
+    """One scenario, under its strategy."""
+    from tideover import api
+    from tideover.scenarios.loader import unused
+    from tideover.scenarios.precedence import read_settings
+    from tideover.sim.registry import kind_of
+
+    given = read_settings(settings or ())
+    found = api.loaded(scenario, given)
+    output.note(unused(scenario, kind_of(found.strategy), given))
+    _find([found], as_json, out, "run")
+
+
+def saturate_several(asked: Sequence[config.Scenario], as_json: bool, out: Path | None) -> None:
+    """The same scenario under several strategies."""
+    _find(asked, as_json, out, "compare")
+
+
+def announce(asked: Sequence[config.Scenario]) -> None:
+    """Say on standard error how many rates will be tried, and how long that takes, if it takes long."""
+    from tideover.scenarios.saturation import expected
+
+    each = [expected(one) for one in asked]
+    lasts = sum(seconds for _, seconds in each)
+    if lasts >= LONG_S:
+        tries = f"about {each[0][0]} rates are tried{' under each strategy' if len(each) > 1 else ''}"
+        output.note([f"{tries}; that takes about {output.in_words(lasts)}, give or take a factor of three"])
+
+
+def _find(asked: Sequence[config.Scenario], as_json: bool, out: Path | None, command: str) -> None:
+    from tideover.scenarios.saturation import check, saturate
+
+    for one in asked:
+        check(one)  # before anything is written or run
+    output.prepare(out, command)
+    announce(asked)
+    with Bar() as bar:
+        found = [
+            saturate(one, lambda done, rate: bar(f"trying {rate:,.0f} tuples/s", done, 0)) for one in asked
+        ]
+    records = [each.to_dict() for each in found]
+    record = records if command == "compare" else records[0]
+    if as_json:
+        output.print_json(record)
+    else:
+        from tideover.reports.terminal import saturation_view
+
+        output.show(saturation_view(found))
+    if out is not None:
+        from tideover.reports.rates import saturation_page
+
+        output.write(out, {}, lambda: saturation_page(found), record, errors=as_json)
+
+
+# ``tideover run`` and ``tideover compare``.
+
+Source = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a built-in scenario.")
+]
+Saturate = Annotated[
+    bool,
+    typer.Option(
+        "--saturate",
+        help="Find the greatest rate that is carried on and on, without failures, and what it is short of.",
+    ),
+]
+
+
+def run(
+    scenario: Source,
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Print what the protocol did, in order. For small runs.")
+    ] = False,
+    diagram_file: File = None,
+    begin: From = None,
+    end: To = None,
+    components: Components = None,
+    saturate: Saturate = False,
+    find_warmup: Annotated[
+        bool,
+        typer.Option("--find-warmup", help="Find where the warm-up ends, on runs in which nothing fails."),
+    ] = False,
+    details: Annotated[bool, typer.Option("--details", help="Print all figures.")] = False,
+) -> None:
+    """Simulate one scenario.
+
+    For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
+    """
+    if saturate:
+        for name, asked in (("--trace", trace), ("--diagram", diagram_file)):
+            if asked:
+                raise BadInput(f"{name}: goes with a run, not with --saturate, which makes many")
+        saturate_one(scenario, settings, as_json, out)
+        return
+    if find_warmup:
+        _find_warmup(scenario, settings, as_json, trace or not (out is diagram_file is None))
+        return
+    from tideover import api
+    from tideover.scenarios.loader import unused
+    from tideover.scenarios.precedence import read_settings
+    from tideover.sim.registry import kind_of
+
+    given = read_settings(settings or ())
+    found = api.loaded(scenario, given)
+    drawn = asked_diagram(found, diagram_file, begin, end, components)
+    output.note(unused(scenario, kind_of(found.strategy), given))
+    output.prepare(out, "run")
+    said = output.announce([found])
+    with Bar() as bar:
+        result = api.run(found, trace=trace, report=bar.runs)
+    record = result.to_dict()
+    if as_json:
+        output.warn(text for text in result.warnings if text not in said)
+        output.print_json(record | ({"trace": _events_of_simulate(result)} if trace else {}))
+    else:
+        from tideover.reports.terminal import run_view
+
+        if trace:
+            _print_trace(result)
+        output.show(run_view(record, details))
+    if drawn is not None:
+        write(drawn, result, errors=as_json)
+    if out is not None:
+        from tideover.reports import pages
+        from tideover.reports import pages as diagrams
+
+        output.write(
+            out,
+            _tables(result),
+            lambda: pages.run_page(result, diagrams.pictured(result)),
+            record,
+            errors=as_json,
+        )
+
+
+def _find_warmup(source: str, settings: list[str] | None, as_json: bool, more: bool) -> None:
+    """Say when the scenario has settled."""
+    from tideover import api
+    from tideover.scenarios.statistics.warm_up import settling
+
+    if more:
+        raise BadInput("--find-warmup: goes with --set and --json alone")
+    with Bar() as bar:
+        found = settling(api.loaded(source, settings or ()), bar.runs)
+    if as_json:
+        output.print_json(found.to_dict())
+    else:
+        from rich.text import Text
+
+        output.show(Text(f"{found.sentence[:1].upper()}{found.sentence[1:]}."))
+
+
+def compare(
+    scenario: Source,
+    strategies: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Strategies to compare, the reference first; all: all that there are; default: all that "
+            "the scenario lists.",
+            show_default=False,
+        ),
+    ] = None,
+    settings: Settings = None,
+    as_json: Json = False,
+    out: Out = None,
+    saturate: Saturate = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print all figures of each strategy, and paired differences.")
+    ] = False,
+) -> None:
+    """Simulate the same scenario, failures and luck under several strategies, side by side.
+
+    For example: tideover compare wordcount --strategies source_replay,rsm
+    """
+    from tideover import api
+    from tideover.scenarios.precedence import partly_used, read_settings
+    from tideover.scenarios.runs import ALL, every_strategy
+
+    kinds = None if strategies is None else [kind.strip() for kind in strategies.split(",") if kind.strip()]
+    given = read_settings(settings or ())
+    if kinds == [ALL]:
+        every = every_strategy(scenario, given)
+        kinds, given = list(every.kinds), [*every.settings, *given]
+        output.note(every.notes)
+    asked = _asked(scenario, kinds, given)  # before anything is written or run
+    output.note(partly_used(list(asked), given))
+    if saturate:
+        saturate_several(list(asked.values()), as_json, out)
+        return
+    output.prepare(out, "compare")
+    said = output.announce(asked.values())
+    with Bar() as bar:
+        found = api.compare(scenario, kinds, given, report=bar.runs)
+        bar("comparing", 0, 0)
+        records, _ = found.to_list(), found.verdict
+    if as_json:
+        for result in found.results.values():
+            output.warn(f"{result.strategy}: {text}" for text in result.warnings if text not in said)
+        output.print_json(records)
+    else:
+        from tideover.reports.terminal import compare_view
+
+        output.show(compare_view(records, found.verdict, details))
+    if out is not None:
+        from tideover.reports import pages
+
+        page = partial(pages.compare_page, list(found.results.values()), found.verdict)
+        output.write(out, _tables(found), page, records, errors=as_json)
+
+
+def _asked(scenario: str, kinds: list[str] | None, given: GivenSettings) -> dict[str, Scenario]:
+    """The scenario under each strategy."""
+    from tideover import api
+    from tideover.scenarios.errors import ScenarioError
+
+    try:
+        return api.compared(scenario, kinds, given)
+    except ScenarioError as error:
+        raise ScenarioError(
+            replace(p, file="--strategies") if kinds and p.key == "strategy.kind" and p.line is None else p
+            for p in error.problems
+        ) from None
+    except ValueError as error:
+        raise BadInput(f"--strategies: {error}") from None
+
+
+def _tables(found: Any) -> dict[str, Any]:
+    tables = {name: getattr(found, name) for name in ("recoveries", "runs", "timeline", "tasks", "usage")}
+    return {name: table for name, table in tables.items() if name != "usage" or len(table)}
+
+
+def _print_trace(result: Result) -> None:
+
+    first, total = result.replications[0], len(result.replications)
+    more = f" of {total}; --set run.seed=… shows another" if total > 1 else ""
+    sys.stdout.write(f"Events of replication {first.number}{more}\n")
+    sys.stdout.writelines(f"{line}\n" for line in lines(first))
+    sys.stdout.write("\n")
+
+
+def _events_of_simulate(result: Result) -> list[dict[str, Any]]:
+
+    return [event for replication in result.replications for event in as_data(replication)]

@@ -1,0 +1,116 @@
+"""How long a restart waits: restart strategies, one class a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, NamedTuple
+
+from pydantic import Field, model_validator
+
+from tideover.sim.registry import Part, Registry
+from tideover.sim.units import Duration, S, format_duration
+
+# What a restart strategy is.
+
+RESTARTS: Registry[RestartStrategy] = Registry("restart strategy")
+
+
+class Earlier(NamedTuple):
+    """A restart that there was: when the failure was noticed, and when it was over (ns); if the next failure
+    came before that, when this one was noticed.
+    """
+
+    noticed: int
+    ready: int
+
+
+class RestartStrategy(Part):
+    """How long a restart waits after a failure was noticed.
+
+    Subclasses register themselves with ``@RESTARTS.register(name)`` and give ``wait``.
+    """
+
+    kind: ClassVar[str]
+
+    def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:
+        """How long (ns) the restart waits after a failure that is ``noticed`` then (ns), after these
+        ``earlier`` ones; None: it is given up.
+        """
+        raise NotImplementedError
+
+
+# Delays that grow while failures follow one another.
+
+
+@RESTARTS.register("exponential_delay")
+class ExponentialDelay(RestartStrategy):
+    """The first restart waits for ``initial``, each one after it ``factor`` times as long, at most ``most``.
+
+    Once it has run for ``reset_after`` without a failure, the next restart is a first one. Apache Flink,
+    ``restart-strategy.type: exponential-delay``, with its defaults, without jitter.
+    """
+
+    initial: Annotated[Duration, Field(gt=0, description="how long the first restart waits")] = S
+    factor: Annotated[float, Field(ge=1, le=1000, description="by which each wait is longer")] = 1.5
+    most: Annotated[Duration, Field(gt=0, description="longest wait; at least initial")] = 60 * S
+    reset_after: Annotated[
+        Duration, Field(gt=0, description="time without a failure after which waits begin anew")
+    ] = 3600 * S
+
+    @model_validator(mode="after")
+    def _in_order(self) -> ExponentialDelay:
+        if self.initial > self.most:
+            longest = format_duration(self.most)
+            raise ValueError(
+                f"initial ({format_duration(self.initial)}) must not be longer than most ({longest})"
+            )
+        return self
+
+    def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:
+        in_a_row, later = 0, noticed
+        for one in reversed(earlier):
+            if later - one.ready >= self.reset_after:
+                break
+            in_a_row, later = in_a_row + 1, one.noticed
+        delay = float(self.initial)
+        for _ in range(in_a_row):
+            delay = min(delay * self.factor, self.most)
+        return round(delay)
+
+
+# Restarts until failures come too often.
+
+
+@RESTARTS.register("failure_rate")
+class FailureRate(RestartStrategy):
+    """Each restart waits for ``delay``, unless more than ``most_failures`` were noticed ``within`` a span.
+
+    Apache Flink, ``restart-strategy.type: failure-rate``, with its defaults.
+    """
+
+    delay: Annotated[Duration, Field(description="how long each restart waits")] = S
+    most_failures: Annotated[int, Field(ge=1, le=10**9, description="most failures in the span")] = 1
+    within: Annotated[Duration, Field(gt=0, description="the span")] = 60 * S
+
+    def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:
+        recent = sum(noticed - one.noticed < self.within for one in earlier)
+        return self.delay if recent < self.most_failures else None
+
+
+# Always the same delay.
+
+
+@RESTARTS.register("fixed_delay")
+class FixedDelay(RestartStrategy):
+    """Each restart waits for ``delay``; after ``attempts`` of them there is no other.
+
+    Apache Flink, ``restart-strategy.type: fixed-delay``.
+    """
+
+    delay: Annotated[Duration, Field(description="how long each restart waits")] = 10**9
+    attempts: Annotated[int | None, Field(ge=0, description="most restarts; default: any number")] = None
+
+    def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:
+        if self.attempts is not None and len(earlier) >= self.attempts:
+            return None
+        return self.delay

@@ -1,0 +1,296 @@
+"""Placements: which host takes which task. One class a kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar, NamedTuple
+
+from pydantic import Field
+
+from tideover.models.job.components import Host
+from tideover.models.job.topology import Floats, Topology, traffic
+from tideover.sim.registry import Part, Registry
+
+# Which host takes which task.
+
+PLACEMENTS: Registry[Placement] = Registry("placement")
+
+Place = tuple[str, int, int]
+"""Component, task, replica."""
+
+
+class PlacementError(ValueError):
+    """Tasks that cannot be placed; ``path``: the keys of the scenario that say where they should go."""
+
+    def __init__(self, path: tuple[str | int, ...], message: str) -> None:
+        super().__init__(f"{'.'.join(map(str, path))}: {message}")
+        self.path = path
+        self.message = message
+
+
+class Seating:
+    """Who sits where so far, and where there is room.
+
+    hosts   those that take tasks, by rising number
+    at      host of each place that has one
+    """
+
+    def __init__(self, topology: Topology, replicas: Mapping[str, int], hosts: Sequence[Host]) -> None:
+        self.topology = topology
+        self.replicas = replicas
+        self.hosts = hosts
+        self.at: dict[Place, int] = {}
+        self._taken: Counter[int] = Counter()
+
+    def open(self) -> Iterator[tuple[int, Place]]:
+        """Places without a host, first the primaries of all tasks, then their first replicas, and so on; so
+        no primary sits elsewhere because there are replicas. With the number of the logical task.
+        """
+        logical = [(c.name, task) for c in self.topology.components for task in range(c.tasks)]
+        for replica in range(max(self.replicas.values(), default=0)):
+            for number, (name, task) in enumerate(logical):
+                if replica < self.replicas[name] and (name, task, replica) not in self.at:
+                    yield number, (name, task, replica)
+
+    def primary(self, place: Place) -> int:
+        """The host of the task's first replica, which has one."""
+        return self.at[place[0], place[1], 0]
+
+    def siblings(self, place: Place) -> set[int]:
+        """The hosts of other replicas of the same task."""
+        name, task, _ = place
+        fleet = ((name, task, replica) for replica in range(self.replicas[name]))
+        return {self.at[other] for other in fleet if other in self.at and other != place}
+
+    def taken(self, host: Host) -> int:
+        """How many tasks it has."""
+        return self._taken[host.number]
+
+    def has_room(self, host: Host) -> bool:
+        """Whether it has a slot left."""
+        return host.slots is None or self._taken[host.number] < host.slots
+
+    def seat(self, place: Place, host: int) -> None:
+        """Put a task on a host."""
+        self.at[place] = host
+        self._taken[host] += 1
+
+    def ring(self, first: int) -> Iterator[Host]:
+        """All hosts, from the one with this place among them on, and round."""
+        count = len(self.hosts)
+        return (self.hosts[(first + further) % count] for further in range(count))
+
+    def no_host_apart(self, place: Place, apart: str = "hosts") -> PlacementError:
+        """There is no host left for a task that keeps its replicas on different hosts, or in ``apart``."""
+        name, task, replica = place
+        copy = f" replica {replica} of" if replica else ""
+        message = (
+            f"no host is left for{copy} task {task} of {name}: its {self.replicas[name]} replicas need "
+            f"different {apart} and a slot, and {len(self.hosts)} hosts take tasks; "
+            "give more machines or slots, or fewer replicas"
+        )
+        return PlacementError(("hosts",), message)
+
+    def no_slot(self, place: Place) -> PlacementError:
+        """There is no slot left for a task."""
+        name, task, replica = place
+        wanted = sum(c.tasks * self.replicas[c.name] for c in self.topology.components)
+        slots = sum(host.slots or 0 for host in self.hosts)
+        copy = f", replica {replica}," if replica else ""
+        message = (
+            f"no slot is left for task {task} of {name}{copy}: {wanted} tasks, and {slots} slots on "
+            f"{len(self.hosts)} hosts; give more slots or machines"
+        )
+        return PlacementError(("hosts",), message)
+
+
+class Placement(Part):
+    """How tasks come to hosts; those of components with ``hosts`` of their own sit there already."""
+
+    kind: ClassVar[str]
+
+    def fill(self, seating: Seating) -> None:
+        """Seat every place that is open; raises PlacementError if one finds no host."""
+        raise NotImplementedError
+
+
+# Each replica where the scenario says.
+
+
+@PLACEMENTS.register("by_hand")
+class ByHand(Placement):
+    """``tasks`` names the host of each replica of each task: `{count: [[0, 1], [2, 0]]}` puts task 0 of count
+    on host 0 and its replica on host 1.
+
+    Hosts that are named for replicas which the strategy does not have stay free of them.
+    """
+
+    tasks: Annotated[
+        dict[str, tuple[tuple[int, ...], ...]],
+        Field(description="by component: of each task the hosts of its replicas, the primary's first"),
+    ]
+
+    def fill(self, seating: Seating) -> None:
+        for name in self.tasks:
+            if name not in seating.topology.by_name:
+                known = ", ".join(seating.topology.by_name)
+                raise _refused(f"there is no component {name!r} (known: {known})", name)
+        for _, place in seating.open():
+            seating.seat(place, self._host(seating, place))
+
+    def _host(self, seating: Seating, place: Place) -> int:
+        name, task, replica = place
+        tasks, copies = seating.topology.by_name[name].tasks, seating.replicas[name]
+        rows = self.tasks.get(name)
+        if rows is None:
+            raise _refused(
+                f"says nothing of {name}; give the hosts of its {tasks} tasks, as in {name}: [[0]]"
+            )
+        if len(rows) != tasks:
+            raise _refused(f"has {len(rows)} lists of hosts for {tasks} tasks; give one for each", name)
+        if len(rows[task]) < copies:
+            message = f"names {len(rows[task])} hosts for {copies} replicas of task {task}; give one for each"
+            raise _refused(message, name, task)
+        number = rows[task][replica]
+        host = next((host for host in seating.hosts if host.number == number), None)
+        if host is None:
+            last = seating.hosts[-1].number
+            raise _refused(f"there is no host {number} for tasks; those are 0 to {last}", name, task, replica)
+        if number in seating.siblings(place):
+            message = f"two replicas of task {task} of {name} on host {number}; give each a host of its own"
+            raise _refused(message, name, task, replica)
+        if not seating.has_room(host):
+            raise _refused(f"host {number} has no slot left (slots: {host.slots})", name, task, replica)
+        return number
+
+
+def _refused(message: str, *path: str | int) -> PlacementError:
+    return PlacementError(("hosts", "placement", "tasks", *path), message)
+
+
+# E-Storm's placement: shadows where they make traffic local.
+
+
+@PLACEMENTS.register("estorm")
+class FleetPlacement(Placement):
+    """Primaries as round robin puts them; each shadow (a replica after the first) where most of what it reads
+    is local then, of the hosts with a slot left, and never where another of its fleet is.
+
+    Operators have their turns breadth-first from the spouts, one shadow a turn. Read are the primaries of the
+    tasks before; of hosts that are alike the one with the most senders, then the fewest tasks, then the next
+    in order takes it. X. Liu et al., *E-Storm: Replication-based State Management in Distributed Stream
+    Processing Systems*, ICPP 2017, section IV.
+    """
+
+    def fill(self, seating: Seating) -> None:
+        deal(seating, [one for one in seating.open() if one[1][2] == 0])
+        rates = traffic(seating.topology)
+        shadows = {c: _shadows(seating, c) for c in breadth_first(seating.topology)}
+        while shadows:
+            for name in list(shadows):
+                place = next(shadows[name], None)
+                if place is None:
+                    del shadows[name]
+                else:
+                    seating.seat(place, self._best(seating, place, rates).number)
+
+    def _best(self, seating: Seating, place: Place, rates: dict[str, Floats]) -> Host:
+        fleet = seating.siblings(place)
+        free = [h for h in seating.ring(0) if h.number not in fleet and seating.has_room(h)]
+        if not free:
+            raise seating.no_host_apart(place)
+        local = _local(seating, place, rates)
+        none = Local(0, 0)
+        return max(free, key=lambda host: (*local.get(host.number, none), -seating.taken(host)))
+
+
+class Local(NamedTuple):
+    """What a shadow would read from its own host: bytes/s, and how many tasks."""
+
+    rate: float
+    senders: int
+
+
+def _local(seating: Seating, place: Place, rates: dict[str, Floats]) -> dict[int, Local]:
+    """By host. Senders of a component are taken to send alike."""
+    name, task, _ = place
+    found: dict[int, Local] = {}
+    for edge in seating.topology.by_name[name].inputs:
+        each = float(rates[edge.name][task]) * edge.up.config.tuple_size / edge.up.tasks
+        for sender in range(edge.up.tasks):
+            host = seating.at[edge.up.name, sender, 0]
+            rate, senders = found.get(host, Local(0, 0))
+            found[host] = Local(rate + each, senders + 1)
+    return found
+
+
+def _shadows(seating: Seating, name: str) -> Iterator[Place]:
+    """Those of a component, all first ones before all second ones."""
+    tasks = range(seating.topology.by_name[name].tasks)
+    return iter([(name, task, r) for r in range(1, seating.replicas[name]) for task in tasks])
+
+
+def breadth_first(topology: Topology) -> list[str]:
+    """The components, nearest to a spout first; of those as near in topological order."""
+    depth: dict[str, int] = {}
+    for c in topology.components:
+        depth[c.name] = 1 + min((depth[edge.up.name] for edge in c.inputs), default=-1)
+    return sorted(depth, key=lambda name: depth[name])
+
+
+# Replicas that no single host or rack takes down together.
+
+
+@PLACEMENTS.register("k_safe")
+class KSafe(Placement):
+    """No two replicas of a task on one host, nor in one rack if there are as many racks; else evenly.
+
+    Of the hosts that are allowed the one with the fewest tasks takes the next, and of several the next in
+    turn. Of k + 1 replicas one is left, whichever k hosts fail, or k racks if there are k + 1 of them. E.
+    Tanuwidjaja, *High Availability on a Distributed Real Time Processing System*, UC Berkeley EECS-2015-134.
+    """
+
+    def fill(self, seating: Seating) -> None:
+        racks = {host.number: host.rack for host in seating.hosts}
+        for number, place in seating.open():
+            fleet = seating.siblings(place)
+            apart = len(set(racks.values())) >= seating.replicas[place[0]]
+            taken = {racks[host] for host in fleet} if apart else set()
+            first = seating.primary(place) + place[2] if place[2] else number
+            free = [h for h in seating.ring(first) if h.number not in fleet and h.rack not in taken]
+            free = [host for host in free if seating.has_room(host)]
+            if not free:
+                raise seating.no_host_apart(place, "racks" if apart else "hosts")
+            seating.seat(place, min(free, key=seating.taken).number)
+
+
+# One host after the other.
+
+
+@PLACEMENTS.register("round_robin")
+class RoundRobin(Placement):
+    """Task number i goes to host i mod n, as Storm deals executors; replica r sits r hosts further.
+
+    A host without a slot left, or with a replica of the same task, is passed over while there is another.
+    """
+
+    def fill(self, seating: Seating) -> None:
+        deal(seating, seating.open())
+
+
+def deal(seating: Seating, places: Iterable[tuple[int, Place]]) -> None:
+    """Seat these places, numbered by their logical task, one host after the other."""
+    for number, place in places:
+        siblings, replica = seating.siblings(place), place[2]
+        first = seating.primary(place) + replica if replica else number
+        chosen = _first(seating, first, siblings) or _first(seating, first, set())
+        if chosen is None:
+            raise seating.no_slot(place)
+        seating.seat(place, chosen.number)
+
+
+def _first(seating: Seating, first: int, siblings: set[int]) -> Host | None:
+    """The next host with a slot left and none of the siblings."""
+    hosts = (host for host in seating.ring(first) if seating.has_room(host))
+    return next((host for host in hosts if host.number not in siblings), None)

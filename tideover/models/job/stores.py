@@ -1,0 +1,158 @@
+"""Where state is kept: stores for checkpoints, and state backends beside a task. One class a kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from tideover.sim.kernel import Kernel
+from tideover.sim.registry import Part, Registry
+from tideover.sim.store import StoreServer
+from tideover.sim.units import Bandwidth, Duration, Rate, Size
+
+# Stores: where checkpoints go, and where state is kept that no task has in its memory.
+
+STORES: Registry[StoreKind] = Registry("kind of store")
+
+
+class StoreKind(Part):
+    """A kind of store.
+
+    per_host   each host has a server of its own, else all share one
+    local      what is written lies on the writer's host alone
+    """
+
+    kind: ClassVar[str]
+    per_host: ClassVar[bool] = True
+    local: ClassVar[bool] = False
+
+    @property
+    def copies(self) -> int:
+        """On how many hosts what is written lies."""
+        return 1
+
+    def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
+        """One of its servers; ``host``: None if it is on no host."""
+        raise NotImplementedError
+
+
+# A distributed file system.
+
+
+@STORES.register("dfs")
+class Dfs(StoreKind):
+    """A file system whose files lie on the hosts, as HDFS: each host reads and writes at its own bandwidth.
+
+    A write goes to the writer's host and to the ``replication`` - 1 next ones, and has ended when all have
+    it; a read is from the reader's host.
+    """
+
+    latency: Annotated[Duration, Field(description="time of a request besides its bytes")] = 10_000_000
+    bandwidth: Annotated[Bandwidth, Field(description="bytes per second of each host")] = 100 * 2**20
+    replication: Annotated[int, Field(ge=1, le=64, description="hosts on which a file lies")] = 3
+
+    @property
+    def copies(self) -> int:
+        return self.replication
+
+    def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
+        return StoreServer(kernel, self.latency, self.bandwidth, name=name, host=host)
+
+
+# The disk of a host.
+
+
+@STORES.register("disk")
+class Disk(StoreKind):
+    """Each host has one, for the tasks that run there. It outlives them, and their host's crash."""
+
+    local: ClassVar[bool] = True
+
+    latency: Annotated[Duration, Field(description="time of a request besides its bytes")] = 5_000_000
+    bandwidth: Annotated[Bandwidth, Field(description="bytes per second, read or written")] = 200 * 2**20
+
+    def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
+        return StoreServer(kernel, self.latency, self.bandwidth, name=name, host=host)
+
+
+# Redis: one thread for all.
+
+
+@STORES.register("redis")
+class Redis(StoreKind):
+    """A store on a machine of its own with one thread that serves all tasks, one operation after the other.
+
+    A request takes its operations and its bytes at the store, and the latency on the way there and back,
+    which keeps nobody else waiting.
+    """
+
+    per_host: ClassVar[bool] = False
+
+    latency: Annotated[Duration, Field(description="round trip between a task and the store")] = 500_000
+    bandwidth: Annotated[Bandwidth, Field(description="bytes per second, read or written")] = 100 * 2**20
+    operations: Annotated[Rate, Field(description="operations per second of its one thread")] = 80_000.0
+
+    def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
+        return StoreServer(kernel, self.latency, self.bandwidth, self.operations, True, name, host)
+
+
+# State backends: where a task keeps its state, and what it takes to look something up there.
+
+BACKENDS: Registry[Backend] = Registry("state backend")
+
+
+class Backend(Part):
+    """Where a task of a bolt keeps its state: so many entries, of which each tuple reads and writes some.
+
+    Which ones is drawn, all alike. What the entries hold is not simulated, only what they take: the effects
+    of tuples are those of the bolt.
+    """
+
+    kind: ClassVar[str]
+
+    entries: Annotated[int, Field(ge=1, le=2**30, description="entries of the state of one task")] = 1024
+    entry_size: Annotated[Size, Field(description="bytes of an entry, in a store or on its way")] = 64
+    accesses: Annotated[
+        int, Field(ge=0, le=10**6, description="entries that each tuple looks up and changes")
+    ] = 1
+    access_cost: Annotated[Duration, Field(description="time that one access takes the task")] = 0
+
+    def to_write(self, tuples: int) -> int:
+        """Entries that a snapshot has to write when the task has worked on so many tuples since an earlier
+        one, which is in the store.
+        """
+        return self.entries
+
+    def changed(self, tuples: int) -> int:
+        """Entries that so many tuples change, in the mean: n accesses to E entries, all alike, leave each
+        untouched with probability (1 - 1/E)^n.
+        """
+        return round(self.entries * (1 - (1 - 1 / self.entries) ** (tuples * self.accesses)))
+
+
+# State in the memory of the task.
+
+
+@BACKENDS.register("memory")
+class Memory(Backend):
+    """A map in the task's memory; an access costs next to nothing."""
+
+
+# State in a log-structured merge tree beside the task.
+
+
+@BACKENDS.register("rocksdb")
+class RocksDB(Backend):
+    """An embedded store on the task's host, as Flink's: each access serialises the entry, and may read a
+    file.
+    """
+
+    access_cost: Annotated[Duration, Field(description="time that one access takes the task")] = 5_000
+    incremental: Annotated[
+        bool, Field(description="a snapshot writes only the entries that have changed since the last one")
+    ] = False
+
+    def to_write(self, tuples: int) -> int:
+        """All entries; or, of incremental snapshots, those that the tuples have changed."""
+        return self.changed(tuples) if self.incremental else self.entries

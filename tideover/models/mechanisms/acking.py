@@ -1,0 +1,589 @@
+"""Acks: which roots are done, and which have timed out. Storm's acker, pending map and rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.operators.state import Effects, joined
+from tideover.models.runtime.channels import LATE, Sent
+from tideover.models.runtime.context import Context
+from tideover.models.runtime.hooks import NOTHING, Keeper, Needs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.supervision import Supervisor
+from tideover.models.runtime.verbs import Verbs
+from tideover.models.runtime.views import BoltView, Machine, OutageView, SpoutView, TaskView
+from tideover.sim.draws import Bits, Purpose
+from tideover.sim.kernel import Rank
+from tideover.sim.plane.plane import Plane
+from tideover.sim.train import Ints, Train
+
+# Storm's acker: one 64-bit value per root.
+#
+# The value is the XOR of the ids of all tuples created and acked in the root's tree. When it is zero, the
+# tree is done (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
+
+NEVER = 1 << 62
+
+
+class Acker(Machine, Keeper):
+    """All ackers of a topology as one; acks reach it at the instant at which they are sent. The data plane
+    keeps the values, and asks when it came up, and which roots it has forgotten since.
+
+    period, buckets   of its own rotating map (phase 0): older entries are forgotten, and acks for them
+                      ignored
+    maps              pending roots of each spout task
+    """
+
+    knows_the_plane = True
+
+    def __init__(
+        self,
+        context: Context,
+        supervisor: Supervisor,
+        plane: Plane,
+        period: int,
+        buckets: int,
+        host: int | None,
+    ) -> None:
+        super().__init__("acker", host, 0, 0)
+        self._context, self._supervisor, self._plane = context, supervisor, plane
+        self._period, self._buckets = period, buckets
+        bits, spouts = context.topology.spout_bits, len(context.topology.spout_tasks)
+        self._mask = (1 << bits) - 1
+        structs, p = plane.ffi.new("pending[]", spouts), plane.p
+        plane.keep(structs)
+        self.maps = [PendingRoots(bits, number, plane, structs[number]) for number in range(spouts)]
+        p.pending, p.rotation, p.buckets = structs, period, buckets
+        p.alive_since, p.acker_outage = -1, -1
+
+    def watched(self) -> None:
+        """Outages are watched: the data plane is to know because of which older attempts were made."""
+        for map_ in self.maps:
+            map_.remembered = self._tell_causes
+        self._tell_causes()
+
+    def _tell_causes(self) -> None:
+        known = [(*key, outage) for map_ in self.maps for key, outage in map_._causes.items()]
+        self._causes = np.array(known, np.int64).reshape(-1, 3)
+        p = self._plane.p
+        p.causes, p.n_causes = self._plane.ffi.cast("cause *", self._causes.ctypes.data), len(known)
+
+    def may_repeat(self) -> None:
+        """From now on a member of a fleet may ack again what it has acked, until all that was emitted by now
+        is forgotten: it matters which others come before, in between and after.
+        """
+        self._plane.p.in_order_until = self._context.kernel.now + self._buckets * self._period
+
+    # -- faults ----------------------------------------------------------------------------------------------
+
+    def failed(self, outage: OutageView) -> None:
+        """All entries are lost; until it is up again acks are too."""
+        now, p = self._context.kernel.now, self._plane.p
+        # what was emitted at or before this has rotated out
+        rotated_out = (-(-now // self._period) - self._buckets) * self._period
+        forgotten = max(rotated_out, int(p.alive_since))
+        p.alive_since, p.acker_outage = NEVER, outage.number
+        for pending in self.maps:
+            pending.mark_all(forgotten, outage.number)
+
+    def ready(self, outage: OutageView) -> None:
+        """Up again, knowing nothing."""
+        self._supervisor.back(self)
+        self._plane.p.alive_since, self._plane.p.acker_outage = self._context.kernel.now, -1
+
+    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
+        """Tuples of these attempts of roots are gone."""
+        for number, pending in enumerate(self.maps):
+            mine = np.flatnonzero(roots & self._mask == number)
+            pending.mark(roots[mine], None if attempt is None else attempt[mine], outage)
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def roots(self) -> Ints:
+        """All pending roots."""
+        return np.concatenate([pending.roots() for pending in self.maps])
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> npt.NDArray[np.bool_] | None:
+        """Which tuples belong to a root that was emitted again because of the outage."""
+        if train.attempt is None or not task.component.anchored:
+            return None
+        mask = train.attempt > 0
+        retried = np.flatnonzero(mask)
+        roots = train.uid[retried] >> task.component.bits
+        for number, pending in enumerate(self.maps):
+            mine = np.flatnonzero(roots & self._mask == number) if self._mask else slice(None)
+            mask[retried[mine]] = pending.replayed_for(roots[mine], train.attempt[retried[mine]], outage)
+        return mask
+
+    def settled(self, outage: OutageView) -> bool:
+        """Whether no root that the outage hit still waits to be emitted again."""
+        return not any(pending.waiting_for(outage.number) for pending in self.maps)
+
+    def on_the_way(self, outage: OutageView) -> bool:
+        """Whether tuples of roots that were emitted again because of it may be."""
+        return any(pending.emitted_for(outage.number) for pending in self.maps)
+
+
+# Message timeouts by Storm's rotating map.
+
+
+class Rotation(Mechanism):
+    """Each spout keeps its unfinished roots in a map of ``buckets`` buckets that rotates every ``period`` ns;
+    what is in the oldest bucket at a rotation has timed out, and is emitted again.
+
+    ``phase``: first rotation after the spout's start (ns); None: drawn, uniform within a period.
+    """
+
+    occupies = False
+
+    def __init__(self, job: Job, acks: Acks, period: int, buckets: int, phase: int | None) -> None:
+        super().__init__(job)
+        self._acks, self._verbs = acks, Verbs(job)
+        self._period, self._buckets, self._phase = period, buckets, phase
+
+    def start(self) -> None:
+        for spout in self._job.spouts:
+            self._begin(spout)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        spout = self._job.tasks[task.number]
+        if isinstance(spout, SpoutTask):
+            self._begin(spout)
+
+    def _begin(self, spout: SpoutTask) -> None:
+        period, life = self._period, spout.life
+        first = first_rotation(self._job, spout, period, self._phase)
+
+        def rotate(r: int) -> None:
+            if spout.life == life and spout.up:
+                self._rotate(spout, first + (r - self._buckets + 1) * period)
+
+        self._job.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
+
+    def _rotate(self, spout: SpoutTask, before: int) -> None:
+        pending = self._acks.acker.maps[spout.spout_number]
+        pending.up_to_date()
+        self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
+        self._job.step(spout.name, "buckets rotated")
+        roots, attempt, outage = pending.expire(before)
+        self._verbs.emit_again(spout, roots, attempt, outage)
+
+
+def first_rotation(job: Job, spout: SpoutTask, period: int, phase: int | None) -> int:
+    """When the map of a spout that starts now is rotated for the first time (ns); arguments as of
+    ``Rotation``.
+    """
+    if phase is None:
+        bits = job.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
+        phase = int(bits[0] >> np.uint64(11)) * period >> 53
+    return job.kernel.now + phase
+
+
+# The spout's map of pending roots, with the acker's value of each.
+#
+# The spout keeps unfinished roots in a rotating map (Storm's ``RotatingMap``): what is in the oldest bucket
+# at a rotation has timed out.
+
+LONG_AGO = -(1 << 62)
+NONE = (NOTHING, NOTHING, NOTHING)
+
+
+class PendingRoots:
+    """Roots of one spout task that are neither completed nor given up, with the acker's value of each. The
+    data plane writes into it; ``c`` is its struct ``pending``.
+
+    Columns by the root's number, from the oldest root that is still needed: 41 bytes a root.
+
+    remembered   called when attempts are over
+    up_to_date   called before somebody asks which roots are pending
+    """
+
+    _COLUMNS = ("value", "emitted", "last_ack", "attempt", "outage", "cause", "live", "retrying")
+
+    def __init__(self, spout_bits: int, number: int, plane: Plane, c: Any) -> None:
+        self._plane, self._c = plane, c
+        self.remembered: Callable[[], None] = int  # type: ignore[assignment]
+        self.up_to_date: Callable[[], None] = int  # type: ignore[assignment]
+        self._bits = spout_bits
+        self._number = number
+        c.base = c.size = 0
+        self._value: Bits = np.zeros(1024, np.uint64)
+        self._emitted: Ints = np.zeros(1024, np.int64)
+        self._last_ack: Ints = np.zeros(1024, np.int64)
+        self._attempt = np.zeros(1024, np.int32)
+        self._outage = np.zeros(1024, np.int32)
+        """The newest outage that destroyed a tuple of the present attempt; -1: none."""
+        self._cause = np.zeros(1024, np.int32)
+        """The outage because of which the present attempt was made; -1: none."""
+        self._causes: dict[tuple[int, int], int] = {}
+        """The same of earlier attempts, of roots that are emitted again and again, while these are kept."""
+        self._earlier: set[int] = set()
+        """The outages among these."""
+        self._live = np.zeros(1024, np.int32)
+        """The attempt of a root that is pending, and 1; 0: it is not."""
+        self.needed_from: int | None = None
+        """Number of the first root that may be emitted again although it is not pending; None: none may."""
+        self._retrying = np.zeros(1024, np.bool_)
+        self._forgotten: tuple[Ints, Ints, Ints] = NONE
+        self._connect()
+
+    def _connect(self) -> None:
+        for name in self._COLUMNS:
+            column = getattr(self, f"_{name}")
+            self._plane.array(self._c, name, column.view(np.uint8) if column.dtype == np.bool_ else column)
+        self._c.room = len(self._value)
+
+    @property
+    def _base(self) -> int:
+        return int(self._c.base)
+
+    @property
+    def _size(self) -> int:
+        return int(self._c.size)
+
+    def _at(self, roots: Ints) -> Ints:
+        return (roots >> self._bits) - self._base
+
+    def _root(self, index: Ints) -> Ints:
+        return ((index + self._base) << self._bits) | self._number
+
+    def make_room(self) -> None:
+        """Make room for the next roots; forget the oldest that are not needed any more."""
+        base, size = self._base, self._size
+        needed = np.flatnonzero((self._live > 0) | self._retrying)
+        cut = int(needed[0]) if len(needed) else size
+        if self.needed_from is not None:
+            cut = max(0, min(cut, self.needed_from - base))
+        left = size - cut
+        for name in self._COLUMNS:
+            old = getattr(self, f"_{name}")
+            if 4 * (left + 1) <= 3 * len(old):  # in place: fresh memory costs more than to copy
+                old[:left] = old[cut:size]
+                old[left:size] = 0
+                continue
+            grown = np.zeros(max(left + 1, 2 * left), old.dtype)
+            grown[:left] = old[cut:size]
+            setattr(self, f"_{name}", grown)
+        self._c.base, self._c.size = base + cut, left
+        self._forget_causes()
+        self._connect()
+
+    def _forget_causes(self) -> None:
+        """Of roots that are not kept any more: else failures of long ago would be followed for ever."""
+        if self._causes:
+            first = self._base << self._bits
+            self._causes = {key: outage for key, outage in self._causes.items() if key[0] >= first}
+            self._earlier = set(self._causes.values())
+
+    def _remember(self, index: Ints) -> None:
+        """These attempts are over: the outages because of which they were made may still be asked for."""
+        for at in index[(self._attempt[index] > 0) & (self._cause[index] >= 0)].tolist():
+            root = ((at + self._base) << self._bits) | self._number
+            self._causes[root, int(self._attempt[at])] = int(self._cause[at])
+            self._earlier.add(int(self._cause[at]))
+        self.remembered()
+
+    def expire(self, before: int) -> tuple[Ints, Ints, Ints]:
+        """Give up roots last emitted at or before ``before``; returns them, their attempt and outage, in
+        order of emission.
+        """
+        self.up_to_date()
+        index = np.flatnonzero((self._live[: self._size] > 0) & (self._emitted[: self._size] <= before))
+        index = index[np.argsort(self._emitted[index], kind="stable")]
+        self._live[index] = 0
+        self._retrying[index] = True
+        self._remember(index)
+        return self._root(index), self._attempt[index].astype(np.int64), self._outage[index].astype(np.int64)
+
+    def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
+        """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not
+        matter. Tasks report one after the other, not by time, so of several outages the newest counts.
+        """
+        index = self._at(roots)
+        known = (index >= 0) & (index < self._size)
+        known &= self._live[np.where(known, index, 0)] == (1 if attempt is None else attempt + 1)
+        index = index[known]
+        if outage < 0:  # no outage, which is the weaker reason
+            self._outage[index[self._outage[index] == -1]] = outage
+        else:
+            self._outage[index] = np.maximum(self._outage[index], outage)
+
+    def mark_all(self, emitted_after: int, outage: int) -> None:
+        """An outage destroyed what the acker knew of the pending roots emitted after an instant."""
+        pending = (self._live[: self._size] > 0) & (self._emitted[: self._size] > emitted_after)
+        self._outage[: self._size][pending] = outage
+
+    def replayed_for(self, roots: Ints, attempt: Ints, outage: int) -> npt.NDArray[np.bool_]:
+        """Which of these attempts of roots were made because of the outage."""
+        index = self._at(roots)
+        there = np.maximum(index, 0)
+        newest = (index >= 0) & (self._attempt.take(there) == attempt)
+        known = newest & (self._cause.take(there) == outage)
+        for row in np.flatnonzero(~newest).tolist() if self._causes else ():
+            known[row] = self._causes.get((int(roots[row]), int(attempt[row]))) == outage
+        return known
+
+    def waiting_for(self, outage: int) -> int:
+        """Roots hit by the outage that have not been emitted again."""
+        hit = self._outage[: self._size] == outage
+        return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
+
+    def emitted_for(self, outage: int) -> bool:
+        """Whether roots were emitted again because of the outage. Their tuples may be on their way, even if
+        the roots were given up, and emitted once more since.
+        """
+        return bool((self._cause[: self._size] == outage).any()) or outage in self._earlier
+
+    def roots(self) -> Ints:
+        """All pending roots."""
+        return self._root(np.flatnonzero(self._live[: self._size] > 0))
+
+    def clear(self) -> None:
+        """Forget everything: the spout has crashed."""
+        self.up_to_date()
+        index = np.flatnonzero((self._live > 0) | self._retrying)
+        self._remember(index)
+        emitted = np.where(self._retrying[index], LONG_AGO, self._emitted[index])
+        self._forgotten = self._root(index), self._attempt[index].astype(np.int64), emitted
+        self._live[:] = 0
+        self._retrying[:] = False
+        self._outage[:] = -1
+
+    def retrying(self, roots: Ints) -> None:
+        """These, which it had forgotten, wait to be emitted again."""
+        self._retrying[self._at(roots)] = True
+
+    def take_forgotten(self) -> tuple[Ints, Ints, Ints]:
+        """What it forgot in the last crash: roots, their last attempt, and when that was emitted (ns); what
+        had been given up was so long ago.
+        """
+        found, self._forgotten = self._forgotten, NONE
+        return found
+
+
+# Acks: bolts tell the acker what they are done with, which costs them time.
+
+
+class AckCosts(Mechanism):
+    """Acks take ``ack_cost`` ns each at the bolt: each tuple's at once, a window's in one burst at its
+    end; where they are ``held``, those of bolts with state when they are released.
+    """
+
+    occupies = False
+
+    def __init__(self, job: Job, ack_cost: int, held: bool = False) -> None:
+        super().__init__(job)
+        self.ack_cost = ack_cost
+        for c in job.topology.components:
+            at_once = not (c.keeps_state if held else c.window)
+            if not c.is_spout and c.anchored and at_once:
+                Verbs(job).charge(c.name, ack_cost)
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        return self.ack_cost * sum(len(p.uid) for p in parts) if task.component.anchored else 0
+
+
+class Acks(AckCosts):
+    """Every root and every tuple anchored to it is acked; the acker knows which roots are pending.
+
+    A tuple is acked when its effect is safe: of a bolt with state when it leaves with a window's end (a late
+    one at once), or, with ``held``, when ``release`` says so. What was not acked when a task fails never is.
+
+    ack_size         bytes of an ack message
+    period, buckets  of the acker's own rotating map
+    host             of the acker; None: it has none
+    """
+
+    needs = Needs(comparison=True)
+
+    def __init__(
+        self,
+        job: Job,
+        ack_cost: int,
+        ack_size: int,
+        period: int,
+        buckets: int,
+        host: int | None = None,
+        held: bool = False,
+    ) -> None:
+        super().__init__(job, ack_cost, held)
+        self._ack_size = ack_size
+        self._held: dict[TaskView, list[Effects]] | None = {} if held else None
+        self.acker = Acker(job.context, job.supervisor, job.plane, period, buckets, host)
+        job.context.machines.append(self.acker)
+        job.context.keepers.append(self.acker)
+        self._plane = job.plane
+        self._acked = 0
+        self._describe(job, job.plane)
+        job.plane.asked[job.plane.lib.NEED_PENDING] = self._make_room
+        job.plane.asked[job.plane.lib.HAS_COMPLETED] = lambda _: self.tell()
+        job.settlers.append(self.tell)
+
+    def _describe(self, job: Job, plane: Plane) -> None:
+        for map_ in self.acker.maps if job.topology.by_event else ():
+            map_.up_to_date = job.catch_up
+        numbers = np.array([spout.number for spout in job.spouts], np.int32)
+        plane.array(plane.p, "spouts", numbers)
+        for component in job.topology.components:
+            c, edges = plane.components[component.index], component.inputs
+            if not edges or not component.anchored:
+                continue
+            keys = [int(job.draws.key(edge.name, Purpose.IDENTITY)) for edge in edges]
+            plane.array(c, "identities", np.array(keys, np.uint64))
+            c.input_shift, c.input_mask = edges[0].task_bits, (1 << edges[0].edge_bits) - 1
+            c.acks = component.window is None
+            c.holds_acks = self._held is not None and component.keeps_state
+            if c.holds_acks:
+                self._follow(component)
+        for sender in job.tasks:
+            for place, outlet in enumerate(sender.outlets):
+                key = job.draws.key(outlet.edge.name, Purpose.IDENTITY)
+                plane.outlets[plane.tasks[sender.number].first_outlet + place].identity = int(key)
+
+    def _follow(self, component: Component) -> None:
+        """Tasks of a component tell what they have done, since they hold acks of that."""
+        for task in self._job.bolt_tasks:
+            if task.component is component:
+                task.c.logs, task.taken = 1, partial(self._take, task)
+
+    def _take(self, task: BoltView, effects: Effects) -> None:
+        """A task has summed these up."""
+        assert self._held is not None
+        self._held.setdefault(task, []).append(effects)
+
+    def _make_room(self, task: int) -> None:
+        self.acker.maps[int(self._plane.tasks[task].spout)].make_room()
+
+    def tell(self) -> None:
+        """Tell of the acks that were sent, and of the trees that are done."""
+        p = self._plane.p
+        if p.acked > self._acked:
+            self._job.say.transferred((int(p.acked) - self._acked) * self._ack_size)
+            self._acked = int(p.acked)
+        if p.acks.n:
+            rows = self._plane.read(p.acks)
+            for number in dict.fromkeys(rows["task"].tolist()):
+                mine = rows[rows["task"] == number]
+                columns = (np.ascontiguousarray(mine[name], np.int64) for name in ("uid", "attempt", "time"))
+                self._tell_acked(self._job.bolt(self._job.tasks[number]), *columns)
+        if p.completed.n:
+            self._job.tell_of_emissions()
+            rows = self._plane.read(p.completed)
+            names = ("uid", "attempt", "created", "time")
+            self._job.say.completed(*(np.ascontiguousarray(rows[name], np.int64) for name in names))
+
+    # -- what bolts are done with ----------------------------------------------------------------------------
+
+    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+        if self._held is not None and task.component.keeps_state:
+            self._hold(task, train)
+        elif self._plane.components[task.component.index].acks:
+            self._job.say.acked(task, self.acker.name, train)
+        elif train.has(LATE):
+            late = train.pick(train.column(LATE) > 0)
+            if late.n:
+                self._send(task, late.uid, late.column("attempt"), late.time)
+
+    def _hold(self, task: BoltView, train: Train) -> None:
+        """Hold the acks of what was processed; where only ids are saved, of what is known by its id."""
+        assert self._held is not None
+        if task.component.saves_ids:
+            train = train.pick(train.column(LATE) > 0)
+        self._held.setdefault(task, []).append(Effects(train.uid, train.attempt))
+
+    def _send(self, task: BoltView, uid: Ints, attempt: Ints, times: Ints) -> None:
+        completed = self._plane.p.completed
+        if completed.room - completed.n < len(uid):
+            self.tell()
+            self._plane.have_rows(completed, len(uid))
+        columns = [self._plane.ffi.from_buffer("int64_t[]", each) for each in (uid, attempt, times)]
+        self._plane.lib.plane_ack(self._plane.p, task.number, len(uid), *columns)
+        self._tell_acked(task, uid, attempt, times)
+
+    def _tell_acked(self, task: BoltView, uid: Ints, attempt: Ints, times: Ints) -> None:
+        self._job.say.acked(task, self.acker.name, Train(times, uid, times, uid, attempt=attempt))
+
+    def _post(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        """Ack these tuples one after the other; returns how long that takes (ns)."""
+        uid, attempt = joined(parts)
+        attempt = np.zeros(len(uid), np.int64) if attempt is None else attempt
+        if not self.ack_cost:
+            self._send(task, uid, attempt, np.full(len(uid), now, np.int64))
+            return 0
+        c, plane = self._plane.tasks[task.number].acks, self._plane
+        columns = [uid, attempt, self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)]
+        if c.sent < c.n:  # it has gone back since it began to send these, and need not wait for them
+            before = self._waiting(c)
+            before[-1] += c.since - now
+            columns = [np.concatenate(parts) for parts in zip(before, columns, strict=True)]
+            order = columns[-1].argsort(kind="stable")
+            columns = [column[order] for column in columns]
+        for name, column in zip(("uid", "attempt", "after"), columns, strict=True):
+            plane.array(c, name, column)
+        c.n, c.sent, c.since = len(columns[0]), 0, now
+        return self.ack_cost * len(uid)
+
+    def _waiting(self, c: Any) -> list[Ints]:
+        """Acks of a task that were not sent yet, and how long after ``since`` each is."""
+        return [self._plane.kept(c, name)[c.sent :] for name in ("uid", "attempt", "after")]
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if not parts or not task.component.anchored:
+            return 0
+        if self._held is not None:
+            if task.component.saves_ids:
+                self._held.setdefault(task, []).extend(parts)
+            return 0
+        return self._post(task, parts, now)
+
+    # -- acks that are held until an effect is safe elsewhere ------------------------------------------------
+
+    def mark(self, task: TaskView) -> list[Effects]:
+        """Tuples that ``task`` holds acks of, taken out: for ``release`` when they are safe."""
+        assert self._held is not None
+        self._bolt(task).catch_up()
+        return self._held.pop(task, [])
+
+    def takes(self, parts: list[Effects]) -> int:
+        """How long it takes to ack these tuples (ns)."""
+        return self.ack_cost * sum(len(p.uid) for p in parts)
+
+    def release(self, task: TaskView, parts: list[Effects]) -> None:
+        """The effects of these tuples are safe: they are acked from now on, one after the other, while
+        ``task`` is kept by whoever says so.
+        """
+        if parts:
+            self._post(self._bolt(task), parts, self._job.kernel.now)
+
+    def forget(self, task: TaskView, outage: OutageView, marked: Sequence[Effects] = ()) -> None:
+        """Because of an outage the acks that ``task`` holds are never sent, nor those of ``marked``, which
+        were not released: it has gone back to a state without these tuples, or has lost it.
+        """
+        held = [] if self._held is None or task.component.is_spout else self.mark(task)
+        uid, attempt = joined([*marked, *held])
+        self.destroyed(outage.number, uid >> task.component.bits, attempt)
+
+    # -- lost state means lost ids: those roots are never acked; a spout that crashes loses its map ----------
+
+    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
+        self.acker.destroyed(outage, roots, attempt)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        c = self._plane.tasks[task.number].acks
+        if c.sent < c.n:
+            uid, attempt, _ = self._waiting(c)
+            c.sent = c.n = 0
+            roots = uid >> task.component.bits
+            self.destroyed(self._job.context.newest.get(task, -1), roots, attempt)
+        self.forget(task, outage)
+        failed = self._job.tasks[task.number]
+        if isinstance(failed, SpoutTask) and not failed.up:
+            self.acker.maps[failed.spout_number].clear()

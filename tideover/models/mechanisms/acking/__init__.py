@@ -1,1 +1,0 @@
-"""Acks: which roots are done, and which have timed out."""

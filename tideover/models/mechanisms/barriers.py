@@ -1,0 +1,901 @@
+"""Snapshots of a whole job: when they are triggered, how barriers flow, and what they hold."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.checkpoints import Backing, Costs, LocalCopies, Share
+from tideover.models.mechanisms.sink_transactions import SinkTransactions
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.bolt_task import BARRIER, SENT_BY, BoltTask
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.hooks import Keeper, Mask, Needs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState, TaskLog, read, restore, save
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.supervision import Plans
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.plane.plane import CHANNEL, Plane, Rows
+from tideover.sim.train import Ints, Train
+
+# What the barriers of an unaligned snapshot overtake at one task: it is part of the snapshot.
+
+
+@dataclass
+class Waits:
+    """Messages of a task that a snapshot has: of its ``queue``, and of the ``line`` of what it sends. They
+    are rows of the data plane, by their channels in ``source``.
+    """
+
+    queue: list[Rows] = field(default_factory=list)
+    line: list[Rows] = field(default_factory=list)
+
+    def at(self, task: BoltTask) -> Iterator[tuple[BoltTask, Train]]:
+        """Tuples, and where they wait or go to."""
+        for rows in self.queue:
+            yield task, without_markers(task.trained(rows))
+        for rows in self.line:
+            for route in dict.fromkeys(rows["source"].tolist()):
+                down = task.wires[route].down
+                yield down, without_markers(task.trained(rows[rows["source"] == route]))
+
+    def give_back(self, task: BoltTask) -> None:
+        """They wait again at ``task``: in its queue they need no place."""
+        for in_line, found in enumerate((self.queue, self.line)):
+            for rows in found:
+                task.put_back(rows, bool(in_line))
+
+
+class InFlight:
+    """One task in the newest unaligned snapshot of which it has seen a barrier. The data plane notes what
+    comes, and records what belongs to the snapshot.
+
+    number   of that snapshot
+    turned   positions of inputs whose barrier has had its turn
+    copied   the state was copied; None: the task has not taken part
+    """
+
+    def __init__(self, task: BoltTask, plane: Plane, overtakes: bool) -> None:
+        self._task, self._plane = task, plane
+        self._begin(0)
+        if overtakes:
+            task.c.bounded |= plane.lib.OVERTAKES
+            plane.log(task.c.recorded)
+
+    def _begin(self, number: int) -> None:
+        self.number = number
+        self.turned: set[int] = set()
+        self.copied: bool | None = None
+
+    def reaches(self, number: int) -> None:
+        """A barrier of this snapshot is there: it may be the first."""
+        self._plane.lib.plane_notice(self._plane.p, self._task.number, number)
+        if number > self.number:
+            self._begin(number)
+
+    def stop(self) -> None:
+        """The snapshot means nothing any more."""
+        self._plane.lib.plane_forget_barriers(self._plane.p, self._task.number)
+        self._begin(self.number)
+
+    def overtake(self) -> Waits:
+        """The task takes part: what waits there and came before its channel's barrier, and what it has not
+        sent.
+        """
+        self.copied = False
+        self._task.c.records = 1
+        line = self._in_line()
+        return Waits(_some(self._task.ahead()), _some(line[line["mark"] != BARRIER]))
+
+    def overtake_line(self) -> Waits | None:
+        """The snapshot's barrier leaves the line; returns what it overtakes there. None: it is not in it.
+        Older ones, which mean nothing any more, go with it.
+        """
+        line = self._in_line()
+        mine = (line["mark"] == BARRIER) & (line["key"] == self.number)
+        if not mine.any():
+            return None
+        before = line[: mine.argmax()]
+        return Waits(line=_some(before[before["mark"] != BARRIER]))
+
+    def _in_line(self) -> Any:
+        return self._plane.rows(self._task.c.line.messages)
+
+    @property
+    def done(self) -> bool:
+        """Whether the state is copied, and all barriers have come."""
+        return bool(self.copied) and len(self.turned) == len(self._task.inputs)
+
+    def recorded(self) -> list[Rows]:
+        """What came before its channel's barrier when the task had taken part."""
+        return _some(self._plane.read(self._task.c.recorded))
+
+    def size(self, waits: Waits) -> int:
+        """Bytes of what waits."""
+        wires = self._task.wires
+        queue = [self._task.inputs[way] for way in _ways(waits.queue)]
+        return sum(wire.message_bytes for wire in (*queue, *(wires[way] for way in _ways(waits.line))))
+
+
+def _some(rows: Rows) -> list[Rows]:
+    return [rows] if len(rows) else []
+
+
+def _ways(found: list[Rows]) -> Iterator[int]:
+    """The ``source`` of each tuple in these rows."""
+    for rows in found:
+        yield from rows["source"][rows["mark"] == 0].tolist()
+
+
+# What a snapshot consists of.
+
+
+class Part(NamedTuple):
+    """One task in a snapshot: its state, how far it had read its log (in messages), what its barriers have
+    overtaken, and the bytes of that; what of its `state` is written with it.
+    """
+
+    state: SavedState
+    position: int
+    waits: Waits = Waits()
+    size: int = 0
+    share: Share = Share()
+
+
+@dataclass(eq=False)
+class Snapshot:
+    """One snapshot of the job: complete when no task is awaited any more.
+
+    awaited    how many writes of each task are not yet safe
+    aligning   the longest that a task has waited for its barriers, from the first to the last (ns)
+    """
+
+    number: int
+    begun: int
+    awaited: Counter[TaskView]
+    aligning: int = 0
+    parts: dict[TaskView, Part] = field(default_factory=dict)
+
+
+# Waves: markers that go through the topology with the data, and hold nothing up.
+
+
+class Waves(Mechanism):
+    """One wave at a time: a marker is put into the queue of each task that reads a spout, and when a task has
+    had one from there and over each channel from other bolts, ``reached`` is told, which has to ``hand_on``
+    the wave. Tuples that come behind a marker do not wait for the others.
+    """
+
+    def __init__(self, job: Job, reached: Callable[[BoltTask, int], None]) -> None:
+        super().__init__(job)
+        self._reached = reached
+        self._number = 0
+        """Of the wave that is under way; 0: none is."""
+        self._newest = 0
+        self._come: Counter[TaskView] = Counter()
+        self._awaited: dict[TaskView, int] = {}
+        for task in job.bolt_tasks:
+            bolts = sum(isinstance(channel.up, BoltTask) for channel in task.inputs)
+            self._awaited[task] = bolts + (len(task.inputs) > bolts)
+
+    def send(self) -> int:
+        """A wave begins; returns its number."""
+        self._newest += 1
+        number = self._number = self._newest
+        self._come.clear()
+        for task in self._job.bolt_tasks:
+            if any(isinstance(channel.up, SpoutTask) for channel in task.inputs):
+                task.enqueue(Rank.CHECKPOINT, partial(self._turn, task, number, "the spouts"))
+        return number
+
+    def stop(self) -> None:
+        """The wave that is under way means nothing any more."""
+        self._number = 0
+
+    def barrier(self, task: BoltView, message: Train) -> None:
+        sender = self._job.tasks[int(message.column(SENT_BY)[0])].name
+        self._turn(self._bolt(task), int(message.key[0]), sender)
+
+    def _turn(self, task: BoltTask, number: int, sender: str) -> None:
+        if number == self._number:
+            self._come[task] += 1
+            many = f"{self._come[task]} of {self._awaited[task]}, from {sender}"
+            self._job.step(task.name, "marker come", many)
+            if self._come[task] == self._awaited[task]:
+                self._reached(task, number)
+
+    def hand_on(self, task: BoltTask, number: int) -> None:
+        """The wave goes on from a task."""
+        if number == self._number:
+            task.send_barrier(number)
+
+
+# One task of a job: the log that it reads, where barriers meet, its part in snapshots, its rollback.
+
+
+class Member:
+    """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots."""
+
+    def __init__(self, job: Job, task: BoltTask, overtakes: bool = False) -> None:
+        """``overtakes``: its barriers may overtake what waits."""
+        self._job = job
+        self.task = task
+        spouts = {c.position for c in task.inputs if not isinstance(c.up, BoltTask)}
+        self._bolts = {c.position for c in task.inputs} - spouts
+        self._spouts = spouts
+        self._come: set[int] = set()
+        """Channels whose barrier of the snapshot under way has come: what follows on them is set aside."""
+        self._plane = job.plane
+        self._log: TaskLog | None = None
+        if job.needs.log and self.reads_log:
+            self._log = TaskLog(job.plane, task, [wire for wire in task.inputs if wire.logged])
+        self.backing = Backing(task)
+        self.in_flight = InFlight(task, job.plane, overtakes)
+        self._told_apart = bool(self._bolts) and len(task.inputs) > 1
+        """Whether messages carry the position of their channel."""
+        self._aligning_since = 0
+        """When the first barrier of the snapshot under way had its turn (ns)."""
+        self._number = 0
+        """Of the newest snapshot that the task is in."""
+        self._emitted: dict[int, list[Effects]] = defaultdict(list)
+        """Windows emitted since the last complete snapshot, by the newest one that the task was in then."""
+        self._saved = Waits()
+        self._again: list[Train] = []
+        """What it will read again when the job runs."""
+
+    @property
+    def reads_log(self) -> bool:
+        """Whether a source is read here: some of the inputs come from spouts."""
+        return len(self._spouts) > 0
+
+    # -- barriers --------------------------------------------------------------------------------------------
+
+    def aligned(self, number: int, message: Train | None) -> bool:
+        """A barrier has its turn (None: that of the sources); returns whether it was the last one. If not,
+        what is behind it on its channel is set aside.
+        """
+        self.in_flight.reaches(number)
+        if not self._come:
+            self._aligning_since = self._job.kernel.now
+        self._come.update(self._channels_of(message))
+        if len(self._come) == len(self.task.inputs):
+            return True
+        self._set_aside()
+        return False
+
+    def _set_aside(self) -> None:
+        for position in self._come:
+            self.task.inputs[position].c.blocked = 1
+        self._plane.lib.plane_block(self._plane.p, self.task.number, self._job.kernel.now)
+
+    def overtaken(self, number: int, message: Train | None) -> None:
+        """A barrier that overtakes has its turn (None: that of the sources)."""
+        self.in_flight.reaches(number)
+        if not self.in_flight.turned:
+            self._aligning_since = self._job.kernel.now
+        self.in_flight.turned |= self._channels_of(message)
+
+    def gives_up_aligning(self) -> bool:
+        """It is time to overtake; returns whether the task waits for barriers, and has to take part now."""
+        self.in_flight.turned |= self._come
+        return bool(self._come)
+
+    def overtake_line(self, snapshot: Snapshot) -> int:
+        """The barrier, if it is still in the line, leaves it ahead of what waits there, which is part of the
+        snapshot then; returns the bytes of that.
+        """
+        waits = self.in_flight.overtake_line() if self.in_flight.number == snapshot.number else None
+        if waits is None:
+            return 0
+        size = self.in_flight.size(waits)
+        snapshot.parts[self.task] = snapshot.parts[self.task]._replace(waits=waits, size=size)
+        self.task.send_barrier_ahead(snapshot.number)
+        return size
+
+    def _channels_of(self, message: Train | None) -> set[int]:
+        if message is None:
+            return set(self._spouts)
+        return {int(message.column(CHANNEL)[0])} if self._told_apart else self._bolts
+
+    def take_part(self, snapshot: Snapshot) -> Part:
+        """All barriers are here, or the first that overtakes: what the task contributes."""
+        waits = self.in_flight.overtake() if self.task.hurries else Waits()
+        part = Part(SavedState.of(self.task), self._position(), waits, share=self.backing.to_write())
+        snapshot.parts[self.task] = part
+        self._number = snapshot.number
+        snapshot.aligning = max(snapshot.aligning, self._job.kernel.now - self._aligning_since)
+        return part
+
+    def _position(self) -> int:
+        """How far it has read its log (0 without one)."""
+        return 0 if self._log is None else self._log.position
+
+    def hand_on(self, snapshot: Snapshot) -> None:
+        """Send the snapshot's barrier on all channels."""
+        if self.task.hurries:
+            self.task.send_barrier_ahead(snapshot.number)
+        else:
+            self.task.send_barrier(snapshot.number)
+
+    def is_whole(self, snapshot: Snapshot) -> Part:
+        """All that belongs to its part is there; returns it."""
+        part = snapshot.parts[self.task]
+        waits = replace(part.waits, queue=part.waits.queue + self.in_flight.recorded())
+        part = snapshot.parts[self.task] = part._replace(waits=waits, size=self.in_flight.size(waits))
+        return part
+
+    def let_go(self) -> None:
+        """No barrier of the snapshot means anything any more."""
+        self.in_flight.stop()
+        self.unblock()
+
+    def unblock(self) -> None:
+        """What was set aside arrives now; or, if the task takes in nothing, when it does."""
+        self._come.clear()
+        self._plane.lib.plane_unblock(self._plane.p, self.task.number, self._job.kernel.now)
+
+    def window_emitted(self, parts: list[Effects]) -> None:
+        """The task has emitted a window of these tuples."""
+        self._emitted[self._number] += parts
+
+    # -- rollback --------------------------------------------------------------------------------------------
+
+    def completed(self, number: int, part: Part) -> None:
+        """Snapshot ``number``, with this part, is what the task will go back to."""
+        if self._log is not None:
+            self._log.trim(part.position)
+        self.backing.counts(part.share)
+        self._saved = part.waits
+        for old in [n for n in self._emitted if n < number]:
+            del self._emitted[old]
+
+    def store_lost(self) -> None:
+        """The store has nothing of the task any more."""
+        self._saved, self.backing = Waits(), Backing(self.task)
+
+    def roll_back(self, part: Part) -> None:
+        """The job has stopped: connections are closed, the log and the windows go back to the last complete
+        snapshot, where the task had this ``part``.
+        """
+        task, job = self.task, self._job
+        self.let_go()
+        for channel in task.inputs:
+            if isinstance(channel.up, BoltTask):
+                job.context.destroy(task, channel.cut())
+        for windows in self._emitted.values():
+            for parts in windows:  # their tuples come again, and will be in the same windows
+                job.say.void(task.component, parts.uid, task.replica)
+        self._emitted.clear()
+        task.windows.reopen(part.state.newest)
+        again = self._go_back()
+        for train in again:
+            job.say.reopened(task, without_markers(train))
+        for down, train in part.waits.at(task):
+            job.say.reopened(down, train)
+        self._again += again
+
+    def _go_back(self) -> list[Train]:
+        """What has been read since the complete snapshot waits in the log; returns it."""
+        if self._log is None:
+            return []
+        again = self._log.done()
+        self._log.go_back()
+        return [again] if again.n else []
+
+    def read_again(self, part: Part) -> int:
+        """The job runs again: what is in the log above the snapshot is there at once, in order, behind what
+        the ``part`` has of the queue; returns how many of these messages had been read before.
+        """
+        self.backing.restored()
+        again, self._again = self._again, []
+        for train in again:
+            self._job.say.replayed(self.task, without_markers(train), None)
+        part.waits.give_back(self.task)
+        self.task.gate.open()
+        return sum(train.n for train in again)
+
+    # -- what the log keeps ----------------------------------------------------------------------------------
+
+    @property
+    def trimmed(self) -> int:
+        """Messages that the log has no more."""
+        return 0 if self._log is None else self._log.start
+
+    def copies(self) -> list[tuple[Component, Train]]:
+        """Tuples that have been read, or were overtaken, and may be served again, and where."""
+        read = [] if self._log is None else [(self.task.component, self._log.tuples())]
+        saved = ((down.component, train) for down, train in self._saved.at(self.task))
+        return [*read, *((component, train) for component, train in saved if component.anchored)]
+
+
+# Who triggers the snapshots of a job, waits for all its tasks, and knows what the job can go back to.
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When snapshots are taken (ns).
+
+    interval    distance of two triggers; the first comes after ``first``
+    min_pause   least time from the end of a snapshot to the next trigger
+    timeout     a snapshot that takes longer is abandoned
+    """
+
+    interval: int
+    first: int
+    min_pause: int
+    timeout: int
+
+
+class Coordinator:
+    """Triggers snapshots: one at a time, and at once after the last if that took longer than the interval.
+
+    ``insert`` puts a new snapshot's barriers into the sources; ``completed`` is told of each that is
+    complete.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        members: dict[TaskView, Member],
+        schedule: Schedule,
+        insert: Callable[[Snapshot], None],
+        completed: Callable[[Snapshot], None],
+    ) -> None:
+        self._job, self._kernel = job, job.kernel
+        self._members, self._schedule = members, schedule
+        self._insert, self._completed = insert, completed
+        self.under_way: Snapshot | None = None
+        self.complete: Snapshot | None = None
+        """The newest; None: there is none yet."""
+        self._plans = Plans(job.kernel)
+        self._triggered = 0
+        self._triggered_at = -1
+        self._wanted = False
+        """A trigger has fallen due that must wait: for the end of the last snapshot, or for the pause."""
+        self._earliest = 0
+
+    # -- triggers --------------------------------------------------------------------------------------------
+
+    def start(self, first: int) -> None:
+        """The job runs; the first trigger is at ``first``."""
+        self._plans.void()
+        self._wanted = False
+        self._earliest = 0
+        self._next(first)
+
+    def stop(self) -> None:
+        """Nothing is triggered until ``start``; a snapshot under way is interrupted, and does not count."""
+        self._plans.void()
+        self.under_way = None
+
+    def _next(self, when: int) -> None:
+        def due() -> None:
+            self._next(when + self._schedule.interval)
+            if self._triggered_at < when and not self._wanted:
+                self._wanted = True
+                if self.under_way is None:
+                    self._plan()
+
+        self._plans.at(when, Rank.CHECKPOINT, due)
+
+    def _plan(self) -> None:
+        if self._earliest > self._kernel.now:
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
+        else:
+            self._trigger()
+
+    def _trigger(self) -> None:
+        self._wanted = False
+        self._triggered += 1
+        self._triggered_at = self._kernel.now
+        snapshot = self.under_way = Snapshot(self._triggered, self._kernel.now, Counter(list(self._members)))
+        timeout = self._schedule.timeout
+        self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot))
+        self._step("snapshot triggered")
+        self._insert(snapshot)
+
+    def after(self, delay: int, snapshot: Snapshot, action: Callable[[Snapshot], None]) -> None:
+        """So long after now call ``action``, when everything has been moved, if the snapshot is under way."""
+
+        def due() -> None:
+            if self.waits_for(snapshot):
+                self._kernel.advance()
+                action(snapshot)
+
+        self._plans.after(delay, Rank.ROTATION, due)
+
+    # -- how a snapshot ends ---------------------------------------------------------------------------------
+
+    def waits_for(self, snapshot: Snapshot) -> bool:
+        """Whether it is under way: neither complete, nor abandoned, nor interrupted."""
+        return self.under_way is snapshot
+
+    def acknowledge(self, task: TaskView, snapshot: Snapshot) -> None:
+        """A task's part is safe; when all are, the snapshot is what the job goes back to."""
+        self._job.step(task.name, "part acknowledged", f"snapshot {snapshot.number}", "coordinator")
+        snapshot.awaited[task] -= 1
+        if not snapshot.awaited[task]:
+            del snapshot.awaited[task]
+        if self.waits_for(snapshot) and not snapshot.awaited:
+            self.complete = snapshot
+            self._job.hooks.moved(self._kernel.now)  # what the logs keep has its peak now
+            for each, member in self._members.items():
+                member.completed(snapshot.number, snapshot.parts[each])
+            self._job.say.snapshot(snapshot.begun, self._kernel.now, snapshot.aligning)
+            self._ended("snapshot complete")
+            self._completed(snapshot)
+
+    def _expired(self, snapshot: Snapshot) -> None:
+        """It takes too long: its barriers, where they still are, mean nothing."""
+        if self.waits_for(snapshot):
+            self._kernel.advance()
+            for member in self._members.values():
+                member.let_go()
+            self._ended("snapshot abandoned")
+
+    def _ended(self, how: str) -> None:
+        assert self.under_way is not None
+        self._step(how)
+        self.under_way = None
+        self._earliest = self._kernel.now + self._schedule.min_pause
+        if self._wanted:
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
+
+    # -- what the job goes back to ---------------------------------------------------------------------------
+
+    def part(self, task: TaskView) -> Part:
+        """A task's part of the complete snapshot; where there is none yet, the beginning."""
+        if self.complete is None:
+            return Part(SavedState.at_the_beginning(self._members[task].task), 0)
+        return self.complete.parts[task]
+
+    def store_lost(self) -> None:
+        """The store has nothing any more: a snapshot under way is abandoned; of the complete one is left how
+        far tasks had read.
+        """
+        if self.under_way is not None:
+            self._expired(self.under_way)
+        if self.complete is not None:
+            parts = self.complete.parts
+            for task, member in self._members.items():
+                parts[task] = Part(parts[task].state.emptied(), parts[task].position)
+                member.store_lost()
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        """Uids of the tuples whose effects live in the complete snapshot, with their components."""
+        parts = {} if self.complete is None else self.complete.parts
+        return [(t.component, p.state.effects()) for t, p in parts.items() if p.state.state is not None]
+
+    def _step(self, what: str) -> None:
+        assert self.under_way is not None
+        self._job.step("coordinator", what, f"snapshot {self.under_way.number}")
+
+
+# Aligned snapshots of a job: barriers flow with the data, and a failure takes every task back.
+
+
+class Barriers(Mechanism, Keeper):
+    """At each trigger a barrier goes in where sources are read; a task aligns its inputs' barriers, hands
+    them on, and snapshots its state (in this order, as Flink does). The last complete snapshot is kept.
+
+    ``uploading``: time until a task's snapshot is durable after the store has it (ns); the task works on.
+    ``patience``: so long after the trigger barriers overtake what waits (ns). None: never.
+    """
+
+    def __init__(
+        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, patience: int | None = None
+    ) -> None:
+        super().__init__(job)
+        self._schedule, self._costs, self._uploading = schedule, costs, uploading
+        self._patience = patience
+        overtakes = patience is not None
+        self._members: dict[TaskView, Member] = {t: Member(job, t, overtakes) for t in job.bolt_tasks}
+        self.coordinator = Coordinator(job, self._members, schedule, self._insert, self.completed)
+        if costs.saving or costs.saving_entry:
+            job.context.rhythm = lambda: schedule.interval
+        job.context.keepers.append(self)
+
+    def start(self) -> None:
+        self.coordinator.start(self._schedule.first)
+
+    # -- barriers flow with the data; what is behind one on its channel waits for the others -----------------
+
+    def _insert(self, snapshot: Snapshot) -> None:
+        for task, member in self._members.items():
+            member.task.hurries = self._patience == 0
+            if member.reads_log:
+                align = partial(self._align, task, snapshot.number, None)
+                # what waits is still in the log, behind the barrier; without a log it was sent before it
+                first = self._job.needs.log
+                self._bolt(task).enqueue(Rank.CHECKPOINT, align, first=first)
+        if self._patience:
+            self.coordinator.after(self._patience, snapshot, self._lose_patience)
+
+    def _lose_patience(self, snapshot: Snapshot) -> None:
+        """From now on barriers overtake; first each task looks what its own wait for, or behind."""
+        for task, member in self._members.items():
+            bolt = member.task
+            bolt.hurries = True
+            # none acts here: what one task sends at its turn comes before the turn of the next
+            bolt.queue.markers_first()
+            switch = partial(self._switch, task, snapshot)
+            bolt.enqueue(Rank.CHECKPOINT, switch, first=True)
+
+    def _switch(self, task: TaskView, snapshot: Snapshot) -> None:
+        """A task that is aligning takes part; of one that has, the barrier leaves the line."""
+        if not self.coordinator.waits_for(snapshot):
+            return
+        member = self._members[task]
+        if task in snapshot.parts:
+            if size := member.overtake_line(snapshot):
+                snapshot.awaited[task] += 1
+                self._save(task, snapshot, size, whole=False)
+        elif member.gives_up_aligning():
+            self._take_part_ahead(task, snapshot)
+            member.unblock()
+
+    def barrier(self, task: BoltView, message: Train) -> None:
+        self._align(task, int(message.key[0]), message)
+
+    def _align(self, task: TaskView, number: int, message: Train | None) -> None:
+        snapshot, member = self.coordinator.under_way, self._members[task]
+        if snapshot is None or snapshot.number != number:
+            return
+        if member.task.hurries:
+            member.overtaken(number, message)
+            if task not in snapshot.parts:
+                self._take_part_ahead(task, snapshot)
+            self._write(task, snapshot)
+        elif member.aligned(number, message):
+            self._take_part(task, snapshot)
+
+    def _take_part_ahead(self, task: TaskView, snapshot: Snapshot) -> None:
+        """With the first barrier, ahead of what waits."""
+        member, kernel = self._members[task], self._job.kernel
+        self._step(task, "part taken", snapshot)
+        part = member.take_part(snapshot)
+        self.took_part(task, snapshot)
+        member.hand_on(snapshot)
+        copying = self._copying(part) if task.component.keeps_state else 0
+        member.task.occupy(copying)
+
+        def copied() -> None:
+            if self.coordinator.waits_for(snapshot):
+                member.in_flight.copied = True
+                self._write(task, snapshot)
+
+        if copying:
+            kernel.at(kernel.now + copying, Rank.CHECKPOINT, copied, task.number)
+        else:
+            member.in_flight.copied = True
+
+    def _write(self, task: TaskView, snapshot: Snapshot) -> None:
+        """Write a task's part when the last barrier has come, and the state is copied."""
+        member = self._members[task]
+        if not member.in_flight.done:
+            return
+        part = member.is_whole(snapshot)
+        if part.size or task.component.keeps_state:
+            self._save(task, snapshot, self._size(part))
+        else:
+            self.coordinator.acknowledge(task, snapshot)
+
+    def _step(self, task: TaskView, what: str, snapshot: Snapshot) -> None:
+        self._job.step(task.name, what, f"snapshot {snapshot.number}")
+
+    def _copying(self, part: Part) -> int:
+        """How long it takes to copy a part (ns)."""
+        return self._costs.saving + (part.state.entries + part.share.entries) * self._costs.saving_entry
+
+    def _size(self, part: Part) -> int:
+        """Bytes of a part that are written."""
+        return self.state_size(part) + part.size
+
+    def state_size(self, part: Part) -> int:
+        """Those of its state."""
+        return part.state.entries * self._costs.entry_size + part.share.size
+
+    def _save(
+        self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0, whole: bool = True
+    ) -> None:
+        """Copy a task's state, and write so many bytes of its part; not ``whole``: none of them is state."""
+        wanted = partial(self.coordinator.waits_for, snapshot)
+        safe = partial(self.coordinator.acknowledge, task, snapshot)
+        bolt, store = self._bolt(task), self._job.store_named(self._costs.store)
+        besides = partial(self.written, task, snapshot) if whole else None
+        save(self._job, bolt, copying, size, wanted, safe, self._uploading, store, besides)
+
+    def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
+        member = self._members[task]
+        self._step(task, "part taken", snapshot)
+        part = member.take_part(snapshot)
+        self.took_part(task, snapshot)
+        member.hand_on(snapshot)
+        if task.component.keeps_state:
+            self._save(task, snapshot, self._size(part), self._copying(part))
+        else:
+            self.coordinator.acknowledge(task, snapshot)
+        member.let_go()
+
+    def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
+        """For those who build on it: all barriers of a snapshot have come at ``task``."""
+
+    def written(self, task: TaskView, snapshot: Snapshot) -> None:
+        """For those who build on it: the store is asked to write the state of a task."""
+
+    def completed(self, snapshot: Snapshot) -> None:
+        """For those who build on it: the parts of all tasks are safe."""
+
+    def interrupt(self) -> None:
+        """A snapshot under way does not count, nothing waits for its barriers any more, and no other is
+        triggered until the coordinator starts again.
+        """
+        self.coordinator.stop()
+        for member in self._members.values():
+            member.let_go()
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if task.component.anchored and task not in self._job.context.withheld:
+            self._members[task].window_emitted(parts)
+        return 0
+
+    def store_lost(self, store: str | None) -> None:
+        if store == self._costs.store:
+            self.coordinator.store_lost()
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        return self.coordinator.effects()
+
+
+class GlobalRollback(Barriers):
+    """Any failure stops the whole job: every task goes back to the last complete snapshot, and the sources
+    are read again from there. A snapshot under way is interrupted, and does not count.
+
+    ``sink``: what tasks put out between two snapshots is a transaction, which is committed when the second
+    one is complete; None: readers see it at once. ``copies``: of what tasks save, which they look for first
+    when they restart; None: there are none.
+    """
+
+    needs = Needs(log=True, one_job=True)
+    steady = True
+
+    def __init__(
+        self,
+        job: Job,
+        schedule: Schedule,
+        costs: Costs,
+        uploading: int = 0,
+        patience: int | None = None,
+        sink: SinkTransactions | None = None,
+        copies: LocalCopies | None = None,
+    ) -> None:
+        super().__init__(job, schedule, costs, uploading, patience)
+        self._sink, self._copies = sink, copies
+        self._outage: OutageView | None = None
+        """The newest that has stopped the job."""
+        self._cut_short: frozenset[int] = frozenset()
+        """Numbers of the outages that a newer one has overtaken before all was replayed."""
+        self._last = job.bolt_tasks[-1]
+        self._trimmed = 0
+        """Messages that the logs have no more."""
+
+    def part(self, task: TaskView) -> Part:
+        """A task's part of the last complete snapshot; where there is none yet, the beginning."""
+        return self.coordinator.part(task)
+
+    @property
+    def _number(self) -> int:
+        """Of the last complete snapshot; 0: there is none yet."""
+        return self.coordinator.complete.number if self.coordinator.complete is not None else 0
+
+    # -- what goes with a snapshot ---------------------------------------------------------------------------
+
+    def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
+        if self._sink is not None:
+            self._sink.pre_commit(task, snapshot.number)
+
+    def written(self, task: TaskView, snapshot: Snapshot) -> None:
+        if self._copies is not None and task.component.keeps_state:
+            self._copies.write(task, snapshot.number, self.state_size(snapshot.parts[task]))
+
+    def completed(self, snapshot: Snapshot) -> None:
+        self._trimmed = sum(member.trimmed for member in self._members.values())
+        self._commit()
+        if self._copies is not None:
+            for task in self._members:
+                self._copies.counts(task, snapshot.number)
+
+    def _commit(self) -> None:
+        """What was put out up to the last complete snapshot is there for good."""
+        if self._sink is not None:
+            for task in self._members:
+                self._sink.commit(task, self._number)
+
+    # -- a failure stops the whole job -----------------------------------------------------------------------
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            return  # producers fall silent; the log has what they have sent
+        if self._outage is not outage:
+            self._cut_short |= {old.number for old in outage.overtakes}
+            self._outage = outage
+            self.coordinator.stop()
+        self._members[task].roll_back(self.part(task))
+        if self._sink is not None:
+            self._sink.roll_back(task, self._number)
+        if self._copies is not None:
+            self._copies.failed(task)
+
+    # -- every task restores its part; when the last has it, the job runs ------------------------------------
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._bolt(task).gate.closed = True
+            if task is self._last:
+                self._restore(outage)
+
+    def _restore(self, outage: OutageView) -> None:
+        costs, kernel = self._costs, self._job.kernel
+        saved = [t for t in self._job.bolt_tasks if t.component.keeps_state or self.part(t).size]
+        store = self._job.store_named(costs.store)
+        left = 0
+
+        def restored() -> None:
+            nonlocal left
+            left -= 1
+            if left <= 0 and self._outage is outage:
+                self._run(outage)
+
+        for task in saved:
+            part = self.part(task)
+            share = self._members[task].backing.to_read()
+            restoring = costs.restoring + (part.state.entries + share.entries) * costs.restoring_entry
+            size = part.state.entries * costs.entry_size + share.size
+            sources = [(store, size + part.size)]
+            if self._copies is not None and self._copies.has(task, self._number):
+                sources = [(self._copies.disk, size), *([(store, part.size)] if part.size else [])]
+            left += len(sources)
+            for source, share_of_it in sources:
+                read(self._job, task, share_of_it, restoring, restored, source)
+        if not saved:
+            kernel.at(kernel.now, Rank.RESTORE, restored, self._last.number)
+
+    def _run(self, outage: OutageView) -> None:
+        """What the log has above the snapshot is there at once, in order; behind it, what came meanwhile."""
+        for task in self._job.bolt_tasks:
+            restore(self._job, task, self.part(task).state, outage)
+        again = sum(member.read_again(self.part(task)) for task, member in self._members.items())
+        now = self._job.kernel.now
+        self._job.step("job", "runs again", f"reads {again} messages once more")
+        self.coordinator.start(now + self._schedule.interval)
+        self._commit()
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def moved(self, now: int) -> None:
+        p = self._job.plane.p
+        self._job.say.kept(int(self._job.plane.lib.plane_come(p, p.now)) - self._trimmed)
+
+    def tuples(self) -> list[tuple[Component, Train]]:
+        return [copies for member in self._members.values() for copies in member.copies()]
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        if self._job.context.newest.get(task, -1) != outage or not task.component.ends_roots:
+            return None
+        again: Mask = train.created <= self._job.supervisor.outages[outage].failed_at
+        return again
+
+    def settled(self, outage: OutageView) -> bool:
+        if outage is not self._outage:
+            return outage.number not in self._cut_short
+        if not all(task.available for task in self._members):
+            return False
+        waiting = (train for trains in self._job.on_the_way().values() for train in trains)
+        return not any((train.created <= outage.failed_at).any() for train in waiting)

@@ -1,0 +1,401 @@
+"""What a micro-batch query reads, its settings, and how long a batch will take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from tideover.models.job.components import BoltConfig
+from tideover.models.job.topology import effects_of
+from tideover.models.operators.window import EventClock
+from tideover.models.runtime.announcements import Announcer
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.context import Context, without_markers
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState
+from tideover.models.runtime.views import BoltView
+from tideover.sim.kernel import Kernel
+from tideover.sim.plane.plane import Plane, Rows
+from tideover.sim.registry import Part
+from tideover.sim.train import Ints, Train
+from tideover.sim.units import MS, Duration, S
+
+# When a query triggers, and what its steps take: settings of Structured Streaming, and measured costs.
+
+
+class BatchSettings(Part):
+    """In the order of a batch's steps; then what is special after a failure."""
+
+    trigger_interval: Annotated[
+        Duration,
+        Field(description="distance of two triggers; 0 s: a batch follows at once on the one before"),
+    ] = 0
+    poll_interval: Annotated[
+        Duration, Field(ge=MS, description="with a trigger_interval of 0 s: how long an idle driver waits")
+    ] = 10 * MS
+    plan_time: Annotated[
+        Duration, Field(description="from the trigger until the batch's range is in the offset log")
+    ] = 0
+    task_time: Annotated[Duration, Field(description="time of a task besides its tuples' service")] = 0
+    cores: Annotated[
+        int, Field(ge=1, le=1024, description="tasks that an executor (a host) runs at once")
+    ] = 1
+    state_time: Annotated[Duration, Field(description="time of a stateful task to commit its state")] = 0
+    state_cost: Annotated[Duration, Field(description="the same, for each row of the state")] = 0
+    output_time: Annotated[
+        Duration, Field(description="from the last task's end until the sink has the results")
+    ] = 0
+    commit_time: Annotated[Duration, Field(description="from then until the batch is in the commit log")] = 0
+    reload_time: Annotated[
+        Duration, Field(description="time to load a partition's state where it is not, or no more")
+    ] = 0
+    reload_cost: Annotated[Duration, Field(description="the same, for each row of the state")] = 0
+    executor_cold: Annotated[
+        Duration, Field(description="extra time of a new executor's tasks without state, until one has ended")
+    ] = 0
+    state_cold: Annotated[
+        Duration,
+        Field(description="the same for tasks with state; if they come first, at least executor_cold"),
+    ] = 0
+    locality_wait: Annotated[
+        Duration,
+        Field(
+            description="how long a stateful task whose executor is dead waits, from its stage's begin or "
+            "last launch, if others of the stage have theirs (spark.locality.wait)"
+        ),
+    ] = 3 * S
+    resubmit_time: Annotated[
+        Duration,
+        Field(description="from a failed fetch until the tasks that have to run again are submitted"),
+    ] = 200 * MS
+    recovery_time: Annotated[
+        Duration, Field(description="time of a restarted driver to read its logs and start the query")
+    ] = 0
+    cold_time: Annotated[
+        Duration, Field(description="extra time of the first batch after a driver's restart")
+    ] = 0
+
+    def refusal(self, bolt: BoltConfig) -> str | None:
+        window = bolt.bolt.ends
+        if window is None or window.idle_after is None:
+            return None
+        return "in batches its windows by event wait for all that it reads: leave idle_after out"
+
+    def cycle(self) -> tuple[int, int] | None:
+        interval = self.trigger_interval
+        return (interval, interval) if interval else None
+
+    def next_trigger(self, last: int) -> int:
+        """When the next trigger is due after that of ``last``: at the first multiple of the interval (Spark:
+        ProcessingTimeExecutor); without one, at once.
+        """
+        interval = self.trigger_interval
+        return (last // interval + 1) * interval if interval else last
+
+    def looks_again(self, now: int) -> int:
+        """When a driver that has found its log empty looks again."""
+        return self.next_trigger(now) if self.trigger_interval else now + self.poll_interval
+
+
+# What tasks read in a log.
+
+
+class Records:
+    """What one task reads, in order of arrival, end markers among it.
+
+    n       records
+    train   the tuples among them
+    """
+
+    def __init__(self, plane: Plane, rows: Rows) -> None:
+        self._plane, self._rows = plane, rows
+        self.n = len(rows)
+
+    @cached_property
+    def tuples(self) -> int:
+        """How many are no end markers."""
+        return self.n - int(np.count_nonzero(self._rows["mark"]))
+
+    @cached_property
+    def train(self) -> Train:
+        return self._plane.train(self._rows[self._rows["mark"] == 0])
+
+    def and_then(self, others: Sequence[Records]) -> Records:
+        """These, and behind them what has come later."""
+        return Records(self._plane, np.concatenate([self._rows, *(other._rows for other in others)]))
+
+    def since(self, epoch: int) -> Records:
+        """The tuples of this epoch and later ones, and the markers that end them."""
+        mark = self._rows["mark"]
+        return Records(
+            self._plane, self._rows[np.where(mark == 0, self._rows["epoch"] >= epoch, mark > epoch)]
+        )
+
+    def work_off(self, task: BoltTask) -> None:
+        """Let ``task`` work them off now."""
+        task.gate.work_off(self._rows)
+
+
+# The durable log between producers and a query.
+
+Content = dict[BoltTask, Records]
+"""What a batch reads, by the task that reads it."""
+
+
+@dataclass
+class Log:
+    """What spouts have sent and no batch has taken, by the task that is to read it, in order of arrival."""
+
+    waiting: dict[BoltTask, list[Records]] = field(default_factory=dict)
+    kept: dict[BoltTask, list[Records]] = field(default_factory=dict)
+    size: int = 0
+    """Records that wait, or are kept."""
+
+    def append(self, task: BoltTask, records: Records) -> None:
+        """What has arrived; what comes over one channel at one instant is before what another brings then."""
+        self.waiting.setdefault(task, []).append(records)
+        self.size += records.n
+
+    def take(self) -> Content:
+        """Everything that waits, in order of time."""
+        waiting, self.waiting = sorted(self.waiting.items(), key=_place), {}
+        taken = {
+            task: parts[0].and_then(parts[1:]) if len(parts) > 1 else parts[0] for task, parts in waiting
+        }
+        self.size -= sum(records.n for records in taken.values())
+        return taken
+
+    def keep(self, content: Content) -> None:
+        """A batch has read this, but it may be read again."""
+        for task, records in content.items():
+            self.kept.setdefault(task, []).append(records)
+            self.size += records.n
+
+    def trim(self, epoch: int) -> None:
+        """What belongs to windows before ``epoch`` will not be read again."""
+        for task, parts in self.kept.items():
+            later = [part for part in (records.since(epoch) for records in parts) if part.n]
+            self.size -= sum(records.n for records in parts) - sum(records.n for records in later)
+            self.kept[task] = later
+
+    def rewind(self) -> None:
+        """What was kept is to be read again, before what waits."""
+        for task, parts in self.kept.items():
+            if parts:
+                self.waiting[task] = parts + self.waiting.get(task, [])
+        self.kept = {}
+
+    def put_back(self, content: Content) -> None:
+        """What a batch had taken, ahead of what has come since."""
+        for task, records in content.items():
+            self.waiting.setdefault(task, []).insert(0, records)
+            self.size += records.n
+
+
+def effects_of_read(job: Job, read: Iterable[tuple[BoltTask, Train]]) -> dict[str, Ints]:
+    """Uids of the effects that what tasks read in a log has at the ends of the topology, by component."""
+    at: dict[str, list[Train]] = {c.name: [] for c in job.topology.components}
+    for task, train in read:
+        if task.component.anchored:
+            at[task.component.name].append(without_markers(train))
+    return effects_of(job.topology, job.draws, at)
+
+
+def _place(item: tuple[BoltTask, list[Records]]) -> int:
+    return item[0].number
+
+
+# One batch of a query.
+
+
+class Share(NamedTuple):
+    """One task's part of a batch: service of its tuples (ns), and rows of its state after it (0: none)."""
+
+    demand: int
+    entries: int
+
+
+Shares = dict[tuple[str, int], Share]
+"""By component and task."""
+States = dict[BoltTask, SavedState]
+
+
+@dataclass
+class Batch:
+    """A batch from its trigger to its commit.
+
+    content    what it reads
+    saves      whether its tasks save their states
+    shares     what its tasks have to do, worked out when its range is logged (before: empty)
+    start      finds the states of its tasks before it, known since then
+    visible    whether the sink has its results, which are not taken back
+    shown_at   when they came out for the first time (ns)
+    """
+
+    number: int
+    content: Content
+    saves: bool = True
+    shares: Shares = field(default_factory=dict)
+    start: Callable[[], States] = dict
+    visible: bool = False
+    shown_at: int | None = None
+
+    @property
+    def logged(self) -> bool:
+        """Whether its range is durable: it will be run, come what may."""
+        return bool(self.shares)
+
+    @property
+    def before(self) -> States:
+        """The states before it, if its results are out."""
+        return self.start() if self.visible else {}
+
+    @property
+    def tuples(self) -> int:
+        """What it reads, without end markers."""
+        return sum(records.tuples for records in self.content.values())
+
+    @property
+    def size(self) -> int:
+        """What it reads, end markers too."""
+        return sum(records.n for records in self.content.values())
+
+    def come_out(self, now: int) -> None:
+        """All of it takes effect now, through the tasks that read it."""
+        self.visible = True
+        self.shown_at = now if self.shown_at is None else self.shown_at
+        for task, records in self.content.items():
+            records.work_off(task)
+
+    def committed(self, triggered: int, now: int) -> Record:
+        """What is remembered of it, when it is done for good."""
+        assert self.shown_at is not None
+        return Record(self.number, triggered, self.shown_at, now, self.tuples)
+
+
+class Record(NamedTuple):
+    """A batch that was committed; instants in ns.
+
+    ``triggered``: its last trigger (it may have been run before); ``visible``: the sink has it for the first
+    time; ``tuples``: read from the log.
+    """
+
+    number: int
+    triggered: int
+    visible: int
+    committed: int
+    tuples: int
+
+
+# What a batch will cost: a rehearsal of it on the same topology, with the same draws, outside time.
+
+
+class Rehearsal:
+    """A job like the given one, with a data plane of its own, in which each batch is played once, all of it
+    at one instant.
+
+    How long a stage takes depends on what the stages before make of the batch, and its results show only when
+    all of it is done; so the outcome has to be known before it happens. A batch whose range is durable never
+    changes, so one rehearsal serves all its runs.
+    """
+
+    def __init__(self, job: Job, counts: bool) -> None:
+        """``counts``: whether anybody asks how many rows states have."""
+        self._counts = counts
+        context = Context(job.topology, job.draws, job.needs, Announcer([]))
+        context.events = job.context.events
+        self._main, context.kernel = job, Kernel()
+        self._job = Job(context, job.deployment.quiet, fed=True)
+        self._job.log(emitted=False, processed=False)
+        self._job.plane.p.step = 0  # all goes through it at one instant
+        self._job.kernel.listeners.clear()  # and nothing is lost there
+        self._of_drawn: dict[BoltTask, int] = {}
+        """What the services take that are drawn."""
+        self._each = {task: task.each for task in self._job.bolt_tasks}
+        """What each tuple takes (ns); None: it is drawn."""
+        self._drawn = [task for task, takes in self._each.items() if takes is None]
+        for task in self._job.bolt_tasks:
+            task.before = job.tell_of_emissions  # to whom it may concern when their events took place
+        for task in self._drawn:
+            task.show(self._see)
+
+    def start_from(self, tasks: list[BoltTask]) -> None:
+        """Take the states of these tasks: the next batch is played from there."""
+        for task in tasks:
+            SavedState.of(task).put_into(self._mirror(task))
+
+    def remember(self, tasks: list[BoltTask]) -> Callable[[], States]:
+        """Remember the states that these tasks will have before the next batch; whoever wants them, asks."""
+        found: States = {}
+
+        def note(task: BoltTask, mirror: BoltTask, epochs: dict[int, int], ended: int, newest: int) -> None:
+            state = mirror._state
+            found[task] = SavedState(None if state is None else state.copy(), epochs, ended, newest)
+
+        for task in tasks:
+            mirror = self._mirror(task)
+            windows = mirror.windows
+            mirror.remember(partial(note, task, mirror, dict(windows.epochs), windows.ended, windows.newest))
+
+        def states() -> States:
+            self._job.catch_up()
+            return found
+
+        return states
+
+    def _mirror(self, task: BoltTask) -> BoltTask:
+        return self._job.bolts[task.component.name, task.index][0]
+
+    def play(self, content: Content) -> Shares:
+        """Shares of all logical tasks in a batch of this content."""
+        demand = self._demand(content)
+        return {
+            (task.component.name, task.index): Share(
+                demand[task], task.state.entries if self._counts and task.state is not None else 0
+            )
+            for task in self._job.bolt_tasks
+        }
+
+    def _see(self, task: BoltView, train: Train, _: Ints) -> None:
+        bolt = self._job.bolt(task)
+        self._of_drawn[bolt] += int(bolt.demand(train).sum())
+
+    def _demand(self, content: Content) -> dict[BoltTask, int]:
+        """Let tasks work off a batch; returns what that takes each of them (ns)."""
+        kernel, main, each = self._job.kernel, self._main, self._each
+        kernel.now = main.kernel.now
+        self._job.plane.valued |= main.plane.valued
+        self._of_drawn = dict.fromkeys(each, 0)
+        before = {task: task.worked for task in each}
+        for task, records in content.items():
+            records.work_off(self._mirror(task))
+        kernel.advance()
+        if end_batch(self._job, kernel.now):
+            kernel.advance()
+        for task in self._drawn:
+            task.catch_up()
+        drawn = self._of_drawn
+        return {
+            task: drawn[task] if takes is None else takes * (task.worked - before[task])
+            for task, takes in each.items()
+        }
+
+
+def end_batch(job: Job, now: int) -> bool:
+    """All of a batch has passed all tasks of ``job``: those with windows by event put out what has ended, and
+    look how far events have come, all tasks of a bolt together. Returns whether there are any.
+    """
+    by_event = [c for c in job.topology.components if c.trigger == "watermark"]
+    for component in by_event:
+        tasks = [job.bolts[component.name, index][0] for index in range(component.tasks)]
+        for task in tasks:
+            task.end_batch(now)
+        EventClock.together(
+            [t.state.clock for t in tasks if t.state is not None and t.state.clock is not None]
+        )
+    return bool(by_event)

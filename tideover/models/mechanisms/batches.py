@@ -1,0 +1,579 @@
+"""Micro-batches: batch after batch of a query, with saved state, from anew, or stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from tideover.models.job.topology import Component, Topology
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.batch_log import (
+    Batch,
+    BatchSettings,
+    Content,
+    Log,
+    Record,
+    Records,
+    Rehearsal,
+    effects_of_read,
+    end_batch,
+)
+from tideover.models.mechanisms.executors import DRIVER, LATE, Cluster, EveryBatch, Executor
+from tideover.models.operators.base import Stateful
+from tideover.models.operators.state import Effects
+from tideover.models.operators.window import Extent
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.channels import Sent
+from tideover.models.runtime.hooks import NOTHING, Keeper, Mask, Needs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import go_back, roll_back
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.supervision import Plans
+from tideover.models.runtime.views import BoltView, OutageView, Runner, SpoutView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints, Train, distinct
+
+# A query that reads its log batch by batch: what of it can be seen, by supervision and accounts.
+
+
+class Query(Mechanism, Keeper, Runner):
+    """The log of a query, its batch, and the processes that run it."""
+
+    needs = Needs(log=True, batches=True, readers_go_back=True)
+    knows_the_plane = True
+
+    def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch) -> None:
+        super().__init__(job)
+        self._settings, self._saving = settings, saving
+        self._log = Log()
+        self._batch: Batch | None = None
+        """The one that is not committed yet."""
+        self.history: list[Record] = []
+        """Batches that were committed."""
+        self._left: list[tuple[BoltTask, int, list[Effects]]] = []
+        """What has left with windows that may be taken back: who has put it out, and the window's number."""
+        self._cluster = Cluster(job, settings, saving, self)
+        counts = bool(settings.state_cost or settings.reload_cost)
+        self._rehearsal = Rehearsal(job, counts)
+        ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self._cluster.tasks}
+        self._sources = [task for task in ups if True in ups[task]]
+        """The tasks that fill the log, or before which it lies."""
+        self._mixed = any(len(kinds) > 1 for kinds in ups.values())
+        """Whether a task reads the log and other tasks too: of each batch the log comes first."""
+        job.context.machines += [self._cluster.driver, *self._cluster.executors]
+        job.context.keepers.append(self)
+        job.context.runner = self
+        job.context.rhythm = self._rhythm
+        job.settlers.append(self._tell_kept)
+
+    # -- what comes, and what strikes ------------------------------------------------------------------------
+
+    def executor_failed(self, executor: Executor, outage: OutageView) -> None:
+        """An executor was killed: the scheduler sees to what ran in it."""
+
+    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
+        """A new process stands in its place."""
+
+    def driver_failed(self, outage: OutageView) -> None:
+        """The driver is killed."""
+        raise NotImplementedError
+
+    def driver_ready(self, outage: OutageView) -> None:
+        """A new driver has started."""
+        raise NotImplementedError
+
+    def paused(self, task: BoltView, outage: OutageView) -> None:
+        self._cluster.stopped(task, outage.ready_at)
+
+    def busy_since(self, task: BoltView) -> int | None:
+        partition = self._cluster.of[task]
+        return partition.began_at if partition.attempt else None
+
+    # -- what is worked off again ----------------------------------------------------------------------------
+
+    def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
+        """Which of a task's tuples in this batch are worked off again (because of ``outage``); None: none."""
+        again = self._cluster.of[task].again
+        return np.ones(train.n, np.bool_) if again >= 0 and outage in (None, again) else None
+
+    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+        if self.knows_the_plane and not self._bolt(task).c.again:
+            return  # it is told of late, and was done before
+        again = self._comes_again(task, train)
+        if again is not None:
+            self._job.say.replayed(task, train.pick(again), None)
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        return self._comes_again(task, train, outage)
+
+    def settled(self, outage: OutageView) -> bool:
+        return all(p.again != outage.number for p in self._cluster.partitions)
+
+    # -- what comes out, and what is kept --------------------------------------------------------------------
+
+    def _rhythm(self) -> int:
+        between = np.diff([record.visible for record in self.history])
+        return int(np.median(between)) if len(between) else 0
+
+    def _tell_kept(self) -> None:
+        """Say what the log keeps, which grows but where a batch is committed, or forgotten."""
+        self._job.say.kept(self._rows_kept)
+
+    @property
+    def _rows_kept(self) -> int:
+        """Rows that the log keeps for the query."""
+        return self._waiting + (0 if self._batch is None else self._batch.size)
+
+    @property
+    def _waiting(self) -> int:
+        """Those of them that are in no batch."""
+        return self._log.size + sum(int(task.c.held.n) for task in self._sources)
+
+    def _contents(self) -> list[Content]:
+        """The same, by the task that reads them."""
+        contents: list[Content] = [
+            {task: part} for task, parts in self._log.waiting.items() for part in parts
+        ]
+        return contents if self._batch is None else [*contents, self._batch.content]
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        parts: dict[str, list[Ints]] = {}
+        for content in self._contents():
+            for task, records in content.items():  # what will be filtered out has no effect, but is here
+                parts.setdefault(task.component.name, []).append(records.train.uid)
+            for name, uid in effects_of_read(self._job, _tuples(content)).items():
+                parts.setdefault(name, []).append(uid)
+        before = {} if self._batch is None else self._batch.before
+        for task, state in before.items():
+            if state.state is not None:  # may come back, though its window is out by now
+                parts.setdefault(task.component.name, []).append(state.effects())
+        by_name = self._job.topology.by_name
+        return [(by_name[name], np.concatenate(uids)) for name, uids in parts.items()]
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if parts and task.component.anchored:
+            bolt = self._bolt(task)
+            self._left.append((bolt, bolt.windows.newest, parts))
+        return 0
+
+    def _open_again(self, newest: Mapping[BoltTask, int]) -> None:
+        """Tasks go back to the time when these were their newest windows: those above are put out again, and
+        until then what left with them has not.
+        """
+        for task, number, parts in self._left:
+            for part in parts if number > newest[task] else ():
+                self._job.say.void(task.component, part.uid, 0)
+        self._left = [(task, number, parts) for task, number, parts in self._left if number <= newest[task]]
+        for task, number in newest.items():
+            task.windows.reopen(number)
+
+    def _take_back(self, batch: Batch) -> None:
+        """What a batch has put out is undone: states and outputs are those of the one before it."""
+        job = self._job
+        before, batch.visible = batch.before, False
+        self._open_again({task: state.newest for task, state in before.items()})
+        for task, state in before.items():
+            go_back(job, task, state)
+        for name, uid in effects_of_read(job, _tuples(batch.content)).items():
+            component = job.topology.by_name[name]
+            if not component.window:
+                job.say.void(component, uid, 0)
+        for task, train in _tuples(batch.content):
+            job.say.reopened(task, train)
+
+
+def _tuples(content: Content) -> list[tuple[BoltTask, Train]]:
+    """Tuples that tasks read, without end markers."""
+    return [(task, records.train) for task, records in content.items()]
+
+
+# Batch after batch: how a driver runs a query that keeps checkpoints.
+
+OutputMode = Literal["append", "update"]
+TURN = LATE + 1
+"""Order of what the driver does, at one instant and rank."""
+
+
+class Batches(Query):
+    """Spouts fill the log, a driver empties it batch by batch.
+
+    What is in the tasks changes by a batch's output only, and the rehearsal knows what it was before. So the
+    driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
+
+    ``output_mode``: what the sink gets: finished windows, or from every batch what it has changed.
+    """
+
+    def __init__(
+        self, job: Job, settings: BatchSettings, output_mode: OutputMode, saving: EveryBatch | None = None
+    ) -> None:
+        """``saving``: None: every batch does."""
+        super().__init__(job, settings, saving or EveryBatch(settings))
+        self._output_mode = output_mode
+        self._driver = Plans(job.kernel, TURN)
+        """What the driver is about to do, unless it dies before."""
+        self._triggered = self._logged = 0
+        """When the last batch was triggered, and how many there are in the offset log."""
+        self._cold = False
+        """Whether the next batch is the first since a restart."""
+
+    def start(self) -> None:
+        self._hold(True)
+        self._driver.at(0, Rank.BATCH, self._trigger)
+
+    def _fill_log(self) -> None:
+        """What has arrived up to now is in the log; what has come out of batches waits in its queues."""
+        for task in self._sources:
+            if task.c.held.n:
+                self._log.append(task, Records(self._job.plane, task.gate.take_away()))
+
+    def _hold(self, holds: bool) -> None:
+        """Whether what comes waits before the tasks that read the log, from now on."""
+        for task in self._sources:
+            task.gate.closed = holds
+
+    def _then(self, delay: int, action: Callable[[], None]) -> None:
+        """What the driver does ``delay`` ns from now. Without any it waits for its turn, behind all tasks of
+        this instant: a fault may come between. If it has it now nothing that comes before is left.
+        """
+        if delay or self._job.kernel.is_later(Rank.BATCH, TURN):
+            self._driver.after(delay, Rank.BATCH, action)
+        else:
+            action()
+
+    # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
+
+    def _trigger(self) -> None:
+        s = self._settings
+        now = self._triggered = self._job.kernel.now
+        self._fill_log()
+        if self._log.waiting:
+            batch = self._batch = Batch(self._logged, self._log.take(), self._saving.saves(now))
+            self._job.step(DRIVER, "batch triggered", f"batch {batch.number}")
+            self._then(s.plan_time, partial(self._log_offsets, batch))
+        else:
+            self._driver.at(s.looks_again(now), Rank.BATCH, self._trigger)
+
+    # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
+
+    def _log_offsets(self, batch: Batch) -> None:
+        self._logged += 1
+        self._job.step(DRIVER, "offsets logged", f"batch {batch.number}")
+        batch.start = self._rehearsal.remember(self._cluster.tasks)
+        batch.shares = self._rehearsal.play(batch.content)
+        self._run(batch)
+
+    # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
+
+    def _run(self, batch: Batch) -> None:
+        run = partial(self._cluster.start, batch.shares, batch.saves, partial(self._ended, batch))
+        self._then(self._settings.cold_time if self._cold else 0, run)
+
+    def _ended(self, batch: Batch) -> None:
+        self._job.step(DRIVER, "stages ended", f"batch {batch.number}")
+        self._then(self._settings.output_time, partial(self._output, batch))
+
+    # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
+
+    def _output(self, batch: Batch) -> None:
+        now = self._job.kernel.now
+        batch.come_out(now)
+        self._flow(now)
+        self._is_out(batch)
+        if self._output_mode == "update" and batch.tuples:
+            self._job.say.put_out((DRIVER, 0, batch.number), now)
+        self._job.step(DRIVER, "output written", f"batch {batch.number}")
+        self._then(self._settings.commit_time, partial(self._commit, batch))
+
+    def _flow(self, now: int) -> None:
+        """All of a batch goes through all tasks."""
+        again = [p for p in self._cluster.partitions if p.again >= 0]
+        for p in again:
+            p.task.does_again(p.again)
+        self._hold(False)
+        self._job.kernel.advance()
+        if end_batch(self._job, now):
+            self._job.kernel.advance()
+        self._hold(True)
+        for p in again:
+            p.task.does_again(None)
+
+    def _is_out(self, batch: Batch) -> None:
+        """For those who build on it: the sink has a batch, which is not committed yet."""
+
+    def _commit(self, batch: Batch) -> None:
+        now = self._job.kernel.now
+        self._fill_log()
+        self._tell_kept()
+        self.history.append(batch.committed(self._triggered, now))
+        self._job.step(DRIVER, "batch committed", f"batch {batch.number}")
+        self._batch, self._cold = None, False
+        self._left = self._not_for_good()
+        self._cluster.committed()
+        due = max(now, self._settings.next_trigger(self._triggered))
+        self._driver.at(due, Rank.BATCH, self._trigger)
+
+    def _not_for_good(self) -> list[tuple[BoltTask, int, list[Effects]]]:
+        """What has left with windows, and may yet be taken back, though their batch is committed."""
+        return []
+
+    # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._cluster.task_failed(task, outage)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._cluster.task_ready(task, outage)
+
+    # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
+
+    def driver_failed(self, outage: OutageView) -> None:
+        self._driver.void()
+        self._cluster.stop(outage)
+        if self._batch is not None and not self._batch.logged:
+            self._log.put_back(self._batch.content)
+            self._batch = None
+        elif self._batch is not None and self._batch.visible:
+            self._take_back(self._batch)
+
+    def driver_ready(self, outage: OutageView) -> None:
+        self._cluster.renew()
+        self._restart()
+
+    def _restart(self) -> None:
+        """The query starts again."""
+        self._cold = True
+        self._driver.after(self._settings.recovery_time, Rank.BATCH, self._resume)
+
+    def _resume(self) -> None:
+        if self._batch is None:
+            self._trigger()
+        else:
+            self._triggered = self._job.kernel.now
+            self._run(self._batch)
+
+
+# A query that stops whenever something fails.
+
+
+class Stopping(Batches):
+    """Any fault stops the whole query at once. When all that has failed is ready again (of an executor it is
+    enough that its loss is noticed, if another lives), it starts again; a subclass says with what.
+    """
+
+    def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
+        super().__init__(job, settings, output_mode)
+        self._failed: dict[object, int] = {}
+        """What keeps the query from starting, and the number of its newest outage."""
+        self._stopped = False
+
+    def given_up(self, outage: OutageView) -> None:
+        """The query has stopped: what becomes of its batch."""
+        raise NotImplementedError
+
+    # -- faults ----------------------------------------------------------------------------------------------
+
+    def executor_failed(self, executor: Executor, outage: OutageView) -> None:
+        self._interrupt(executor, outage)
+
+        def noticed() -> None:
+            if self._failed.get(executor) == outage.number:
+                self._recovered(executor)
+
+        self._job.kernel.at(outage.detected_at, Rank.READY, noticed, executor.number)
+
+    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
+        self._recovered(executor)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._interrupt(task, outage)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._recovered(task)
+
+    def driver_failed(self, outage: OutageView) -> None:
+        self._cluster.stop(outage)
+        self._interrupt(self, outage)
+
+    def driver_ready(self, outage: OutageView) -> None:
+        """A new driver begins with new executors: it waits for nothing that failed before it was there."""
+        self._cluster.renew()
+        for what in self._failed:
+            if isinstance(what, BoltTask):
+                self._job.supervisor.back(what)
+        self._failed = {}
+        self._recovered(self)
+
+    def _interrupt(self, what: object, outage: OutageView) -> None:
+        self._driver.void()
+        self._stopped = True
+        self._failed[what] = outage.number
+        self.given_up(outage)
+
+    def _recovered(self, what: object) -> None:
+        """If nothing else keeps it, and an executor lives, the query starts anew."""
+        self._failed.pop(what, None)
+        if self._stopped and not self._failed and any(e.up for e in self._cluster.executors):
+            self._stopped = False
+            self._restart()
+
+
+# Batch jobs of which the whole is run again.
+
+
+class JobAgain(Stopping):
+    """A job that fails is run again from its beginning, with the same input; the results of those before it
+    are there. If none is running, the next one begins when it is due.
+    """
+
+    def given_up(self, outage: OutageView) -> None:
+        self._cluster.abort(outage)
+        batch = self._batch
+        if batch is None:
+            return
+        self._job.step(DRIVER, "job failed", f"batch {batch.number}")
+        if not batch.logged:
+            self._log.put_back(batch.content)
+            self._batch = None
+        elif batch.visible:
+            self._take_back(batch)
+
+    def _resume(self) -> None:
+        if self._batch is not None:
+            super()._resume()
+            return
+        now = self._job.kernel.now
+        self._driver.at(self._settings.next_trigger(now), Rank.BATCH, self._trigger)
+
+
+# A query that keeps no state: after any failure it starts anew from the log.
+
+
+class StartingOver(Stopping):
+    """Source replay by batches: the log is kept as far back as the oldest window that is not finished.
+
+    After a fault the query starts without state from the first tuple of that window, and its first batch
+    takes everything from there, or, where that is not enough to have all windows again as they were, from the
+    log's beginning. What was put out since is put out again, and readers have it by its window's number.
+
+    So does Apache Spark where nobody reads the checkpoint of the query before: there are no committed
+    offsets, so the source begins at its initial offset, and the first batch is all up to the newest one
+    (``MicroBatchExecution``: ``constructNextBatch``, ``runBatch``). Such batches have other borders than
+    those before, and a shuffle's order is not the same twice (``RDD``: ``DeterministicLevel.UNORDERED``;
+    ``ShuffleBlockFetcherIterator`` fetches in a random order): what a window of so many tuples holds depends
+    on both, and nobody can put it out as it was. With a checkpoint the offset log has the borders.
+    """
+
+    def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
+        super().__init__(job, settings, output_mode)
+        self.knows_the_plane = False
+        self._read_again: Ints = NOTHING
+        """Roots that the query had read before its last start."""
+        self._because = -1
+        """Number of the outage that made it start; -1: what it reads is new."""
+        self._by_time, self._extent = _windows_of(job.topology)
+
+    def _epoch(self) -> int:
+        """Number of the oldest window that is not finished, less one."""
+        return min(task.windows.epoch for task in self._cluster.tasks) if self._by_time else 0
+
+    def _eldest(self, epoch: int) -> int:
+        """The oldest epoch of which not everything has left, where marker ``epoch`` was the newest."""
+        extent = self._extent
+        return epoch if extent is None else max(0, epoch // extent.slide * extent.slide - extent.panes)
+
+    # -- what the log keeps ----------------------------------------------------------------------------------
+
+    def _is_out(self, batch: Batch) -> None:
+        self._log.keep(batch.content)
+
+    def _commit(self, batch: Batch) -> None:
+        super()._commit(batch)
+        self._read_again, self._because = NOTHING, -1
+        if self._by_time:
+            self._log.trim(self._eldest(self._epoch()))
+
+    def _not_for_good(self) -> list[tuple[BoltTask, int, list[Effects]]]:
+        epoch = self._epoch()
+        return [
+            entry for entry in self._left if not self._by_time or entry[1] > epoch // entry[0].windows.beats
+        ]
+
+    @property
+    def _rows_kept(self) -> int:
+        shown = self._batch is not None and self._batch.visible
+        return self._waiting if shown else super()._rows_kept
+
+    # -- what is left to see ---------------------------------------------------------------------------------
+
+    def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
+        if self._because < 0 or outage not in (None, self._because):
+            return None
+        mask: Mask = np.isin(train.uid >> task.component.bits, self._read_again)
+        return mask if mask.any() else None
+
+    def settled(self, outage: OutageView) -> bool:
+        return self._because != outage.number
+
+    def _contents(self) -> list[Content]:
+        kept: list[Content] = [{task: part} for task, parts in self._log.kept.items() for part in parts]
+        return kept + super()._contents()
+
+    # -- faults ----------------------------------------------------------------------------------------------
+
+    def given_up(self, outage: OutageView) -> None:
+        """Batch and state are gone, the log goes back."""
+        self._because = outage.number
+        self._cluster.halt()
+        batch, self._batch = self._batch, None
+        epoch = self._epoch()
+        self._tell_kept()
+        if self._by_time:
+            self._log.trim(self._eldest(epoch))
+        again = [(task, records) for task, parts in self._log.kept.items() for records in parts]
+        for task, records in again:
+            self._job.say.reopened(task, records.train)
+        if batch is not None and not batch.visible:
+            self._log.put_back(batch.content)
+            again += batch.content.items() if batch.logged else []
+        roots = [
+            records.train.uid >> task.component.bits for task, records in again if task.component.anchored
+        ]
+        self._read_again = distinct(np.concatenate([self._read_again, *roots]))
+        self._log.rewind()
+        self._drop_state(outage, epoch)
+
+    def _drop_state(self, outage: OutageView, epoch: int) -> None:
+        tasks = self._cluster.tasks
+        for task in tasks:
+            task.windows.epochs = dict.fromkeys(task.windows.epochs, epoch)
+            task.windows.ended = 0
+        self._open_again({task: task.windows.newest for task in tasks})
+        for task in tasks:
+            if task.state is not None:
+                gone = task.state.effects()
+                roll_back(self._job, task, task.state.fresh())
+                if task.component.anchored and len(gone.uid):
+                    self._job.say.forgotten(task, outage.number, gone.uid)
+        self._rehearsal.start_from(tasks)
+
+
+def _windows_of(topology: Topology) -> tuple[bool, Extent | None]:
+    """Whether all windows can be had again from the first tuple of the oldest that is not finished, and their
+    panes (None: they have none). They cannot if what is in a window depends on more: on how many tuples came
+    before, on how far events had come, on what a count had put out before; on older windows, put out already,
+    which a sliding one reads; nor if windows that begin earlier are there too.
+    """
+    stateful = [c for c in topology.components if c.window is not None]
+    extents = {c.window.extent for c in stateful if c.window is not None}
+    by_time = all(c.trigger == "marker" for c in stateful)
+    forgets = all(isinstance(c.bolt, Stateful) and c.bolt.forgets for c in stateful)
+    extent = extents.pop() if len(extents) == 1 else None
+    slides_over = extent is not None and not all(c.anchored for c in stateful)
+    return len(stateful) > 0 and not extents and by_time and forgets and not slides_over, extent

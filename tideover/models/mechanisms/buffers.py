@@ -1,0 +1,503 @@
+"""Upstream buffers: senders keep what they have sent, and replay it; receivers let each message in once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.replicas import CheckpointFilter, Seen
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.channels import Wire
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.hooks import Keeper, Mask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.spout_task import SpoutTask
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.plane.plane import RECOVERY, Plane, Rows
+from tideover.sim.train import Ints, Train
+
+# Upstream buffers: what a sender keeps of a channel until its receiver has it safe.
+#
+# R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator
+# State Management*, SIGMOD 2013, section 3.2. The data plane numbers and keeps, sends again and lets in.
+
+
+class Kept(NamedTuple):
+    """A copy of an upstream buffer: its messages, the newest number sent, and the newest that was lost.
+
+    rows   of the data plane, with their numbers in the place of arrivals
+    """
+
+    plane: Plane
+    rows: Rows
+    sent: int
+    gone_to: int
+
+    def above(self, number: int) -> int:
+        """How many of its messages have a greater number."""
+        return int(np.count_nonzero(self.rows["arrival"] > number))
+
+    def tuples(self) -> list[Train]:
+        """Its messages without the markers."""
+        return [without_markers(self.plane.train(self.rows))] if len(self.rows) else []
+
+
+class UpstreamBuffer:
+    """The sender's side of one channel: what is made for it from now on is numbered and kept.
+
+    safe   the receiver has everything up to this number safe, and has said so
+    c      the struct ``buffer``
+    """
+
+    def __init__(self, channel: Wire, plane: Plane) -> None:
+        plane.number()
+        self.channel, self.plane = channel, plane
+        self.safe = 0
+        self._bare = False
+        self.c: Any = plane.ffi.new("buffer *")
+        plane.keep(self.c)
+        channel.c.buffer = self.c
+
+    @property
+    def sent(self) -> int:
+        """Newest number."""
+        return int(self.c.sent)
+
+    @property
+    def size(self) -> int:
+        """How many messages are kept."""
+        return int(self.c.kept.n)
+
+    @property
+    def gone_to(self) -> int:
+        """Messages up to this number went down with the sender, if they were not trimmed before."""
+        return int(self.c.gone_to)
+
+    def trim(self, safe: int) -> None:
+        """Drop the messages up to number ``safe``."""
+        self.safe = max(self.safe, safe)
+        self.plane.lib.plane_trim(self.plane.p, self.channel.number, safe)
+
+    def drop_known(self, seen: Seen, newest_mark: int = 0) -> None:
+        """Drop the tuples that were seen, and marks up to this one."""
+        plane, greatest = self.plane, self.plane.ffi.from_buffer("int64_t[]", seen.greatest)
+        plane.lib.plane_trim_known(plane.p, self.channel.number, greatest, newest_mark)
+
+    def clear(self) -> None:
+        """Lose everything: the sender has crashed."""
+        self._bare = True
+        self.plane.lib.plane_lose_copies(self.plane.p, self.channel.number)
+
+    def copy(self) -> Kept:
+        """What is in it now."""
+        return Kept(self.plane, self._all(), self.sent, self.gone_to)
+
+    def become(self, kept: Kept) -> None:
+        """Have what a copy has, and nothing else."""
+        self.plane.lib.plane_trim(self.plane.p, self.channel.number, self.sent)
+        self._keep(kept.rows)
+
+    def follow(self, other: UpstreamBuffer) -> None:
+        """Keep what another buffer keeps, and nothing else, as if it had been sent here now."""
+        rows = other._all()
+        self.plane.lib.plane_trim(self.plane.p, self.channel.number, self.sent)
+        rows["arrival"] = np.arange(self.sent + 1, self.sent + len(rows) + 1)
+        self.c.sent += len(rows)
+        self._keep(rows)
+
+    def put_back(self, kept: Kept) -> None:
+        """Have again what went down with the sender, as far as the copy has it."""
+        if self._bare:
+            self._bare = False
+            self.become(kept)
+            self.c.gone_to = kept.gone_to if kept.sent == self.sent else self.sent
+
+    def _keep(self, rows: Rows) -> None:
+        plane = self.plane
+        plane.have_chunks(len(rows))
+        plane.lib.plane_keep(plane.p, self.channel.number, plane.ffi.from_buffer("row[]", rows), len(rows))
+
+    def uids(self) -> Ints:
+        """Uids of the tuples (not the markers) in the buffer."""
+        return self.tuples()[0].uid
+
+    def tuples(self) -> list[Train]:
+        """The tuples (not the markers) in the buffer."""
+        return [self.plane.tuples(self.c.kept)]
+
+    def _all(self) -> Rows:
+        """The copies, with their numbers in the place of arrivals."""
+        return self.plane.stored(self.c.kept)
+
+
+# The receiver's side of upstream buffers: each message is let in once.
+
+
+class Receiver:
+    """What one task takes from its buffered channels: the data plane knows how far it is. A replay belongs to
+    one recovery of the task.
+
+    step      time that a sender takes for each message that it replays (ns)
+    buffers   by the position of the channel among the task's inputs
+    recovery  counts recoveries: replays that belong to an earlier one are stale
+    """
+
+    def __init__(self, job: Job, task: BoltTask, buffers: Mapping[int, UpstreamBuffer], step: int) -> None:
+        self._job = job
+        self.task = task
+        self.step = step
+        self.buffers = buffers
+        senders: dict[tuple[str, int], set[int]] = {}
+        for position, buffer in buffers.items():
+            up = buffer.channel.up
+            senders.setdefault((up.component.name, up.index), set()).add(position)
+        self._senders = list(senders.values())
+        """The channels of each task that sends here: one, or one from each of its replicas."""
+        self.recovery = 0
+        self._restoring = False
+
+    def _read(self, name: str) -> dict[int, int]:
+        return {position: int(getattr(each.c, name)) for position, each in self.buffers.items()}
+
+    def _write(self, name: str, value: Callable[[int], int]) -> None:
+        for position, each in self.buffers.items():
+            setattr(each.c, name, value(position))
+
+    @property
+    def positions(self) -> dict[int, int]:
+        """Newest number processed on each channel."""
+        return self._read("processed")
+
+    @property
+    def recovering(self) -> bool:
+        """From a fault until an end-of-replay marker of each sender, of one of its replicas, has been
+        processed.
+        """
+        unfinished = {position for position, each in self._read("unfinished").items() if each}
+        return self._restoring or any(channels <= unfinished for channels in self._senders)
+
+    def has_come(self, channel: Wire) -> bool:
+        """Whether the replay of a channel has come to its end."""
+        return not self.buffers[channel.position].c.waits
+
+    def begin_recovery(self) -> None:
+        """A fault: from now on every channel is to be replayed."""
+        plane, task = self._job.plane, self.task
+        if self.buffers:
+            plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
+            task.c.bounded |= plane.lib.SCREENS
+        self.recovery += 1
+        self._restoring = True
+        for name, value in (("waits", 1), ("unfinished", 1), ("recovery", self.recovery)):
+            self._write(name, lambda _, value=value: value)  # type: ignore[misc]
+
+    def restored(self, positions: Mapping[int, int]) -> None:
+        """The state is that of ``positions``: the replay goes on from there."""
+        for name in ("processed", "brought"):
+            self._write(name, lambda position: positions.get(position, 0))
+        self._restoring = False
+
+
+# Requests for upstream buffers, and their service by the senders.
+
+END_OF_REPLAY = -1
+"""Mark of the message that ends a replay."""
+Task = SpoutTask | BoltTask
+NEVER = -1
+
+
+@dataclass(eq=False)
+class Request:
+    """Send again what is in ``buffer`` above number ``after``."""
+
+    receiver: Receiver
+    buffer: UpstreamBuffer
+    after: int
+    recovery: int
+    asked: int = NEVER
+    """The sender's life in which it was asked."""
+    served: bool = False
+    """Whether the sender has come to the end of the replay, and of what it has put in its line."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether who asked has not failed since."""
+        return self.receiver.recovery == self.recovery
+
+    @property
+    def done(self) -> bool:
+        """Whether the end of the replay has left its sender, or still waits in its line: a crash there
+        destroys what does.
+        """
+        channel, plane = self.buffer.channel, self.buffer.plane
+        comes = plane.lib.plane_end_comes(plane.p, channel.number, self.recovery)
+        return self.served and (bool(comes) or self.receiver.has_come(channel))
+
+
+class Replays:
+    """Requests, until who asked fails again: a sender may crash with the end of the replay in its line."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        job.context.marks[END_OF_REPLAY] = "end of replay"
+        self._open: list[Request] = []
+
+    def ask(self, receiver: Receiver) -> None:
+        """A task is restored: each of its senders is asked, now or as soon as it is ready."""
+        self._open = [request for request in self._open if request.valid]
+        for position, buffer in receiver.buffers.items():
+            asked = Request(receiver, buffer, receiver.positions[position], receiver.recovery)
+            self._open.append(asked)
+            self.sender_ready(buffer.channel.up)
+
+    def sender_ready(self, up: Task) -> None:
+        """What a sender owes is asked for, if it was not in this life of it: what was under way when it
+        failed has been given up.
+        """
+        for request in self._open:
+            if up.available and request.buffer.channel.up is up and request.asked != up.life:
+                if request.done:
+                    continue
+                request.asked, request.served = up.life, False
+                self._send(up, request)
+
+    def _send(self, up: Task, request: Request) -> None:
+        kernel, serve = self._job.kernel, partial(self._serve, up, request)
+        self._job.step(request.receiver.task.name, "replay asked for", to=up.name)
+        kernel.at(kernel.now, Rank.REQUEST, lambda: up.enqueue(Rank.REQUEST, serve), up.number)
+
+    def _serve(self, up: Task, request: Request) -> None:
+        """The sender's turn: it replays its buffer in order, then an end marker; new tuples follow behind."""
+        if not request.valid:
+            return
+        asked = [(request.buffer, request.after)]
+        n = send_kept(self._job, up, asked, request.recovery, request.receiver.step)
+        self._job.step(up.name, "buffer replayed", f"{n} tuples", request.receiver.task.name)
+        request.served = True
+
+
+def send_kept(
+    job: Job, up: Task, asked: Sequence[tuple[UpstreamBuffer, int]], recovery: int, step: int
+) -> int:
+    """What a sender keeps in these buffers, each above a number, leaves again from now on, one message every
+    ``step`` (ns), which keeps it occupied; returns how many there are.
+
+    recovery   of the receiver, which is told of the end; 0: nobody is
+    """
+    plane, now = job.plane, job.kernel.now
+    lined_up = sum(buffer.size + 1 for buffer, _ in asked)
+    plane.have_chunks(lined_up)
+    plane.have_messages(len(asked) if step else lined_up)  # those that leave at once
+    numbers = [(buffer.channel.number, after) for buffer, after in asked]
+    n = sum(plane.lib.plane_line_up_kept(plane.p, each, after, recovery) for each, after in numbers)
+    for receiver, train in _lined_up(job, up):
+        job.say.reopened(receiver, train)
+    plane.have_rows(plane.p.resent, n)
+    up.gave_up = partial(_give_up, job, up)
+    plane.lib.plane_replay(plane.p, up.number, now, step)
+    if n:
+        up.occupy(n * step)
+    return n
+
+
+def _lined_up(job: Job, up: Task) -> Iterator[tuple[BoltTask, Train]]:
+    """What a sender is to send again, by receiver."""
+    plane = job.plane
+    rows = plane.stored(up.c.replay.rows)
+    rows = rows[rows["mark"] == 0]
+    for number in dict.fromkeys(rows["source"].tolist()):
+        yield job.wires[number].down, plane.train(rows[rows["source"] == number])
+
+
+def _give_up(job: Job, up: Task) -> None:
+    """A sender forgets what it was to send again."""
+    for receiver, train in _lined_up(job, up):
+        job.say.unsent(receiver, train)
+    job.plane.lib.plane_give_up(job.plane.p, up.number)
+
+
+# Upstream buffers of a whole job, and what its receivers have to do with them.
+
+
+class Reached(NamedTuple):
+    """How far a task is with what is sent to it.
+
+    positions   newest number that it has processed, by input channel
+    seen        greatest uid that it has processed, by path; None: numbers are enough
+    """
+
+    positions: Mapping[int, int] = MappingProxyType({})
+    seen: Seen | None = None
+
+
+class UpstreamBuffers(Mechanism):
+    """Senders keep what they have sent to those tasks of which they are told (``keep_for``), numbered by
+    channel, and replay it on request.
+
+    A protocol has to do this with them, for each task that is replayed to:
+
+    a checkpoint   not while ``recovering``; its content is the state and what it has ``reached``; when it is
+                   safe, ``trim`` to that
+    ready          ``empty_queue``; with the checkpoint at hand ``restored``, and the verbs ``restore`` and
+                   ``open``; then ``sender_ready``, and ``ask``. If the checkpoint takes time to come,
+                   ``close`` the task first
+                   of any other task: ``open`` it, then ``sender_ready``
+    windows        those that a tick ends do not come again in a replay, so a checkpoint has to follow each;
+                   those that a marker or a count ends do, and are known by their number
+
+    seen   what drops duplicates at the tasks that are replayed to, if it has to go back with them; None: what
+           they have by number is enough, since each of their senders is one task, not several replicas
+    """
+
+    def __init__(self, job: Job, seen: CheckpointFilter | None = None) -> None:
+        super().__init__(job)
+        self._seen = seen
+        self._replays = Replays(job)
+        self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
+        """All of them, with their receivers."""
+        self._receivers: dict[TaskView, Receiver] = {}
+        self._sent: dict[int, list[UpstreamBuffer]] = {}
+        """By the sender's number."""
+        job.context.keepers.append(_Copies(job, self._buffers, self._receivers))
+
+    def keep_for(
+        self, tasks: Iterable[BoltView], at_spouts: bool, replay_cost: int, replay_rate: float | None
+    ) -> None:
+        """From the start, keep what is sent to these tasks. What one without state sends after a replay, it
+        may send in another order, and under new numbers: who reads it needs a `ReplayFilter`.
+
+        at_spouts       whether spouts keep a buffer too; without it a task that reads a spout loses what has
+                        come since its last checkpoint
+        replay_cost     time to replay one tuple (ns)
+        replay_rate     most tuples replayed per second; None: no limit
+        """
+        step = replay_cost if replay_rate is None else max(replay_cost, round(1e9 / replay_rate))
+        for task in map(self._bolt, tasks):
+            senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
+            buffers = {channel.position: UpstreamBuffer(channel, self._job.plane) for channel in senders}
+            self._receivers[task] = Receiver(self._job, task, buffers, step)
+            for buffer in buffers.values():
+                self._buffers.append((task, buffer))
+                self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def positions(self, task: BoltView) -> dict[int, int]:
+        """Newest number that a task has processed on each of its buffered channels."""
+        return self._receivers[task].positions
+
+    def reached(self, task: BoltView) -> Reached:
+        """How far a task is now with what is sent to it."""
+        return Reached(self.positions(task), None if self._seen is None else self._seen.done(task))
+
+    def trim(self, task: BoltView, reached: Reached) -> None:
+        """A task has everything safe up to what it has ``reached``: its senders are told."""
+        for position, buffer in self._receivers[task].buffers.items():
+            up = buffer.channel.up
+            if up.available:
+                turn = partial(self._trim, buffer, reached.positions.get(position, 0), reached.seen)
+                up.enqueue(Rank.TRIM, turn)
+
+    def _trim(self, buffer: UpstreamBuffer, safe: int, seen: Seen | None) -> None:
+        self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
+        buffer.trim(safe)
+        if seen is not None:  # of replicas it is mostly one that was first
+            buffer.drop_known(seen)
+        self._job.step(buffer.channel.up.name, "buffer trimmed", f"up to number {safe}")
+
+    # -- a sender's buffers, copied --------------------------------------------------------------------------
+
+    def outputs(self, task: TaskView) -> dict[Wire, Kept]:
+        """A copy of what a task keeps now of what it has sent: its output queues."""
+        return {buffer.channel: buffer.copy() for buffer in self.sent_by(task)}
+
+    def put_back(self, task: TaskView, outputs: dict[Wire, Kept]) -> None:
+        """A task that is up again, and not open yet, keeps what it had when its output queues were copied, if
+        they went down with it. What it sent after that stays lost.
+        """
+        for buffer in self.sent_by(task):
+            if buffer.channel in outputs:
+                buffer.put_back(outputs[buffer.channel])
+
+    def sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
+        """The buffers that a task keeps."""
+        return self._sent.get(task.number, [])
+
+    def copy(self, task: TaskView, peer: TaskView) -> None:
+        """A replica that has copied its ``peer`` keeps what that one keeps, and nothing else."""
+        for mine, theirs in zip(self.sent_by(task), self.sent_by(peer), strict=True):
+            mine.follow(theirs)
+
+    # -- failures --------------------------------------------------------------------------------------------
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        sender = self._job.tasks[task.number]
+        stopped = isinstance(sender, BoltTask) and sender.gate.stopped
+        if not (task.up or stopped):  # with the sender its buffers are gone
+            for receiver, buffer in self._buffers:
+                if buffer.channel.up is sender:
+                    self._job.say.copies_lost(receiver, buffer.uids())
+                    buffer.clear()
+        if task in self._receivers:
+            self._receivers[task].begin_recovery()
+
+    def recovering(self, task: BoltView) -> bool:
+        """Whether not everything has been replayed to a task since its last failure."""
+        return self._receivers[task].recovering
+
+    def empty_queue(self, task: BoltView) -> None:
+        """A task is up again: what is in its queue, or was held for it, and will be replayed is thrown
+        away.
+        """
+        self._bolt(task).empty()
+
+    def restored(self, task: BoltView, reached: Reached) -> None:
+        """A task has the state of when it had ``reached`` this: replays go on from there (``ask`` for them).
+        What waits in its queue comes behind that.
+        """
+        self._receivers[task].restored(reached.positions)
+        if self._seen is not None:
+            self._seen.go_back(task, reached.seen or Seen(task.component.paths))
+            self._seen.admit_again(task)
+
+    def ask(self, task: BoltView) -> None:
+        """Ask all senders of a task for what they keep, now or as soon as they are ready."""
+        self._replays.ask(self._receivers[task])
+
+    def sender_ready(self, task: TaskView) -> None:
+        """A task that keeps buffers is up and open: it replays what it was asked for and still owes."""
+        self._replays.sender_ready(self._job.tasks[task.number])
+
+    def moved(self, now: int) -> None:
+        self._job.say.kept(sum(buffer.size for _, buffer in self._buffers))
+
+
+class _Copies(Keeper):
+    """What the accounts ask of all buffers, and of their receivers."""
+
+    steady = True
+
+    def __init__(
+        self, job: Job, buffers: list[tuple[BoltTask, UpstreamBuffer]], receivers: dict[TaskView, Receiver]
+    ) -> None:
+        self._job, self._buffers, self._receivers = job, buffers, receivers
+
+    def tuples(self) -> list[tuple[Component, Train]]:
+        return [(task.component, train) for task, buffer in self._buffers for train in buffer.tuples()]
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        if not train.has(RECOVERY) or self._job.context.newest.get(task, -1) != outage:
+            return None
+        return train.column(RECOVERY) > 0
+
+    def settled(self, outage: OutageView) -> bool:
+        hit = self._job.supervisor.outages[outage.number].tasks
+        return not any(self._receivers[task].recovering for task in hit if task in self._receivers)

@@ -1,1 +1,0 @@
-"""Upstream buffers: senders keep what they have sent, and replay it."""

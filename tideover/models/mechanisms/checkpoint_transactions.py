@@ -1,0 +1,212 @@
+"""Storm's checkpoint transactions of a job: prepare, then commit, then the acks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.acking import Acks
+from tideover.models.mechanisms.barriers import Waves
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.mechanisms.remote_state import RemoteState
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.hooks import Keeper
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState, read
+from tideover.models.runtime.supervision import Plans
+from tideover.models.runtime.verbs import Verbs
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Ints
+
+Parts = dict[TaskView, SavedState]
+
+
+class Transactions(Mechanism, Keeper):
+    """A wave prepares: each task with state writes to the store what has changed since the last one, which
+    keeps the task, then hands the wave on. When all have, a second wave commits: it is written once more, to
+    where it stays, and the tuples that it has in it are acked. The next transaction begins ``interval`` ns
+    after the last one did, or when that one has ended, if this is later.
+
+    A transaction that all have prepared holds: after a failure all tasks go back to it (what live tasks had
+    prepared in it is acked then), and what was not in it times out.
+    """
+
+    def __init__(self, job: Job, acks: Acks, remote: RemoteState, interval: int, costs: Costs) -> None:
+        super().__init__(job)
+        self.acks, self.do, self._remote = acks, Verbs(job), remote
+        self._interval, self._costs = interval, costs
+        self._waves = Waves(job, self._reached)
+        self._plans = Plans(job.kernel)
+        self._tasks = [task for task in job.bolt_tasks if task.component.keeps_state]
+        self._began = 0
+        self._committing = False
+        self._left: set[TaskView] = set()
+        """Tasks that the wave under way has not left."""
+        self._changed: dict[TaskView, int] = {}
+        """Entries that the transaction under way writes, and writes again."""
+        self._parts: Parts = {}
+        """Of the transaction that is being prepared."""
+        self._held: Parts = {}
+        """Of the newest that holds."""
+        self._preparing: dict[TaskView, list[Effects]] = {}
+        self._safe: dict[TaskView, list[Effects]] = {}
+        """Tuples in the newest transaction that holds, and which are not acked yet."""
+        self._down: dict[TaskView, OutageView] = {}
+        """Tasks that have failed and are not rolled back yet, and why."""
+        job.context.keepers.append(self)
+
+    def start(self) -> None:
+        self._next(self._interval)
+
+    # -- a transaction ---------------------------------------------------------------------------------------
+
+    def _next(self, when: int) -> None:
+        self._plans.at(when, Rank.CHECKPOINT, self._begin)
+
+    def _begin(self) -> None:
+        self._began = self._job.kernel.now
+        self._parts = {}
+        self._wave(committing=False)
+
+    def _wave(self, committing: bool) -> None:
+        self._committing = committing
+        self._job.step("checkpoint spout", "commit begun" if committing else "prepare begun")
+        self._left = set(self._job.bolt_tasks)
+        self._waves.send()
+
+    def _reached(self, task: BoltTask, number: int) -> None:
+        """The wave is at a task."""
+        if not task.component.keeps_state:
+            self._leave(task, number)
+            return
+        if self._committing:
+            self._remote.commit(task)
+        else:
+            state = self._parts[task] = SavedState.of(task)
+            self._preparing[task] = self.acks.mark(task)
+            self._changed[task] = self._remote.prepare(task) + state.entries
+        self._job.step(task.name, "commit reached" if self._committing else "prepare reached")
+        acks = self.acks.takes(self._safe.get(task, [])) if self._committing else 0
+        self._write(task, self._changed[task], acks, partial(self._written, task, number))
+
+    def _write(self, task: BoltTask, entries: int, acks: int, then: Callable[[], None]) -> None:
+        """Let the store write so many entries, which keeps the task until it has, and for what they, and
+        ``acks`` (ns), cost the task; then ``then`` is called, with the acks still to be sent. What keeps the
+        task lasts longer if it is stopped meanwhile.
+        """
+        costs, kernel = self._costs, self._job.kernel
+        busy = costs.saving + entries * costs.saving_entry
+        then = self._plans.unless_void(then)
+
+        def wait(duration: int, put_off: int) -> None:
+            if duration:
+                kernel.at(kernel.now + duration, Rank.TRIM, partial(kept, put_off), task.number)
+            else:
+                kept(put_off)
+
+        def kept(put_off: int) -> None:
+            if task.put_off > put_off:
+                wait(task.put_off - put_off, task.put_off)
+            else:
+                then()
+
+        stored = partial(wait, busy, task.put_off)
+
+        store, size = self._job.store_named(costs.store), entries * costs.entry_size
+        done = self._plans.unless_void(stored)
+        end = store.write(task.host, size, Rank.TRIM, done, task.number, max(1, entries))
+        task.occupy(end - kernel.now + busy + acks)
+
+    def _written(self, task: BoltTask, number: int) -> None:
+        safe = self._safe.pop(task, []) if self._committing else []
+        self.acks.release(task, safe)
+        self._leave(task, number)
+        if safe:
+            sent = self._job.kernel.now + self.acks.takes(safe)
+            self._job.kernel.at(sent, Rank.TRIM, partial(self._acked, task), task.number)
+
+    def _acked(self, task: BoltTask) -> None:
+        if task not in self._down:
+            self._job.step(task.name, "acks sent", to=self.acks.acker.name)
+
+    def _leave(self, task: BoltTask, number: int) -> None:
+        self._job.step(task.name, "committed" if self._committing else "prepared")
+        self._waves.hand_on(task, number)
+        self._left.discard(task)
+        if self._left:
+            return
+        now = self._job.kernel.now
+        if self._committing:
+            self._next(max(now, self._began + self._interval))
+        else:
+            self._held, self._parts = self._parts, {}
+            self._safe, self._preparing = self._preparing, {}
+            self._wave(committing=True)
+
+    # -- back to the newest that holds -----------------------------------------------------------------------
+
+    def part(self, task: BoltTask) -> SavedState:
+        """What a task goes back to."""
+        return self._held[task] if task in self._held else SavedState.at_the_beginning(task)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            return
+        self._plans.void()
+        self._waves.stop()
+        lost = [*self._preparing.pop(task, []), *self._safe.pop(task, [])]
+        self.acks.forget(task, outage, lost)
+        self._down[task] = outage
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task in self._down:
+            bolt = self._bolt(task)
+            backend = task.component.backend
+            entries = self.part(bolt).entries + (backend.entries if backend else 0)
+            bolt.gate.closed = True
+            bolt.set_aside()  # a tick that waits must not end a window of what comes back
+            size, back = entries * self._costs.entry_size, partial(self._roll_back, bolt, outage)
+            store = self._job.store_named(self._costs.store)
+            read(self._job, bolt, size, 0, back, store)
+
+    def _roll_back(self, task: BoltTask, outage: OutageView) -> None:
+        """``task`` has read its state: all go back, unless it has failed again."""
+        if self._down.get(task) is not outage:
+            return
+        del self._down[task]
+        self.do.restore(task, self.part(task), outage, rewind=False)
+        self.do.open(task)
+        for other in self._tasks:
+            if other is not task and other not in self._down:
+                self.do.close(other)  # the tuple in service begins again
+                if other.component.saves_ids and other.state is not None:
+                    lost = other.state.effects()  # what is in its windows comes again
+                    self.acks.destroyed(outage.number, lost.uid >> other.component.bits, lost.attempt)
+                self.do.roll_back(other, self.part(other))
+                self._remote.roll_back(other)
+                safe = self._safe.pop(other, [])
+                other.occupy(self.acks.takes(safe))
+                self.acks.release(other, safe)
+                self.acks.forget(other, outage, self._preparing.pop(other, []))
+                self.do.open(other)
+        self._job.step(task.name, "job rolled back")
+        if not self._down:
+            self._next(self._job.kernel.now + self._interval)
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def settled(self, outage: OutageView) -> bool:
+        return outage not in self._down.values()
+
+    def store_lost(self, store: str | None) -> None:
+        if store == self._costs.store:
+            self._held = {task: part.emptied() for task, part in self._held.items()}
+            self._parts = {task: part.emptied() for task, part in self._parts.items()}
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        kept = [(task.component, part) for task, part in self._held.items() if part.state is not None]
+        return [(component, part.effects()) for component, part in kept]

@@ -1,0 +1,587 @@
+"""The executors of a micro-batch query, and how the tasks of a batch run on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from tideover.models.mechanisms.batch_log import BatchSettings, Share, Shares
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.views import BoltView, Machine, OutageView, TaskView
+from tideover.sim.kernel import ORDER, Rank
+
+# A task of a stage, as the scheduler sees it.
+
+
+class Partition:
+    """A bolt task as Spark runs it: one partition of a stage (a component), over and over.
+
+    own          the executor of its worker, where it runs at first
+    home         where its state was loaded last; None: nowhere, there is nothing to load
+    stale        that copy is spoilt; ``spoilt`` counts how often it was, by a fault of the state alone
+    lost_by      number of the outage that took the copy
+    blocked      number of the outage because of which it may not run; None: it may
+    saved_rows   rows of its state when it was saved last, if that is not in every batch
+    since_saved  what it has worked on in the batches that were committed since then (ns)
+    In the batch that runs:
+    attempt      number of the attempt that runs; 0: none does
+    loaded       since when it has its state, with ``spoilt`` and ``lost_by`` at its start; None: it had it
+                 before
+    ran          where the attempt runs, or has ended
+    not_before   ns; None: its executor is dead, and the scheduler does not know yet
+    again        number of the outage because of which it runs again; -1: none
+    """
+
+    def __init__(self, task: BoltTask, own: Executor) -> None:
+        self.task = task
+        self.own = own
+        self.stateful = task.state is not None
+        self.home: Life | None = (own, 0)
+        self.stale = False
+        self.spoilt = 0
+        self.lost_by = -1
+        self.blocked: int | None = None
+        self.saved_rows = self.since_saved = 0
+        self.share = Share(0, 0)
+        self.done = True
+        self.attempt = 0
+        self.began_at = self.ends_at = 0
+        self.loaded: tuple[int, int, int] | None = None
+        self.ran: Life | None = None
+        self.not_before: int | None = 0
+        self.again = -1
+
+    @property
+    def gone(self) -> bool:
+        """Whether what it has put out for others in this batch died with its executor."""
+        return self.done and not lives(self.ran)
+
+    def is_at(self, executor: Executor) -> bool:
+        """Whether its state is there, or, if it has none, it has run there last."""
+        return (self.home if self.stateful else self.ran) == (executor, executor.life)
+
+    def begin(self, share: Share) -> None:
+        """A batch begins, or begins anew."""
+        self.share = share
+        self.done = False
+        self.attempt = 0
+        self.ran = None
+        self.not_before = 0
+
+
+# When the states of a query are saved, and what it takes to have one again that is lost.
+
+
+class EveryBatch:
+    """Every batch commits the states of its tasks, and a lost copy is loaded."""
+
+    waits_for_locality = True
+    """Whether a task that has lost its executor waits a while, as others of its stage have theirs."""
+
+    def __init__(self, settings: BatchSettings) -> None:
+        self._settings = settings
+
+    def saves(self, trigger: int) -> bool:
+        """Whether a batch that is triggered then (ns) saves its states."""
+        return True
+
+    def loading(self, partition: Partition) -> int:
+        """What a task with state takes to have it again, before its next batch (ns)."""
+        state = partition.task.state
+        assert state is not None
+        return self._settings.reload_time + state.entries * self._settings.reload_cost
+
+    def committed(self, partitions: list[Partition], saved: bool, now: int) -> None:
+        """A batch of these tasks is committed, and may have saved their states."""
+
+
+class Lineage(EveryBatch):
+    """States are saved now and then. One that is lost is computed again, from the newest that was saved, and
+    from the batches since: by its lineage. Each task computes its own, so that all executors take part.
+
+    M. Zaharia et al., *Discretized Streams*, SOSP 2013, sections 3.3 (parallel recovery) and 4.
+    """
+
+    waits_for_locality = False
+
+    def __init__(self, settings: BatchSettings, interval: int) -> None:
+        super().__init__(settings)
+        self._interval = interval
+        self._due = interval
+
+    def saves(self, trigger: int) -> bool:
+        return trigger >= self._due
+
+    def loading(self, partition: Partition) -> int:
+        s = self._settings
+        return s.reload_time + partition.saved_rows * s.reload_cost + partition.since_saved
+
+    def committed(self, partitions: list[Partition], saved: bool, now: int) -> None:
+        for p in partitions:
+            if saved:
+                p.saved_rows, p.since_saved = p.share.entries, 0
+            else:
+                p.since_saved += self._settings.task_time + p.share.demand
+        if saved:
+            self._due = (now // self._interval + 1) * self._interval
+
+
+# The processes of a query: its driver, and its executors, in which tasks run.
+
+DRIVER = "driver"
+
+
+class Process(Machine):
+    """A process of a query, which tells others what happens to it; all three get the process itself.
+
+    tasks_in    the tasks that fail with it
+    on_failed   it was killed
+    on_ready    detection and restart are over
+    """
+
+    def __init__(
+        self,
+        name: str,
+        host: int | None,
+        worker: int,
+        number: int,
+        tasks_in: Callable[[Any], Sequence[BoltView]],
+        on_failed: Callable[[Any, OutageView], None],
+        on_ready: Callable[[Any, OutageView], None],
+    ) -> None:
+        super().__init__(name, host, 0, number, worker)
+        self._tasks_in, self._on_failed, self._on_ready = tasks_in, on_failed, on_ready
+
+    def tasks(self) -> Sequence[BoltView]:
+        return self._tasks_in(self)
+
+    def failed(self, outage: OutageView) -> None:
+        self._on_failed(self, outage)
+
+    def ready(self, outage: OutageView) -> None:
+        self._on_ready(self, outage)
+
+
+class Executor(Process):
+    """A worker on a host, with some cores. ``life`` counts its deaths: a new life knows nothing of the old.
+
+    warm        a task without state has ended in it: what reads is loaded and compiled
+    has_store   a stateful task has: its state store is open
+    noticed     whether the scheduler knows that it is dead
+    """
+
+    up = warm = has_store = noticed = True
+    life = 0
+    stopped_until = 0
+    running = 0
+    outage = -1
+
+    def cold_ns(self, stateful: bool, settings: BatchSettings) -> int:
+        """How much longer a task takes, as the first of its sort here; whatever comes first starts the
+        process.
+        """
+        if not stateful:
+            return 0 if self.warm else settings.executor_cold
+        if self.has_store:
+            return 0
+        return settings.state_cold if self.warm else max(settings.executor_cold, settings.state_cold)
+
+    def die(self, outage: int) -> None:
+        """All that is in it is gone."""
+        self.up = self.noticed = False
+        self.life += 1
+        self.running = self.stopped_until = 0
+        self.outage = outage
+
+    def begin(self) -> None:
+        """A new process stands in its place."""
+        self.up = self.noticed = True
+        self.warm = self.has_store = False
+
+
+Life = tuple[Executor, int]
+"""An executor in one of its lives."""
+
+
+def lives(life: Life | None) -> bool:
+    """Whether that life is still going on."""
+    return life is not None and life[0].life == life[1]
+
+
+# The executors of a query, and how the tasks of a batch run on them.
+#
+# The scheduler is Spark's (DAGScheduler, TaskSetManager): stages one after the other; tasks without state
+# go wherever a core is free, tasks with state to the executor that has it; an executor's death takes the
+# attempts that run on it and the shuffle files of those that have run.
+
+LATE = ORDER // 2
+"""Order of what comes after the events of single tasks, at one instant and rank."""
+
+
+class Owner(Protocol):
+    """Who is told what happens to the processes of a query."""
+
+    def executor_failed(self, executor: Executor, outage: OutageView) -> None:
+        """An executor was killed."""
+
+    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
+        """A new process stands in its place."""
+
+    def driver_failed(self, outage: OutageView) -> None:
+        """The driver is killed."""
+
+    def driver_ready(self, outage: OutageView) -> None:
+        """A new one has started."""
+
+
+class Cluster:
+    """Executors and partitions of one query; runs the stages of one batch at a time."""
+
+    def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch, owner: Owner) -> None:
+        self._job, self._settings = job, settings
+        self._saving = saving
+        self._saves = True
+        """Whether tasks save their states in the batch that is run."""
+        self._owner = owner
+        self.driver = Process(
+            DRIVER,
+            None,
+            0,
+            0,
+            lambda driver: self.tasks,
+            lambda driver, outage: owner.driver_failed(outage),
+            lambda driver, outage: owner.driver_ready(outage),
+        )
+        worker_of = job.deployment.cluster.worker_of
+        lives = {t: worker_of[t.component.name, t.index, t.replica] for t in job.bolt_tasks}
+        workers = sorted({(worker.host, worker.number) for worker in lives.values()})
+        self.executors = [
+            Executor("executor", *place, number, self._tasks_in, self._executor_failed, self._executor_ready)
+            for number, place in enumerate(workers, 1)
+        ]
+        at = {(executor.host, executor.worker): executor for executor in self.executors}
+        self.of: dict[TaskView, Partition] = {
+            task: Partition(task, at[worker.host, worker.number]) for task, worker in lives.items()
+        }
+        self.partitions = list(self.of.values())
+        self._stages: dict[str, list[Partition]] = {}
+        for partition in self.partitions:
+            self._stages.setdefault(partition.task.component.name, []).append(partition)
+        self._stage: str | None = None
+        """The current one."""
+        self._preferred: dict[Partition, Life | None] = {}
+        """Where states were when the current stage began, or began again, of the tasks that it had to run."""
+        self._waiting_since = 0
+        """When it did so, or when the last of its tasks was launched."""
+        self._active = False
+        """Whether stages are run."""
+        self._open = False
+        """Whether there is a batch that is not committed."""
+        self._driver_back: int | None = None
+        """When a driver that is dead will be back (ns); None: it lives."""
+        self._attempts = 0
+
+    @property
+    def tasks(self) -> list[BoltTask]:
+        """All bolt tasks, in physical order."""
+        return [p.task for p in self.partitions]
+
+    # -- a batch ---------------------------------------------------------------------------------------------
+
+    def start(self, shares: Shares, saves: bool, done: Callable[[], None]) -> None:
+        """Run all stages of a batch, of which each task has its share, and which ``saves`` states; ``done``
+        is called when the last task has ended.
+        """
+        self._done, self._saves = done, saves
+        for p in self.partitions:
+            p.begin(shares[p.task.component.name, p.task.index])
+        self._stage = None
+        self._active = self._open = True
+        self._schedule()
+
+    def committed(self) -> None:
+        """The batch is: what ran again in it does so no more."""
+        self._saving.committed(self.partitions, self._saves, self._job.kernel.now)
+        self._open = False
+        for p in self.partitions:
+            p.again = -1
+
+    def _schedule(self) -> None:
+        """Start every task that can be started; or say that the batch is done."""
+        if not self._active:
+            return
+        name = self._current()
+        if name is None:
+            self._active, self._stage = False, None
+            self._done()
+            return
+        now = self._job.kernel.now
+        if name != self._stage:
+            self._stage, self._waiting_since = name, now
+            self._preferred = {p: p.home for p in self._stages[name] if not p.done}
+        for p in self._stages[name]:
+            if p.done or p.attempt or p.blocked is not None or p.not_before is None or p.not_before > now:
+                continue
+            executor = self._place(p)
+            if executor is None:
+                continue
+            if self._fetch_fails(p):
+                return
+            self._launch(p, executor)
+
+    def _current(self) -> str | None:
+        """The first stage that is not done."""
+        for name, stage in self._stages.items():
+            for p in stage:
+                if not p.done:
+                    return name
+        return None
+
+    def _place(self, p: Partition) -> Executor | None:
+        """Where a task is to run now; None: nowhere yet."""
+        free = [e for e in self.executors if e.up and e.running < self._settings.cores]
+        if not p.stateful:
+            return min(free, key=lambda e: (e.running, e.number), default=None)
+        if p.home is not None:
+            home = p.home[0]
+            if lives(p.home):
+                return home if home in free else None
+            if not home.noticed or self._waits_for_locality(p):
+                return None
+        return min(free, key=lambda e: (self._states_on(e), e.running, e.number), default=None)
+
+    def _waits_for_locality(self, p: Partition) -> bool:
+        """Whether a task that has lost its executor still waits, as others of its task set have theirs."""
+        others = (home for q, home in self._preferred.items() if q is not p)
+        if not self._saving.waits_for_locality or not any(lives(home) for home in others):
+            return False
+        until = self._waiting_since + self._settings.locality_wait
+        waits = self._job.kernel.now < until
+        if waits:
+            self._look(until)
+        return waits
+
+    def _states_on(self, executor: Executor) -> int:
+        return sum(p.stateful and p.home == (executor, executor.life) for p in self.partitions)
+
+    def _read_by(self, p: Partition) -> list[Partition]:
+        """The tasks whose outputs a task reads."""
+        ups = [edge.up.name for edge in p.task.component.inputs if not edge.up.is_spout]
+        return [q for up in ups for q in self._stages[up]]
+
+    def _fetch_fails(self, p: Partition) -> bool:
+        """Whether an input of a task died with its executor; then the tasks that made it are submitted
+        again.
+        """
+        if not self._job.supervisor.outages:
+            return False
+        gone = [q for q in self._read_by(p) if q.gone]
+        for q in gone:
+            self._submit_again(q, self._job.kernel.now + self._settings.resubmit_time)
+        return bool(gone)
+
+    def _parted_until(self, p: Partition, executor: Executor) -> int:
+        """Until when an executor is cut off from one that has what a task reads (ns)."""
+        if not self._job.supervisor.outages:
+            return 0
+        assert executor.host is not None
+        hosts = {q.ran[0].host for q in self._read_by(p) if q.ran is not None}
+        links = self._job.supervisor.links
+        return max((links.parted_until(executor.host, host) for host in hosts if host is not None), default=0)
+
+    def _submit_again(self, p: Partition, when: int) -> None:
+        if p.ran is not None:
+            p.again = p.ran[0].outage
+        p.done = False
+        p.not_before = when
+        self._look(when)
+
+    def _look(self, when: int) -> None:
+        self._job.kernel.at(when, Rank.BATCH, self._schedule, LATE)
+
+    def _launch(self, p: Partition, executor: Executor) -> None:
+        s, now = self._settings, self._job.kernel.now
+        here = (executor, executor.life)
+        before = executor.cold_ns(p.stateful, s)
+        loads = p.home is not None and p.stateful and (p.home != here or p.stale)
+        if p.stateful:
+            if loads:
+                self._job.kernel.advance()  # its state as it is now
+                before += self._saving.loading(p)
+            p.home, p.stale = here, loads
+        work = s.task_time + p.share.demand
+        if p.stateful and self._saves:
+            work += s.state_time + p.share.entries * s.state_cost
+        start = max(now, executor.stopped_until) + before
+        read = max(start, self._parted_until(p, executor))
+        p.began_at, p.ran = now, here
+        p.loaded = (start, p.spoilt, p.lost_by) if loads else None
+        executor.running += 1
+        self._waiting_since = now
+        self._end_at(p, read + work)
+
+    def _end_at(self, p: Partition, when: int) -> None:
+        """The attempt ends then, unless it is lost before."""
+        self._attempts += 1
+        p.attempt, p.ends_at = self._attempts, when
+        ended = partial(self._ended, p, p.attempt)
+        self._job.kernel.at_rest(when, Rank.BATCH, ended, p.task.number)
+
+    def _ended(self, p: Partition, attempt: int) -> None:
+        if p.attempt != attempt:
+            return
+        assert p.ran is not None
+        executor = p.ran[0]
+        self._stop_attempt(p)
+        p.done = True
+        executor.running -= 1
+        executor.warm |= not p.stateful
+        executor.has_store |= p.stateful
+        if p.loaded is not None:
+            self._job.kernel.advance()
+            since, spoilt, lost_by = p.loaded
+            p.stale = p.spoilt != spoilt
+            self._job.say.reloaded(p.task, lost_by, since)
+        self._schedule()
+
+    def _stop_attempt(self, p: Partition) -> None:
+        p.attempt = 0
+        p.task.busy.count(self._job.kernel.now - p.began_at)
+
+    # -- faults ----------------------------------------------------------------------------------------------
+
+    def _tasks_in(self, executor: Executor) -> list[BoltTask]:
+        return [p.task for p in self.partitions if p.is_at(executor)]
+
+    def _executor_failed(self, executor: Executor, outage: OutageView) -> None:
+        """An executor is gone; the scheduler learns of it when it is detected."""
+        for p in self.partitions:
+            here = (executor, executor.life)
+            if p.stateful and p.home == here:
+                p.lost_by = outage.number
+            if p.attempt and p.ran == here:
+                self._stop_attempt(p)
+                p.again, p.not_before = outage.number, None
+        executor.die(outage.number)
+        if self._driver_back is not None:
+            self._job.supervisor.expect(executor, self._driver_back)
+        notice = partial(self._notice, executor, outage)
+        self._job.kernel.at(outage.detected_at, Rank.FAULT, notice, LATE + executor.number)
+        self._owner.executor_failed(executor, outage)
+
+    def _notice(self, executor: Executor, outage: OutageView) -> None:
+        """The scheduler learns of a death: what was lost is submitted again."""
+        if executor.outage != outage.number or executor.up:
+            return
+        executor.noticed = True
+        self._take_over()
+        now = self._job.kernel.now
+        current = self._current()
+        for p in self.partitions if self._active else ():
+            if p.ran is None or p.ran[0] is not executor:
+                continue
+            if p.not_before is None:
+                self._submit_again(p, now)
+            elif p.gone and p.task.component.name == current and p.task.component.outputs:
+                self._submit_again(p, now)  # losses in earlier stages are found by those who read them
+        self._schedule()
+
+    def _take_over(self) -> None:
+        """If an executor lives it can do what those did that are known to be dead: nobody waits for them."""
+        if self._driver_back is None and any(e.up for e in self.executors):
+            for executor in (e for e in self.executors if e.noticed):
+                self._job.supervisor.back(executor)
+
+    def stopped(self, task: TaskView, until: int) -> None:
+        """The executor of a task does nothing until then; what runs there ends later."""
+        executor, now = self._executor_of(self.of[task]), self._job.kernel.now
+        shift = max(0, until - max(now, executor.stopped_until))
+        if not executor.up or not shift:
+            return
+        for p in self.partitions:
+            if p.attempt and p.ran == (executor, executor.life):
+                if p.loaded is not None and p.loaded[0] > now:
+                    p.loaded = (p.loaded[0] + shift, *p.loaded[1:])
+                self._end_at(p, p.ends_at + shift)
+        executor.stopped_until = until
+
+    def _executor_of(self, p: Partition) -> Executor:
+        """Where a task runs or has its state; else that of its worker."""
+        for life in (p.ran if p.attempt else None, p.home if p.stateful else None):
+            if life is not None and lives(life):
+                return life[0]
+        return p.own
+
+    def _executor_ready(self, executor: Executor, outage: OutageView) -> None:
+        """A new process stands in for one that is dead, unless there is no driver to talk to."""
+        if not executor.up and self._driver_back is None:
+            executor.begin()
+            self._take_over()
+            self._schedule()
+        self._owner.executor_ready(executor, outage)
+
+    def halt(self) -> None:
+        """The query is stopped, and its state dropped; processes that live go on."""
+        for p in self.partitions:
+            if p.attempt:
+                self._stop_attempt(p)
+                if lives(p.ran) and p.ran is not None:
+                    p.ran[0].running -= 1
+            p.home, p.stale, p.blocked = None, False, None
+        self._active = self._open = False
+
+    def abort(self, outage: OutageView) -> None:
+        """The same, and the batch will be run again because of the outage."""
+        for p in self.partitions:
+            if self._open and p.ran is not None:
+                p.again = outage.number
+        self.halt()
+
+    def stop(self, outage: OutageView) -> None:
+        """The driver is lost, and with it the batch and all executors."""
+        for p in self.partitions:
+            if self._open and p.ran is not None:
+                p.again = outage.number
+            if p.attempt:
+                self._stop_attempt(p)
+            p.lost_by = outage.number
+        self._active = self._open = False
+        self._driver_back = outage.ready_at
+        for executor in self.executors:
+            executor.die(outage.number)
+            self._job.supervisor.expect(executor, outage.ready_at)
+
+    def renew(self) -> None:
+        """The driver is back, with new executors."""
+        self._driver_back = None
+        for executor in self.executors:
+            executor.begin()
+        self._take_over()
+        self._job.supervisor.back(self.driver)
+        for p in (p for p in self.partitions if p.blocked is not None):
+            p.blocked = None
+            self._job.supervisor.back(p.task)
+
+    def task_failed(self, task: TaskView, outage: OutageView) -> None:
+        """A task alone fails: its attempt is lost, or its state's copy, or (if it has to restart) both."""
+        p = self.of[task]
+        if outage.kind == "lose_state":
+            p.stale, p.spoilt, p.lost_by = True, p.spoilt + 1, outage.number
+            if outage.ready_at == outage.failed_at and p.blocked is None:
+                return
+        p.blocked = outage.number
+        if p.attempt:
+            assert p.ran is not None
+            p.ran[0].running -= 1
+            self._stop_attempt(p)
+            p.again = outage.number
+            self._look(self._job.kernel.now)
+
+    def task_ready(self, task: TaskView, outage: OutageView) -> None:
+        """A task that failed alone may run again."""
+        p = self.of[task]
+        if p.blocked == outage.number:
+            p.blocked = None
+            self._schedule()

@@ -1,0 +1,318 @@
+"""Output queues of two tasks that do the same, and how far receivers are with what they get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.buffers import UpstreamBuffer, UpstreamBuffers, send_kept
+from tideover.models.mechanisms.replicas import DuplicateFilter, ReplayFilter, Seen
+from tideover.models.mechanisms.standbys import Standby
+from tideover.models.operators.state import Effects
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.channels import Wire
+from tideover.models.runtime.hooks import Keeper
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.plane.plane import CHANNEL, NUMBER
+from tideover.sim.train import Ints, Train
+
+# How far tasks are with what they get: what of it is done, and need not be kept any more upstream.
+
+
+class Mark(NamedTuple):
+    """Where a task was at some moment.
+
+    positions   by input channel: nothing up to this number was open
+    epoch       newest end marker that it had handed on
+    sent        by output channel: newest number
+    """
+
+    positions: dict[int, int]
+    epoch: int
+    sent: dict[Wire, int]
+
+
+@dataclass(eq=False)
+class _Task:
+    """What is known of one task.
+
+    data      first number of a tuple that has not left, by input channel and epoch (by event: pane)
+    markers   number of an end marker that was not handed on, by input channel and window
+    marks     those of which not everything is done downstream, oldest first
+    told      the newest of those of which everything is
+    windows   number of the last window that a count of tuples has ended, and
+    seen      what it had processed, when a tick or a count of tuples ended a window last
+    """
+
+    seen: Seen
+    data: dict[tuple[int, int], int] = field(default_factory=dict)
+    markers: dict[tuple[int, int], int] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
+    told: Mark = field(default_factory=lambda: Mark({}, 0, {}))
+    windows: int = 0
+
+
+class Progress(Mechanism):
+    """Knows of every bolt task which of its messages are *open*: a tuple in a state until it leaves with a
+    window, an end marker until it is handed on. What is not open is *done* when all that was sent by then is
+    done at those who got it.
+
+    J.-H. Hwang et al., ICDE 2005, section 4.2: acks of level 1, which go from hop to hop.
+    """
+
+    def __init__(self, job: Job, buffers: UpstreamBuffers, seen: ReplayFilter) -> None:
+        super().__init__(job)
+        self._buffers, self._filter = buffers, seen
+        self._of: dict[TaskView, _Task] = {task: _Task(Seen(task.component.paths)) for task in job.bolt_tasks}
+        for task in job.bolt_tasks:
+            task.tell_numbers(self.passed)
+
+    def told(self, task: BoltView) -> dict[int, int]:
+        """By input channel, up to which number others know that everything is done."""
+        return self._of[task].told.positions
+
+    def standby(self, task: TaskView) -> Standby:
+        """What is known of a task that fails, which begins anew from there: numbers, and no state."""
+        own = self._of[task]
+        own.data, own.markers, own.marks = {}, {}, []
+        state = SavedState.between_windows(self._bolt(task), own.told.epoch, own.windows)
+        over = _left(task, own.told.epoch) if task.component.trigger == "marker" else 0
+        return Standby(state, own.told.positions, own.seen, {}, max(0, over))
+
+    @staticmethod
+    def tells(task: BoltView) -> bool:
+        """Whether the secondary is told of the end of each window: in a replay it would not come again as it
+        was.
+        """
+        return task.component.trigger in ("tick", "tuples")
+
+    # -- what is open ----------------------------------------------------------------------------------------
+
+    def passed(self, task: BoltView, train: Train) -> None:
+        own = self._of[task]
+        number, channel, mark = (train.column(name) for name in (NUMBER, CHANNEL, "mark"))
+        for row in np.flatnonzero((mark > 0) & (number > 0)).tolist():
+            own.markers.setdefault((int(channel[row]), int(mark[row])), int(number[row]))
+        if task.state is None:
+            return
+        epoch, inside = train.column("epoch"), mark == 0
+        if task.component.trigger == "watermark":
+            epoch = self._panes(task, train, inside)
+        for mine in np.unique(channel).tolist():
+            rows = np.flatnonzero((channel == mine) & inside)
+            epochs, first = np.unique(epoch[rows], return_index=True)
+            for each, row in zip(epochs.tolist(), rows[first].tolist(), strict=True):
+                own.data.setdefault((mine, each), int(number[row]))
+
+    def _panes(self, task: BoltView, train: Train, inside: npt.NDArray[np.bool_]) -> Ints:
+        """The pane of each tuple, by its event; those that are late are taken from ``inside``."""
+        state, window, times = self._bolt(task).state, task.component.window, self._job.context.events
+        assert state is not None
+        assert state.clock is not None
+        assert window is not None
+        assert window.extent is not None
+        assert times is not None
+        events, panes = times.of(train.uid[inside] >> task.component.bits), np.zeros(train.n, np.int64)
+        panes[inside] = -(-events // window.extent.pane)
+        inside[inside] = events > state.clock.watermark
+        return panes
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        own, windows = self._of[task], self._bolt(task).windows
+        if self.tells(task):
+            own.data = {}
+            own.windows, own.seen = windows.ended, self._filter.done(task)
+        else:
+            left = _left(task, windows.epoch if windows.trigger == "marker" else windows.ended)
+            own.data = {key: first for key, first in own.data.items() if key[1] >= left}
+        return 0
+
+    # -- what is done ----------------------------------------------------------------------------------------
+
+    def look(self, task: BoltView) -> bool:
+        """Note where a task is now, and find the newest mark of which everything is done downstream; returns
+        whether there is a new one.
+        """
+        own, outputs = self._of[task], self._buffers.sent_by(task)
+        self._bolt(task).catch_up()
+        epoch = self._bolt(task).windows.epoch
+        own.markers = {key: number for key, number in own.markers.items() if key[1] > epoch}
+        positions = dict(self._buffers.positions(task))
+        for (channel, _), number in (*own.data.items(), *own.markers.items()):
+            positions[channel] = min(positions[channel], number - 1)
+        own.marks.append(Mark(positions, epoch, {buffer.channel: buffer.sent for buffer in outputs}))
+        safe = {buffer.channel: buffer.safe for buffer in outputs}
+        done = [i for i, mark in enumerate(own.marks) if all(safe[c] >= n for c, n in mark.sent.items())]
+        if not done:
+            return False
+        own.told = own.marks[done[-1]]
+        del own.marks[: done[-1] + 1]
+        return True
+
+
+def _left(task: TaskView, ended: int) -> int:
+    """Before which epoch, or pane, all has left a task: ``ended`` is the newest marker that it has had, or,
+    of windows by event, one more than the newest window that it has put out.
+    """
+    extent = None if task.component.window is None else task.component.window.extent
+    if extent is None:
+        return ended
+    if task.component.trigger == "marker":
+        before = ended // extent.slide * extent.slide
+    else:
+        before = (ended - 1) * extent.slide + 1
+    return before - extent.panes * extent.stays
+
+
+# Output queues of two tasks that do the same, of which one speaks and the other would.
+
+
+class OutputQueues(Mechanism, Keeper):
+    """Of the replicas of each bolt task one *speaks*, the first to begin with; all keep what they send, or
+    would, until who gets it has had it. When another speaks it sends what it has kept.
+
+    J.-H. Hwang et al., ICDE 2005, section 4.3; M. A. Shah et al., SIGMOD 2004, section 3.
+
+    cost_ns   time to send a message that was kept
+    """
+
+    def __init__(self, job: Job, duplicates: DuplicateFilter, cost_ns: int) -> None:
+        super().__init__(job)
+        self._duplicates, self._cost = duplicates, cost_ns
+        self._of: dict[Wire, UpstreamBuffer] = {}
+        self._speaker = {place: replicas[0] for place, replicas in job.bolts.items()}
+        """Of each pair: who speaks, or will when it has its turn."""
+        for task in job.bolt_tasks:
+            task.silent, task.unsaid = task.replica > 0, {}
+            for channel in _outputs(task):
+                self._of[channel] = UpstreamBuffer(channel, job.plane)
+            self._withhold(task)
+        job.context.keepers.append(self)
+
+    def _withhold(self, task: BoltTask) -> None:
+        for channel in _outputs(task):
+            channel.withheld = task.silent
+
+    def _replicas(self, task: BoltTask) -> list[BoltTask]:
+        return self._job.bolts[task.component.name, task.index]
+
+    # -- what need not be kept -------------------------------------------------------------------------------
+
+    def trim(self, view: BoltView) -> int:
+        """A task tells those bolts' tasks that send to it, each replica of them, what it has had; returns how
+        many are told.
+        """
+        task, told = self._bolt(view), 0
+        self.moved(self._job.kernel.now)  # what they keep has its peak now
+        for channel in task.inputs:
+            if channel in self._of and channel.up.available:
+                told += 1
+                self._drop_known(task, channel)
+        newest = max(each.said for each in self._replicas(task))
+        task.unsaid = {number: closed for number, closed in (task.unsaid or {}).items() if number > newest}
+        return told
+
+    def _drop_known(self, task: BoltTask, channel: Wire) -> None:
+        """Keep only what a task has not had."""
+        self._of[channel].drop_known(self._duplicates.seen(task), task.newest_marker(channel))
+
+    # -- who speaks ------------------------------------------------------------------------------------------
+
+    def gone(self, view: TaskView) -> None:
+        """A task has failed, and this is known, or it is back, empty: if it spoke, and another one is there,
+        that one does.
+        """
+        task = self._bolt(view)
+        other = next((each for each in self._replicas(task) if each is not task and each.available), None)
+        if self._speaker[_place(task)] is task and other is not None:
+            self._speak(other)
+
+    def there(self, task: BoltTask, peer: BoltTask | None) -> None:
+        """A task goes on, with what it has copied of its ``peer`` (None: of nobody): if who speaks is not
+        there, it does.
+        """
+        if peer is not None:
+            for mine, theirs in zip(_outputs(task), _outputs(peer), strict=True):
+                self._lose(mine)
+                self._of[mine].become(self._of[theirs].copy())
+            task.unsaid = dict(peer.unsaid or {})
+        speaker = self._speaker[_place(task)]
+        if speaker is task or not speaker.available:
+            self._speak(task)
+
+    def _speak(self, task: BoltTask) -> None:
+        """From now on; what it has kept leaves when it has served what is in its queue."""
+        kernel = self._job.kernel
+        self._speaker[_place(task)] = task
+        self._job.step(task.name, "is to speak")
+        for each in self._replicas(task):
+            if each is not task:
+                each.silent = True
+                self._withhold(each)
+
+        def place() -> None:
+            if task.available and task.silent:
+                task.enqueue(Rank.REQUEST, partial(self._send, task))
+
+        kernel.at(kernel.now, Rank.REQUEST, place, task.number)
+
+    def _send(self, task: BoltTask) -> None:
+        """Its turn: what it has kept leaves, channel by channel; what it makes from now on comes behind."""
+        if not task.silent or self._speaker[_place(task)] is not task:
+            return
+        task.say_unsaid(max(each.said for each in self._replicas(task)))
+        task.silent = False
+        self._withhold(task)
+        self._job.step(task.name, "queue sent", f"{self._send_kept(task)} messages")
+
+    def _send_kept(self, task: BoltTask) -> int:
+        """What a task has kept leaves from now on, channel by channel; returns how many messages that are."""
+        asked = [(self._of[channel], 0) for channel in _outputs(task)]
+        return send_kept(self._job, task, asked, 0, self._cost)
+
+    # -- failures, and the accounts --------------------------------------------------------------------------
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            return
+        bolt = self._bolt(task)
+        if not (bolt.up or bolt.gate.stopped):
+            bolt.unsaid = {}
+            for channel in _outputs(bolt):
+                self._lose(channel)
+
+    def _lose(self, channel: Wire) -> None:
+        buffer = self._of[channel]
+        self._job.say.copies_lost(channel.down, buffer.uids())
+        buffer.clear()
+
+    def moved(self, now: int) -> None:
+        self._job.say.kept(sum(buffer.size for buffer in self._of.values()))
+
+    def tuples(self) -> list[tuple[Component, Train]]:
+        return [
+            (channel.down.component, train)
+            for channel, buffer in self._of.items()
+            for train in buffer.tuples()
+        ]
+
+
+def _place(task: BoltTask) -> tuple[str, int]:
+    return task.component.name, task.index
+
+
+def _outputs(task: BoltTask) -> Iterator[Wire]:
+    """All channels of a task, in the physical order of their receivers."""
+    for outlet in task.outlets:
+        for replicas in outlet.channels:
+            yield from replicas

@@ -1,0 +1,403 @@
+"""Replicas of a task: duplicates dropped, state copied from a live one, fleets of a task and its shadows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from tideover.models.mechanisms.base import Mechanism
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.channels import when_arrived
+from tideover.models.runtime.hooks import NOTHING, Keeper, Needs
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.saved_state import SavedState, restore, restored, roll_back
+from tideover.models.runtime.verbs import Verbs
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.kernel import Rank
+from tideover.sim.plane.plane import NEVER
+from tideover.sim.train import Ints
+
+# Duplicate filters: a receiver drops what it has had from another replica.
+
+
+class Seen:
+    """The greatest uid seen on each logical path from the spout, which is the (source, primary) of the
+    paper: uids rise on a path, so what is not greater has been here before.
+
+    ``greatest``: shape (paths,), -1 where nothing has been seen.
+    """
+
+    def __init__(self, paths: int) -> None:
+        self.greatest: Ints = np.full(paths, -1, np.int64)
+
+    def copy(self) -> Seen:
+        """The same, to go its own way."""
+        new = Seen(0)
+        new.greatest = self.greatest.copy()
+        return new
+
+
+class DuplicateFilter(Mechanism):
+    """Every task drops at arrival what it has had already. The data plane compares, and notes what is the
+    greatest, in the array of each task's `Seen`.
+
+    E. Tanuwidjaja, UC Berkeley EECS-2015-134, section 3: the numbers of tuples.
+    """
+
+    needs = Needs(paths=True, comparison=True)
+    markers_too: ClassVar[bool] = True
+    """Whether end markers are dropped, too: not where what comes again has to end windows again."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._seen: dict[TaskView, Seen] = {task: Seen(task.component.paths) for task in job.bolt_tasks}
+        for bolt in job.bolt_tasks:
+            bolt.markers_once = self.markers_too
+        self._plane = plane = job.plane
+        plane.have_paths()
+        for task, seen in self._seen.items():
+            c = plane.tasks[task.number]
+            plane.array(c, "seen", seen.greatest)
+            c.bounded |= plane.lib.FILTERS
+        for sender in job.tasks:
+            first = plane.tasks[sender.number].first_outlet
+            for place, outlet in enumerate(sender.outlets):
+                plane.outlets[first + place].first_path = job.topology.first_path(outlet.edge, sender.index)
+
+    def admit_again(self, task: BoltView) -> None:
+        """A task has seen more than when it let in what is set aside: drop what it knows of that."""
+        self._plane.have_rows(self._plane.p.discarded, self._plane.tasks[task.number].aside.n)
+        self._plane.lib.plane_sift(self._plane.p, task.number, self._job.kernel.now)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        self._plane.tasks[task.number].repeats_until = NEVER  # as long as it is not restored
+        # who keeps the queue keeps what filtered it
+        if task in self._seen and not task.up and not self._bolt(task).gate.stopped:
+            self._know(task, Seen(task.component.paths))
+
+    def _know(self, task: TaskView, seen: Seen) -> None:
+        self._seen[task].greatest[:] = seen.greatest
+
+    def seen(self, task: BoltView) -> Seen:
+        """What a task has had."""
+        return self._seen[task]
+
+    def copy(self, task: BoltView, peer: BoltView) -> None:
+        """From now on ``task`` has seen what ``peer`` has."""
+        self._know(task, self._seen[peer])
+
+
+class CheckpointFilter(DuplicateFilter):
+    """The same where tasks go back to a checkpoint: they have had what that has, and no more. The data plane
+    notes, too, what of it is processed.
+    """
+
+    markers_too: ClassVar[bool] = False
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
+        """What each task has processed of what it has seen."""
+        for task, done in self._done.items():
+            self._plane.array(self._plane.tasks[task.number], "done", done.greatest)
+
+    def done(self, task: BoltView) -> Seen:
+        """A copy of what a task has processed by now."""
+        return self._done[task].copy()
+
+    def go_back(self, task: BoltView, done: Seen) -> None:
+        """A task goes on from where it had processed this."""
+        self._know(task, done)
+        self._done[task].greatest[:] = done.greatest
+
+
+class ReplayFilter(CheckpointFilter):
+    """The same for what comes again because a task of an earlier state goes on in the place of one that has
+    failed. What it sends again those who read it have had; what belongs to epochs that are over is turned
+    away, too, and all of it is told of.
+    """
+
+    needs = Needs(paths=True, readers_go_back=True)
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        for task in job.bolt_tasks:
+            self._plane.tasks[task.number].bounded |= self._plane.lib.TELLS
+
+    def begin_after(self, task: BoltView, epoch: int) -> None:
+        """A task has gone back to where it was over with all epochs before ``epoch``."""
+        self._plane.tasks[task.number].over = epoch
+
+
+# State transfer between replicas: one that comes back copies a live one.
+
+
+class StateTransfer(Mechanism):
+    """A replica that comes back waits until a live one has been copied, and has all that was sent before it
+    was back; then it has the other's state, queue and position in the stream at one instant.
+
+    copy_time    until the copy begins (ns)
+    bandwidth    at which state is copied (bytes/s); None: at once
+    entry_size   bytes of an entry of the state
+    then         called when a replica is there again, with the one that it has copied (None: it is alone)
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        duplicates: DuplicateFilter,
+        copy_time: int,
+        bandwidth: int | None,
+        entry_size: int,
+        then: Callable[[BoltTask, BoltTask | None], None] = lambda task, peer: None,
+    ) -> None:
+        super().__init__(job)
+        self._then = then
+        self._duplicates = duplicates
+        self._copy_time, self._bandwidth, self._entry_size = copy_time, bandwidth, entry_size
+
+    def _peer(self, task: BoltTask) -> BoltTask | None:
+        replicas = self._job.bolts[task.component.name, task.index]
+        return next((r for r in replicas if r is not task and r.available), None)
+
+    def begin(self, view: TaskView, outage: OutageView) -> bool:
+        """``view`` is up again, and copies a live replica; returns False if there is none."""
+        task, now = self._bolt(view), self._job.kernel.now
+        peer = self._peer(task)
+        if peer is None:
+            return False
+        task.gate.closed = True
+        # no tick can end anything now; most of the queue is in the peer's too, and will be dropped
+        task.set_aside()
+        size = (0 if peer.state is None else peer.state.entries) * self._entry_size
+        copied = now + self._copy_time
+        if self._bandwidth is not None:
+            copied += -(-size * 1_000_000_000 // self._bandwidth)
+        sent = [(channel, channel.messages) for channel in peer.inputs]
+        self._job.say.transferred(size)
+        self._job.step(task.name, "copy asked for", f"{size} B", peer.name)
+        copy = partial(self._copy, task, peer, outage)
+        when_arrived(self._job.kernel, sent, copied, Rank.RESTORE, copy, task.number)
+        return True
+
+    def go_on_alone(self, view: TaskView, outage: OutageView) -> None:
+        """Nobody is there to copy from: the task goes on with what it has."""
+        task = self._bolt(view)
+        task.gate.closed = False
+        if task.state is not None:
+            task.state = task.state  # what is in service may fill a window no more
+        restored(self._job, task, outage, NOTHING)
+        self._then(task, None)
+        task.gate.open()
+
+    def _copy(self, task: BoltTask, peer: BoltTask, outage: OutageView) -> None:
+        """State, what was seen, epochs and queue of the peer, all at this instant; then what was held."""
+        if self._job.context.newest[task] != outage.number:
+            return  # it has failed again
+        if not peer.available:
+            if not self.begin(task, outage):
+                self.go_on_alone(task, outage)
+            return
+        gate = task.gate
+        self._job.step(peer.name, "state copied", to=task.name)
+        self._duplicates.copy(task, peer)
+        self._duplicates.admit_again(task)
+        task.windows.epochs = dict(peer.windows.epochs)
+        if peer.state is not None:
+            copy = peer.state.copy()
+            roll_back(self._job, task, copy.fresh())
+            task.state = copy
+            task.windows.ended = peer.windows.ended
+            restored(self._job, task, outage, copy.effects().uid)
+        for mine, theirs in zip(task.outlets, peer.outlets, strict=True):
+            mine.follow(theirs)
+        gate.closed = False
+        task.copy_queue(peer)
+        self._then(task, peer)
+        gate.open()
+
+
+# Fleets of a task and its shadows: who comes back reads what a live member writes.
+
+
+@dataclass(frozen=True)
+class Station:
+    """Where state is handed over.
+
+    store            its name; None: the store of the job
+    entry_size       bytes of an entry
+    transaction      time until a recovery transaction has reached the live members (ns)
+    loading          time to take over a state that was read (ns), and more for each entry
+    """
+
+    store: str | None
+    entry_size: int
+    transaction: int
+    loading: int
+    loading_entry: int
+
+
+@dataclass(eq=False)
+class _Transaction:
+    """One recovery: tasks whose state is not written yet, and states that were, and nobody reads yet."""
+
+    unwritten: set[BoltTask] = field(default_factory=set)
+    written: dict[BoltTask, SavedState] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """A member that is to write, or writes; and what happens if it fails before it has written."""
+
+    member: BoltTask
+    ask_another: Callable[[], None]
+
+
+class Fleets(Mechanism, Keeper):
+    """All replicas of a task but the first are its shadows: they process what it does, ack it, and emit
+    nothing. After a failure a recovery transaction lets one live member of each fleet that was hit write its
+    state to the station, when its turn comes in the member's queue, and keeps the member until that is done;
+    when all have, those that are back read it, holding what arrives.
+
+    ``copy_cost``: time that each copy for a shadow takes a spout (ns). ``then``: called when a member has
+    the state of another, and may ack once more what it has acked.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        station: Station,
+        copy_cost: int = 0,
+        then: Callable[[], None] = int,  # type: ignore[assignment]
+    ) -> None:
+        super().__init__(job)
+        for c in job.topology.components:
+            copies = sum(job.deployment.replicas[edge.down.name] - 1 for edge in c.outputs)
+            if c.is_spout and copy_cost * copies:
+                Verbs(job).charge(c.name, copy_cost * copies)
+        self._station, self._then = station, then
+        self._open: dict[OutageView, _Transaction] = {}
+        self._asked: dict[BoltTask, _Turn] = {}
+        job.context.keepers.append(self)
+        for task in job.bolt_tasks:
+            task.silent = task.replica > 0
+
+    def _entries(self, task: BoltTask, saved: SavedState) -> int:
+        backend = task.component.backend
+        return saved.entries + (backend.entries if backend else 0)
+
+    def begin(self, view: TaskView, outage: OutageView) -> None:
+        """A member is up again, and empty; a task without state just goes on."""
+        task, kernel = self._bolt(view), self._job.kernel
+        if not task.component.keeps_state:
+            task.gate.closed = False
+            task.gate.open()
+            return
+        task.gate.closed = True
+        task.set_aside()
+        transaction = self._open.setdefault(outage, _Transaction())
+        transaction.unwritten.add(task)
+        ask = partial(self._ask, task, task.life, outage)
+        kernel.at(kernel.now + self._station.transaction, Rank.RESTORE, ask, task.number)
+
+    def _lives(self, task: BoltTask, life: int, outage: OutageView) -> bool:
+        """Whether a task still waits: it has not failed again."""
+        return task.life == life and self._job.context.newest[task] == outage.number
+
+    def _ask(self, task: BoltTask, life: int, outage: OutageView) -> None:
+        """The transaction has reached the fleet: a live member takes its turn at it."""
+        if not self._lives(task, life, outage):
+            return
+        fleet = self._job.bolts[task.component.name, task.index]
+        member = next((each for each in fleet if each is not task and each.available), None)
+        if member is None:  # nobody has the state: it is lost
+            self._open[outage].unwritten.discard(task)
+            self._restored(task, life, outage, SavedState.of(task))
+            self._read_all(outage)
+            return
+        self._job.step(task.name, "state asked for", to=member.name)
+        turn = self._asked[task] = _Turn(member, partial(self._ask, task, life, outage))
+        member.enqueue(Rank.RESTORE, partial(self._write, task, outage, turn))
+
+    def _write(self, task: BoltTask, outage: OutageView, turn: _Turn) -> None:
+        """It has processed what came before: it writes, and does nothing else."""
+        if self._asked.get(task) is not turn:
+            return
+        member, station = turn.member, self._station
+        saved = SavedState.of(member)
+        entries = self._entries(task, saved)
+        store, size = self._job.store_named(station.store), entries * station.entry_size
+        done = partial(self._written, task, outage, turn, saved)
+        end = store.write(member.host, size, Rank.RESTORE, done, task.number, max(1, entries))
+        member.occupy(end - self._job.kernel.now)
+
+    def _written(self, task: BoltTask, outage: OutageView, turn: _Turn, saved: SavedState) -> None:
+        if self._asked.get(task) is not turn:
+            return
+        del self._asked[task]
+        self._job.step(turn.member.name, "state written", to=task.name)
+        transaction = self._open[outage]
+        transaction.unwritten.discard(task)
+        transaction.written[task] = saved
+        self._read_all(outage)
+
+    def failed(self, view: TaskView, outage: OutageView) -> None:
+        """Nobody waits for a member that fails again, and what it has not written is asked of another: when
+        all has struck that strikes now.
+        """
+        failed, kernel = self._job.tasks[view.number], self._job.kernel
+        if not isinstance(failed, BoltTask):
+            return
+        self._asked.pop(failed, None)
+        for older, transaction in self._open.items():
+            if failed in transaction.unwritten or failed in transaction.written:
+                transaction.unwritten.discard(failed)
+                transaction.written.pop(failed, None)
+                kernel.at(kernel.now, Rank.RESTORE, partial(self._read_all, older), failed.number)
+        for task, turn in list(self._asked.items()):
+            if turn.member is failed:
+                del self._asked[task]
+                kernel.at(kernel.now, Rank.RESTORE, turn.ask_another, task.number)
+
+    def store_lost(self, store: str | None) -> None:
+        if store == self._station.store:
+            for transaction in self._open.values():
+                written = transaction.written
+                transaction.written = {task: saved.emptied() for task, saved in written.items()}
+
+    def _read_all(self, outage: OutageView) -> None:
+        """When all has been written it is read."""
+        transaction, station = self._open[outage], self._station
+        if transaction.unwritten:
+            return
+        written, transaction.written = transaction.written, {}
+        if written:
+            self._job.supervisor.outages[outage.number].written_at = self._job.kernel.now
+        store = self._job.store_named(station.store)
+        for task, saved in written.items():
+            entries = self._entries(task, saved)
+            load = partial(self._load, task, task.life, outage, saved)
+            size = entries * station.entry_size
+            store.read(task.host, size, Rank.RESTORE, load, task.number, max(1, entries))
+
+    def _load(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
+        station, kernel = self._station, self._job.kernel
+        self._job.step(task.name, "state read")
+        takes = station.loading + self._entries(task, saved) * station.loading_entry
+        restored = partial(self._restored, task, life, outage, saved)
+        kernel.at(kernel.now + takes, Rank.RESTORE, restored, task.number)
+
+    def _restored(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
+        if not self._lives(task, life, outage):
+            return
+        if task.state is not None:
+            roll_back(self._job, task, task.state.fresh())
+        restore(self._job, task, saved, outage, rewind=False)
+        if task.state is None:
+            restored(self._job, task, outage, saved.effects())
+        self._then()
+        task.gate.open()

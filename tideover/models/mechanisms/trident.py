@@ -1,0 +1,482 @@
+"""Batches with transaction ids: coordinator, attempts, and the tasks at work."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from tideover.models.mechanisms.executors import LATE, Process
+from tideover.models.mechanisms.trident_log import Attempt, Reading, TridentSettings, work_off
+from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.job import Job
+from tideover.models.runtime.supervision import Plans
+from tideover.models.runtime.views import BoltView, OutageView, Runner, SpoutView
+from tideover.sim.kernel import Rank
+from tideover.sim.train import Train
+
+# A task of a Trident topology at work: one piece of work after the other.
+
+
+class Work(NamedTuple):
+    """What a task has to do for an attempt; ``done`` is called when it has taken ``duration`` (ns)."""
+
+    attempt: Attempt
+    duration: int
+    done: Callable[[], None]
+
+
+class Station:
+    """Does the works of a task, in the order in which they come.
+
+    own        number of the outage of the task alone by which it is down; None: none
+    worker_up  whether the process lives that it is in
+    fault      number of the newest outage that has struck it
+    began_at   when the present work began (ns); None: it has none
+    """
+
+    def __init__(self, job: Job, task: BoltTask) -> None:
+        self._kernel, self._links = job.kernel, job.supervisor.links
+        self.task = task
+        self._readers = {c.down.host for outlet in task.outlets for to in outlet.channels for c in to}
+        self.own: int | None = None
+        self.worker_up = True
+        self.fault = -1
+        self.began_at: int | None = None
+        self._works: deque[Work] = deque()
+        """The first of them is the present one."""
+        self._ends_at = self._number = self._stopped_until = 0
+
+    @property
+    def down(self) -> bool:
+        """Whether there is nobody to do anything."""
+        return self.own is not None or not self.worker_up
+
+    def add(self, work: Work) -> None:
+        """A piece of work comes."""
+        self._works.append(work)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin with the next work, if nothing is being done."""
+        if self.began_at is None and self._works:
+            self.began_at = self._kernel.now
+            self._end_at(max(self._kernel.now, self._stopped_until) + self._works[0].duration)
+
+    def _end_at(self, when: int) -> None:
+        self._number += 1
+        self._ends_at, number = when, self._number
+
+        def ended() -> None:
+            if number != self._number:
+                return
+            if (parted := self._parted_until()) > self._kernel.now:
+                self._end_at(parted)
+                return
+            work = self._works.popleft()
+            self._stop()
+            work.done()
+            self._go_on()
+
+        self._kernel.at(when, Rank.BATCH, ended, self.task.number)
+
+    def _parted_until(self) -> int:
+        """Until when a partition cuts the task off from one that reads it (ns)."""
+        return max((self._links.parted_until(self.task.host, host) for host in self._readers), default=0)
+
+    def _stop(self) -> None:
+        """What is being done is over, or given up."""
+        assert self.began_at is not None
+        self.task.busy.count(self._kernel.now - self.began_at)
+        self.began_at = None
+        self._number += 1
+
+    def give_up(self, attempts: Collection[Attempt]) -> None:
+        """Nobody wants the works of these attempts any more."""
+        if self.began_at is not None and self._works[0].attempt in attempts:
+            self._stop()
+        self._works = deque(work for work in self._works if work.attempt not in attempts)
+        self._go_on()
+
+    def crash(self) -> None:
+        """All works are gone, and what has stopped it is over."""
+        if self.began_at is not None:
+            self._stop()
+        self._works.clear()
+        self._stopped_until = 0
+
+    def stop_until(self, until: int) -> None:
+        """It does nothing until then."""
+        shift = until - max(self._kernel.now, self._stopped_until)
+        if self.down or shift <= 0:
+            return
+        self._stopped_until = until
+        if self.began_at is not None:
+            self._end_at(self._ends_at + shift)
+
+
+# The tasks of a Trident topology, and how a batch passes them.
+
+COORDINATOR = "coordinator"
+
+
+class Tasks(Reading, Runner):
+    """Bolt tasks work off the parts of attempts; workers and a coordinator can fail with them."""
+
+    def __init__(self, job: Job, settings: TridentSettings) -> None:
+        super().__init__(job, settings)
+        self._stations = {task: Station(job, task) for task in job.bolt_tasks}
+        self._reads = {
+            task: list(dict.fromkeys(c.up for c in task.inputs if isinstance(c.up, BoltTask)))
+            for task in job.bolt_tasks
+        }
+        """The bolt tasks that each one reads."""
+        self._read_by = {
+            task: [down for down in job.bolt_tasks if task in self._reads[down]] for task in job.bolt_tasks
+        }
+        """Those that read it."""
+        self._early = self._before_states(job)
+        self._epochs: dict[BoltTask, list[tuple[Attempt, dict[int, int]]]] = {t: [] for t in job.bolt_tasks}
+        """Which end markers had come at a task without state before attempts that are under way passed it."""
+        self._machine = Process(
+            COORDINATOR,
+            None,
+            0,
+            0,
+            lambda _: job.bolt_tasks,
+            lambda _, outage: self.coordinator_failed(outage),
+            lambda _, outage: self.coordinator_ready(),
+        )
+        job.context.machines += [self._machine, *self._workers(job)]
+        job.context.runner = self
+
+    def _workers(self, job: Job) -> list[Process]:
+        """The processes in which tasks live."""
+        of = job.deployment.cluster.worker_of
+        homes = {t: of[t.component.name, t.index, t.replica] for t in job.bolt_tasks}
+        places = {task: (home.host, home.number) for task, home in homes.items()}
+        inside = {place: [t for t in places if places[t] == place] for place in sorted(set(places.values()))}
+        return [
+            Process("worker", *place, number, lambda p: inside[p.host, p.worker], self._dies, self._is_back)
+            for number, place in enumerate(inside, 1)
+        ]
+
+    def _before_states(self, job: Job) -> set[BoltTask]:
+        """Tasks that work before the commit: no state is upstream of them."""
+        early: set[BoltTask] = set()
+        for task in job.bolt_tasks:
+            if all(up in early and up.state is None for up in self._reads[task]):
+                early.add(task)
+        return early
+
+    def coordinator_failed(self, outage: OutageView) -> None:
+        """It is killed."""
+        raise NotImplementedError
+
+    def coordinator_ready(self) -> None:
+        """A new one has started."""
+        raise NotImplementedError
+
+    def processed_all(self, attempt: Attempt) -> None:
+        """All tasks have done their work that do so before the commit."""
+        raise NotImplementedError
+
+    def stored_all(self, attempt: Attempt) -> None:
+        """All stores have their parts."""
+        raise NotImplementedError
+
+    # -- work ------------------------------------------------------------------------------------------------
+
+    def _begin(self, attempt: Attempt) -> None:
+        """The tasks that read spouts have their parts."""
+        attempt.reads = True
+        for task in self._readers:
+            self._comes_to(attempt, task)
+
+    def _comes_to(self, attempt: Attempt, task: BoltTask) -> None:
+        """Something of a task's part has come; perhaps all of it."""
+        station = self._stations[task]
+        if station.down:
+            attempt.breaks(task, station.fault)
+        if task in attempt.lost or not all(up in attempt.passed for up in self._reads[task]):
+            return
+        part = attempt.part(task)
+        service = 0 if part is None else task.queue.demand(part)
+        done = partial(self._worked, attempt, task)
+        station.add(Work(attempt, self._settings.task_time + service, done))
+
+    def _worked(self, attempt: Attempt, task: BoltTask) -> None:
+        attempt.worked.add(task)
+        self._job.step(task.name, "part worked off", f"transaction {attempt.txid}")
+        if task not in self._stores:
+            self._pass(attempt, task, attempt.part(task))
+        elif attempt.commits_at is not None:
+            self._update(attempt, task)
+        if not attempt.processed and attempt.worked >= self._early:
+            attempt.processed = True
+            self.processed_all(attempt)
+
+    def _pass(self, attempt: Attempt, task: BoltTask, part: Train | None) -> None:
+        """The part passes the task, which hands on what it makes of it."""
+        if part is not None:
+            if task not in self._stores:
+                self._epochs[task].append((attempt, dict(task.windows.epochs)))
+            self._passing = attempt, task
+            work_off(self._job, task, part)
+            self._gather(self._read_by[task])
+            self._passing = None
+            self._tell_again(task, part)
+        self._has_passed(attempt, task)
+
+    def _has_passed(self, attempt: Attempt, task: BoltTask) -> None:
+        attempt.passed.add(task)
+        for down in self._read_by[task]:
+            self._comes_to(attempt, down)
+        self._look_whether_stored(attempt)
+
+    def _look_whether_stored(self, attempt: Attempt) -> None:
+        if attempt.logged and len(attempt.passed) == len(self._stations):
+            self.stored_all(attempt)
+
+    # -- the commit ------------------------------------------------------------------------------------------
+
+    def _update_all(self, attempt: Attempt) -> None:
+        """The commit begins."""
+        for task in self._stores:
+            if task in attempt.worked and task not in attempt.lost:
+                self._update(attempt, task)
+
+    def _update(self, attempt: Attempt, task: BoltTask) -> None:
+        s, part = self._settings, attempt.part(task)
+        took = s.state_time + (0 if part is None else _rows(task, part) * s.state_cost)
+        self._stations[task].add(Work(attempt, took, partial(self._updated, attempt, task)))
+
+    def _updated(self, attempt: Attempt, task: BoltTask) -> None:
+        """The store has the part, or had it."""
+        part, store = attempt.part(task), self._stores[task]
+        if store.takes(attempt.txid, part):
+            self._job.step(task.name, "state updated", f"transaction {attempt.txid}")
+            self._pass(attempt, task, part)
+            return
+        self._job.step(task.name, "update skipped", f"transaction {attempt.txid}")
+        if part is not None:
+            self._job.say.unsent(task, without_markers(part))
+            self._job.say.copies_lost(task, without_markers(part).uid)
+        for down, train in store.handed_on:
+            attempt.handed_to.setdefault(down, []).append(train)
+        self._has_passed(attempt, task)
+
+    # -- failures --------------------------------------------------------------------------------------------
+
+    def _drop(self, attempts: list[Attempt]) -> None:
+        """Nothing more is done for these attempts."""
+        for station in self._stations.values():
+            station.give_up(attempts)
+        for task, passed in self._epochs.items():
+            first = next((i for i, (attempt, _) in enumerate(passed) if attempt in attempts), None)
+            if first is not None:
+                task.windows.epochs = dict(passed[first][1])
+                self._epochs[task] = [entry for entry in passed if entry[0] not in attempts]
+
+    def _done_with(self, attempt: Attempt) -> None:
+        super()._done_with(attempt)
+        for task, passed in self._epochs.items():
+            self._epochs[task] = [entry for entry in passed if entry[0] is not attempt]
+
+    def _crash(self, task: BoltTask, outage: OutageView) -> None:
+        """What the task has of attempts is gone."""
+        station = self._stations[task]
+        station.fault = outage.number
+        station.crash()
+        for attempt in self._under_way.values():
+            reads = attempt.reads and task in self._readers
+            if task not in attempt.passed and (reads or not attempt.passed.isdisjoint(self._reads[task])):
+                attempt.breaks(task, outage.number)
+
+    def _dies(self, worker: Process, outage: OutageView) -> None:
+        for task in worker.tasks():
+            station = self._stations[self._bolt(task)]
+            station.worker_up = False
+            self._crash(station.task, outage)
+
+    def _is_back(self, worker: Process, outage: OutageView) -> None:
+        for task in worker.tasks():
+            self._stations[self._bolt(task)].worker_up = True
+        self._job.supervisor.back(worker)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            return
+        station = self._stations[self._bolt(task)]
+        at_once = outage.kind == "lose_state" and outage.ready_at == outage.failed_at
+        if at_once and station.own is None:
+            return
+        station.own = outage.number
+        self._crash(station.task, outage)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            station = self._stations[self._bolt(task)]
+            if station.own == outage.number:
+                station.own = None
+
+    def paused(self, task: BoltView, outage: OutageView) -> None:
+        self._stations[self._bolt(task)].stop_until(outage.ready_at)
+
+    def busy_since(self, task: BoltView) -> int | None:
+        return self._stations[self._bolt(task)].began_at
+
+
+def _rows(task: BoltTask, part: Train) -> int:
+    """What a store has to write of a part: its keys, or all that a task without state puts out."""
+    data = without_markers(part)
+    return data.n if task.state is None else len(np.unique(data.key))
+
+
+# Transactions: who begins their attempts, lets them commit one after the other, and gives them up.
+
+
+class Coordinator(Tasks):
+    """Numbers batches, and lets them commit in this order (Storm's ``MasterBatchCoordinator``).
+
+    What it has marked as committed outlives it; which attempts are under way does not.
+    """
+
+    def __init__(self, job: Job, settings: TridentSettings) -> None:
+        super().__init__(job, settings)
+        self._plans = Plans(job.kernel, LATE + 1)
+        """What it is about to do, unless it dies before."""
+        self._lives = True
+        self._current = 1
+        """The first transaction that is not committed."""
+        self._updates: list[int] = []
+        """When all stores had what transactions had brought, in their order."""
+        job.context.rhythm = self._rhythm
+
+    def start(self) -> None:
+        s, kernel = self._settings, self._job.kernel
+        kernel.every(s.message_timeout, s.message_timeout, Rank.ROTATION, self._look_for_late, LATE + 1)
+        kernel.every(s.batch_interval, s.batch_interval, Rank.BATCH, self._tick, LATE + 1)
+
+    def _say(self, what: str, attempt: Attempt) -> None:
+        self._job.step(COORDINATOR, what, f"transaction {attempt.txid}")
+
+    def _rhythm(self) -> int:
+        """The median distance of two batches' results (ns)."""
+        between = np.diff(self._updates)
+        return int(np.median(between)) if len(between) else 0
+
+    # -- 1. each interval: an attempt of the next transaction ------------------------------------------------
+
+    def _tick(self, _: int) -> None:
+        if not self._lives or len(self._under_way) >= self._settings.max_spout_pending:
+            return
+        txid = max(self._under_way, default=self._current - 1) + 1
+        self._gather(self._readers)
+        content = self._source.read(txid)
+        if not content:
+            return
+        attempt = self._under_way[txid] = Attempt(txid, content, self._job.kernel.now)
+        self._say("batch begun", attempt)
+        if self._source.writes_first(txid):
+            self._later(self._settings.metadata_time, attempt, self._write_content)
+        else:
+            self._begin(attempt)
+
+    def _later(self, delay: int, attempt: Attempt, act: Callable[[Attempt], None]) -> None:
+        """For an attempt, unless it is given up before."""
+
+        def do() -> None:
+            if self._under_way.get(attempt.txid) is attempt:
+                act(attempt)
+
+        self._plans.after(delay, Rank.BATCH, do)
+
+    def _write_content(self, attempt: Attempt) -> None:
+        self._source.written(attempt)
+        self._say("metadata written", attempt)
+        self._begin(attempt)
+
+    # -- 2. tasks work; 3. when all have, and it is its turn, the stores are updated -------------------------
+
+    def processed_all(self, attempt: Attempt) -> None:
+        self._later(0, attempt, lambda _: self._commit_current())
+
+    def _commit_current(self) -> None:
+        attempt = self._under_way.get(self._current)
+        if attempt is None or not attempt.processed or attempt.commits_at is not None:
+            return
+        attempt.commits_at = self._job.kernel.now
+        self._say("commit begun", attempt)
+        self._update_all(attempt)
+        if self._source.writes_last:
+            self._later(self._settings.metadata_time, attempt, self._write_position)
+        else:
+            attempt.logged = True
+
+    def _write_position(self, attempt: Attempt) -> None:
+        attempt.logged = True
+        self._say("metadata written", attempt)
+        self._look_whether_stored(attempt)
+
+    # -- 4. all is stored: spouts are told; 5. the mark ------------------------------------------------------
+
+    def stored_all(self, attempt: Attempt) -> None:
+        self._later(0, attempt, self._succeed)
+
+    def _succeed(self, attempt: Attempt) -> None:
+        attempt.updated = True
+        self._updates.append(self._job.kernel.now)
+        self._say("spouts told", attempt)
+        self._later(self._settings.commit_time, attempt, self._mark)
+
+    def _mark(self, attempt: Attempt) -> None:
+        self._say("batch committed", attempt)
+        del self._under_way[attempt.txid]
+        self._current += 1
+        self._done_with(attempt)
+        self._commit_current()
+
+    # -- failures --------------------------------------------------------------------------------------------
+
+    def _look_for_late(self, _: int) -> None:
+        """Fail the first attempt that takes too long, and with it those that follow."""
+        if not self._lives:
+            return
+        limit = self._job.kernel.now - self._settings.message_timeout
+        for txid in sorted(self._under_way):
+            since = self._under_way[txid].timed_since
+            if since is not None and since <= limit:
+                failed = [self._under_way[other] for other in sorted(self._under_way) if other >= txid]
+                self._say("batch failed", failed[0])
+                causes = [self._cause(attempt, failed[0]) for attempt in failed]
+                self._tell_of_timeouts(list(zip(failed, causes, strict=True)))
+                self._give_up(failed, causes)
+                return
+
+    @staticmethod
+    def _cause(attempt: Attempt, first: Attempt) -> int:
+        """Number of the outage because of which an attempt fails with the ``first`` one (-1: none)."""
+        known = [each.broken_by for each in (attempt, first) if each.broken_by is not None]
+        return known[0] if known else -1
+
+    def coordinator_failed(self, outage: OutageView) -> None:
+        self._lives = False
+        self._plans.void()
+        attempts = [self._under_way[txid] for txid in sorted(self._under_way)]
+        self._give_up(attempts, [outage.number] * len(attempts))
+
+    def coordinator_ready(self) -> None:
+        self._lives = True
+        self._job.supervisor.back(self._machine)
+
+    def _give_up(self, attempts: list[Attempt], causes: list[int]) -> None:
+        """None of these attempts (the last ones that are under way) goes on, because of these outages."""
+        self._drop(attempts)
+        for attempt, cause in reversed(list(zip(attempts, causes, strict=True))):
+            del self._under_way[attempt.txid]
+            self._put_back(attempt, cause)

@@ -1,0 +1,491 @@
+"""What an expert remarks on a planned run: texts and arithmetic that strategies share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.job.cluster import Cluster
+from tideover.models.job.components import Run, Store
+from tideover.models.job.sinks import BROKERS_LIMIT, Terms
+from tideover.models.job.topology import Component, Topology
+from tideover.sim.faults import Cascade, Events, Fault, LoseStore, MachinesFail, Partition
+from tideover.sim.units import S
+
+# What a strategy may look at before a run, to remark on it.
+
+Floats = npt.NDArray[np.float64]
+
+
+class Work(NamedTuple):
+    """What a strategy adds to the work of a component's tasks in normal operation.
+
+    per_tuple  what one tuple takes on top of its service (ns)
+    saving     the fraction of the time that goes to saving state
+    """
+
+    per_tuple: float = 0
+    saving: float = 0
+
+
+@dataclass(frozen=True)
+class Load:
+    """Of one bolt, by task; replicas of a task have the same.
+
+    rates   tuples/s that reach it
+    loads   the part of the time that it works
+    """
+
+    rates: Floats
+    loads: Floats
+
+    @property
+    def rate(self) -> float:
+        """Tuples/s that reach the task with the greatest load."""
+        return float(self.rates.max())
+
+    @property
+    def load(self) -> float:
+        """The load of that task."""
+        return float(self.loads.max())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run that is planned.
+
+    topology  components and streams, in topological order
+    loads     of each bolt, by name: what its tasks have to do if nothing fails
+    cluster   its hosts and workers, and who runs where
+    failures  in the scenario's order
+    store     where state is saved
+    run       how long, how often
+    only      the components that are remarked on; None: all
+    """
+
+    topology: Topology
+    loads: Mapping[str, Load]
+    cluster: Cluster
+    failures: tuple[Fault, ...]
+    store: Store
+    run: Run
+    only: frozenset[str] | None = None
+
+    @property
+    def components(self) -> list[Component]:
+        """Those that are remarked on, in topological order."""
+        return [c for c in self.topology.components if self.only is None or c.name in self.only]
+
+    @property
+    def hosts(self) -> Mapping[tuple[str, int, int], int]:
+        """Host of each (component, task, replica)."""
+        return self.cluster.at
+
+    @property
+    def stateful(self) -> list[Component]:
+        """Those of them that keep state."""
+        return [c for c in self.components if c.window]
+
+    def replicas(self, component: str) -> int:
+        """Copies of each task of a component, the first included."""
+        return sum(name == component and task == 0 for name, task, _ in self.hosts)
+
+    def hit(self, component: str) -> list[Fault]:
+        """The failures that name a component (or ``acker``, ``driver``)."""
+        return [fault for fault in self.failures if getattr(fault, "component", None) == component]
+
+
+def entries_of(component: Component) -> int:
+    """Most entries that the state of one task can have; a fields grouping spreads the keys."""
+    spread = all(edge.grouping.kind == "fields" for edge in component.inputs)
+    return -(-component.keys // component.tasks) if spread else component.keys
+
+
+# Batches that take longer than what comes in while they run.
+
+
+def too_long(plan: Plan, key: str, interval: int, fixed: int) -> list[str]:
+    """A remark if batches of all that comes in grow without end, or take longer than the ``interval`` of
+    their triggers (ns, named ``key``; 0: they follow each other at once). Their stages run one after the
+    other.
+
+    ``fixed``: what a batch takes besides the service of its tuples (ns).
+    """
+    work = sum(load.load for load in plan.loads.values())
+    if work >= 1:
+        return [
+            f"the stages of a batch, one after the other, need {work:.2f} s for what comes in a second: "
+            "batches grow without end"
+        ]
+    lasts = fixed + round(work * interval)
+    if 0 < interval < lasts:
+        return [
+            f"{key} {interval / S:g} s: a batch of what comes in it takes about {lasts / S:.4g} s, longer "
+            "than the interval"
+        ]
+    return []
+
+
+def mixed(topology: Topology, one_log: bool = True) -> list[str]:
+    """A remark for each bolt with windows by tuple whose tuples have come to a bolt from several tasks: the
+    order in which it takes in what these make of a batch depends on the batch's borders, and those are others
+    after a failure. ``one_log``: what spouts send a bolt comes in the order of the log, however many they
+    are; else each of their tasks has a log of its own, that can be away.
+    """
+    mixes: set[str] = set()
+    for c in topology.components:
+        tasks = sum(edge.up.tasks for edge in c.inputs)
+        in_log = one_log and all(edge.up.is_spout for edge in c.inputs)
+        if (tasks > 1 and not in_log) or any(edge.up.name in mixes for edge in c.inputs):
+            mixes.add(c.name)
+    return [
+        f"{c.name}: windows by tuple, of what comes from several tasks: batches after a failure are others, "
+        "and so are the tuples in a window; no tuple is lost or counted twice"
+        for c in topology.components
+        if c.name in mixes and c.window and c.window.tuples
+    ]
+
+
+def put_out_again(topology: Topology) -> list[str]:
+    """A remark for each bolt whose output is not in windows, where all is read again from the log."""
+    return [
+        f"{c.name}: recovery: replay puts out again what is in no window, and nobody knows it by a number: "
+        "it counts twice after a failure; use recovery: checkpoint"
+        for c in topology.ends
+        if not c.window
+    ]
+
+
+# Failures that strike nobody, and those that a strategy does not survive.
+
+
+def without_effect(plan: Plan, kind: str, roles: Set[str]) -> list[str]:
+    """A remark on each role that is lost under a strategy of this kind, which has other ``roles``."""
+    lost = [role for role in ("driver", "coordinator") if role not in roles and plan.hit(role)]
+    return [f"failures: {kind} has no {role}: that it is lost changes nothing" for role in lost]
+
+
+def not_survived(plan: Plan, kind: str, survives: Set[str], stores: bool) -> list[str]:
+    """A remark on each kind of failure, of those that take something, after which a strategy of this ``kind``
+    promises nothing; ``stores``: whether it keeps anything in a store.
+    """
+    found: dict[str, None] = {}
+    for fault in (one for each in plan.failures for one in (each, *each.inner.values())):
+        what = "crash_host" if isinstance(fault, MachinesFail | Cascade) else fault.kind
+        takes = fault.kills or (isinstance(fault, Partition) and fault.messages == "lose")
+        takes |= isinstance(fault, LoseStore) and stores
+        if takes and what not in survives and not isinstance(fault, Events):
+            found[what] = None
+    return [
+        f"failures: {kind} does not promise to survive {what}: roots may be lost for good, and a time to "
+        "recover then only says when all the rest is as it would have been"
+        for what in found
+    ]
+
+
+# Replays from the tasks before: what they cannot bring back, and what they bring back otherwise.
+
+
+def reordered(plan: Plan) -> list[str]:
+    """A remark for each window by tuple that several tasks feed."""
+    return [
+        f"{c.name}: windows by tuple, fed by several tasks: a replay mixes their tuples in another order, so "
+        "windows after a recovery hold other tuples than before it"
+        for c in plan.stateful
+        if c.window and c.window.tuples and sum(edge.up.tasks for edge in c.inputs) > 1
+    ]
+
+
+def lost_together(plan: Plan) -> list[str]:
+    """A remark for each worker, host or rack that fails with tasks of a sender, whose memory has the buffer,
+    and of its receiver.
+    """
+    remarks = []
+    faults = {fault.where: fault for fault in plan.failures if fault.kills and max(_address(fault)) >= 0}
+    for fault in sorted(faults.values(), key=_address):
+        there = _living_there(plan, fault)
+        pairs = [(edge.up.name, edge.down.name) for c in plan.components for edge in c.inputs]
+        both = [f"{up} and {down}" for up, down in pairs if {up, down} <= there]
+        if both:
+            remarks.append(
+                f"{fault.where} has tasks of {', of '.join(both)}: its crash takes tuples together with the "
+                "buffer that they would be replayed from, and they are lost"
+            )
+    return remarks
+
+
+def lost_with_spouts(plan: Plan) -> list[str]:
+    """The same where only a spout's tasks lose their buffers for good."""
+    spouts = tuple(c.name for c in plan.topology.components if c.is_spout)
+    return [remark for remark in lost_together(plan) if f" {spouts[0]} and " in remark]
+
+
+def _address(fault: Fault) -> tuple[int, ...]:
+    """Rack, host and worker that fail; -1 where that is not said."""
+    return tuple(getattr(fault, name, -1) for name in ("rack", "host", "worker"))
+
+
+def _living_there(plan: Plan, fault: Fault) -> set[str]:
+    """Components with tasks that fail with it."""
+    found = set()
+    for worker in plan.cluster.workers.values():
+        here = plan.cluster.hosts[worker.host].rack, worker.host, worker.number
+        if all(wanted in (-1, own) for wanted, own in zip(_address(fault), here, strict=True)):
+            found |= {name for name, _, _ in worker.places}
+    return found
+
+
+def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:
+    """A remark for each component that fails and is not replayed to: it reads a spout that keeps nothing
+    (``at_spouts``: spouts do), or has no state.
+    """
+    found = []
+    for c in plan.components:
+        faults = [fault for fault in plan.hit(c.name) if fault.kills]
+        if not faults or c.is_spout:
+            continue
+        spouts = [edge.up.name for edge in c.inputs if edge.up.is_spout]
+        if not c.window and any(fault.kind == "crash_task" or fault.lasts for fault in faults):
+            found.append(
+                f"{c.name}: has no state, so R+SM replays nothing to it: what it has in its queue when it "
+                "crashes, and what comes while it is down, is lost"
+            )
+        elif c.window and spouts and not at_spouts:
+            found.append(
+                f"{c.name}: reads the spout {spouts[0]}, which keeps no buffer: what came since the last "
+                "checkpoint is lost; set strategy.spout_buffer=true"
+            )
+    return found
+
+
+# Replicas that fail together, or that disagree.
+
+
+def side_by_side(plan: Plan, under: str) -> list[str]:
+    """Remarks on components with two replicas of a task on one host, and on those whose replicas may emit
+    different windows, as each ends them by its own clock; ``under``: the parameters that want replicas.
+    """
+    remarks = []
+    for c in plan.components:
+        replicas = plan.replicas(c.name)
+        used = {plan.hosts[c.name, 0, replica] for replica in range(replicas)}
+        if len(used) < replicas:
+            remarks.append(
+                f"{c.name}: {replicas} replicas on {len(used)} hosts: one host takes more than one of them "
+                "down"
+            )
+        if c.window and replicas > 1 and c.trigger == "tick":
+            better = "{gap: …, by: event}" if c.window.gap is not None else "{length: …, trigger: marker}"
+            remarks.append(
+                f"{c.name}: a window that a timer ends, under {under}: replicas may emit different sums, and "
+                f"deduplication then picks wrong ones; use window: {better}"
+            )
+    return remarks
+
+
+# State that is saved again and again: longer than the interval, or than the store keeps up with.
+
+
+@dataclass(frozen=True)
+class Saving:
+    """How state is saved: what a strategy's parameters say of it.
+
+    key         name of the interval
+    interval    distance of two checkpoints (ns)
+    time, cost  how long one keeps a task: always, and for each entry of the state (ns)
+    entry_size  bytes of an entry of a bolt's own in the store
+    """
+
+    key: str
+    interval: int
+    time: int
+    cost: int
+    entry_size: int
+
+    def keeps(self, entries: int) -> int:
+        """How long a checkpoint of so many entries keeps its task (ns)."""
+        return self.time + entries * self.cost
+
+    def load(self, entries: int) -> Work:
+        """What it adds to the work of a task with so many entries."""
+        return Work(saving=self.keeps(entries) / self.interval)
+
+
+def always(component: Component) -> int:
+    """Entries of the `state` of one task that each checkpoint has to write (an incremental one: none, if
+    nothing has changed).
+    """
+    return 0 if component.backend is None else component.backend.to_write(0)
+
+
+def _backed(component: Component) -> tuple[int, int]:
+    """Entries of the `state` of one task, which the first checkpoint has all; and their bytes."""
+    backend = component.backend
+    return (0, 0) if backend is None else (backend.entries, backend.entries * backend.entry_size)
+
+
+def by_task(plan: Plan, saving: Saving) -> list[str]:
+    """Remarks if a task's checkpoint takes longer than the interval, or if the store does not keep up with
+    all of them. Each task saves for itself, every interval and at the end of each window.
+    """
+    entries = max((c.keys + _backed(c)[0] for c in plan.stateful), default=0)
+    size = max((c.keys * saving.entry_size + _backed(c)[1] for c in plan.stateful), default=0)
+    write = plan.store.latency + size * S // plan.store.bandwidth
+    takes = saving.keeps(entries) + write
+    if takes > saving.interval:
+        return [
+            f"{saving.key} {saving.interval / S:g} s: a checkpoint of {entries} entries takes up to "
+            f"{takes / S:.4g} s, longer than the interval"
+        ]
+    writers = sum(c.tasks for c in plan.stateful)
+    windows = [c.window for c in plan.stateful if c.window and (c.window.length or c.trigger == "tick")]
+    lengths = [w.slide or w.length or w.beat or 0 for w in windows]
+    often = min([saving.interval, *lengths])
+    if writers * write > often:
+        return [
+            f"store: {writers} tasks write for {write / S:.4g} s each, but every {often / S:g} s a write is "
+            "asked for: they fall behind"
+        ]
+    return []
+
+
+def job_takes(plan: Plan, saving: Saving, upload: int) -> int:
+    """Up to how long a snapshot of the whole job takes (ns), of all that its tasks have; ``upload``: from the
+    end of a task's write until it counts (ns).
+    """
+    kept = [c for c in plan.topology.components if c.keeps_state]
+    own = {c.name: entries_of(c) if c.window else 0 for c in kept}
+    entries = max((own[c.name] + _backed(c)[0] for c in kept), default=0)
+    size = sum(c.tasks * (own[c.name] * saving.entry_size + _backed(c)[1]) for c in kept)
+    write = sum(c.tasks for c in kept) * plan.store.latency + size * S // plan.store.bandwidth
+    return saving.keeps(entries) + write + upload
+
+
+def of_the_job(plan: Plan, saving: Saving, upload: int, timeout: int) -> list[str]:
+    """A remark if a snapshot of the whole job takes longer than its ``timeout`` or its interval: as long as
+    its slowest task, and all of them at the store, which writes one after the other.
+
+    ``upload``: from the end of a task's write until it counts (ns).
+    """
+    takes = job_takes(plan, saving, upload)
+    if takes > timeout:
+        return [
+            f"checkpoint_timeout {timeout / S:g} s: a snapshot takes up to {takes / S:.4g} s: it may be "
+            "abandoned each time, and a failure then goes back to the beginning"
+        ]
+    if takes > saving.interval:
+        return [
+            f"{saving.key} {saving.interval / S:g} s: a snapshot takes up to {takes / S:.4g} s, longer than "
+            "the interval: the next one begins when it has ended"
+        ]
+    return []
+
+
+# Timeouts that strike without a failure, or though nothing was lost: each emits a root again.
+
+
+def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> list[str]:
+    """A remark for each window whose tuples can time out before they are acked.
+
+    ``key``, ``timeout``: the parameter that says when; ``least``: the shortest time after which a tuple can
+    time out under it (ns); ``ack_cost``: what an ack takes (ns).
+    """
+    remarks = []
+    for c in plan.topology.components:
+        if c.window is None or not c.anchored:
+            continue
+        length, rate = c.window.length, plan.loads[c.name].rate
+        if length is None and not rate:
+            continue  # no tuple comes here, none waits
+        if length is None:
+            length = round(S * ((c.window.tuples or 0) + (c.window.slide_tuples or 0)) / rate)
+        elif c.window.slide is not None:
+            length += c.window.slide  # it leaves with the first window that ends without it
+        # The first tuple of a window waits for its end and is acked at once, the last one waits for the acks
+        # of all the others, and in between it is so much of the one and so much of the other.
+        burst = round(ack_cost * rate * length / S)
+        slides = " and its slide" if c.window.extent else ""
+        longest, why = max(
+            (length, f"the window of {c.name}{slides}"), (burst, f"the burst of acks of {c.name}")
+        )
+        if least < longest:
+            remarks.append(
+                f"{key} {timeout / S:g} s: a tuple may wait {longest / S:.4g} s for its ack ({why}), but can "
+                f"time out after {least / S:g} s: false timeouts count it twice"
+            )
+    return remarks
+
+
+def held(plan: Plan, least: int) -> list[str]:
+    """A remark if tuples wait for a task that is down or stopped for longer than ``least`` (ns), after which
+    they can time out.
+    """
+    length = max((c.window.length or 0 for c in plan.stateful if c.window), default=0)
+    for i, fault in enumerate(plan.failures):
+        waits = _waits(fault, length) if _holds(fault, plan.topology) else 0
+        if waits > least:
+            return [
+                f"failures.{i}: what waits for {fault.where} is not lost, but waits up to {waits / S:.4g} s "
+                f"for its ack, and can time out after {least / S:g} s: false timeouts count it twice"
+            ]
+    return []
+
+
+def _holds(fault: Fault, topology: Topology) -> bool:
+    """Whether tuples wait for what a fault hits."""
+    component = topology.by_name.get(getattr(fault, "component", ""))
+    if component is None and hasattr(fault, "component"):
+        return False  # the acker, the driver
+    bolt = component is None or not component.is_spout
+    return bolt and fault.lasts > 0 and (not fault.kills or fault.while_down == "hold")
+
+
+def _waits(fault: Fault, length: int) -> int:
+    """How long a tuple may wait that comes just after the fault (ns): until the task is back, and if it was
+    down, for the end of the window of ``length`` (0: none) in which that is.
+    """
+    if not length or not fault.kills:
+        return fault.lasts
+    if fault.at is None or fault.drawn or fault.in_interval is not None:
+        return fault.lasts + length
+    return -(-(fault.at + fault.lasts) // length) * length - fault.at
+
+
+# Transactions of a sink that a broker aborts, or does not grant.
+
+_KEY = "sink.transaction_timeout"
+
+
+def too_short(plan: Plan, terms: Terms | None, saving: Saving, upload: int) -> list[str]:
+    """Remarks if transactions may be aborted before they are committed: without a failure, since each is open
+    for an interval of ``saving``, and until all is saved (``upload``: see `saving.job_takes`); or in an
+    outage of a failure that is planned. And if a broker grants none that are so long.
+    """
+    if terms is None:
+        return []
+    timeout, remarks = terms.timeout, []
+    if timeout > BROKERS_LIMIT:
+        remarks.append(
+            f"{_KEY} {timeout / S:g} s: a Kafka broker refuses more than {BROKERS_LIMIT / S:g} s, unless its "
+            "transaction.max.timeout.ms is raised"
+        )
+    opened = saving.interval + job_takes(plan, saving, upload) + terms.commit_time
+    if timeout <= opened:
+        remarks.append(
+            f"{_KEY} {timeout / S:g} s: a transaction is open for up to {opened / S:.4g} s ({saving.key}, "
+            "the snapshot, the commit): the broker aborts it though nothing fails, and its output is lost"
+        )
+        return remarks
+    for i, fault in enumerate(plan.failures):
+        if fault.kills and terms.commit_time and fault.lasts + terms.commit_time >= timeout:
+            remarks.append(
+                f"failures.{i}: the outage of {fault.lasts / S:.4g} s outlasts {_KEY} {timeout / S:g} s: "
+                "what a complete snapshot has not yet committed when it strikes (for "
+                f"{terms.commit_time / S:g} s after each) is lost"
+            )
+            break
+    return remarks

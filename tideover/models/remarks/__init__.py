@@ -1,1 +1,0 @@
-"""What an expert remarks on a planned run: texts and arithmetic that strategies share."""

@@ -1,0 +1,302 @@
+"""The result of a scenario: all its replications as one record, and its headline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import tideover
+from tideover.models import advice, schema
+from tideover.models.accounts.trace import Trace
+from tideover.models.advice import warnings
+from tideover.models.coarsening import coarseness, finest
+from tideover.models.config import Scenario, dump
+from tideover.models.evaluation import bottleneck
+from tideover.models.evaluation.bottleneck import Load, between_hosts, flows
+from tideover.models.schema import HEADLINE, RECORD, SHARED_RECORD, TABLES, frame, named, nested
+from tideover.models.simulation import Replication
+from tideover.sim.faults import FAULTS
+from tideover.sim.histogram import Histogram, merged
+from tideover.sim.registry import kind_of
+from tideover.sim.units import MS, S
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# The figures that a result shows of itself at a prompt or in a notebook; reports have all of them.
+
+RECOVERY = named("recoveries", HEADLINE).label_with_unit
+"""Mean of the recoveries in which it is defined."""
+
+_MOST_ROWS = 40
+
+
+def figures(replications: Sequence[Replication]) -> dict[str, Any]:
+    """Label and value: number of replications and failures, mean recovery from these (s; None: undefined),
+    how they ended, roots lost and wrong windows in all replications together.
+    """
+    recoveries = [row for one in replications for row in one.recoveries if row["kind"] in FAULTS]
+    times = [row[HEADLINE] for row in recoveries if row[HEADLINE] is not None]
+    return {
+        "replications": len(replications),
+        "failures": len(recoveries),
+        RECOVERY: sum(times) / len(times) if times else None,
+        "ended": schema.counted(row["ended"] for row in recoveries),
+        "roots lost": sum(one.ledger["lost"] for one in replications),
+        "wrong windows": sum(one.windows["wrong"] for one in replications),
+    }
+
+
+def sentence(found: Mapping[str, Any]) -> str:
+    """The figures in a few words.
+
+    >>> found = {"failures": 5, RECOVERY: 56.2563, "ended": "recovered", "roots lost": 0, "wrong windows": 15}
+    >>> sentence(found)
+    'time to recover 56.26 s (recovered), 0 roots lost, 15 wrong windows'
+    """
+    name, unit = RECOVERY.split(", ")
+    time = "undefined" if found[RECOVERY] is None else f"{found[RECOVERY]:.4g} {unit}"
+    recovered = f"{name} {time} ({found['ended']})" if found["failures"] else "no failures"
+    return f"{recovered}, {found['roots lost']:,} roots lost, {found['wrong windows']:,} wrong windows"
+
+
+def html(rows: Iterable[Mapping[str, Any]]) -> str:
+    """A small table for a notebook; texts are escaped, of many rows the middle is left out."""
+    import pandas as pd
+
+    frame = pd.DataFrame(list(rows))
+    return frame.to_html(index=False, border=0, na_rep="–", float_format="{:.4g}".format, max_rows=_MOST_ROWS)
+
+
+def counted(count: int, what: str) -> str:
+    """``1 point``, ``8 points``."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+# The result of a scenario: all its replications, as one record and as tidy tables.
+
+LAYOUT = 1
+"""Version of the record's layout."""
+
+
+class Result:
+    """What ``tideover run`` says of a scenario.
+
+    recoveries, runs, timeline, tasks, usage    tidy tables (columns: `tideover.models.schema`)
+    warnings                             what an expert would remark before running, and then of the run
+    replications                         the single replications, with their traces if they were asked for
+    document                             the whole scenario in plain data, as the record has it
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        replications: Sequence[Replication],
+        document: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``document``: the scenario as a file would say it; by default its fields, durations in ns."""
+        self.scenario = scenario
+        self.document = dump(scenario) if document is None else document
+        self.replications = list(replications)
+        self.version = tideover.__version__
+        self.prediction: dict[str, Any] | None = None
+        """Estimates with intervals, if the scenario was completed from a profile that allows them."""
+        self.strategy = kind_of(scenario.strategy)
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """What an expert would remark before running, and then of the run."""
+        return [*warnings(self.scenario), *self.remarks]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What an expert would remark of the run."""
+        return [
+            *advice.remarks_on_limits(self.scenario, self.replications),
+            *advice.remarks_on_endings(self.scenario, self.replications),
+        ]
+
+    def __repr__(self) -> str:
+        found = figures(self.replications)
+        count = counted(found["replications"], "replication")
+        about = f"{self.strategy}, seed {self.scenario.run.seed}, {count}"
+        return f"<Result {self.scenario.name!r}: {about}; {sentence(found)}>"
+
+    def _repr_html_(self) -> str:
+        return html([self.headline()])
+
+    def headline(self) -> dict[str, Any]:
+        """What a notebook shows: scenario, strategy, and the figures of its headline."""
+        about = {"scenario": self.scenario.name, "strategy": self.strategy}
+        return about | figures(self.replications)
+
+    @cached_property
+    def recoveries(self) -> pd.DataFrame:
+        """One row per fault and replication."""
+        return frame("recoveries", self.rows("recoveries"))
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """One row per second and replication."""
+        return frame("timeline", self.rows("timeline"))
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row per bolt task and replication."""
+        return frame("tasks", self.rows("tasks"))
+
+    @cached_property
+    def usage(self) -> pd.DataFrame:
+        """One row per resource, stretch of the run, and replication; none if tasks share nothing."""
+        return frame("usage", self.rows("usage"))
+
+    @cached_property
+    def loads(self) -> list[Load]:
+        """Which part of the time after the warm-up each resource was busy, the busiest first; none if tasks
+        share nothing.
+        """
+        run = self.scenario.run
+        used = [one.used for one in self.replications if one.used is not None]
+        return bottleneck.mean_loads(each.loads(run.warmup, run.duration) for each in used)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row per replication."""
+        return frame("runs", self.rows("runs"))
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """The rows of a table, in the order of the replications."""
+        if table == "runs":
+            return [self._run(one) for one in self.replications]
+        return [self._identity(one.number) | row for one in self.replications for row in getattr(one, table)]
+
+    def failed_run(self, replication: int, error: str) -> dict[str, Any]:
+        """The row of ``runs`` of a replication that could not be simulated."""
+        return self._identity(replication) | self._origin | {"error": error}
+
+    def _run(self, one: Replication) -> dict[str, Any]:
+        least = self._shortest
+        told = {name: times.if_median(least).summary(MS) for name, times in one.histograms.items()}
+        blocks = told | one.totals
+        placed = [column for column in TABLES["runs"] if len(column.record) == 2]
+        figures = {
+            column.name: blocks[column.record[0]][column.key]
+            for column in placed
+            if not column.optional or column.key in blocks[column.record[0]]
+        }
+        return self._identity(one.number) | figures | self._at_most(one) | self._origin | {"error": None}
+
+    @cached_property
+    def _shortest(self) -> float:
+        """The shortest latency (ns) that can be told."""
+        return finest(self.scenario, coarseness(self.scenario))
+
+    def _at_most(self, one: Replication) -> dict[str, float | None]:
+        """What its latencies are at most, where a tuple stands for several."""
+        return {
+            f"{name.removesuffix('_ms')}_{key}_at_most_ms": value
+            for name, times in one.histograms.items()
+            for key, value in times.summary(MS).items()
+            if self._shortest and key != "std"
+        }
+
+    def _identity(self, replication: int) -> dict[str, Any]:
+        return {
+            "scenario": self.scenario.name,
+            "strategy": self.strategy,
+            "seed": self.scenario.run.seed,
+            "replication": replication,
+        }
+
+    @cached_property
+    def _origin(self) -> dict[str, Any]:
+        """What a reader of a table needs to do its runs again."""
+        return {"scenario_json": json.dumps(self.document, ensure_ascii=False), "version": self.version}
+
+    @property
+    def traces(self) -> list[Trace]:
+        """Traces of the replications that were traced."""
+        return [one.trace for one in self.replications if one.trace is not None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record that ``run --json`` prints. Undefined is None; no wall-clock time is in it."""
+        columns = TABLES["recoveries"]
+        found = {
+            "schema": LAYOUT,
+            "scenario": self.document,
+            "strategy": self.strategy,
+            "seed": self.scenario.run.seed,
+            "replications": len(self.replications),
+            "warnings": self.warnings,
+            "recoveries": [nested(row, columns) for row in self.rows("recoveries")],
+            "utilisation": _utilisation(self.replications),
+            "prediction": self.prediction,
+            "version": self.version,
+        }
+        totals = [one.totals for one in self.replications]
+        names = [entry.name for entry in RECORD]
+        record = {name: found[name] if name in found else self._block(name, totals) for name in names}
+        return record | self._shared() if self.loads else record
+
+    def _shared(self) -> dict[str, Any]:
+        """What the record has besides, where tasks share something."""
+        duration_s = self.scenario.run.duration / S
+        acked = [one.complete for one in self.replications if one.complete is not None]
+        found = {
+            "complete_latency_ms": self._pooled(acked),
+            "resources": bottleneck.as_record(self.loads),
+            "flows": flows([one.edges for one in self.replications], duration_s),
+            "between_hosts": between_hosts([one.pairs for one in self.replications], duration_s),
+            "bottleneck": bottleneck.sentence(self.loads),
+        }
+        return {entry.name: found[entry.name] for entry in SHARED_RECORD}
+
+    def _block(self, name: str, totals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """A block of the record: its figures of all replications together."""
+        if not self.replications and name in ("ledger", "windows", "cost"):
+            return {}  # nothing was counted; of latencies and throughput it is known that they are undefined
+        columns = schema.block("runs", name, totals[0].get(name, ()) if totals else ())
+        if any(column.pool == "histogram" for column in columns):
+            return self._pooled(one.histograms[name] for one in self.replications)
+        found: dict[str, Any] = {}
+        for column in columns:
+            values = [one[name][column.key] for one in totals if one[name][column.key] is not None]
+            found[column.key] = _POOLS[column.pool](values) if values else None
+        return found
+
+    def _pooled(self, parts: Iterable[Histogram]) -> dict[str, float | None]:
+        """The six figures (ms) of all together, if they can be told."""
+        return merged(parts).if_median(self._shortest).summary(MS)
+
+    def to_json(self) -> str:
+        """``to_dict`` as text, the same bytes for the same seed."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+_POOLS: dict[str, Callable[[Sequence[Any]], Any]] = {"sum": sum, "mean": _mean, "min": min, "max": max}
+
+
+def _utilisation(replications: Sequence[Replication]) -> dict[str, Any]:
+    """By task the mean over the replications, the task with the greatest of them, and the peak: the greatest
+    of any task in any replication; and where queues have an end the part of its time that each was blocked.
+    """
+    found: dict[str, list[float]] = {}
+    blocked: dict[str, list[float]] = {}
+    for row in (row for r in replications for row in r.tasks if row["utilisation"] is not None):
+        found.setdefault(row["task"], []).append(row["utilisation"])
+        if "blocked_s" in row:
+            blocked.setdefault(row["task"], []).append(row["blocked_s"] / row["up_s"])
+    means = {task: _mean(values) for task, values in found.items()}
+    held_up = {"blocked": {task: _mean(values) for task, values in blocked.items()}} if blocked else {}
+    return {
+        "tasks": means,
+        "busiest": max(means, key=lambda task: means[task], default=None),
+        "peak": max((value for values in found.values() for value in values), default=None),
+    } | held_up

@@ -1,0 +1,546 @@
+"""Channels between tasks: what is sent over an edge, latency, order, loss, and the cards of hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from tideover.models.job.components import Links
+from tideover.models.job.topology import Edge
+from tideover.models.operators.base import Children
+from tideover.sim.distributions import Distribution
+from tideover.sim.draws import Draws, Purpose
+from tideover.sim.kernel import Action, Kernel
+from tideover.sim.plane.plane import Plane
+from tideover.sim.train import Ints, Train
+from tideover.sim.units import S
+
+# Distributions, as the data plane has them.
+
+
+def describe(plane: Plane, distribution: Distribution, into: Any) -> None:
+    """Let a ``distribution`` of the plane be this one."""
+    law = distribution.law()
+    plane.ffi.memmove(plane.ffi.addressof(into), law.struct, plane.ffi.sizeof("distribution"))
+    plane.keep(law)
+
+
+def least(law: Any, lib: Any) -> int:
+    """No duration of a ``distribution`` of the plane is shorter (ns); the shortest may be longer."""
+    if law.kind in (lib.DRAW_CONSTANT, lib.DRAW_UNIFORM):
+        return int(law.low)
+    return 0
+
+
+# Latencies that Python draws for the data plane, a block of messages at a time.
+
+MOST = 4_096
+"""Messages of a block at most: besides what must be known."""
+
+
+class Latencies:
+    """Of all channels whose distributions only Python knows."""
+
+    def __init__(self, plane: Plane, draws: Draws) -> None:
+        self._plane, self._draws = plane, draws
+        self._laws: dict[Wire, Distribution] = {}
+
+    def follow(self, wire: Wire, distribution: Distribution) -> None:
+        """From its next message on a channel has this distribution."""
+        self._laws.pop(wire, None)
+        wire.c.n_drawn = 0
+        if wire.c.latency.kind == self._plane.lib.DRAW_ELSEWHERE:
+            self._laws[wire] = distribution
+
+    def have(self, more: int) -> None:
+        """Let so many messages more than one step can send have theirs on each channel."""
+        wanted = more + 2 * self._plane.p.most_made
+        for wire, distribution in self._laws.items():
+            c = wire.c
+            if c.first_drawn + c.n_drawn - c.sent < wanted:
+                self._draw(wire, distribution, wanted + min(c.sent, MOST))
+        self._plane.p.unknown = 0
+
+    def _draw(self, wire: Wire, distribution: Distribution, n: int) -> None:
+        first = wire.flown
+        number = np.arange(first, wire.messages + n, dtype=np.int64)
+        name = f"{wire.up.name}->{wire.down.name}"
+        drawn = distribution.sample(self._draws.bits(name, Purpose.LATENCY, number))
+        self._plane.array(wire.c, "drawn", np.ascontiguousarray(drawn, np.int64))
+        wire.c.first_drawn, wire.c.n_drawn = first, len(number)
+
+
+# Network cards: the bandwidth that all channels of a host share.
+
+Way = Literal["card out", "card in"]
+OUT: Way = "card out"
+IN: Way = "card in"
+
+
+class Card:
+    """One direction of a host's network card, which carries ``bandwidth`` bytes/s.
+
+    A message is served in its size / bandwidth (ns, rounded up), a control message in no time. Messages are
+    served in the order in which they come; at one instant by sender, then receiver (in physical order), then
+    as they were sent.
+
+    number   its place among the cards of the data plane
+    """
+
+    def __init__(self, plane: Plane, number: int, way: Way, host: int, bandwidth: int) -> None:
+        self._c: Any = plane.cards[number]
+        self.number, self.way, self.host, self.bandwidth = number, way, host, bandwidth
+        self._c.into = way == IN
+
+    @property
+    def kind(self) -> Way:
+        """What sort of resource it is."""
+        return self.way
+
+    @property
+    def name(self) -> str:
+        """What it is called: there is one on each host."""
+        return self.way
+
+    def busy_ns(self, now: int) -> int:
+        """For how long it has been sending, or receiving, up to ``now`` (ns)."""
+        return int(self._c.busy - max(0, self._c.free_at - now))
+
+    def takes(self, message_bytes: int, factor: float) -> int:
+        """How long a message takes, if it takes so many times as long as it should (ns)."""
+        return round(-(-message_bytes * S // self.bandwidth) * factor)
+
+
+# Channels between tasks: latency, first in first out, bytes counted.
+
+Tell = Callable[[Train, bool], None]
+"""Is told of tuples that are lost; whether they were on the wire already."""
+
+SENDER = "sender"
+"""Column: number of the task that a message came from, counted from 1; 0: it has not arrived anywhere."""
+
+
+class Carried(NamedTuple):
+    """Messages that went from one host to another, or (not ``remote``) within one, and their bytes."""
+
+    from_host: int
+    to_host: int
+    messages: int
+    bytes: int
+    remote: bool
+
+
+class Wire:
+    """From one task to another: what it has carried, and what befalls it.
+
+    up, down   the tasks at its ends: that of a spout or of a bolt; and of a bolt
+    number     its place among all channels of the data plane
+    c          the struct ``channel``
+    message_bytes  how long a message is
+    position   which of the receiver's inputs it is
+    remote     whether its ends are on different hosts
+    logged     whether what it carries waits in a log, and not in a queue
+    """
+
+    __slots__ = (
+        *("_before", "_cards", "_losing", "_plane", "_slow"),
+        *("c", "down", "logged", "message_bytes", "number", "position", "remote", "up"),
+    )
+
+    def __init__(
+        self,
+        plane: Plane,
+        number: int,
+        up: Any,
+        down: Any,
+        position: int,
+        remote: bool,
+    ) -> None:
+        self.logged, self.message_bytes = False, 0
+        self._plane, self.number, self.up, self.down = plane, number, up, down
+        self.position, self.remote = position, remote
+        self._slow: dict[int, tuple[float, float]] = {}
+        self._losing: list[int] = []
+        self._cards: tuple[Card | None, Card | None] = (None, None)
+        self._before: list[Carried] = []
+        """What it carried over other ways than now."""
+        self.c: Any = plane.channels[number]
+
+    # -- what it has carried ---------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> int:
+        """Messages that were sent."""
+        return int(self.c.sent)
+
+    @property
+    def withheld(self) -> bool:
+        """What is made for it does not leave: its sender keeps it."""
+        return bool(self.c.withheld)
+
+    @withheld.setter
+    def withheld(self, withheld: bool) -> None:
+        self.c.withheld = withheld
+
+    @property
+    def flown(self) -> int:
+        """Those of them that have come to the wire."""
+        waiting = int(self.c.passage.leaving.n) if self.c.passage else 0
+        return self.messages - waiting - int(self.c.stuck)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes carried so far."""
+        return sum(way.bytes for way in self.by_way)
+
+    @property
+    def remote_bytes(self) -> int:
+        """Those of them that went from one host to another."""
+        return sum(way.bytes for way in self.by_way if way.remote)
+
+    @property
+    def by_way(self) -> list[Carried]:
+        """What it has carried, by where its ends were."""
+        return [*self._before, self._since((self.up.host, self.down.host))]
+
+    def _since(self, hosts: tuple[int, int]) -> Carried:
+        """What it has carried since it was led this way, between these hosts."""
+        messages = self.messages - sum(way.messages for way in self._before)
+        return Carried(*hosts, messages, messages * self.message_bytes, self.remote)
+
+    @property
+    def on_the_way(self) -> Sequence[Train]:
+        """All that was sent and has not arrived."""
+        w = self.c.passage
+        lists = [self.c.wire, w.flying, w.leaving] if w else [self.c.wire]
+        return [train for each in lists if each.n and (train := self._plane.listed(each)).n]
+
+    def arrival(self, count: int) -> tuple[int, bool]:
+        """When the message number ``count`` (from 1) of those sent arrives (ns; 0: it has), and whether this
+        is certain; else it is not before.
+        """
+        behind, w = self.messages - count, self.c.passage
+        for place, messages in enumerate((w.leaving, w.flying, self.c.wire) if w else (self.c.wire,)):
+            if behind < messages.n:
+                when = int(self._plane.rows(messages)["time"][-1 - behind])
+                return when, not w or place == 2
+            behind -= messages.n
+        return 0, True
+
+    def follow(self, ahead: Wire) -> None:
+        """Nothing that is sent from now on arrives before what another one has on its way."""
+        self._plane.lib.plane_follow(self._plane.p, self.number, ahead.number)
+
+    @property
+    def delay(self) -> int | None:
+        """Latency of every message, ns; None: it varies."""
+        constant = self.c.latency.kind == self._plane.lib.DRAW_CONSTANT
+        return int(self.c.latency.low) if constant else None
+
+    # -- what befalls it -------------------------------------------------------------------------------------
+
+    def hold(self, until: int) -> None:
+        """Nothing gets through before ``until`` (ns)."""
+        self._plane.lib.plane_hold(self._plane.p, self.number, self._plane.p.now, until)
+
+    def let_go(self, now: int) -> None:
+        """What is sent from now on is not held up any more, and what was held up arrives now."""
+        self._plane.lib.plane_let_go(self._plane.p, self.number, now)
+
+    def slow_down(self, reason: int, latency: float, transfer: float) -> None:
+        """Messages that come to the wire from now on are on it for ``latency`` times as long, those that come
+        to a card take ``transfer`` times as long there; of several reasons the greatest factor holds.
+        """
+        self._slow[reason] = latency, transfer
+        self._take_time()
+
+    def recover(self, reason: int) -> None:
+        """What made it slow does so no more."""
+        del self._slow[reason]
+        self._take_time()
+
+    def _take_time(self) -> None:
+        """On the wire, and at cards."""
+        self._plane.p.changed = 1
+        self.c.stretch, transfer = map(max, zip((1.0, 1.0), *self._slow.values(), strict=True))
+        if self.c.passage:
+            out, into = (
+                0 if card is None else card.takes(self.message_bytes, transfer) for card in self._cards
+            )
+            self.c.passage.out_takes, self.c.passage.in_takes = out, into
+
+    def lose(self, reason: int, tell: Tell) -> None:
+        """Tuples that are on the wire, or come to it from now on, are lost, because of the outage of this
+        number; control messages stay. ``tell`` is told of the former.
+        """
+        p = self._plane.p
+        p.losing += not self._losing
+        p.changed = 1
+        self._losing.append(reason)
+        self.c.losing = reason + 1
+        self._plane.have_messages(0)
+        on_wire = self.c.passage.flying if self.c.passage and self._cards[1] is not None else self.c.wire
+        self._plane.lib.plane_take_in(p, self.down.number, p.now)
+        train = self._plane.listed(on_wire)
+        lost = train if train.mark is None else train.pick(train.mark == 0)
+        if lost.n:
+            tell(lost, True)
+            self._plane.lib.plane_lose(p, self.number, p.now)
+
+    def keep(self, reason: int) -> None:
+        """Nothing is lost any more for this reason."""
+        self._losing.remove(reason)
+        self.c.losing = self._losing[-1] + 1 if self._losing else 0
+        self._plane.p.changed = 1
+        self._plane.p.losing -= not self._losing
+
+    def cut(self) -> list[Train]:
+        """Close the connection, and open a new one: what is on its way is lost, and gives back its places;
+        returns it.
+        """
+        lost = list(self.on_the_way)
+        self._plane.have_messages(sum(train.n for train in lost))
+        self._plane.lib.plane_cut(self._plane.p, self.number, self._plane.p.now)
+        return lost
+
+    # -- which way it goes -----------------------------------------------------------------------------------
+
+    def go_through(self, out: Card | None, into: Card | None, place_out: int, place_in: int) -> None:
+        """Messages that are sent from now on go through these cards (None: through none), at these places
+        among the channels of each.
+        """
+        w, c = self._plane.passages[self.number], self.c
+        w.out, w.into = (-1 if card is None else card.number for card in (out, into))
+        w.place_out, w.place_in = place_out, place_in
+        self._cards = out, into
+        none = out is None and into is None
+        c.passage = self._plane.ffi.NULL if none else self._plane.ffi.addressof(w)
+        self._take_time()
+
+    def lead(self, before: tuple[int, int], unpacks: bool) -> None:
+        """An end has moved, and it was between the hosts ``before``: what is on the wire arrives as it
+        would have, and is not overtaken. ``unpacks``: whether messages between hosts cost the receiver
+        something.
+        """
+        self._before.append(self._since(before))
+        self.remote = self.up.host != self.down.host
+        plane = self._plane
+        plane.p.changed = 1
+        plane.lib.plane_lead(plane.p, self.number, plane.p.now, self.remote and unpacks)
+
+
+def when_arrived(
+    kernel: Kernel, sent: Sequence[tuple[Wire, int]], earliest: int, rank: int, action: Action, order: int
+) -> None:
+    """Call ``action`` when on each channel message number so-and-so (from 1) of those sent has arrived, at
+    ``earliest``. When a message comes through a card is certain only when it has come to it, and a fault may
+    hold up what is on its way: this looks again. ``rank``, ``order``: see the kernel.
+    """
+
+    def look() -> None:
+        when, certain = expected()
+        if certain and when <= kernel.now:
+            action()
+        else:
+            kernel.at(when, rank, look, order)
+
+    def expected() -> tuple[int, bool]:
+        found = [wire.arrival(count) for wire, count in sent]
+        return max([kernel.now, earliest, *(time for time, _ in found)]), all(sure for _, sure in found)
+
+    kernel.at(expected()[0], rank, look, order)
+
+
+# What a task has made and not sent yet.
+
+
+class Line:
+    """What one task has made and not sent yet.
+
+    c   the struct ``line``
+    """
+
+    def __init__(self, plane: Plane, task: Any, send: int) -> None:
+        self._plane, self._number = plane, task.number
+        self._wires: dict[int, Wire] = {
+            wire.number: wire for outlet in task.outlets for row in outlet.channels for wire in row
+        }
+        self.c: Any = task.c.line
+        self.c.send = send
+        task.c.bounded |= plane.lib.HAS_LINE
+
+    def trains(self) -> list[tuple[Wire, Train]]:
+        """What is in it, by the channel by which it will leave."""
+        rows = self._plane.rows(self.c.messages)
+        routes = dict.fromkeys(rows["source"].tolist())
+        return [(self._wires[route], self._plane.train(rows[rows["source"] == route])) for route in routes]
+
+    def clear(self, now: int) -> list[tuple[Wire, Train]]:
+        """Destroy it; returns what was in it."""
+        lost = self.trains()
+        self._plane.lib.plane_lose_line(self._plane.p, self._number, now)
+        return lost
+
+    def blocked_until(self, now: int) -> int:
+        """For how long it has held the task up until now (ns)."""
+        return int(self.c.blocked + (now - self.c.blocked_since if self.c.full else 0))
+
+
+# What a task sends over an edge to the tasks that read it.
+
+GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
+"""Groupings that the data plane knows."""
+LATE = "late"
+"""Column of tuples that were processed: 1 if it came too late for a window by event, 2 if it is known."""
+
+
+class Sent(NamedTuple):
+    """Tuples that left over an edge, in order of their parents. ``copies``: how many of each; None: one."""
+
+    edge: Edge
+    copies: Ints | None
+    train: Train
+
+
+def is_given(edge: Edge) -> bool:
+    """Whether Python finds out where the tuples of an edge go."""
+    grouping = edge.grouping
+    return grouping.kind not in GROUPINGS and not grouping.copies and edge.down.tasks > 1
+
+
+class Outlet:
+    """What one physical task sends over one edge: ``channels[task][replica]``."""
+
+    def __init__(self, edge: Edge, channels: list[list[Wire]]) -> None:
+        self.edge, self.channels = edge, channels
+        self.c: Any = None
+        """The struct ``outlet``, as soon as it is described."""
+
+    def describe(self, plane: Plane, o: Any, routes: int, draws: Draws) -> None:
+        """Fill in the struct ``outlet``; its channels are in ``routes`` from this place on."""
+        edge, lib = self.edge, plane.lib
+        self.c = o
+        kinds = {"shuffle": lib.SHUFFLE, "fields": lib.BY_KEY, "direct": lib.BY_KEY, "global": lib.FIRST}
+        o.grouping = lib.EVERY if edge.grouping.copies else kinds.get(edge.grouping.kind, lib.FIRST)
+        if is_given(edge):
+            o.grouping = lib.GIVEN
+        o.component = edge.down.index
+        o.tasks, o.replicas, o.routes = len(self.channels), len(self.channels[0]), routes
+        o.key = int(draws.key(edge.name, Purpose.TARGET))
+        o.digits = edge.digits
+        o.has_position = bool(edge.fan_bits)
+        o.position_shift = edge.edge_bits + edge.task_bits
+        o.digit = edge.input_index << edge.task_bits if edge.edge_bits else 0
+        o.width = edge.up.output_bits + edge.digits
+        o.pad = edge.down.bits - o.width
+
+    def follow(self, other: Outlet) -> None:
+        """Let nothing arrive before what a replica's outlet has on its wires: connections that were opened
+        anew.
+        """
+        for mine, theirs in zip(self.channels, other.channels, strict=True):
+            for wire, ahead in zip(mine, theirs, strict=True):
+                wire.follow(ahead)
+
+    def sent(self, parents: Train, children: Children) -> list[Sent]:
+        """What has left over the edge, for those who look at tuples one by one."""
+        train = parents if children.rows is None else parents.pick(children.rows, children.key)
+        if children.key is not None:
+            train = train.replace(key=children.key)
+        train = train.replace(uid=self.edge.child_uid(train.uid, children.position))
+        copies = children.of_each(parents.n)
+        if not self.edge.grouping.copies:
+            return [Sent(self.edge, copies, train)]
+        tasks = range(len(self.channels))
+        return [Sent(self.edge, copies, train.replace(uid=train.uid | task)) for task in tasks]
+
+
+# The cards of hosts, and which channels go through them.
+
+
+class Network:
+    """The cards of all hosts, and what messages between hosts cost.
+
+    ``bandwidths``: of the cards that have one, by host (bytes/s). ``moves``: tasks may go to other hosts.
+    """
+
+    def __init__(self, plane: Plane, links: Links, bandwidths: Mapping[int, int], moves: bool) -> None:
+        self._plane, self._links, self._bandwidths, self._moves = plane, links, bandwidths, moves
+        self._cards: dict[tuple[Way, int], Card] = {}
+        self._wires: list[Wire] = []
+
+    @property
+    def cards(self) -> list[Card]:
+        """All cards that something goes through, or may, by host, out before in."""
+        return list(self._cards.values())
+
+    @property
+    def costs(self) -> bool:
+        """Whether messages between hosts cost tasks anything."""
+        links = self._links
+        return bool(links.serialise or links.serialise_cost or links.deserialise or links.deserialise_cost)
+
+    def connect(self, wires: Sequence[Wire]) -> None:
+        """Make the cards, and let channels go through them; call it once, with all channels made."""
+        self._wires = sorted(wires, key=lambda wire: (wire.up.number, wire.down.number))
+        for wire in wires:
+            self._price(wire)
+        used = {end for wire in wires if wire.remote for end in _ends(wire)}
+        hosts = sorted(self._bandwidths)
+        if self._moves:
+            used = {(way, host) for host in hosts for way in (OUT, IN)}
+        places = [(way, host) for host in hosts for way in (OUT, IN) if (way, host) in used]
+        if not places:
+            return
+        self._plane.have_cards(len(places))
+        for number, (way, host) in enumerate(places):
+            self._cards[way, host] = Card(self._plane, number, way, host, self._bandwidths[host])
+
+    def lay(self) -> None:
+        """Let channels go through the cards of the hosts that their ends are on now."""
+        through: list[list[int]] = [[] for _ in self._cards]
+        for wire in self._wires if self._cards else ():
+            out, into = (self._cards.get(end) if wire.remote else None for end in _ends(wire))
+            places = [0 if card is None else len(through[card.number]) for card in (out, into)]
+            wire.go_through(out, into, *places)
+            for card in (out, into):
+                if card is not None:
+                    through[card.number].append(wire.number)
+        for card, channels in zip(self._cards.values(), through, strict=True):
+            self._plane.lay_card(card.number, channels)
+
+    def lead(self, wire: Wire, before: tuple[int, int]) -> None:
+        """An end of a channel, which was between those hosts, has moved; lay the network again when all are
+        told of.
+        """
+        wire.lead(before, bool(self._unpacking(wire)))
+        wire.message_bytes = self.message_bytes(wire)
+        self._price(wire)
+
+    def message_bytes(self, wire: Wire) -> int:
+        """Bytes of a message, by where the ends of its channel are."""
+        return wire.up.component.config.tuple_size + self._links.header * (wire.up.host != wire.down.host)
+
+    def _unpacking(self, wire: Wire) -> int:
+        """What a message from another host costs the receiver (ns)."""
+        size = wire.up.component.config.tuple_size + self._links.header
+        return self._links.deserialise + size * self._links.deserialise_cost
+
+    def _price(self, wire: Wire) -> None:
+        links, c = self._links, wire.c
+        c.unpacking = self._unpacking(wire)
+        c.unpacks = wire.remote and c.unpacking > 0
+        self._plane.p.changed = 1
+        c.packing = wire.remote * (links.serialise + wire.message_bytes * links.serialise_cost)
+
+    def passed(self, wire: Wire) -> list[int]:
+        """Numbers of the cards that a message goes through, as those behind all tasks."""
+        first = self._plane.p.n_tasks
+        ends = _ends(wire) if wire.remote else ()
+        return [first + self._cards[end].number for end in ends if end in self._cards]
+
+
+def _ends(wire: Wire) -> tuple[tuple[Way, int], tuple[Way, int]]:
+    return (OUT, wire.up.host), (IN, wire.down.host)

@@ -1,0 +1,261 @@
+"""Pages, sentences and tables of audits."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Literal
+
+from rich.console import Group
+from rich.text import Text
+
+from tideover.models.accounts.trace import Stretch
+from tideover.models.coarsening import coarseness
+from tideover.models.config import Scenario
+from tideover.models.evaluation.diagram import diagram
+from tideover.reports.figures.space_time import Highlight, space_time
+from tideover.reports.formatting import listed, strategy_name
+from tideover.reports.html import Page, Picture, Section
+from tideover.reports.tables import Table
+from tideover.reports.terminal import render
+from tideover.scenarios.audit.audit import Audit
+from tideover.scenarios.audit.cases import Verdict, guarantee, holds
+from tideover.scenarios.audit.examples import MOST_EXAMPLES, Example, struck, told
+from tideover.scenarios.part_builder import to_data
+from tideover.sim.registry import kind_of
+from tideover.sim.units import S
+
+# What an audit has found, in sentences and tables, for the terminal and for the page.
+
+
+def verdict(audit: Audit) -> str:
+    """Observed and claimed, in a sentence."""
+    name = strategy_name(kind_of(audit.scenario.strategy))
+    if not audit.claims:
+        return f"{name}: {audit.observed} without failures. It claims {audit.claimed}, after none of these."
+    after = f"after one {listed(audit.survives)}"
+    if audit.holds:
+        better = f", and claims {audit.claimed}" if audit.observed != audit.claimed else ", as it claims"
+        return f"{name}: {audit.observed}{better}, {after}."
+    return f"{name} does not keep its word: it claims {audit.claimed} {after}; observed is {audit.observed}."
+
+
+def verdicts(audits: Sequence[Audit]) -> str:
+    """How many of several keep their word."""
+    return f"{sum(audit.holds for audit in audits)} of {len(audits)} keep their word."
+
+
+def sentences(audit: Audit) -> Iterator[str]:
+    """What was tried, and what breaks without a failure, or with two."""
+    tried = f"{len(audit.singles):,} runs with one fault"
+    if audit.doubles:
+        tried += f", {len(audit.doubles):,} with a second one during the recovery"
+    yield f"{tried}, before, at, after and between the steps of {audit.scenario.name}."
+    if audit.quiet.harm:
+        yield f"Without any failure: {_harm(audit.quiet)}."
+    if audit.doubles:
+        yield f"With a second fault: {audit.after_two}."
+    if audit.failed:
+        case, found = audit.failed[0]
+        yield f"{len(audit.failed)} runs could not be made; the first: {told(case)}: {found.error}."
+
+
+def _harm(found: Verdict) -> str:
+    parts = (
+        (found.lost, "lost"),
+        (found.duplicated, "counted twice"),
+        (found.wrong, "windows wrong"),
+        (found.missing, "windows missing"),
+    )
+    return ", ".join(f"{n} {what}" for n, what in parts if n)
+
+
+def kinds_table(audit: Audit) -> Table:
+    """What each kind of fault leaves."""
+    rows = []
+    for kind in audit.kinds:
+        found = audit.by_kind(kind)
+        spoilt = Counter(word for one in found for word in one.harm.split(", ") if word)
+        rows.append(
+            (
+                kind,
+                guarantee(found),
+                audit.claimed if kind in audit.survives else "–",
+                str(len(found)),
+                str(spoilt["lost"]),
+                str(spoilt["duplicated"]),
+                str(sum(bool(one.wrong or one.missing) for one in found)),
+            )
+        )
+    columns = ("One fault", "observed", "claimed", "runs", "lose", "duplicate", "wrong windows")
+    notes: tuple[str, ...] = ()
+    if set(audit.kinds) != set(audit.survives):
+        notes = ("– : the strategy claims nothing of these.",)
+    if not audit.scenario.strategy.stateless_too:
+        notes += ("What it claims does not hold of tasks without state, by its own account.",)
+    return Table("Guarantees", columns, tuple(rows), notes, text_columns=3)
+
+
+def overview(audits: Sequence[Audit]) -> Table:
+    """Several audits, a row for each."""
+    rows = []
+    for audit in audits:
+        survived = [kind for kind in audit.kinds if holds(audit.claimed, guarantee(audit.by_kind(kind)))]
+        first = next(iter(audit.examples), None)
+        rows.append(
+            (
+                strategy_name(kind_of(audit.scenario.strategy)),
+                audit.claimed,
+                audit.observed,
+                audit.after_two or "–",
+                "all" if survived == audit.kinds else listed(survived) if survived else "none",
+                str(len(audit.singles) + len(audit.doubles)),
+                "–" if first is None else f"{first.harm}: {first.case.kinds or 'no failure'}",
+            )
+        )
+    columns = ("Strategy", "claimed", "observed", "after two", "faults survived", "runs", "smallest example")
+    kinds = listed(dict.fromkeys(kind for audit in audits for kind in audit.kinds))
+    note = (
+        f"Faults: {kinds}; survived: after one of them the strategy keeps what it claims of any. After two: "
+        "one task crashes, and another during its recovery, of which nothing is claimed (–: not tried)."
+    )
+    return Table("Audits", columns, tuple(rows), (note,), text_columns=7)
+
+
+def steps(audit: Audit) -> Iterator[tuple[Example, str]]:
+    """The smallest examples: what is wrong, when, which tuples, in lines."""
+    for example in audit.examples[:MOST_EXAMPLES]:
+        lines = [f"{example.harm}: {example.text}"]
+        lines += [f"  {each}" for each in example.tuples]
+        if example.of:
+            lines.append(f"  so it is {example.step}")
+        elif example.alike:
+            lines.append(f"  {example.alike} more runs break there in this way")
+        yield example, "\n".join(lines)
+
+
+# The smallest examples of an audit, drawn.
+
+MOST_DRAWN = 60
+"""So many tuples at most: those that it is about, and a few of the others."""
+_SIDES: dict[str, Literal["before", "at", "after"]] = {"before": "before", "after": "after"}
+
+
+def pictured(audit: Audit, example: Example) -> Picture:
+    """The stretch around the strikes of an example, with what is lost or counted twice marked."""
+    case = example.case
+    first, last = case.strikes[0], case.strikes[-1]
+    downtime = max(fault.lasts for fault in case.faults)
+    around = max(S, downtime // 2)
+    end = min(audit.scenario.run.duration, last.at + downtime + around)
+    world = struck(audit.scenario, case, Stretch(max(0, first.at - around), end))
+    world.balance()
+    becomes = {("", root): "lost" for root in world.ledger.lost.tolist()}
+    becomes |= {("", root): "counted twice" for root in world.ledger.duplicated_roots().tolist()}
+    victim = case.victims[-1]
+    strike = f"{victim.kind} of {victim.name}, {last.text}"
+    about = Highlight(last.at, _SIDES.get(last.side, "at"), strike, becomes)
+    svg = space_time(diagram(world, coarseness(audit.scenario)), "", about, most=MOST_DRAWN, inline=True)
+    return Picture("What happens", f"{example.text}. Marked: what is lost, or counted twice.", svg)
+
+
+# What the terminal shows of an audit.
+
+
+def audits_view(audits: Sequence[Audit]) -> list[Group | Text]:
+    """Several audits: how many keep their word, a table, and the smallest example of each that does not."""
+    shown: list[Group | Text] = [
+        Group(Text(verdicts(audits), style="bold"), Text(""), render(overview(audits)))
+    ]
+    if any(audit.examples for audit in audits):
+        shown.append(Text("Each one's smallest example, drawn: --out DIR."))
+    for audit in audits:
+        if audit.holds:
+            continue
+        shown.append(Text(verdict(audit), style="bold"))
+        for example, text in islice(steps(audit), 1):
+            shown.append(Text(f"   {text}"))
+            shown.append(Text(f"   {audit.replay(example.case)}", style="dim"))
+    return shown
+
+
+def audit_view(audit: Audit) -> list[Group | Text]:
+    """The answer, what each kind of fault leaves, the smallest examples, each with the command that shows it
+    again.
+    """
+    shown: list[Group | Text] = [
+        Group(
+            Text(verdict(audit), style="bold"),
+            *(Text(sentence) for sentence in sentences(audit)),
+            Text(""),
+            render(kinds_table(audit)),
+        )
+    ]
+    for number, (example, text) in enumerate(steps(audit), 1):
+        shown.append(Text(f"{number}. {text}"))
+        shown.append(Text(f"   {audit.replay(example.case)}\n", style="dim"))
+    more = len(audit.examples) - MOST_EXAMPLES
+    if more > 0:
+        shown.append(Text(f"{more} more; --json and --out have all."))
+    return shown
+
+
+# The page of an audit.
+
+
+def audits_page(audits: Sequence[Audit]) -> Page:
+    """Several audits: what each came to, and the smallest example of each."""
+    found = []
+    for audit in audits:
+        shown = next(steps(audit), None)
+        if shown is not None:
+            example, text = shown
+            pictures = (pictured(audit, example),) if example.case.faults else ()
+            name = kind_of(audit.scenario.strategy)
+            told = (verdict(audit), text, audit.replay(example.case))
+            found.append(Section(strategy_name(name), name, sentences=told, pictures=pictures))
+    return Page(
+        title="Audits",
+        kind="what strategies guarantee, by failing at each step of their protocols",
+        verdict=verdicts(audits),
+        setup=(("Faults", ", ".join(dict.fromkeys(kind for audit in audits for kind in audit.kinds))),),
+        sections=(Section("Answer", "answer", tables=(overview(audits),)), *found),
+        scenarios=tuple((kind_of(a.scenario.strategy), _json(a.scenario)) for a in audits),
+        glossary={},
+    )
+
+
+def audit_page(audit: Audit) -> Page:
+    """The answer, and the smallest examples."""
+    found = tuple(
+        Section(
+            f"Example {number}",
+            f"example-{number}",
+            sentences=(text, audit.replay(example.case)),
+            pictures=(pictured(audit, example),) if example.case.faults else (),
+        )
+        for number, (example, text) in enumerate(steps(audit), 1)
+    )
+    return Page(
+        title=f"Audit: {audit.scenario.name}",
+        kind="what a strategy guarantees, by failing at each step of its protocol",
+        verdict=verdict(audit),
+        setup=(("Faults", ", ".join(audit.kinds)), ("Claimed", audit.claimed), ("Observed", audit.observed)),
+        sections=(
+            Section(
+                "Answer",
+                "answer",
+                sentences=tuple(sentences(audit)),
+                tables=(kinds_table(audit),),
+            ),
+            *found,
+        ),
+        scenarios=((audit.scenario.name, _json(audit.scenario)),),
+        glossary={},
+    )
+
+
+def _json(scenario: Scenario) -> str:
+    return json.dumps(to_data(scenario), indent=2, ensure_ascii=False)

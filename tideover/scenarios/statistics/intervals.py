@@ -1,0 +1,545 @@
+"""Intervals of means, quantiles and paired differences over replications."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tideover.models.schema import POINT, Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Student's t: the interval of a mean whose variance is estimated, too.
+
+Interval = tuple[float, float]
+
+
+AT_95 = (
+    12.706204736174694,
+    4.302652729749462,
+    3.1824463052837078,
+    2.7764451051977934,
+    2.5705818356363146,
+    2.4469118511449786,
+    2.364624251592784,
+    2.306004135204166,
+    2.262157162798205,
+    2.228138851986274,
+    2.200985160091639,
+    2.1788128296672284,
+    2.1603686564627913,
+    2.144786687917804,
+    2.131449545559776,
+    2.1199052992212546,
+    2.1098155778333156,
+    2.1009220402410382,
+    2.0930240544083087,
+    2.085963447265864,
+    2.0796138447276795,
+    2.0738730679040254,
+    2.0686576104190486,
+    2.0638985616280245,
+    2.0595385527532972,
+    2.0555294386428735,
+    2.0518305164802846,
+    2.0484071417952454,
+    2.045229642132703,
+    2.0422724563012378,
+)
+"""``t_quantile`` at 95 % for 1, 2, … degrees of freedom: scipy takes longer to import than a run takes."""
+
+
+def t_quantile(freedom: Any, level: float) -> Any:
+    """How many standard errors an interval of this ``level`` reaches to either side; ``freedom``: degrees of
+    freedom, a number or an array of them, as is what is returned.
+    """
+    if level == 0.95 and isinstance(freedom, int) and 0 < freedom <= len(AT_95):
+        return AT_95[freedom - 1]
+    from scipy.special import stdtrit  # a fraction of the time that scipy.stats takes to import
+
+    return stdtrit(freedom, 0.5 + level / 2)
+
+
+def half_width(n: int, std: float, level: float) -> float:
+    """Half the width of the interval of the mean of ``n`` > 1 values."""
+    return float(t_quantile(n - 1, level)) * std / math.sqrt(n)
+
+
+def of_mean(values: npt.NDArray[np.float64], level: float) -> Interval | None:
+    """The interval of the mean of some values; None for fewer than two."""
+    if values.size < 2:
+        return None
+    mean, half = float(values.mean()), half_width(values.size, float(values.std(ddof=1)), level)
+    return mean - half, mean + half
+
+
+# Means with intervals: Student's t, and a bootstrap with a fixed seed.
+
+LEVEL = 0.95
+RESAMPLES = 9_999
+BOOTSTRAP_SEED = 20_150
+MOST_RESAMPLED = 5_000
+FEW = 20
+"""Of so many values the places that are drawn are kept: a comparison resamples as many again and again."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean of the defined values, and two 95 % intervals around it.
+
+    ``n``: values; ``undefined``: values that were missing and are in none of the figures. An interval needs
+    two values, and is None without them. With zero variance both intervals shrink to the mean.
+    """
+
+    n: int
+    undefined: int
+    mean: float | None
+    std: float | None
+    t: tuple[float, float] | None
+    bootstrap: tuple[float, float] | None
+
+    @property
+    def constant(self) -> bool:
+        """All values are the same (up to rounding)."""
+        return self.std is not None and self.mean is not None and self.std <= 1e-9 * max(1.0, abs(self.mean))
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the t-interval; 0 if all values are the same."""
+        if self.t is None:
+            return None
+        return 0.0 if self.constant else (self.t[1] - self.t[0]) / 2
+
+    def record(self) -> dict[str, float | None]:
+        """As ``--json`` and frames have it: ``low`` and ``high`` are the ends of the t-interval."""
+        low, high = self.t or (None, None)
+        return {"n": self.n, "undefined": self.undefined, "mean": self.mean, "low": low, "high": high}
+
+
+def estimate(values: Iterable[float | None], *, resample: bool = True) -> Estimate:
+    """Mean and intervals; undefined values (None, NaN) are counted and left out.
+
+    ``resample``: find the bootstrap interval, too, which takes milliseconds.
+    """
+    every = list(values)
+    known = np.array([np.nan if value is None else value for value in every], dtype=np.float64)
+    known = known[~np.isnan(known)]
+    n, undefined = known.size, len(every) - known.size
+    if n == 0:
+        return Estimate(0, undefined, None, None, None, None)
+    mean = float(known.mean())
+    if n == 1:
+        return Estimate(1, undefined, mean, None, None, None)
+    resampled = _bootstrap(known) if resample else None
+    return Estimate(n, undefined, mean, float(known.std(ddof=1)), of_mean(known, LEVEL), resampled)
+
+
+def _bootstrap(values: np.ndarray) -> tuple[float, float]:
+    """The percentile interval of the mean: resampled with replacement, always with the same seed.
+
+    Of very many values the mean is normal, and resampling would only take long.
+    """
+    if values.size > MOST_RESAMPLED:
+        half = 1.959963984540054 * float(values.std()) / math.sqrt(values.size)
+        return float(values.mean()) - half, float(values.mean()) + half
+    means = [values[places].mean(axis=1) for places in _resampled(values.size)]
+    tail = (1 - LEVEL) / 2
+    low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _resampled(n: int) -> Iterable[npt.NDArray[np.int64]]:
+    """Which of ``n`` values are drawn, a row a resample: always the same."""
+    return _few_resampled(n) if n <= FEW else _drawn(n)
+
+
+@lru_cache(maxsize=4)
+def _few_resampled(n: int) -> list[npt.NDArray[np.int64]]:
+    return list(_drawn(n))
+
+
+def _drawn(n: int) -> Iterator[npt.NDArray[np.int64]]:
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    chunk = max(1, 1_000_000 // n)
+    for start in range(0, RESAMPLES, chunk):
+        yield rng.integers(0, n, (min(chunk, RESAMPLES - start), n))
+
+
+# Quantiles over replications, with intervals that assume nothing of the distribution.
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """A quantile of the defined values, and an interval of it.
+
+    ``n``: values; ``undefined``: values that were missing and are in none of the figures. ``low`` and
+    ``high`` are each None where so few values have no limit: at the 95 % level, of the 95 % quantile 72
+    values are needed for a ``high`` one, of the median 6.
+    """
+
+    n: int
+    undefined: int
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def quantile_interval(values: Iterable[float | None], q: float, level: float = LEVEL) -> Quantile:
+    """The quantile ``q`` (0 < q < 1) of independent values, one a replication; None and NaN are undefined.
+    Values may be infinite: what was never reached.
+
+    How many of n values are below the quantile is binomial, whatever their distribution, so two of the
+    ordered values are an interval (David and Nagaraja, Order Statistics, 2003, section 7.1). Those at or
+    beyond the level cover more than it says where n is small; so each limit is interpolated between two
+    neighbours, as Hettmansperger and Sheather (1986) do for the median and Nyblom (1992) for any quantile: it
+    then covers the level nearly, for all the usual distributions.
+
+    The quantile itself is interpolated linearly, as pandas and DuckDB do. Raises ValueError for another q.
+    """
+    if not 0 < q < 1:
+        raise ValueError(f"the quantile is {q}; more than 0 and less than 1 is allowed")
+    every = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    known = np.sort(every[~np.isnan(every)])
+    n, undefined = len(known), len(every) - len(known)
+    if n == 0:
+        return Quantile(0, undefined, None, None, None)
+    low, high = _limit(known, q, level), _limit(-known[::-1], 1 - q, level)
+    part, below = math.modf(round(q * (n - 1), 9))
+    return Quantile(n, undefined, _mixed(known, int(below), part), low, None if high is None else -high)
+
+
+def _limit(ordered: Floats, q: float, level: float) -> float | None:
+    """What the quantile is not below, with a probability of half the level and one half; None: too few."""
+    found = _between(len(ordered), q, level)
+    return None if found is None else _mixed(ordered, found[0] - 1, found[1])
+
+
+def _mixed(ordered: Floats, index: int, part: float) -> float:
+    """What lies this part of the way from a value to the next one; infinite values are no numbers to mix."""
+    low, high = float(ordered[index]), float(ordered[min(index + 1, len(ordered) - 1)])
+    return low if part == 0 or low == high or math.isinf(low) else low + part * (high - low)
+
+
+@lru_cache(maxsize=4096)
+def _between(n: int, q: float, level: float) -> tuple[int, float] | None:
+    """The rank (from 1) of the value below the limit, and how far the limit is from there to the next one:
+    Nyblom's formula, which for the median is that of Hettmansperger and Sheather.
+    """
+    from scipy.special import bdtrc
+
+    wanted = 0.5 + level / 2
+    chances = bdtrc(np.arange(n), n, q)  # that at least 1, 2, … n values are below the quantile
+    rank = int((chances >= wanted).sum())
+    if rank == 0:
+        return None
+    if rank == n:
+        return rank, 0.0
+    here, beyond = float(chances[rank - 1]), float(chances[rank])
+    least = rank * (1 - q) * (wanted - beyond)
+    return rank, 1.0 / (1.0 + least / ((n - rank) * q * (here - wanted))) if here > wanted else 0.0
+
+
+# The mean of one long run: its values are not independent, the means of long batches of them nearly are.
+
+TRIED = ((120, 30), (60, 30), (40, 20))
+"""Batches that are tested, and how many longer ones are then used."""
+_CORRELATED = 1.6448536269514722
+"""Von Neumann's ratio, standardised, is beyond this in 5 % of independent series."""
+
+
+@dataclass(frozen=True)
+class BatchMeans:
+    """The mean of a run, and its 95 % interval.
+
+    ``batches`` of ``size`` values each; ``correlated``: even the longest batches depend on one another, so
+    that there is no interval: the run is too short for one. A run of fewer than 40 values has none either.
+    """
+
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    batches: int
+    size: int
+    correlated: bool
+
+
+def batch_means(series: npt.ArrayLike) -> BatchMeans:
+    """The mean of a stationary series, warm-up cut off already, from means of batches that do not overlap.
+
+    Between 10 and 30 batches are enough: more of them hardly make the interval better (Schmeiser, Batch Size
+    Effects in the Analysis of Simulation Output, Operations Research 30, 1982). So 30 are used, or 20 of a
+    short run. Whether they are long enough is tested on two to four times as many, for which the test has
+    more power, by von Neumann's ratio: of independent values it is about 2 (Alexopoulos and Seila, Output
+    Data Analysis, in: Banks, Handbook of Simulation, 1998, section 7.3; Law, Simulation Modeling and
+    Analysis, section 9.5). Values left over are those at the front.
+
+    Raises ValueError for undefined values.
+    """
+    values = np.asarray(series, dtype=np.float64)
+    if np.isnan(values).any():
+        raise ValueError("batch means need a value at every place of the series")
+    n = len(values)
+    mean = float(values.mean()) if n else None
+    used = next((used for tested, used in TRIED if n >= tested and _independent(batches(values, tested))), 0)
+    if not used:
+        return BatchMeans(n, mean, None, None, 0, 0, correlated=n >= TRIED[-1][0])
+    means = batches(values, used)
+    half = half_width(used, float(means.std(ddof=1)), LEVEL)
+    middle = float(means.mean())
+    return BatchMeans(n, middle, middle - half, middle + half, used, n // used, correlated=False)
+
+
+def batches(values: Floats, count: int) -> Floats:
+    """Means of so many batches of equal length; values left over are dropped at the front."""
+    size = len(values) // count
+    return np.asarray(values[len(values) - count * size :].reshape(count, size).mean(axis=1))
+
+
+def _independent(means: Floats) -> bool:
+    """Whether von Neumann's ratio shows no positive correlation of neighbours, at the level of 5 %."""
+    squares = float(((means - means.mean()) ** 2).sum())
+    if squares == 0:
+        return True
+    ratio = float((np.diff(means) ** 2).sum()) / squares
+    n = len(means)
+    return (1 - ratio / 2) * math.sqrt((n * n - 1) / (n - 2)) <= _CORRELATED
+
+
+# From failures to replications: what happens in one run is not independent, so it makes one value.
+
+NOTHING = "nothing was replayed"
+"""Columns that are undefined for this reason say nothing of a failure, not that it lasted too long."""
+
+
+def of_replications(found: Iterable[tuple[Hashable, float | None]], column: Column) -> list[float | None]:
+    """One value for each replication, in the order in which they come first: the mean of its failures.
+
+    ``found``: the replication and the value of each failure; None and NaN are undefined. If one of them is
+    undefined, so is the replication's, since a mean of the others would favour what recovers only sometimes;
+    but where the column's reason is that nothing was replayed, those in which something was are averaged.
+    """
+    values: dict[Hashable, list[float]] = {}
+    undefined: set[Hashable] = set()
+    for replication, value in found:
+        mine = values.setdefault(replication, [])
+        if value is None or value != value:
+            undefined.add(replication)
+        else:
+            mine.append(float(value))
+    lenient = column.undefined.startswith(NOTHING)
+    return [
+        None if not mine or (one in undefined and not lenient) else sum(mine) / len(mine)
+        for one, mine in values.items()
+    ]
+
+
+# Paired differences: the same replication, seed and failures with two values of one factor.
+#
+# Common random numbers make the two runs of a pair share their luck, so the difference is known far better
+# than that of either run.
+
+STRATEGY = "strategy"
+_FAULT = ("kind", "component", "failed_at_s")
+_RESAMPLES = 1_999
+
+
+@dataclass(frozen=True)
+class Paired:
+    """``column`` of ``first`` minus that of ``second``: two values of the factor ``key``.
+
+    ``difference.n``: pairs; one pair is one replication, in which the failures are averaged.
+    ``difference.undefined``: replications with a partner in which one of the two values is undefined.
+    ``unmatched``: without a partner.
+    """
+
+    first: Any
+    second: Any
+    column: str
+    difference: Estimate
+    unmatched: int
+    key: str = STRATEGY
+
+    def mirrored(self) -> Paired:
+        """The same comparison, seen from the other value."""
+        d = self.difference
+        turned = Estimate(d.n, d.undefined, _minus(d.mean), d.std, _turn(d.t), _turn(d.bootstrap))
+        return Paired(self.second, self.first, self.column, turned, self.unmatched, self.key)
+
+
+def paired(
+    frame: pd.DataFrame,
+    first: Any,
+    second: Any,
+    column: str,
+    *,
+    key: str = STRATEGY,
+    resample: bool = True,
+) -> Paired:
+    """Compare ``column`` in ``recoveries`` or ``runs`` with two values of the factor ``key``.
+
+    ``key``: the column that has them: a swept key, or the strategy. Rows match by seed, replication, all
+    other swept columns (for the strategy: those that are not of one strategy alone, ``strategy.…``), and (in
+    ``recoveries``) by the failure's kind, component and time; several equal failures match in their order.
+    If the time of failures depends on the factor, give a frame without ``failed_at_s``. Always evaluated
+    with the values in one order, so that swapping them only swaps the sign. ``resample``: find the bootstrap
+    interval, too.
+    """
+    return paired_columns(frame, first, second, [column], key=key, resample=resample)[0]
+
+
+def paired_columns(
+    frame: pd.DataFrame,
+    first: Any,
+    second: Any,
+    columns: Sequence[str],
+    *,
+    key: str = STRATEGY,
+    resample: bool = True,
+) -> list[Paired]:
+    """The same for several columns, whose rows are matched once."""
+    if str(first) > str(second):
+        found = paired_columns(frame, second, first, columns, key=key, resample=resample)
+        return [pair.mirrored() for pair in found]
+    unit, rows, every = _matched(frame, first, second, columns, key)
+    unmatched = len(every) - _units(rows, unit)
+    means = _differences(rows, columns).groupby([rows[name] for name in unit], sort=True).mean()
+    return [
+        Paired(first, second, column, estimate(means[column], resample=resample), unmatched, key)
+        for column in columns
+    ]
+
+
+def paired_in_groups(
+    frame: pd.DataFrame, first: Any, second: Any, column: str, group: str, *, key: str
+) -> dict[int, Paired]:
+    """What ``paired`` says of the rows of each group by themselves, without bootstrap intervals; ``group``:
+    the column that has their numbers. A group without rows of either value is left out.
+    """
+    if str(first) > str(second):
+        found = paired_in_groups(frame, second, first, column, group, key=key)
+        return {number: one.mirrored() for number, one in found.items()}
+    unit, rows, every = _matched(frame, first, second, [column], key, (group,))
+    means = _differences(rows, [column])[column].groupby([rows[name] for name in unit], sort=True).mean()
+    numbers, begin = np.unique(means.index.get_level_values(0), return_index=True)
+    end = [*begin[1:], len(means)][: len(begin)]
+    values = {number: means.to_numpy()[i:j] for number, i, j in zip(numbers, begin, end, strict=True)}
+    matched = rows[unit].drop_duplicates()[group].value_counts()
+    found = {}
+    for number, units in zip(*np.unique(every[group], return_counts=True), strict=True):
+        alone = int(units) - int(matched.get(number, 0))
+        difference = estimate(values.get(number, ()), resample=False)
+        found[int(number)] = Paired(first, second, column, difference, alone, key)
+    return found
+
+
+def paired_quantiles(
+    frame: pd.DataFrame, first: Any, second: Any, column: str, q: float, *, key: str = STRATEGY
+) -> Quantile:
+    """The quantile ``q`` over replications with the first value minus that with the second, as ``paired``
+    matches them.
+
+    Quantiles are Harrell and Davis's (A New Distribution-Free Quantile Estimator, Biometrika 69, 1982): means
+    of all ordered values, weighted by how likely each is the quantile; with quantiles that are one value, or
+    two, the interval would be far too wide. It is Student's, with the standard deviation that resampled pairs
+    give, with a fixed seed (as Wilcox and Erceg-Hurn resample, Comparing Two Dependent Groups via Quantiles,
+    Journal of Applied Statistics 39, 2012; the percentiles that they take cover up to 98 % where the two
+    sides share most of their luck).
+
+    None for an end that ``quantile_interval`` does not know of either value: too few pairs. Replications in
+    which one of the two is undefined are left out, and counted. Raises ValueError like that.
+    """
+    if str(first) > str(second):
+        found = paired_quantiles(frame, second, first, column, q, key=key)
+        return Quantile(found.n, found.undefined, _minus(found.value), _minus(found.high), _minus(found.low))
+    unit, rows, _ = _matched(frame, first, second, [column], key)
+    values = [f"_{column}_first", f"_{column}_second"]
+    both = rows.groupby(unit, sort=True)[values].mean().to_numpy(dtype=np.float64)
+    known = both[~np.isnan(both).any(axis=1)]
+    sides = [quantile_interval(side, q) for side in known.T]
+    n, undefined = len(known), len(both) - len(known)
+    if n == 0:
+        return Quantile(0, undefined, None, None, None)
+    weights = _weights(n, q)
+    value = float(np.subtract(*(np.sort(side) @ weights for side in known.T)))
+    if any(side.low is None or side.high is None for side in sides):
+        return Quantile(n, undefined, value, None, None)
+    places = np.random.default_rng(BOOTSTRAP_SEED).integers(0, n, (_RESAMPLES, n))
+    resampled = np.subtract(*(np.sort(side[places], axis=1) @ weights for side in known.T))
+    half = float(t_quantile(n - 1, LEVEL) * resampled.std())
+    return Quantile(n, undefined, value, value - half, value + half)
+
+
+def _weights(n: int, q: float) -> npt.NDArray[np.float64]:
+    """How likely the quantile is each of the ordered values."""
+    from scipy.special import betainc
+
+    return np.diff(betainc((n + 1) * q, (n + 1) * (1 - q), np.arange(n + 1) / n))
+
+
+def _matched(
+    frame: pd.DataFrame, first: Any, second: Any, columns: Sequence[str], key: str, by: Sequence[str] = ()
+) -> tuple[list[str], pd.DataFrame, pd.DataFrame]:
+    """Columns that say which replication it is, those ``by`` which it is told apart first; a row for each
+    pair of failures, or runs, with both values of each column (both undefined if one is); and a row for each
+    replication, with a partner or without.
+    """
+    unit = [*by, *_replication_keys(frame, key)]
+    keys = [*unit, *(name for name in _FAULT if name in frame.columns)]
+    sides = [_side(frame[frame[key] == value], keys, columns) for value in (first, second)]
+    joined = sides[0].merge(
+        sides[1], on=[*keys, "_order"], how="outer", suffixes=("_first", "_second"), indicator=True
+    )
+    rows = joined[joined["_merge"] == "both"]
+    values: dict[str, pd.Series] = {}
+    for column in columns:
+        ends = [f"_{column}_first", f"_{column}_second"]
+        undefined = rows[ends].isna().any(axis=1)
+        values |= {end: rows[end].mask(undefined) for end in ends}
+    rows = rows.assign(**values)
+    return unit, rows, joined[unit].drop_duplicates()
+
+
+def _replication_keys(frame: pd.DataFrame, key: str) -> list[str]:
+    """The columns that say which replication of which point a row is of, whatever the factor's value."""
+    of_strategy = key in (STRATEGY, "strategy.kind")
+    swept = [name for name in map(str, frame.columns) if "." in name and name not in (key, POINT.name)]
+    others = [name for name in swept if not (of_strategy and name.startswith("strategy."))]
+    same = [] if of_strategy or STRATEGY not in frame.columns else [STRATEGY]
+    return [*others, *same, "seed", "replication"]
+
+
+def _side(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
+    values = {f"_{column}": rows[column].astype(float) for column in columns}
+    words = {
+        name: object for name in keys if rows[name].dtype.kind not in "biuf"
+    }  # pandas 3 merges no empty texts
+    return rows[keys].astype(words).assign(**values, _order=rows.groupby(keys, dropna=False).cumcount())
+
+
+def _differences(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({each: rows[f"_{each}_first"] - rows[f"_{each}_second"] for each in columns})
+
+
+def _units(frame: pd.DataFrame, unit: list[str]) -> int:
+    return len(frame[unit].drop_duplicates())
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _turn(interval: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if interval is None else (-interval[1], -interval[0])
