@@ -233,7 +233,7 @@ def test_a_page_holds_the_runs_of_its_grid(tmp_path: Path) -> None:
 
 
 def test_a_page_is_not_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_BYTES", 50_000)
+    monkeypatch.setattr(server, "MOST_PAGE_BYTES", 50_000)
     with pytest.raises(server.TooLarge, match="give fewer positions"):
         server.page(WORLD, ["rsm"], {"moment": [70.0]})
 

@@ -143,7 +143,7 @@ def test_latencies_of_lumps_are_remarked_on(lumps: dict[str, Any]) -> None:
     assert not Objective.parse("p99_latency <= 500 ms").remarks(Run(duration=S))
 
 
-@pytest.mark.parametrize("module", [terms, terms, terms, objective])
+@pytest.mark.parametrize("module", [terms, objective])
 def test_docstrings_examples_hold(module: Any) -> None:
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)

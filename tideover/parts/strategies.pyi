@@ -277,7 +277,7 @@ class MicroBatch(micro_batch.MicroBatch):
     """Exactly once: batch after batch from a durable log, its range logged first and its commit last.
 
     When it triggers, and what each step takes, is in its settings
-    (`tideover.models.mechanisms.batches.settings`).
+    (`tideover.models.mechanisms.batch_log`).
 
     M. Zaharia et al., *Discretized Streams: Fault-Tolerant Streaming Computation at Scale*, SOSP 2013;
     M. Armbrust et al., *Structured Streaming*, SIGMOD 2018, sections 6.1 and 6.2. Scheduling, and the

@@ -193,7 +193,7 @@ class Keys(spouts.Keys):
     ) -> None: ...
 
 class Sentences(spouts.Sentences):
-    """One of Stableford's five sentences, drawn uniformly (`tideover.models.operators.vocabulary`)."""
+    """One of Stableford's five sentences, drawn uniformly (`tideover.models.operators.kinds`)."""
 
     def __init__(self) -> None: ...
 

@@ -346,9 +346,9 @@ def _choice(key: str, short: str, unit: str, table: pd.DataFrame, every: list[Ca
         shown = [None if kind is None else strategy_name(kind) for kind in shown]
     places = {label: n for n, label in enumerate(dict.fromkeys(one for one in shown if one is not None))}
     numbers: dict[str, float] = {}
-    for label, number in zip(shown, table[key], strict=True):
-        if label is not None and isinstance(number, int | float | np.number) and not isinstance(number, bool):
-            numbers[label] = float(number)
+    for label, value in zip(shown, table[key], strict=True):
+        if label is not None and isinstance(value, int | float | np.number) and not isinstance(value, bool):
+            numbers[label] = float(value)
     cells = [None if label is None else places[label] for label in shown]
     ordered = [numbers[label] for label in places] if len(numbers) == len(places) else ()
     return GridColumn(short, cells, tuple(places), ordered)

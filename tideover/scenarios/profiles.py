@@ -39,7 +39,7 @@ from tideover.sim.units import Duration, Rate
 #   bolts: {forward: {service: 7 us}}                      # by kind of bolt
 #   run: {lag_window: 30 s}
 # intervals: {failures.crash_task.restart: {low: 2 s, high: 6 s, identified: true}}    # at 90 %
-# draws: {keys: [failures.crash_task.restart], rows: [[3 s], [5 s]]}                   # values that go together
+# draws: {keys: [failures.crash_task.restart], rows: [[3 s], [5 s]]}               # values that go together
 # ranges: {rate: {low: 2000/s, high: 9000/s}, interval: {low: 10 s, high: 60 s}}       # what was measured
 # scatter: {catch_up_s: 0.05}                              # relative, what the values do not explain
 # errors: {leave_one_out: 0.06}

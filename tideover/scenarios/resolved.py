@@ -29,7 +29,7 @@ def where_tasks_run(scenario: Scenario) -> str:
     but gives each task its own.
 
     >>> from tideover.scenarios.loader import load
-    >>> print(said(load("wordcount", ["hosts=2", "topology.split.parallelism=3"])))
+    >>> print(where_tasks_run(load("wordcount", ["hosts=2", "topology.split.parallelism=3"])))
     # Who runs where, as round_robin places tasks (TASK/REPLICA; workers of a host between bars):
     #   host 0  sentences.0 split.1 count.0
     #   host 1  split.0 split.2

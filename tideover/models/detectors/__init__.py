@@ -2,4 +2,4 @@
 
 from tideover.models.detectors import base, consumer_group, heartbeats, restarts, storm
 
-__all__ = ["consumer_group", "given", "heartbeats", "restarts", "storm"]
+__all__ = ["base", "consumer_group", "heartbeats", "restarts", "storm"]

@@ -2,13 +2,4 @@
 
 from tideover.models.operators import kinds
 
-__all__ = [
-    "distinct",
-    "filter",
-    "forward",
-    "generic",
-    "running_count",
-    "split_words",
-    "windowed_count",
-    "windowed_join",
-]
+__all__ = ["kinds"]

@@ -188,8 +188,8 @@ class Verbs:
     def step(
         self, who: TaskView | str, what: str, detail: str = "", to: TaskView | str | None = None
     ) -> None:
-        """Say what the protocol does now (`tideover.models.runtime.announcements.Step`): a task does it, or a role,
-        and ``to`` whom, if it is a message.
+        """Say what the protocol does now (`tideover.models.runtime.announcements.Step`): a task does it, or a
+        role, and ``to`` whom, if it is a message.
         """
         names = [each if isinstance(each, str) else each.name for each in (who, to or "")]
         self._job.step(names[0], what, detail, names[1])

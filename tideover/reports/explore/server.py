@@ -395,8 +395,9 @@ def page(
     runs = json.dumps({"describe": about, "usual": usual, "runs": found}, separators=(",", ":"))
     made = _html(base64.b64encode(gzip.compress(runs.encode(), 9, mtime=0)))
     if len(made) > MOST_PAGE_BYTES:
-        said = f"{len(asked)} runs make {len(made) / 1e6:.1f} MB, and a page has at most {MOST_PAGE_BYTES / 1e6:g}: "
-        raise TooLarge(said + "give fewer positions, or fewer controls")
+        size, most = f"{len(made) / 1e6:.1f} MB", f"{MOST_PAGE_BYTES / 1e6:g}"
+        said = f"{len(asked)} runs make {size}, and a page has at most {most}"
+        raise TooLarge(f"{said}: give fewer positions, or fewer controls")
     return made
 
 

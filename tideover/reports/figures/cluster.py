@@ -79,12 +79,12 @@ def hosts(
 def _boxes(found: pd.DataFrame) -> Iterator[tuple[int, list[Line]]]:
     """Hosts by number, with what is on each: first what its tasks share."""
     on_hosts = found[found["host"].notna()]
-    for number, mine in on_hosts.groupby("host"):
+    for host, mine in on_hosts.groupby("host"):
         order = mine.assign(
             place=[_SHARED.get(kind, len(_SHARED)) for kind in mine["kind"]],
         ).sort_values(["place", "resource"], kind="stable")
         pairs = zip(order["resource"], order["busy"], strict=True)
-        yield int(float(str(number))), [Line(str(name), float(busy)) for name, busy in pairs]
+        yield int(float(str(host))), [Line(str(name), float(busy)) for name, busy in pairs]
 
 
 def _head(number: int, racks: int) -> str:

@@ -168,12 +168,12 @@ def layout(diagram: Diagram, lanes: Sequence[Lane]) -> Layout:
     each = next((height for most, height in _HEIGHTS if len(lanes) <= most), _LEAST)
     ordered = sorted(hosts.values(), key=lambda group: group[0].host is None)
     y, bands, at = {}, [], TOP
-    for group in ordered:
+    for shared in ordered:
         top = at
-        for lane in group:
+        for lane in shared:
             y[lane.name] = at + each * 0.6
             at += each
-        bands.append((group[0].host, top, at))
+        bands.append((shared[0].host, top, at))
     left = 24 + max([56.0, *(width_of(lane.name, 12) for lane in lanes)])
     ticks = tuple(_ticks(*diagram.stretch))
     return Layout(diagram.stretch, WIDTH, left, WIDTH - 22, TOP, at, each, y, tuple(bands), ticks)

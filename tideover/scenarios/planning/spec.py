@@ -228,7 +228,7 @@ def _keys_of(kind: str) -> Iterable[str]:
 # ```yaml
 # scenario: wordcount                # a built-in name, a path from this file's folder, or a mapping
 # set: {run.duration: 180 s}         # keys for all candidates
-# load: 50000/s                      # roots/s of all spouts together, or keys: {topology.sentences.rate: 10/s}
+# load: 50000/s                     # roots/s of all spouts together, or keys: {topology.sentences.rate: 10/s}
 # failures: {crash_host: {every: 200 d, of: host}, lose_state: 30 d}
 # machines: {small: {per_hour: 0.2, cores: 4, nic: 1 Gbit/s}}
 # prices: {store_per_gb: 0.02, network_per_gb: 0.01, downtime_per_hour: 500}

@@ -72,7 +72,7 @@ def as_number(value: Any, unit: str) -> Any:
     """A swept value as a table holds it: in its unit (None: NaN); without one as it is, but a list or a
     mapping as text.
 
-    >>> number("1m30s", "s"), number("rsm", ""), number([1, 2], "")
+    >>> as_number("1m30s", "s"), as_number("rsm", ""), as_number([1, 2], "")
     (90.0, 'rsm', '[1, 2]')
     """
     if unit:

@@ -79,8 +79,8 @@ def simulator(task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, s
         _freeze_imports()
         for batch in batches:
             for number in batch["id"].to_pylist():
-                for rows in task.simulated(parts[number]):
-                    yield with_chunk(rows, place)
+                for found in task.simulated(parts[number]):
+                    yield with_chunk(found, place)
 
     return work
 
@@ -93,8 +93,8 @@ def renamer(task: Task, units: Sequence[Unit], place: Mapping[str, str]) -> Batc
 
         for batch in batches:
             found = task.again(pa.Table.from_batches([batch]), units)
-            for rows in found.to_batches():
-                yield with_chunk(rows, place)
+            for part in found.to_batches():
+                yield with_chunk(part, place)
 
     return work
 
