@@ -1,10 +1,13 @@
-"""Whether a change has changed any result: `run --json` of many scenarios, compared byte by byte.
+"""Whether a change has changed any result: what the command line says and writes, compared byte by byte.
 
-    python tests/same_bytes.py record DIR   # before the change: scenario files and what each prints
-    python tests/same_bytes.py compare DIR  # after it: runs the same files again; exit code 1 if any differ
+    python tests/same_bytes.py record DIR          # before the change
+    python tests/same_bytes.py compare DIR         # after it; exit code 1 if anything differs
+    python tests/same_bytes.py compare DIR --fast  # a third of the worlds, by result or trace, and help
 
-The scenarios are every built-in one and made-up worlds of each strategy and kind of fault. They are written
-out as files, so the tool needs nothing of the package but its command line.
+A job is one command in a new folder, with the files that it names: what it prints, its exit code, and each
+file that it writes. The jobs are made-up worlds (`same_bytes_worlds`), all built-in scenarios and examples,
+and each other command. DIR holds the jobs, their files and a text for each, so the tool needs nothing of the
+package but its command line, and what is compared does not depend on this file's list.
 """
 
 from __future__ import annotations
@@ -12,227 +15,292 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import random
+import os
+import re
+import shutil
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-BUILT_IN = (
-    "demeter-ads",
-    "demeter-cars",
-    "flink-recovery",
-    "kill-host",
-    "micro-batch",
-    "running-count",
-    "stableford-phase2",
-    "wordcount",
+from same_bytes_worlds import FILES, worlds
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SURROUNDINGS = {"COLUMNS": "150", "LINES": "50", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
+IN_PROCESS = "from tideover.cli import main; main()"
+MASKS = (
+    (re.compile(r"\bseconds-[0-9a-f]{24}\b"), "seconds-<hash>"),
+    (re.compile(r" at 0x[0-9a-f]+>"), " at <address>>"),
+    (re.compile(r"about [0-9.,]+ [a-z]+ of one core, [0-9.,]+ [kMG]B of memory"), "about <this>"),
 )
-STRATEGIES = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-FAULTS = ("lose_state", "crash_task", "crash_host", "pause", "special", "two", "quiet")
-ROUNDS = 3
-"""Made-up worlds of each strategy and fault."""
-SHORTER = {"stableford-phase2": ("run.replications=2",), "wordcount": ("run.replications=2",)}
+"""What is true of a moment or of the package's own text, and no result."""
+PROGRESS = re.compile(r"^[a-z].*, (?:[0-9]+ min )?[0-9]+ s\n", re.MULTILINE)
+"""What is said every few seconds, on standard error, of a command that takes long."""
+OF_CODE = ("manifest.json", ".finished")
+"""Files of a dataset with hashes of the package's text, and of files that have such a hash in them."""
+SWEEP = {
+    "scenario": "wordcount",
+    "set": {"run.duration": "100 s", "run.warmup": "30 s"},
+    "grid": {"strategy.kind": ["none", "rsm", "micro_batch"], "failures.0.at": ["40 s", "50 s"]},
+    "replications": 2,
+}
+BUILT_IN = {
+    "audit": "",
+    "cluster": "--set run.replications=1 --set run.duration=40s",
+    "demeter-ads": "",
+    "demeter-cars": "",
+    "estorm-recovery": "--set run.replications=1 --set run.duration=120s",
+    "estorm-synthetic": "--set run.replications=1",
+    "flink-recovery": "",
+    "kafka-streams-handover": "--set run.replications=2",
+    "kill-host": "",
+    "ksafety-throughput": "",
+    "micro-batch": "",
+    "running-count": "",
+    "stableford-phase1": "--set run.replications=1",
+    "stableford-phase2": "--set run.replications=2",
+    "wordcount": "--set run.replications=2",
+}
+"""Built-in scenarios, and what makes them short."""
+SCENARIOS = {
+    "day": "--set run.duration=35s --set run.lump=20",
+    "direct-sink": "",
+    "event-windows": "",
+    "hybrid": "",
+    "passive-standby": "",
+    "shop": "",
+    "small-word-count": "",
+    "storm-restart": "--set run.replications=2",
+    "storm-word-count": "",
+    "transactions": "",
+    "word-count-slo": "--set run.replications=3",
+}
+PLUGINS = {
+    "approximate-word-count": "approximate_backup.py",
+    "standby-word-count": "warm_standby.py",
+    "visitors": "running_distinct.py",
+}
+SWEEPS = ("headroom", "local-recovery", "message-timeout", "pending-cap", "standby-replicas", "unaligned")
+COMMANDS = (
+    "run compare hours sweep availability interval detector plan audit check explore reproduce calibrate "
+    "doctor scenarios|scenarios list|scenarios show|scenarios copy|scenarios schema|scenarios reference|"
+)
+OTHERS = {
+    "list": "scenarios list",
+    "schema": "scenarios schema",
+    "reference": "scenarios reference",
+    "copy": "scenarios copy wordcount",
+    "compare-wordcount": "compare wordcount --json --set run.replications=2 --set run.duration=100s",
+    "compare-all": "compare wordcount --strategies all --details --set run.replications=2"
+    " --set run.duration=100s",
+    "compare-kill-host": "compare kill-host --json --set run.replications=2",
+    "compare-hybrid": "compare hybrid.yaml --json",
+    "compare-out": "compare wordcount --out out --set run.replications=2 --set run.duration=100s",
+    "out-wordcount": "run wordcount --out out --set run.replications=2",
+    "out-micro-batch": "run micro-batch --out out",
+    "out-snapshots": "run transactions.yaml --out out",
+    "out-hybrid": "run hybrid.yaml --out out",
+    "details": "run wordcount --details --set run.replications=2",
+    "saturate": "run shop.yaml --saturate --json",
+    "find-warmup": "run wordcount --find-warmup --json --set run.replications=2",
+    "diagram-small": "run small-word-count.yaml --diagram drawn.svg --from 0.9s --to 2.3s",
+    "diagram-hybrid": "run hybrid.yaml --diagram drawn.svg",
+    "diagram-transactions": "run transactions.yaml --diagram drawn.svg --components split,count",
+    "diagram-audit": "run audit --diagram drawn.svg",
+    "sweep-out": "sweep sweep.yaml --no-spark --out out",
+    "sweep-dry": "sweep sweep.yaml --no-spark --dry-run",
+    "plan": "plan small-plan.yaml --no-spark --json",
+    "plan-out": "plan small-plan.yaml --no-spark --out out",
+    "audit-rsm": "audit rsm --no-spark --json --each 1 --no-second --kinds crash_task",
+    "audit-source-replay": "audit source_replay --no-spark --out out --each 1 --no-second --kinds lose_state",
+    "audit-scenario": "audit direct-sink.yaml --no-spark --each 1 --no-second --kinds crash_task",
+    "check": "check word-count-slo.yaml --json --replications 5",
+    "check-junit": "check word-count-slo.yaml --junit found.xml --replications 5",
+    "availability": "availability wordcount --json --mtbf failures.0=30d --slo 99.95%"
+    " --set run.replications=3",
+    "hours": "hours shop.yaml --json --every 6h --replications 1",
+    "interval": "interval wordcount --set strategy.kind=rsm --mtbf failures.0=1d --intervals 5s,20s"
+    " --replications 2 --json",
+    "detector": "detector demeter-ads --pauses 12s --every 1h --mtbf failures.0=7d --timeouts 50s,30s"
+    " --replications 2 --json",
+    "explore": "explore small-word-count.yaml --export page.html --strategies rsm,source_replay",
+    "reproduce-phase2": "reproduce stableford-phase2 --no-spark --json --set run.replications=2",
+    "reproduce-phase1": "reproduce stableford-phase1 --no-spark --set run.replications=1"
+    " --set run.duration=120s",
+    "reproduce-ksafety": "reproduce ksafety --no-spark --out out",
+    "calibrate": "calibrate --from recoveries.csv --out out",
+    "wrong-file": "run nowhere.yaml",
+    "wrong-key": "run wordcount --set strategy.kin=rsm",
+    "wrong-value": "run wordcount --set run.duration=soon",
+}
 
 
-def made_up(strategy: str, fault: str, number: int) -> dict[str, Any]:
-    """A world of this strategy and fault, chosen by its number alone."""
-    chance = random.Random(f"{strategy} {fault} {number}")
-    trigger = chance.choice(("tick", "marker"))
-    window = chance.choice(({"length": "5 s", "trigger": trigger}, {"length": "3 s", "trigger": trigger}))
-    if chance.random() < 0.2:
-        window = {"tuples": chance.choice((17, 40))}
-    spread = chance.random() < 0.6
-    service = {"kind": "exponential", "mean": "4 ms"} if spread else "2 ms"
-    topology: dict[str, Any] = {
-        "words": {
-            "spout": "sentences",
-            "rate": f"{chance.choice((5, 10, 20))}/s",
-            "parallelism": _some(chance),
-        },
-        "split": {
-            "bolt": "split_words",
-            "from": {"words": "shuffle"},
-            "service": service,
-            "parallelism": _some(chance),
-        },
-        "count": {
-            "bolt": "windowed_count",
-            "from": {"split": {"fields": ["word"]}},
-            "service": "1.5 ms",
-            "window": window,
-            "parallelism": _some(chance),
-        },
-    }
-    if chance.random() < 0.4:
-        topology["words"] |= {"arrivals": {"kind": "poisson", "rate": topology["words"].pop("rate")}}
-    if chance.random() < 0.4:
-        topology["sink"] = {"bolt": "forward", "from": {"count": "global"}, "service": "1 ms"}
-    if chance.random() < 0.3:
-        topology["direct"] = {"bolt": "forward", "from": {"split": "shuffle"}, "service": "1 ms"}
-    return {
-        "name": f"{strategy} {fault} {number}",
-        "topology": topology,
-        "strategy": _strategy(strategy, chance),
-        "hosts": chance.choice((3, 4, 5)),
-        "links": {"latency": {"kind": "exponential", "mean": "3 ms"} if spread else "1 ms", "local": "0 s"},
-        "store": {"latency": "5 ms", "bandwidth": "1 MiB/s"},
-        "failures": _failures(strategy, fault, chance),
-        "run": {"duration": "40 s", "warmup": "5 s", "seed": number + 1, "replications": 2},
-    }
+@dataclass
+class Job:
+    """A command in words, without the program's name; ``fast``: part of a quick comparison."""
+
+    name: str
+    command: list[str]
+    fast: bool = True
 
 
-def _some(chance: random.Random) -> int:
-    return chance.choice((1, 1, 2, 3))
+def jobs() -> Iterator[Job]:
+    """All of them."""
+    for number, world in enumerate(worlds()):
+        run = ["run", f"{world.name}.yaml"]
+        yield Job(world.name, [*run, "--json"], number % 6 == 0)
+        yield Job(f"{world.name}-trace", [*run, "--trace"], number % 6 == 3)
+    files = {f"{name}.yaml": short for name, short in SCENARIOS.items()}
+    for source, short in (BUILT_IN | files).items():
+        name = source.removesuffix(".yaml")
+        yield Job(f"of-{name}", ["run", source, "--json", *short.split()], fast=False)
+        yield Job(f"show-{name}", ["scenarios", "show", source, "--resolved"])
+        if source in BUILT_IN:
+            yield Job(f"file-{name}", ["scenarios", "show", source])
+    for name, plugin in PLUGINS.items():
+        yield Job(f"of-{name}", ["run", f"{name}.yaml", "--json", "--plugin", plugin], fast=False)
+    for name in SWEEPS:
+        short = ["--set", "run.replications=1"]
+        yield Job(f"sweep-{name}", ["sweep", f"{name}.yaml", "--no-spark", "--json", *short], fast=False)
+    first, *rest = COMMANDS.split("|")
+    for command in (*first.split(), *rest):
+        yield Job(f"help-{command.replace(' ', '-') or 'all'}", [*command.split(), "--help"])
+    for name, line in OTHERS.items():
+        yield Job(name, line.split(), fast=name in ("list", "schema", "reference"))
 
 
-def _strategy(kind: str, chance: random.Random) -> dict[str, Any]:
-    settings: dict[str, dict[str, Any]] = {
-        "none": {},
-        "source_replay": {
-            "message_timeout": chance.choice(("4 s", "7 s")),
-            "timeout_phase": chance.choice(("0 s", "1.3 s")),
-            "ack_cost": chance.choice(("0 s", "0.3 ms")),
-            "acker_host": chance.choice((None, 0)),
-            "max_spout_pending": chance.choice((None, None, 200)),
-        },
-        "rsm": {
-            "checkpoint_interval": chance.choice(("2 s", "3.1 s")),
-            "spout_buffer": chance.choice((True, False)),
-            "replay_cost": "0.5 ms",
-            "serialise_time": "1 ms",
-            "serialise_cost": "0.1 ms",
-            "restore_time": "5 ms",
-            "restore_cost": "0.1 ms",
-        },
-        "active_replication": {
-            "k": chance.choice((0, 1, 2)),
-            "copy_time": "20 ms",
-            "copy_bandwidth": "10 KiB/s",
-        },
-        "aligned_snapshots": {
-            "checkpoint_interval": chance.choice(("2 s", "3.1 s")),
-            "min_pause": chance.choice(("0 s", "0.5 s")),
-            "snapshot_time": "5 ms",
-            "snapshot_cost": "0.1 ms",
-            "upload_time": chance.choice(("0 s", "30 ms")),
-            "restore_time": "10 ms",
-        },
-        "micro_batch": {
-            "trigger_interval": chance.choice(("0 s", "0.5 s", "1 s")),
-            "recovery": chance.choice(("checkpoint", "checkpoint", "replay")),
-            "output_mode": chance.choice(("append", "update")),
-            "plan_time": "10 ms",
-            "task_time": "20 ms",
-            "state_time": "5 ms",
-            "commit_time": "10 ms",
-            "reload_time": "50 ms",
-            "recovery_time": "300 ms",
-            "executor_cold": "100 ms",
-        },
-    }
-    given = {name: value for name, value in settings[kind].items() if value is not None}
-    return {"kind": kind, **given}
+def run(job: Job, files: Path) -> tuple[str, str, float]:
+    """Name and text of a job, and how long it took."""
+    started, before = time.process_time(), os.getcwd()
+    with TemporaryDirectory() as folder:
+        for file in files.iterdir():
+            if file.suffix == ".csv" or file.name in job.command:
+                shutil.copy(file, folder)
+        given = set(os.listdir(folder))
+        os.chdir(folder)
+        try:
+            code, out, err = _apart(job) if "--plugin" in job.command else _here(job)
+        finally:
+            os.chdir(before)
+        err = PROGRESS.sub("", err)
+        text = f"$ tideover {' '.join(job.command)}\n{out}\n--- errors\n{err}\n--- exit code {code}\n"
+        for file in sorted(Path(folder).rglob("*")):
+            if file.is_file() and file.relative_to(folder).parts[0] not in given:
+                text += f"=== {file.relative_to(folder)}\n{_read(file)}\n"
+        text = text.replace(os.path.realpath(folder), "<folder>").replace(folder, "<folder>")
+    for pattern, mask in MASKS:
+        text = pattern.sub(mask, text)
+    return job.name, text, time.process_time() - started
 
 
-def _failures(strategy: str, fault: str, chance: random.Random) -> list[dict[str, Any]]:
-    if fault == "quiet":
-        return []
-    component = {"source_replay": "acker", "micro_batch": "driver"}.get(strategy, "words")
-    downtime = {"detection": chance.choice(("0 s", "0.7 s")), "restart": chance.choice(("0 s", "0.9 s"))}
-    hold = {"while_down": chance.choice(("drop", "hold"))}
-    at = {"at": f"{12 + chance.randrange(6000) / 1000} s"}
-    hit = {"component": chance.choice(("split", "count", "count"))}
-    if fault == "pause":
-        return [{"kind": "pause", "duration": "1.2 s"} | at | hit]
-    if fault == "crash_host":
-        return [{"kind": "crash_host", "host": chance.randrange(3)} | at | downtime | hold]
-    if fault == "special":
-        return [{"kind": "crash_task", "component": component} | at | downtime]
-    if fault == "two":
-        second = {"kind": chance.choice(("lose_state", "crash_task")), "component": "split"} | downtime | hold
-        return [
-            {"kind": "crash_task"} | at | hit | downtime | hold,
-            second | {"at": f"{18 + chance.randrange(2000) / 1000} s"},
-        ]
-    return [{"kind": fault} | at | hit | downtime | hold]
-
-
-def scenarios() -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Name and content of every scenario; a built-in one has no content of its own."""
-    for name in BUILT_IN:
-        yield name, None
-    for strategy in STRATEGIES:
-        for fault in FAULTS:
-            for number in range(ROUNDS):
-                yield f"{strategy}-{fault}-{number}", made_up(strategy, fault, number)
-
-
-def printed(source: str, settings: tuple[str, ...]) -> str:
-    """What ``run --json`` prints for one scenario, and its exit code."""
-    from tideover.cli.app import main
+def _here(job: Job) -> tuple[int, str, str]:
+    from tideover.cli import main
 
     out, err = StringIO(), StringIO()
-    more = [part for setting in settings for part in ("--set", setting)]
     argv, code = sys.argv, 0
-    sys.argv = ["tideover", "run", source, "--json", *more]
+    sys.argv = ["tideover", *job.command]
     try:
         with redirect_stdout(out), redirect_stderr(err):
             main()
     except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else 1
+        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     finally:
         sys.argv = argv
-    return out.getvalue() + (err.getvalue() if code else "") + f"exit code {code}\n"
+    return code, out.getvalue(), err.getvalue()
 
 
-def _one(job: tuple[str, str]) -> tuple[str, str]:
-    name, source = job
-    return name, printed(source, SHORTER.get(name, ()))
+def _apart(job: Job) -> tuple[int, str, str]:
+    """A plugin stays in the process that has read it: in one of its own."""
+    told = subprocess.run(
+        [sys.executable, "-c", IN_PROCESS, *job.command], capture_output=True, text=True, check=False
+    )
+    return told.returncode, told.stdout, told.stderr
 
 
-def _all(jobs: list[tuple[str, str]], processes: int) -> Iterator[tuple[str, str]]:
+def _read(file: Path) -> str:
+    """A file as text; a table with its schema, and all of its rows."""
+    if file.name in OF_CODE:
+        return re.sub(r"\b[0-9a-f]{24,64}\b", "<hash>", file.read_text())
+    if file.suffix != ".parquet":
+        return file.read_bytes().decode("utf-8", "backslashreplace")
+    from pyarrow import parquet
+
+    table = parquet.ParquetFile(file).read()
+    told = [f"{name}: {value!r}" for name, value in (table.schema.metadata or {}).items()]
+    told += [f"{field.name}: {field} {field.nullable} {field.metadata}" for field in table.schema]
+    return "\n".join((*told, *(json.dumps(row, default=repr) for row in table.to_pylist())))
+
+
+def _run(given: tuple[Job, Path]) -> tuple[str, str, float]:
+    return run(*given)
+
+
+def everything(wanted: list[Job], files: Path, processes: int) -> Iterator[tuple[str, str, float]]:
+    """What `run` says of each, in order."""
+    os.environ.update(SURROUNDINGS)
+    given = [(job, files.resolve()) for job in wanted]
     if processes == 1:
-        yield from map(_one, jobs)
+        yield from map(_run, given)
         return
     with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(_one, jobs, chunksize=8)
+        yield from pool.map(_run, given, chunksize=4)
 
 
-def record(folder: Path, processes: int) -> int:
-    """Write the scenario files and what each prints."""
-    folder.mkdir(parents=True, exist_ok=True)
-    jobs = []
-    for name, content in scenarios():
-        file = folder / f"{name}.yaml"
-        if content is not None:
-            file.write_text(json.dumps(content, indent=1))
-        jobs.append((name, name if content is None else str(file)))
-    for name, text in _all(jobs, processes):
-        (folder / f"{name}.json").write_text(text)
-    print(f"{len(jobs)} scenarios recorded in {folder}")
+def record(folder: Path, processes: int, only: str) -> int:
+    """Write the jobs, their files and what each says; with a pattern only what some say now."""
+    files, said = folder / "files", folder / "said"
+    if not only:
+        _prepare(folder, files, said)
+    spent, refused = 0.0, 0
+    wanted = [job for job in _recorded(folder) if re.search(only, job.name)]
+    for name, text, seconds in everything(wanted, files, processes):
+        (said / f"{name}.txt").write_text(text)
+        spent += seconds
+        refused += "\n--- exit code 2\n" in text
+    print(f"{len(wanted)} jobs recorded in {folder}; {refused} refused; {spent:.0f} s of CPU time")
     return 0
 
 
-def compare(folder: Path, processes: int, only: str) -> int:
-    """Run the recorded scenarios again; say which differ, and where."""
-    names = sorted(file.stem for file in folder.glob("*.json") if only in file.stem)
-    files = {name: folder / f"{name}.yaml" for name in names}
-    jobs = [(name, str(file) if file.exists() else name) for name, file in files.items()]
-    differ = 0
-    for name, text in _all(jobs, processes):
-        before = (folder / f"{name}.json").read_text()
+def _prepare(folder: Path, files: Path, said: Path) -> None:
+    for part in (files, said):
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+    for world in worlds():
+        (files / f"{world.name}.yaml").write_text(json.dumps(world.scenario(), indent=1))
+    (files / "sweep.yaml").write_text(json.dumps(SWEEP))
+    for name, content in FILES.items():
+        (files / name).write_text(content)
+    for file in EXAMPLES.iterdir():
+        if file.is_file():
+            shutil.copy(file, files)
+    (folder / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs()], indent=1))
+
+
+def _recorded(folder: Path) -> list[Job]:
+    return [Job(**job) for job in json.loads((folder / "jobs.json").read_text())]
+
+
+def compare(folder: Path, processes: int, only: str, fast: bool) -> int:
+    """Do the recorded jobs again; say which differ, and where."""
+    wanted = [job for job in _recorded(folder) if re.search(only, job.name) and (job.fast or not fast)]
+    differ, spent = 0, 0.0
+    for name, text, seconds in everything(wanted, folder / "files", processes):
+        spent += seconds
+        before = (folder / "said" / f"{name}.txt").read_text()
         if text != before:
             differ += 1
             lines = difflib.unified_diff(
                 before.splitlines(), text.splitlines(), name, "now", n=0, lineterm=""
             )
-            print("\n".join(list(lines)[:14]))
-    print(f"{len(names) - differ} of {len(names)} scenarios print the same")
-    return 1 if differ or not names else 0
+            print("\n".join(line[:300] for line in list(lines)[:14]))
+    print(f"{len(wanted) - differ} of {len(wanted)} jobs say the same; {spent:.0f} s of CPU time")
+    return 1 if differ or not wanted else 0
 
 
 def main() -> int:
@@ -241,11 +309,14 @@ def main() -> int:
     parser.add_argument("what", choices=("record", "compare"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", default="", help="compare the scenarios with this in their name")
+    parser.add_argument("--only", default="", help="the jobs in whose name this pattern is found")
+    parser.add_argument(
+        "--fast", action="store_true", help="compare a third of the worlds, and what is quick"
+    )
     chosen = parser.parse_args()
     if chosen.what == "record":
-        return record(chosen.folder, chosen.processes)
-    return compare(chosen.folder, chosen.processes, chosen.only)
+        return record(chosen.folder, chosen.processes, chosen.only)
+    return compare(chosen.folder, chosen.processes, chosen.only, chosen.fast)
 
 
 if __name__ == "__main__":
