@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import subprocess
@@ -69,10 +70,39 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.g
 
 
 def _written(*_: object) -> None:
-    """Pages that the package says itself: every key and column, and what every command takes."""
+    """Pages that the package says itself: every key and column, what every command takes, every rule."""
     keys = [sys.executable, "-m", "tideover", "scenarios", "reference"]
     _write("reference", subprocess.run(keys, capture_output=True, check=True, text=True).stdout)
     _write("commands", _commands())
+    _write("rules", _rules())
+
+
+RULES = {
+    "models/strategies/": "Strategies",
+    "models/mechanisms/": "What strategies share",
+    "models/operators/": "Windows",
+    "models/job/queues": "Bounded queues",
+    "models/job/sources": "Queues that spouts read",
+    "sim/faults": "Failures",
+    "models/detectors": "Detectors",
+    "": "Hosts, stores and wires",
+}
+"""The parts of the page of rules: where the modules lie whose docstrings tell them."""
+
+
+def _rules() -> str:
+    """The docstrings of all strategies, and of all other modules that have a list of rules in theirs."""
+    parts: dict[str, list[str]] = {title: [f"## {title}\n"] for title in RULES.values()}
+    package = ROOT / "tideover"
+    for file in (*sorted(package.glob("models/**/*.py")), *sorted(package.glob("sim/**/*.py"))):
+        place = file.relative_to(package).with_suffix("").as_posix().removesuffix("/__init__")
+        told = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+        if "\n- " in told or place == "models/strategies/none":
+            title = next(title for prefix, title in RULES.items() if place.startswith(prefix))
+            name = file.stem if title == "Strategies" else place
+            parts[title].append(f"### {name}\n\n{told}\n")
+    head = "# Rules, instant by instant\n\nAs they stand in the docstrings of the package.\n"
+    return "\n".join([head, *(text for part in parts.values() for text in part)])
 
 
 def _commands() -> str:

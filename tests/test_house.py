@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -150,6 +151,17 @@ def test_no_file_is_longer(most: int) -> None:
 
 
 def test_a_strategy_is_one_short_file() -> None:
-    mine = [path for path in STRATEGIES if path.name != "base.py"]
-    long = {path.name: n for path in mine if (n := path.read_text("utf-8").count("\n")) > 150}
-    assert long == {}
+    """Besides its rules, which its docstring tells."""
+    mine = [path.read_text("utf-8") for path in STRATEGIES if path.name != "base.py"]
+    long = [code for text in mine if (code := text.split('"""\n', 1)[1]).count("\n") > 150]
+    assert long == []
+
+
+def test_rules_name_the_tests_that_hold_them() -> None:
+    """Each strategy tells its rules in its module's docstring; what docstrings name of tests there is."""
+    tests = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    told = {path: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in MODULES.values()}
+    named = {path: set(re.findall(r"\btest_\w+\.py", text)) for path, text in told.items()}
+    assert {path.name: names - tests for path, names in named.items() if names - tests} == {}
+    own = [path for path in STRATEGIES if path.name not in ("__init__.py", "base.py")]
+    assert [path.name for path in own if not named[path]] == []

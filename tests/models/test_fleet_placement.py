@@ -1,4 +1,4 @@
-"""E-Storm's placement against a greedy one that is written down from `docs/semantics.md`, place by place."""
+"""E-Storm's placement against a greedy one that is written down from its rules, place by place."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Executors, and a scheduler that runs the tasks of one batch on them, stage after stage.
 
-The rules are those of docs/semantics.md, held against Apache Spark's ``TaskSetManager`` (as of 3.0). Alike:
+The rules are those of `micro_batch`, held against Apache Spark's ``TaskSetManager`` (as of 3.0). Alike:
 tasks with low numbers go first; a wait for locality begins anew with every launch of the stage, and there is
 none if no executor that a task of the stage prefers is alive. Not alike, in engine and reference: there,
 tasks that may run where their state is are offered cores before all others (here: in order of tasks), a task

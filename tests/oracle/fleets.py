@@ -1,7 +1,8 @@
 """estorm: fleets of a task and its shadows; who comes back reads what a live member has written.
 
-From docs/semantics.md; the steps are those of Liu et al. (2017), section V: a recovery transaction reaches
-the live members, one of each fleet that was hit writes its state, and when all have those that are back read.
+From the rules of `estorm`; the steps are those of Liu et al. (2017), section V: a recovery transaction
+reaches the live members, one of each fleet that was hit writes its state, and when all have those that are
+back read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """storm_checkpoint: prepare, commit, then the acks; after a failure everything back to the last transaction.
 
-From docs/semantics.md, and Storm's own words for it (storm-client, ``CheckpointSpout`` and
+From the rules of `storm_checkpoint`, and Storm's own words for it (storm-client, ``CheckpointSpout`` and
 ``StatefulBoltExecutor``): a task keeps what it has executed since the last prepare apart from what that
 prepare has in it, and acks the latter when the commit comes.
 """

@@ -1,4 +1,37 @@
-"""What breaks, and when: failure kinds, each registered under its name."""
+"""What breaks, and when: failure kinds, each registered under its name.
+
+Failure kinds, one a file.
+
+The rules of all kinds (tests/sim/test_faults.py, test_fault_schedules.py; tests/models/test_outages.py,
+test_turns.py):
+
+- `lose_state`: state, held ids and acks not yet sent are gone; the task stays up and keeps its queue. If it
+  has a downtime, what was queued or in service is served anew when it is ready.
+- `crash_task`: also queue, service, line and control markers; of a spout pending roots, retries and
+  buffers. It goes on with its next root number.
+- `crash_worker`, `crash_host`, `crash_rack`: the same for all tasks there, in physical order, and for an
+  acker that lives there (tests/models/test_cluster_faults.py).
+- `pause`: the task does nothing for `duration`, then goes on; all that it was to do is later by as much. It
+  stays up; timers and stores go on. A crash or restart ends a pause.
+- A fault on a task that is down starts detection and restart anew.
+- A failure is noticed, and over, when all that it has hit is.
+- `turn: after checkpoint of count.1`: it strikes right behind (or before) what this task does with this
+  rank at its instant; without a task, behind (before) all of the rank. Otherwise it strikes before all
+  actions.
+- `within: w` adds a draw in [0, w) by seed, replication and place in the list. `in_interval: x`: at the
+  first moment x periods after a beginning of the strategy's cycle, on the grid of a run without failures.
+- `partition`: what is on a wire between the sides, and is sent there before the end, arrives at the end;
+  with `messages: lose` tuples are destroyed. Acks, stores, requests, trims and copies pass
+  (tests/models/test_partition.py).
+- `slow_link`: latencies on such wires, and times at cards, are multiplied until the end
+  (test_slow_link.py). For `slow_host` see `tideover.models.runtime.context`, for stores
+  `tideover.models.job.stores`.
+- `repair` of a host or rack: nothing is launched there before it is over; a host in reserve takes its place
+  at once under `heartbeats`.
+- `times`, `period`: it strikes again and again. `cascade`: each other host crashes with `probability`,
+  after a draw in [0, `span`). `machines_fail`: each host crashes at the end of a drawn life, and is
+  repaired when one of the `crews` is free. `events`: the failures of a file, in the order of their times.
+"""
 
 from __future__ import annotations
 

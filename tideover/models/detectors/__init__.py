@@ -1,4 +1,47 @@
-"""How failures are noticed and what they hit is restarted, one kind a file."""
+"""How failures are noticed and what they hit is restarted, one kind a file.
+
+Without one each fault says how long detection and restart take (`given`). With one a fault changes what
+lives, and nobody knows. A fault on a task whose process is dead, and not ordered anew yet, hits nothing: it
+is over with the one before. A `lose_state` leaves the process alive, and is over at once (rank READY).
+
+`heartbeats` (tests/models/test_detectors.py, test_detector_exactness.py):
+
+- A process, a worker, sends heartbeats at phase + k * `interval`; the phase is drawn by its name. They take
+  no time, and one of the instant of a strike has been sent. What dies is noticed `timeout` after its last
+  sign of life; `restarts` says how much later a process is ordered. It runs after a draw of `launch`, its
+  tasks are ready after draws of `prepare`. The order is a sign of life.
+- A job that fails as one is noticed when all its dead processes are; all tasks are prepared when the last
+  process runs. `restarts` counts failures as they are noticed.
+- A process that is paused, or cut off from the `listener`, for `timeout` counts as dead: a *false
+  detection* (rank READY). Its task crashes, and comes back as after a death; what the zombie still does
+  counts no more.
+- `restart_on: free_slot` (test_free_slots.py): the tasks of a host that fails each get a slot on another
+  one that works, is heard and has one free: if possible without a replica of the task, then with the fewest
+  tasks, then the lowest. It is there when its process is ordered. Who finds none waits for the repair.
+
+`storm` (test_storm_detector.py, test_moved_exactness.py):
+
+- A fault of a task kills its worker. The supervisor looks each `supervisor_round`, and launches a worker
+  anew whose heartbeat is `supervisor_worker_timeout` old (during a launch: `worker_start_timeout`):
+  `launch`, then the longest `prepare` of its tasks.
+- Nimbus looks each `nimbus_round` (rank READY, after all tasks). Tasks silent for `nimbus_task_timeout`,
+  and not assigned within `task_launch`, go to a free worker and stay; else to the worker with the fewest
+  tasks (then one with a sender of theirs) until its next round, in which they go home. Hosts under repair
+  get nothing.
+- A worker whose tasks change is killed at once and launched: a failure of the kind `reassigned`.
+
+`consumer_group` (test_consumer_group.py):
+
+- Members are processes, one for each worker with or without bolt tasks. A fault of a bolt task kills its
+  member. Spouts are noticed, and back, at once. A member is removed `session_timeout` after its last
+  heartbeat (each `heartbeat_interval`, phase drawn), which is when its tasks are noticed.
+- A removal, or a process that joins, begins a *rebalance*. It waits until each other member has learnt of
+  it, at its next heartbeat, or is removed; then a draw of `rebalance`. Then tasks without a member are
+  assigned, in physical order, each to the member with the fewest tasks (ties: lowest host, worker, newest),
+  and are ready.
+- With `restart` a new process joins a draw later beside the dead member; with `static` it is the same
+  member, and its tasks are ready at once. A pause or a partition is not noticed.
+"""
 
 from tideover.models.detectors import base, consumer_group, heartbeats, restarts, storm
 

@@ -1,4 +1,16 @@
-"""Heartbeats: a process that has not been heard of for a timeout counts as dead; where its tasks then go."""
+"""Heartbeats: a process that has not been heard of for a timeout counts as dead; where its tasks then go.
+
+Tasks that are restarted on other hosts.
+
+The rules (tests/models/test_moved_tasks.py, test_moved_exactness.py):
+
+- A task moves behind all data of that instant. From then on it is on its new host: faults there hit it, it
+  uses the cores there, and reads from the disk there what it has written to one.
+- What is sent to it, and by it, goes over the links between the hosts of both ends. What is on a wire
+  arrives when it would have; what has come to a card goes on; nothing overtakes it.
+- A partition or a slow link acts on the channels between its sides now; what it held up on others arrives.
+- Where a queue is bounded, links, cards and cores stay those of the start.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +39,6 @@ from tideover.sim.draws import Draws, Purpose
 from tideover.sim.faults import Between, Fault
 from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration, format_duration
-
-# Tasks that are restarted on other hosts.
 
 Task = SpoutTask | BoltTask
 

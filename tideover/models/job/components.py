@@ -1,4 +1,30 @@
-"""What a job consists of, as a scenario says it: components, their queues, links, machines."""
+"""What a job consists of, as a scenario says it: components, their queues, links, machines.
+
+Bounded queues: how many messages wait before a task, and what their senders do when there is no room.
+
+The rules, where a queue has a bound (tests/models/test_bounded_queues.py, test_full_queues.py,
+test_dropping_queues.py; on cards and cores test_queues_and_cards.py, test_queues_and_cores.py):
+
+- A bolt task's receive queue has `length` places for tuples that wait. With `block` a tuple takes a place
+  when it leaves its sender, and gives it back when its service first begins, or when it is lost. With
+  `drop` an arrival that finds no place is lost, which makes its root's timeout neither false nor due to a
+  fault.
+- With `credits` each channel has `length` places at the receiver; the sender knows of one that is given
+  back the mean latency of their link later, ahead of what leaves it then.
+- What a task makes goes through its *line*, in the order in which it was made. A message leaves when its
+  parent has departed, the one ahead has left, and there is room; the head of the line blocks all behind it.
+  State, acks and counts change at the departure, blocked or not. Control messages stand in the line in
+  their order and take no place.
+- A task whose line has more than `send` tuples is *blocked*: it begins no service, no control marker has
+  its turn, a spout is not called and sends no end markers; it uses no core.
+- Places go to the first messages of lines by (moment of asking, sender). Within an instant tasks act in
+  physical order, again and again, until nothing moves.
+- A crash destroys the line; nothing leaves a task that is down or stopped; a lost state leaves it.
+- Between hosts with cards a message comes to the card when it leaves the line, with its place. That a place
+  is free is told over no card.
+- What waits in a log takes no place. What is set aside keeps its place until its service begins; what is
+  put back into a queue, or copied from another, takes none.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +43,6 @@ from tideover.models.operators.base import Bolt
 from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.registry import Part
 from tideover.sim.units import MAX_RUN, Bandwidth, Duration, Rate, S, Size, parse_time_of_day
-
-# Bounded queues: how many messages wait before a task, and what their senders do when there is no room.
 
 WhenFull = Literal["block", "drop", "credits"]
 

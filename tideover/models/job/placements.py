@@ -1,4 +1,26 @@
-"""Placements: which host takes which task. One class a kind."""
+"""Placements: which host takes which task. One class a kind.
+
+Which host takes which task.
+
+The rules (tests/models/test_placement.py, test_fleet_placement.py):
+
+- Logical tasks are numbered in physical order. With `hosts: n` task i goes to host i mod n, without it to a
+  host of its own; a component's own `hosts` decide for it. Replica r sits r hosts further, or, where each
+  task has its own host, r times the number of logical tasks.
+- With machine types, hosts are numbered in the order of the types; host h is in rack h mod `racks`; the
+  last `reserve` take no task. Primaries are placed before replicas, components with `hosts` first. A host
+  takes as many tasks as it has `slots`.
+- `round_robin`: over the hosts, as above; one without a slot, or with a replica of the task, is passed over
+  while there is another.
+- `k_safe`: no two replicas of a task on one host, nor in one rack if there are racks enough; of the hosts
+  with a slot the one with the fewest tasks, ties as `round_robin`.
+- `estorm`: primaries as `round_robin`. Then components have turns, nearest to a spout first, one replica
+  after the other: to a host with a slot and none of its fleet, where most bytes/s of what it reads come
+  from primaries there (mean rates without failures; what windows put out counts 0), then from most senders;
+  then the fewest tasks, then the lowest.
+- Workers: of a host's tasks, in physical order, the i-th goes to worker i mod `workers`. The acker lives in
+  worker 0 of its host.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +33,6 @@ from pydantic import Field
 from tideover.models.job.components import Host
 from tideover.models.job.topology import Floats, Topology, traffic
 from tideover.sim.registry import Part, Registry
-
-# Which host takes which task.
 
 PLACEMENTS: Registry[Placement] = Registry("placement")
 

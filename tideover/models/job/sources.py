@@ -1,4 +1,30 @@
-"""The queue outside the topology that a spout reads. One class a kind."""
+"""The queue outside the topology that a spout reads. One class a kind.
+
+The queue outside the topology that a spout reads: it takes what producers send whatever the spout does.
+
+The rules (tests/models/test_sources.py, test_source_exactness.py; in full queues test_bounded_sources.py):
+
+- Producers append records to partitions whatever the topology does; `arrivals` are those of each partition,
+  drawn by its name (`COMPONENT.partition.P`). Task p mod `parallelism` reads partition p. The records of a
+  task have one order, that of their append times; the n-th is its root number n.
+- A spout reads one record at a time: read = max(appended, free) + `poll_cost`, where it is free from the
+  last read, the end of a crash, or when a cap or a full line lets it. What is to be emitted again goes
+  first.
+- The creation stamp, of a retry too, is the append time; so is what end-to-end latency begins with.
+- `kafka`: each `commit_interval` (rank TRIM) a spout that is up commits the first record that it still
+  needs: the oldest pending or in its retry queue; without acks the first that it has not emitted. When it
+  is ready after a crash, all that it has emitted from there on is in its retry queue, each as the next
+  attempt.
+- `kestrel`: an item is open from its emission until its root is completed. Each `sweep_interval` (rank
+  TRIM) a spout that is up gives up what it emitted last `timeout` ago or longer, in order of that emission;
+  behind that what a crash has made it forget. Acks of what was emitted before the crash are ignored.
+- What can be read again is not lost. What a queue gives out again after a crash of its spout is emitted
+  again because of no fault. Where nobody acks it is a tuple like any other: only a filter drops duplicates.
+- `retention`: what is older when it would be read is deleted. What was never read counts as emitted, and
+  lost.
+- The lag is what was appended and not read, at the beginning of each second, after all else of that
+  instant.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +34,6 @@ from pydantic import Field
 
 from tideover.sim.registry import Part, Registry
 from tideover.sim.units import Duration, S
-
-# The queue outside the topology that a spout reads: it takes what producers send whatever the spout does.
 
 SOURCES: Registry[Source] = Registry("source")
 

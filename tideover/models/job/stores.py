@@ -1,4 +1,20 @@
-"""Where state is kept: stores for checkpoints, and state backends beside a task. One class a kind."""
+"""Where state is kept: stores for checkpoints, and state backends beside a task. One class a kind.
+
+Stores: where checkpoints go, and where state is kept that no task has in its memory.
+
+The rules (tests/models/test_stores.py, tests/sim/test_store.py):
+
+- A store serves requests in the order in which they are made. Each takes the latency and its bytes /
+  bandwidth, rounded up; `redis` is kept by operations and bytes, and its latency is on the way.
+- `redis` and the key `store` are one server for all; `disk` is one on each host, for the tasks there; `dfs`
+  one on each host: a write is a request at the writer's and at the `replication` - 1 next ones, done when
+  the last is, a read one at the reader's. All outlive any crash.
+- `slow_store`: a request that begins before its end takes `factor` times as long. `store_down`: what is
+  asked for waits until the end; what was in service begins anew then, ahead of what waits.
+- `lose_store`: what strategies had in it is gone at once, and what is being written does not count. How far
+  the newest checkpoint had got with what is sent is known elsewhere. Who is restored afterwards, or is
+  being restored, begins there with an empty state. Live state is not touched.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +26,6 @@ from tideover.sim.kernel import Kernel
 from tideover.sim.registry import Part, Registry
 from tideover.sim.store import StoreServer
 from tideover.sim.units import Bandwidth, Duration, Rate, Size
-
-# Stores: where checkpoints go, and where state is kept that no task has in its memory.
 
 STORES: Registry[StoreKind] = Registry("kind of store")
 

@@ -1,4 +1,16 @@
-"""Snapshots of a whole job: when they are triggered, how barriers flow, and what they hold."""
+"""Snapshots of a whole job: when they are triggered, how barriers flow, and what they hold.
+
+What the barriers of an unaligned snapshot overtake at one task: it is part of the snapshot.
+
+The rules (tests/models/test_plane_snapshots.py, test_exactness.py):
+
+- A barrier goes ahead of all that waits when it arrives. With the first one the task takes part, and sends
+  it ahead of its line. The part has also what is in the line, and what came, or comes, ahead of its
+  channel's barrier. It is written when the state is copied and the last barrier has come.
+- With `aligned_timeout` a snapshot begins aligned; so long after its trigger (rank ROTATION) barriers
+  overtake. A task that waits takes part then; one that has its barrier still in the line sends it ahead,
+  and what it overtakes is a second piece of its part.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +36,6 @@ from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskV
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import CHANNEL, Plane, Rows
 from tideover.sim.train import Ints, Train
-
-# What the barriers of an unaligned snapshot overtake at one task: it is part of the snapshot.
 
 
 @dataclass

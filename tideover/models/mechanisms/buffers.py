@@ -1,4 +1,28 @@
-"""Upstream buffers: senders keep what they have sent, and replay it; receivers let each message in once."""
+"""Upstream buffers: senders keep what they have sent, and replay it; receivers let each message in once.
+
+Upstream buffers of a whole job, and what its receivers have to do with them.
+
+Under which strategies: `rsm`, `passive_standby`, `upstream_backup`, `hybrid`. The rules
+(tests/models/test_rsm.py, test_rsm_senders.py; with bounded queues test_bounded_replays.py):
+
+- Each message of a buffered channel gets a number 1, 2, ... when it is made, and is kept from then on. A
+  crash of the sender empties its buffers; a `lose_state` does not.
+- When a receiver has something safe, each sender that is up gets a trim marker (rank TRIM) in its queue; at
+  its turn the buffer is dropped up to the number that the marker has.
+- From its fault until the end-of-replay marker of a channel, a receiver discards what comes directly over
+  this channel, and when it is ready what is still in its queue. What comes over unbuffered channels
+  meanwhile is held until the restore, then served.
+- With the restore a request goes to each sender at once: a marker (rank REQUEST) in its queue. At its turn
+  the i-th kept message above the receiver's number leaves i steps later, a step being the longer of
+  `replay_cost` and 1/`replay_rate`. It keeps number, creation stamp and attempt. The end marker goes with
+  the last; until then the sender is busy, and what it sends to others waits.
+- A sender that is not ready is asked when it is (with state: restored). So is one that failed before its
+  end marker had left, for the same numbers. A message that the receiver has accepted before is dropped.
+- A request is skipped, and replays and end markers are thrown away, if their receiver has failed again.
+- In lines that can be full a replay is put at its own pace, be there room or not; the sender may be blocked
+  then. What is discarded gives its place back.
+- A recovery ends when the end marker of each sender (of one of its replicas) has been processed.
+"""
 
 from __future__ import annotations
 
@@ -322,9 +346,6 @@ def _give_up(job: Job, up: Task) -> None:
     for receiver, train in _lined_up(job, up):
         job.say.unsent(receiver, train)
     job.plane.lib.plane_give_up(job.plane.p, up.number)
-
-
-# Upstream buffers of a whole job, and what its receivers have to do with them.
 
 
 class Reached(NamedTuple):

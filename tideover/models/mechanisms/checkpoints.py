@@ -1,4 +1,32 @@
-"""Checkpoints of single tasks: taken, written to the store, valid later; second copies on disks."""
+"""Checkpoints of single tasks: taken, written to the store, valid later; second copies on disks.
+
+What the `state` of a bolt adds to what a store has of its tasks: all of it, or what has changed.
+
+The rules, for every strategy that saves it (tests/models/test_saved_backends.py):
+
+- What is saved of a task has, besides the entries of the bolt's own, those of its `state`, each with its
+  own `entry_size`. Costs by entry, of saving and of restoring, count both. `rsm` saves the `state` of bolts
+  that have state of their own only; `passive_standby` and `aligned_snapshots` that of all.
+- What is saved *counts* once the task would go back to it: written (`rsm`), at the secondary
+  (`passive_standby`), or with its complete snapshot (`aligned_snapshots`). Until then all `entries` are
+  saved.
+- After that an `incremental` backend saves those that have changed since, in the mean: `entries` * (1 -
+  (1 - 1/`entries`)^n), rounded (halves to even), with n = `accesses` * tuples worked on since what counts
+  was taken, or since the restore.
+- A restore reads all `entries`, however they were written; none if nothing counts yet.
+
+Second copies of what tasks have saved, on the disks of their hosts.
+
+The rules (tests/models/test_local_recovery.py):
+
+- When the store is asked to write the state of a part, the disk of the task's host is asked to write the
+  same bytes; nobody waits for that.
+- A fault of the job leaves unwritten what is not written by then; one with `repair` takes all copies on the
+  hosts that it breaks.
+- A task that restarts where it has a copy of its part of the complete snapshot reads the state from the
+  disk, and messages of the part from the store at the same time; it goes on when both are there. All others
+  read from the store alone.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +47,6 @@ from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints
-
-# What the `state` of a bolt adds to what a store has of its tasks: all of it, or what has changed.
 
 
 class Share(NamedTuple):
@@ -74,9 +100,6 @@ class Backing:
         """The task has its state as the store has it; nothing has changed since."""
         if self._since is not None:
             self._since = self._task.worked
-
-
-# Second copies of what tasks have saved, on the disks of their hosts.
 
 
 class Copy(NamedTuple):

@@ -1,4 +1,18 @@
-"""The executors of a micro-batch query, and how the tasks of a batch run on them."""
+"""The executors of a micro-batch query, and how the tasks of a batch run on them.
+
+The executors of a query, and how the tasks of a batch run on them.
+
+The scheduler is Spark's (DAGScheduler, TaskSetManager): stages one after the other; tasks without state go
+wherever a core is free, tasks with state to the executor that has it; an executor's death takes the attempts
+that run on it and the shuffle files of those that have run.
+
+The rules of placement, stage by stage, in the order of tasks (tests/models/test_micro_batch.py):
+
+- A task without state goes to the living executor with a free core and the fewest running tasks; one with
+  state to the executor that has it. If that is dead, and known to be, it waits for `locality_wait` from the
+  stage's begin or last launch while others of the stage have theirs; then it goes to the executor with the
+  fewest states, then the fewest tasks. Ties: lowest host, then worker.
+"""
 
 from __future__ import annotations
 
@@ -209,12 +223,6 @@ def lives(life: Life | None) -> bool:
     """Whether that life is still going on."""
     return life is not None and life[0].life == life[1]
 
-
-# The executors of a query, and how the tasks of a batch run on them.
-#
-# The scheduler is Spark's (DAGScheduler, TaskSetManager): stages one after the other; tasks without state
-# go wherever a core is free, tasks with state to the executor that has it; an executor's death takes the
-# attempts that run on it and the shuffle files of those that have run.
 
 LATE = ORDER // 2
 """Order of what comes after the events of single tasks, at one instant and rank."""

@@ -1,4 +1,14 @@
-"""State that lies in a store, of which a task has at hand what it has changed since the last commit."""
+"""State that lies in a store, of which a task has at hand what it has changed since the last commit.
+
+The rules (tests/models/test_look_ups.py):
+
+- The i-th access of a tuple goes to the entry drawn by uid * `accesses` + i. An entry is at hand from its
+  access to the commit of the prepare that follows; an access to another takes `round_trip` more. What is at
+  hand is known when a tuple is given service.
+- With `look_up_work` a look-up keeps the store for so long in the middle of its round trip, first come,
+  first served, with writes. The tuple is served first, then its accesses, one by one. A store that gets
+  slower, or stops, is done first with what was asked for.
+"""
 
 from __future__ import annotations
 

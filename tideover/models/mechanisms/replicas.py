@@ -1,4 +1,33 @@
-"""Replicas of a task: duplicates dropped, state copied from a live one, fleets of a task and its shadows."""
+"""Replicas of a task: duplicates dropped, state copied from a live one, fleets of a task and its shadows.
+
+Duplicate filters: a receiver drops what it has had from another replica.
+
+The rules (tests/models/test_active_replication.py, test_copied_replicas.py, test_hybrid.py):
+
+- A *path* is the logical way from the spout: the spout's task, then the logical tasks between. Uids rise on
+  it, so a task keeps the greatest that it has let in on each path, and drops at arrival, without service,
+  what is not greater. End markers go by their number, aggregates by their uid and sending task.
+- A crash forgets this. A task that keeps its queue (`lose_state`) keeps it, too.
+- What leaves the topology is filtered in the same way by who reads it: of the windows of several replicas
+  the first counts.
+- Where tasks go back to a checkpoint they have had what it says, and no more: what waits in their queue,
+  and then what was held, passes the filter again at that instant. End markers are never dropped there.
+
+State transfer between replicas: one that comes back copies a live one.
+
+The rules of `active_replication`, `active_standby` and `hybrid` (tests/models/test_copied_replicas.py,
+test_plane_replicas.py):
+
+- At `ready` a replica looks for the live one with the lowest number. Until the copy it serves nothing: its
+  queue and what arrives are set aside, and ticks that wait in its queue are cancelled.
+- The copy is made (rank RESTORE) when `copy_time` and the state's bytes / `copy_bandwidth` are over, and
+  all has arrived at the other that was on the wire to it at `ready`. If the other is not live then, the
+  wait begins anew; if nobody is, the replica goes on with what it has, its own queue first.
+- It has at that instant the state, paths, epochs and queue of the other, ticks in it included. What was set
+  aside passes the filter then.
+- Its connections begin anew: nothing that it sends arrives before what the other has on the wire to the
+  same receiver (1 ns later at the earliest).
+"""
 
 from __future__ import annotations
 
@@ -20,8 +49,6 @@ from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskV
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import NEVER
 from tideover.sim.train import Ints
-
-# Duplicate filters: a receiver drops what it has had from another replica.
 
 
 class Seen:
@@ -131,9 +158,6 @@ class ReplayFilter(CheckpointFilter):
     def begin_after(self, task: BoltView, epoch: int) -> None:
         """A task has gone back to where it was over with all epochs before ``epoch``."""
         self._plane.tasks[task.number].over = epoch
-
-
-# State transfer between replicas: one that comes back copies a live one.
 
 
 class StateTransfer(Mechanism):

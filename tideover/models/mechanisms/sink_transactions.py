@@ -1,4 +1,21 @@
-"""A sink that writes in transactions: readers see what is in one when it is committed."""
+"""A sink that writes in transactions: readers see what is in one when it is committed.
+
+The rules (tests/models/test_transactional_sinks.py):
+
+- What leaves the topology is the windows of components that nobody reads, and the tuples of other last
+  bolts. With `direct` readers see it as it is put out. With `transactional` it goes into the task's open
+  transaction, which opens with the first that is put into it.
+- *Pre-committed* under a number, the transaction is flushed, and what comes later goes into another one;
+  one that was never opened is none. *To be committed*: `commit_time` later (rank TRIM, by task) readers see
+  it, in the order of numbers, unless the task is rolled back before.
+- *Rolled back* to a number, a task aborts what is open, and what is pre-committed under higher numbers.
+  What was to be committed is not, until that is said again.
+- The broker aborts what is not committed `transaction_timeout` after it was opened (rank ROTATION; not
+  before it is pre-committed). If it was to be committed, or when it is to be, it is *lost*.
+- What is aborted or lost has never left. What is in a transaction otherwise counts as having left, so a
+  root can be complete before readers see it; windows, the silence of the sink and the delay of visibility
+  go by what readers see. A window that is in a transaction when the run ends is not missing; a lost one is.
+"""
 
 from __future__ import annotations
 

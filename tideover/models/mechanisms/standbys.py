@@ -1,4 +1,24 @@
-"""Secondaries that stand by to go on in the place of a task, and checkpoints sent to them."""
+"""Secondaries that stand by to go on in the place of a task, and checkpoints sent to them.
+
+Secondaries: processes that stand by to go on in the place of tasks that fail.
+
+The rules of `passive_standby` and `upstream_backup` (tests/models/test_passive_standby.py,
+test_upstream_backup.py, test_plane_standbys.py):
+
+- Every channel has an upstream buffer, from spouts too (see `UpstreamBuffers`). Each bolt task has a
+  secondary; it goes by the task's name, host and links, no fault takes it, and what is sent to it is there
+  at once. Spouts have none: what they kept goes down with them.
+- Every task drops at arrival what it has had on its path (see `ReplayFilter`). Readers of what leaves the
+  topology do so too. End markers always come in.
+- At detection (rank READY), if the task is not back by then, the secondary is in its place: the restart is
+  off. A restart that comes first does the same.
+- Whoever goes on discards what is in the queue, or was held for it, and has at this instant what the
+  secondary has: state, epochs, window numbers, positions, paths, and the output buffers if its own are
+  gone. Then it asks all its senders for what is above these positions.
+- What it sends from then on has new numbers, above all that its channels had. What it does once more it
+  sends once more, in any order, and receivers know it by its path. A window that comes again is void by its
+  number, but its tuples are sent, too.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +40,6 @@ from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
-
-# Secondaries: processes that stand by to go on in the place of tasks that fail.
 
 
 class Standby(NamedTuple):

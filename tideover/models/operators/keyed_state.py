@@ -1,4 +1,19 @@
-"""State by key: sums, pairs of sums for joins, and sessions."""
+"""State by key: sums, pairs of sums for joins, and sessions.
+
+Sessions by key: the state of counts whose windows have a gap.
+
+The rules (tests/models/test_event_windows.py, test_arrival_sessions.py):
+
+- By event a session of a key is all events of it with at most `gap` from each to the next. It ends `gap`
+  after its last event, on the next whole ms, which is its number; it is put out when the watermark is
+  there. A tuple is late if its session, with what is there of it, ends at or before the watermark.
+- By arrival it is all tuples of the key that came into the task's queue so, however long they wait there;
+  what is held, set aside or sent again arrives when it comes then. The task looks each
+  `watermark_interval`, or each `gap` if that is shorter: a WINDOW marker, at whose turn the sessions that
+  have ended are window number k of look k. If a look had no effect the next one puts both out.
+- A checkpoint has an entry for each session. Sessions by arrival are to a failure what windows by tick are:
+  what comes again is in the session that is open then. Replicas may disagree on them.
+"""
 
 from __future__ import annotations
 
@@ -131,9 +146,6 @@ class KeyedPairs(EpochState):
 
     def _changed(self, content: Ints, old: Ints) -> int:
         return int(np.count_nonzero((content != 0) & (content != old)))
-
-
-# Sessions by key: the state of counts whose windows have a gap.
 
 
 @dataclass

@@ -1,4 +1,46 @@
-"""When a stateful bolt puts out what it knows: windows, their ids, and how far events have come."""
+"""When a stateful bolt puts out what it knows: windows, their ids, and how far events have come.
+
+When a stateful bolt puts out what it knows.
+
+The rules (tests/models/test_window_exactness.py, test_sliding_windows.py, test_rsm_windows.py):
+
+- `tick`: every `length` a WINDOW marker comes into the task's queue. At its turn all sums that are not 0
+  are put out, by key, and cleared. Window w ends at w * `length`; an empty one is "no counts". A tick that
+  falls on a task that is down, or not restored, has no effect.
+- `tuples: n`: at the departure of the n-th tuple since the last window. Their numbers go on over crashes; a
+  restore turns them back to those of its checkpoint, or to 0.
+- `marker`: at w * `length` each spout task that is up sends marker w on all its channels (rank MARKER); one
+  that was down sends what it has missed when it is ready. When the least of the newest markers of a bolt's
+  channels reaches w, the sums of all epochs before w are put out; then any bolt hands w on. The epoch of an
+  aggregate is the newest marker that its task had handed on before.
+- A window that a task puts out again under a number that it has used is void: it is not sent, and its
+  tuples count only if another window or live state has them.
+- `slide`: panes are as long as the greatest common divisor of `length` and `slide`; a window is the panes
+  of its length. With `slide_tuples` panes are of tuples. A tuple stays until the first window that ends
+  without it: until then it is an effect of the state, and is acked when it leaves. A checkpoint has an
+  entry for each pane and key.
+- `windowed_count` clears at a window's end, `running_count` puts out all sums as they are by then,
+  `distinct` each key once with value 1, `windowed_join` for each key the product of the sums of both sides
+  (test_running_distinct.py, test_windowed_join.py).
+- Under a strategy that reads a durable log, windows given by `length` are ended by markers.
+
+How far events have come at a task: watermarks.
+
+The rules of windows by event (tests/models/test_event_windows.py, test_windows_after_failures.py):
+
+- A root keeps the time of its event for good: what its spout says (`stamps`), else its first emission, or
+  the append time of its record, less a draw of `event_delay`. A tuple of s is in the windows (end -
+  `length`, end] that s is in; window w ends at w * `slide` (without it: of `length`).
+- Each `watermark_interval` a WINDOW marker comes into the task's queue. At its turn the watermark becomes
+  the least, over the components that it reads, of the newest event processed from any of their tasks, less
+  `lag`, if that is more. With `idle_after` components that have been silent for so long are left out.
+- At this turn all windows that end after the old watermark and not after the new one are put out in order,
+  if they have a tuple, or one leaves with them.
+- A tuple whose event is not after the watermark is *late*: it is in no window and is acked at once. With
+  `late: drop` it has no effect, with `late: aside` it leaves the topology.
+- What a task knows of events is part of its state: saved, restored and lost with it. At the end of a run a
+  window that the watermark has not reached is not missing.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +54,6 @@ from pydantic import Field, model_validator
 from tideover.sim.registry import Part
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import MS, Duration, S
-
-# When a stateful bolt puts out what it knows.
 
 
 class Extent(NamedTuple):
@@ -305,8 +345,6 @@ def _raise(marks: dict[int, int], streams: dict[int, int], ids: list[int]) -> No
         if uid in streams:
             marks[streams[uid]] = max(uid, marks.get(streams[uid], uid))
 
-
-# How far events have come at a task: watermarks.
 
 NEVER = -1
 

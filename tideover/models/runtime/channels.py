@@ -1,4 +1,21 @@
-"""Channels between tasks: what is sent over an edge, latency, order, loss, and the cards of hosts."""
+"""Channels between tasks: what is sent over an edge, latency, order, loss, and the cards of hosts.
+
+Network cards: the bandwidth that all channels of a host share.
+
+The rules (tests/models/test_cards.py, test_plane_cards.py, test_cores_and_cards.py):
+
+- A message to another host goes out through the card of its host, over the link, and in through the card of
+  the receiver's; only then it arrives. A card serves one message after the other, each for bytes /
+  bandwidth, rounded up, by the time at which it comes, then sender, receiver, order in the channel; data
+  before what a control action of that instant sends.
+- Bytes are the sender's `tuple_size` and `links.header`. Markers, barriers and ends of replays keep their
+  place and take no time. The link's order is that of messages as they leave the card out.
+- Within a host, in batches, and for acks, checkpoints and copies there is none of this; replays use cards.
+  What is at a card survives the crash of both ends.
+- A bolt's service grows by `serialise` + bytes * `serialise_cost` for each message to another host, and by
+  `deserialise` + bytes * `deserialise_cost` for a tuple from one. A window's messages leave at once, and
+  occupy the task then. A spout's serialising is part of its `emit_cost`.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +88,6 @@ class Latencies:
         self._plane.array(wire.c, "drawn", np.ascontiguousarray(drawn, np.int64))
         wire.c.first_drawn, wire.c.n_drawn = first, len(number)
 
-
-# Network cards: the bandwidth that all channels of a host share.
 
 Way = Literal["card out", "card in"]
 OUT: Way = "card out"

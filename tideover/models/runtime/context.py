@@ -1,4 +1,16 @@
-"""What all tasks of a job have around them: resources, cores that are shared, when events took place."""
+"""What all tasks of a job have around them: resources, cores that are shared, when events took place.
+
+Tasks that share the cores of their host.
+
+The rules (tests/models/test_cores.py, test_plane_cores.py, test_queues_and_cores.py):
+
+- On a host with more tasks of bolts than `cores` each busy one works at min(1, cores / busy tasks) of a
+  core's speed. Busy is who serves a tuple or is occupied (acks, a checkpoint, a replay). A task that is
+  down, stopped or blocked, or has nothing to do, uses none. Spouts use none.
+- `slow_host`: for `duration` each core works at `factor` of its speed, be there enough or not; of several
+  at once the slowest holds.
+- Work that begins or ends on shared or slow cores does so at whole ns, rounded up.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +65,6 @@ class Resource(Protocol):
         """How long it has been busy up to ``now`` (ns), when the data plane has been moved there. It can be
         so for one second a second; of several cores it is the mean.
         """
-
-
-# Tasks that share the cores of their host.
 
 
 class Cores:

@@ -1,5 +1,18 @@
 """Active replication: k-safety. Every tuple goes to k+1 replicas, which all process it; receivers drop
 what they know.
+
+Each task of every bolt (or of those in `components`) has k + 1 replicas, on different hosts. Every sender
+sends to every replica of its receiver, and every replica does everything
+(tests/models/test_active_replication.py: messages by edge, CPU, who leads).
+
+- Duplicates are dropped by the rules of `DuplicateFilter`.
+- A replica that is back copies a live one by the rules of `StateTransfer` (test_copied_replicas.py). With
+  all replicas of a task, what they had is lost.
+- What is measured is the live replica with the lowest number.
+- Windows have to be ended by markers: those of a timer differ between replicas where links do, and readers
+  get the first (`test_numbers_2_3_3_5`).
+- Each replica waits for room by itself, and who sends to several waits for all: the slowest holds all back
+  (test_bounded_queues.py). What is turned away as known gives its place back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,24 @@
-"""Active standby: a secondary does all that its primary does, and keeps what it would send."""
+"""Active standby: a secondary does all that its primary does, and keeps what it would send.
+
+Each bolt task has two replicas; duplicates follow the rules of `DuplicateFilter`, copies those of
+`StateTransfer`. Besides (tests/models/test_active_standby.py, test_hwang.py):
+
+- Of the two one *speaks*, at first replica 0. Both do everything, and keep in output queues, one for each
+  receiving replica, what they make for other bolts; what the silent one makes does not leave. A window that
+  it ends counts as its own, and is put out by nobody yet. What is measured is that of who speaks.
+- Each `ack_interval` (rank TRIM, waiting for no turn) a live task tells all live replicas that send to it
+  what it has let in on each path, and the newest end marker that it has processed from them. These leave
+  the queues. It costs `ack_size` bytes for each that is told.
+- At detection (rank READY), or when it is back if that is sooner, a replica in the place of the failed one
+  copies the live one, its output queues and the windows that nobody has put out included.
+- If the failed one was to speak, and the other is live, that one is to speak from this instant; also one
+  that goes on, copied or alone, when who is to speak is not live. A marker (rank REQUEST) comes into its
+  queue. At its turn it puts out the windows above all that either has put out, then sends its queues,
+  receiver by receiver in physical order, one message every `replay_cost`, and speaks from then on. Until
+  then nobody does. If it fails before, nothing of this is kept.
+- So only a replica that speaks masks a failure. A window that was put out in silence when the run ends is
+  not missing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,36 @@
-"""Aligned snapshots: barriers flow with the data; after a failure the whole job goes back to the last one."""
+"""Aligned snapshots: barriers flow with the data; after a failure the whole job goes back to the last one.
+
+Spouts stand for producers: what has arrived from them waits in the log of the task that reads it; its
+*position* is the number of messages that it has served. Snapshots (tests/models/test_aligned_snapshots.py,
+test_plane_snapshots.py):
+
+- Triggers are due at `checkpoint_phase` (one interval if not given) + k * `checkpoint_interval` (rank
+  CHECKPOINT), one snapshot at a time: what falls due while one is under way, or within `min_pause` after
+  it, is triggered once, as soon as both allow. One that is not complete after `checkpoint_timeout` is
+  abandoned (rank ROTATION).
+- At the trigger the sources' barrier comes into each task that reads a log, ahead of all that waits there,
+  behind the tuple in service. From other tasks barriers come in the order of their channel.
+- When a barrier has its turn its channel is blocked: what comes behind it is set aside. With the last one
+  the task takes part: state, epochs, window numbers and position. It hands the barrier on, then is kept for
+  `snapshot_time` + entries * `snapshot_cost`; then the store writes the part, and `upload_time` later it is
+  acknowledged. A task without state acknowledges at once. What was set aside arrives now.
+- With the last acknowledgement the snapshot is complete, and logs are trimmed.
+
+With `unaligned` barriers overtake what waits, by the rules of `InFlight`.
+
+A failure (test_aligned_snapshots.py):
+
+- A fault of a bolt task stops all bolt tasks at its instant: the snapshot under way is void, what is in
+  queues and on wires between bolts is destroyed, and windows that were put out since the complete snapshot
+  are open again. A spout that fails only falls silent.
+- When all are ready each reads its part, then takes `restore_time` + entries * `restore_cost`. When the
+  last has (rank RESTORE) the job runs: messages of the parts are back, what was read since is read again,
+  in its old order with its old stamps, then what has come meanwhile. The next trigger is due one interval
+  later.
+- With `sink: transactional` a task pre-commits when it takes part; a complete snapshot commits, and again
+  when the job runs again (test_transactional_sinks.py).
+- With `local_recovery` tasks look first for `LocalCopies` (test_local_recovery.py).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Batch jobs, as Hadoop runs them."""
+"""Batch jobs, as Hadoop runs them.
+
+A job is a batch of `micro_batch`, whose rules hold. Of failures (tests/models/test_batch_rerun.py):
+
+- `retry: task`: they are dealt with as there.
+- `retry: job`: a fault of an executor, a bolt or the driver stops the job at its instant. `recovery_time`
+  after all that failed is ready (for an executor: noticed; with a new driver all are) and an executor
+  lives, a job that was logged starts again from its first stage, with the same content and the states
+  before it, without `plan_time`. If none was logged, the next trigger is at the next multiple of
+  `trigger_interval`.
+- Between two jobs there is nothing to run again.
+"""
 
 from __future__ import annotations
 

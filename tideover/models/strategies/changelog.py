@@ -1,4 +1,35 @@
-"""Changelogs: tasks keep their state beside them, write what changes to a topic, and come back by it."""
+"""Changelogs: tasks keep their state beside them, write what changes to a topic, and come back by it.
+
+All that a task reads waits in its log, from spouts and from bolts, in the order in which it came; no crash
+takes it. Its position counts the messages that it has served. Commits (tests/models/test_changelog.py):
+
+- At each multiple of `commit_interval` (rank CHECKPOINT) a task that is up, restored, and done with its
+  last commit gets a marker ahead of all that waits. At its turn, between two tuples, the store writes what
+  has changed in its state since the last batch; then (rank TRIM) the changelog has it. `commit_time` later
+  the offsets as of that turn are committed: position, and newest markers. Until then the task is kept.
+- With `batch_interval` changes are written in between, too, and nothing waits for them.
+- Of the bolt's own entries one has changed for each tuple worked on, at most all; of a `state` what
+  `Backing` says, whatever its backend.
+
+A failure takes no other task with it (test_changelog.py, test_plane_logs.py):
+
+- It voids the task's commit and batch under way. What was read since the committed position waits in the
+  log again, with its old stamps, ahead of all else. `lose_state` is no different.
+- At `ready` a task with state reads all of its changelog, then takes `restore_time` + entries *
+  `restore_cost`. Then (rank RESTORE) it has this state and the committed markers, and its log arrives.
+- With `local_state` a task that is back on its host, after crashes of processes, false detections or moves
+  only, reads just what was written since its last commit.
+- With `standby_replicas` that many copies follow the changelog, `restore_cost` for each entry, and no fault
+  takes them. A task that does not come back to its own disk takes the one that is done first, waits for it,
+  and for `restore_time`. A new standby reads everything before anybody can take it.
+
+`guarantee: exactly_once` (test_changelog.py):
+
+- Changes, offsets, and what was sent up to the commit's turn hold together from the commit on; a commit
+  message then follows on each channel. Until it comes, what a bolt has sent is withheld from its readers.
+- A fault aborts what is not committed: it is destroyed where it has come, or when it comes. Windows put out
+  since are open again.
+"""
 
 from __future__ import annotations
 

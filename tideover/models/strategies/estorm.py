@@ -1,4 +1,24 @@
-"""E-Storm: shadows process what a task with state does; one that comes back reads the state of another."""
+"""E-Storm: shadows process what a task with state does; one that comes back reads the state of another.
+
+Acks, timeouts and retries are those of `source_replay`. Besides (tests/models/test_estorm.py,
+test_storm_exactness.py; where shadows are placed: test_fleet_placement.py):
+
+- Every bolt with state has `members` replicas. All process what is sent to them and ack it, each copy under
+  an id of its own; only the first emits, puts out windows and hands markers on, and is measured. At a
+  window's end a member acks all in its state, also what it has from another. A window that a shadow ends
+  counts for the ledger, unless it has ended one of this number before.
+- Each call of a spout takes `copy_cost` for each further copy, after its gap, the moment of its schedule,
+  or `poll_cost`; the next call counts from when it is made.
+- A member that is ready again gives up what it does, and holds what arrives. `transaction_time` later (rank
+  RESTORE) a marker comes into the queue of the live member with the lowest number. At its turn that one
+  writes its state to the station (an operation for each entry), which keeps it. If it fails before that is
+  done another is asked at that instant.
+- When all that one fault has hit are written, they read; `load_time` + entries * `load_cost` later they
+  have the state, and take in what was held. A task that fails again before it reads is waited for no more,
+  and does not read what was written for it.
+- Without a live member the state is lost. Markers of windows that were seen meanwhile count all the same.
+- A member that is behind holds back in its full queue who sends to the fleet.
+"""
 
 from __future__ import annotations
 

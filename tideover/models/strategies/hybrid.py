@@ -1,4 +1,26 @@
-"""Hybrid: a strategy for each bolt."""
+"""Hybrid: a strategy for each bolt.
+
+Hybrid: a strategy for each bolt.
+
+Each task goes by its member: the one that `bolts` names for its bolt, else `stateless`, if that is given
+and the bolt keeps no state, else `rest`. Members can be `none`, `rsm`, `active_replication`, and others
+that have a `member`. Where they meet (tests/models/test_hybrid.py, test_exactness.py):
+
+- A channel is buffered if its receiver has state and is under `rsm`, whatever its sender is under; from a
+  spout only with that member's `spout_buffer`. Each replica of a sender keeps a buffer of its own, and each
+  is asked: when it is ready, restored (`rsm`), or has copied its peer.
+- If a member is `active_replication` all tasks drop duplicates by path. A checkpoint then has the greatest
+  uid processed on each path, too; a task that goes back has had that, and no more, and what waits passes
+  the filter again. If the state is lost again meanwhile, what was in the queue does not drop out by that.
+- A trim marker has these uids with it: the sender also drops what is not above them, for of a replica that
+  is always second nothing is processed, and no number would let it trim.
+- A recovery under `rsm` ends when one replica of each sender has come to its end marker. Until its own end
+  marker comes, each channel is discarded.
+- A replica that copies its peer keeps for each receiver what the peer keeps, under new numbers above all
+  that its channel had. One that goes on alone keeps what it has.
+- What all replicas of a task had is lost with the last of them, and with a task under `none` what it had.
+- `dropped` counts, for the newest fault of a task until its state is back, what it drops as known.
+"""
 
 from __future__ import annotations
 
@@ -176,9 +198,6 @@ class Together(Protocol):
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         return self.of(task).window_ended(task, parts, now)
-
-
-# Hybrid: a strategy for each bolt.
 
 
 @STRATEGIES.register("hybrid")

@@ -1,4 +1,8 @@
-"""Amnesia: restart with empty state, replay nothing."""
+"""Amnesia: restart with empty state, replay nothing.
+
+A task that is back goes on with an empty state; nothing is sent again (tests/models/test_exactness.py). A
+spout that reads from Kafka reads again from the committed offset (tests/models/test_sources.py).
+"""
 
 from __future__ import annotations
 

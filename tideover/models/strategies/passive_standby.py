@@ -1,4 +1,21 @@
-"""Passive standby: a secondary has each task's last checkpoint, and goes on from it."""
+"""Passive standby: a secondary has each task's last checkpoint, and goes on from it.
+
+Takeover and duplicates follow the rules of `Standbys`, buffers those of `UpstreamBuffers`, a `state` those
+of `Backing`. Besides (tests/models/test_passive_standby.py, test_hwang.py):
+
+- Each `checkpoint_interval` (rank CHECKPOINT, a marker in the queue) each bolt task, with state or without,
+  sends a checkpoint; it is skipped while the task recovers or an earlier one is on its way. Another follows
+  each window's end by a tick, if need be as soon as the one on its way is there.
+- It has the state, epochs, window numbers, the newest number processed of each channel, the greatest uid
+  processed on each path, and the task's output buffers.
+- It keeps the task for `checkpoint_time` + entries * `checkpoint_cost`. So long after it was taken (rank
+  TRIM) the secondary has it, unless a fault of the task comes before; then senders trim.
+- With `delta` it has, of the bolt's own entries, those that are not as in the one before (a session by its
+  end and its sum; what is gone costs nothing), and of the output buffers what is above the numbers of that
+  one. A `delta` brings back what a full checkpoint does.
+- Its bytes count on the network when it is there. When somebody goes on, all that the secondary has goes
+  over the network once more, to the next secondary or to the task.
+"""
 
 from __future__ import annotations
 

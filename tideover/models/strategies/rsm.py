@@ -1,4 +1,23 @@
-"""Recovery using state management: checkpoints of state, and upstream buffers that are replayed."""
+"""Recovery using state management: checkpoints of state, and upstream buffers that are replayed.
+
+Buffers, trims and replays follow the rules of `UpstreamBuffers`; a bolt's `state` those of `Backing`.
+Buffered is what bolts send to tasks with state of their own, with `spout_buffer` what spouts send them,
+too. Besides:
+
+- A checkpoint is due each `checkpoint_interval` (rank CHECKPOINT), as a marker in the task's queue. It is
+  skipped while the task recovers (tests/models/test_rsm.py), or while an earlier one is being written.
+- Another follows each window's end by a tick (a look for sessions too) at the same instant, or, if one is
+  being written, as soon as that is done: otherwise what was put out would come back. Windows by marker, by
+  event or by tuple need none, for they come again under their numbers (test_rsm_windows.py).
+- It holds the state and the newest number processed of each channel. It keeps the task for
+  `serialise_time` + entries * `serialise_cost`; then the store writes it. When it is written it counts, and
+  senders trim. A fault of the task before voids it; the store stays busy with it (test_rsm.py).
+- At `ready` a task with state gives up all that it does, serves nothing, and reads the last checkpoint that
+  counts: the store's time, then `restore_time` + entries * `restore_cost`. Then (rank RESTORE) it has the
+  state, takes in what comes, and asks its senders.
+- A task without state goes on at once, and loses what it had. A sender that goes down with its receiver
+  takes its buffer with it (test_rsm_senders.py).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,28 @@
-"""Source replay: Storm's acker, a rotating map of pending roots, and retries by the spout."""
+"""Source replay: Storm's acker, a rotating map of pending roots, and retries by the spout.
+
+Acks (tests/models/test_acking.py, test_plane_messages.py):
+
+- A bolt acks a tuple when it has processed it; `ack_cost` is part of its service. A windowed bolt holds the
+  ids: at its window's end the i-th of them, as they were processed, is acked i * `ack_cost` later, and the
+  task is busy until the last. A late tuple is acked at once.
+- An ack is at the acker when it is sent. A tree is complete when the XOR of all ids that were created and
+  acked in it is zero, at its latest ack. Markers and aggregates belong to no tree.
+- The acker has a rotating map of its own, with the same timeout, `acker_buckets` and phase 0. Acks of what
+  rotates out are ignored; an ack does not refresh an entry. With a crash of the acker all entries are lost;
+  while it is down acks are, and trees that begin then are never known.
+
+Timeouts and retries (tests/models/test_source_replay.py):
+
+- Rotation r = 0, 1, ... is at the spout's start + phase + r * `message_timeout`; a phase that is not given
+  is drawn within one timeout. With B buckets it fails every pending root that was last emitted at or before
+  rotation r - B + 1, in order of that emission. They go to the end of the retry queue.
+- A call of the spout serves one retry if there is any, else makes a new root. A retry has the next attempt
+  and a new creation stamp; acks of earlier attempts are ignored.
+- `max_spout_pending` caps, for each spout task, roots that are neither completed nor failed.
+- A spout that crashes forgets its pending roots and retries.
+- A timeout is false if no fault had destroyed anything of that attempt. What is emitted again is replayed
+  because of the newest fault that had.
+"""
 
 from __future__ import annotations
 

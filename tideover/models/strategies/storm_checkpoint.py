@@ -1,4 +1,32 @@
-"""Storm's state checkpoints: transactions go through the topology, and acks wait for their commit."""
+"""Storm's state checkpoints: transactions go through the topology, and acks wait for their commit.
+
+Acks, timeouts and retries are those of `source_replay`, but for when a tuple is acked. A transaction
+(tests/models/test_storm_checkpoint.py, test_storm_exactness.py; in full queues
+test_bounded_transactions.py):
+
+- A prepare begins at `checkpoint_interval` (rank CHECKPOINT), then one interval after the last began, or
+  when its commit has ended, if that is later. A marker comes into the queue of each task that reads a
+  spout. A task takes part when it has had one from there and one over each channel from bolts; tuples
+  behind a marker do not wait for the others.
+- A task with state (its own, or a `state`) is kept until the store has written its entries (its own: all;
+  of a `state`: those accessed since the last prepare), one operation each, and then for `write_time` +
+  entries * `write_cost`; a pause makes that later. Then it hands the marker on; a task without state does
+  so at once.
+- When all have, the transaction *holds*, and the commit's markers go out. Each task writes as many entries
+  once more, then acks what was prepared, one every `ack_cost`. Only with this commit are tuples acked by
+  tasks with state, late ones and those still in a window too; others ack when they have processed.
+- A fault of a bolt ends the transaction under way. At `ready` a task gives up what it does, control markers
+  too, and reads its state. Then (rank RESTORE) all tasks go back to the transaction that holds: they begin
+  the tuple in service anew, ack what was prepared in it, and never ack what came later. When the last is
+  back, the next prepare is due one interval later.
+
+Look-ups of a `state` follow the rules of `RemoteState` (test_look_ups.py).
+
+`saved: ids` of a window that ticks end (test_storm_exactness.py): a checkpoint has, for each sender, the
+greatest uid that has left the window and that of what it has put out. Who goes back has empty windows: of
+each sender what is at most the first is dropped and acked, what is at most the second is taken in, and
+anything greater waits until all senders have come so far. Until then ticks have no effect.
+"""
 
 from __future__ import annotations
 

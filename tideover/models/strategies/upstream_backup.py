@@ -1,4 +1,26 @@
-"""Upstream backup: who sends keeps it until all that depends on it is done; state is rebuilt from that."""
+"""Upstream backup: who sends keeps it until all that depends on it is done; state is rebuilt from that.
+
+Takeover and duplicates follow the rules of `Standbys`, buffers those of `UpstreamBuffers`. Besides
+(tests/models/test_upstream_backup.py, test_hwang.py):
+
+- A message that a task has processed is *open*: a tuple at a task with state until it has left with a
+  window (a late one is not), an end marker until it is handed on.
+- Each `ack_interval` (rank CHECKPOINT, a marker in the queue) a bolt task notes a mark: of each channel in
+  the greatest number up to which nothing is open, the newest marker handed on, and of each channel out the
+  newest number sent. A mark is *done* when each receiver has said so of that number. The newest that is
+  done is told at this instant: to the secondary, and by trim markers to the senders (`ack_size` bytes
+  each).
+- The end of a window by a tick, or by tuples, is told to the secondary at once: its number, and what was
+  processed on each path by then. Such a window is not rebuilt; what it put out may go down with the task. A
+  window by event is rebuilt from what is open, and is void if it comes again.
+- The secondary has no state and no buffers. It has the positions of the mark that was told last, its
+  markers, and the paths and the number of the last window told. Where markers end windows it drops tuples
+  of epochs that were over by then. Marks that were not told are forgotten.
+- It knows nothing of events: there is no watermark until something has come over each input again, and what
+  was late may be in time now.
+- Refused are state that goes on from window to window, a `state`, windows that slide by tick or tuples, and
+  sessions: upstream would have to keep everything, or they would come again as others.
+"""
 
 from __future__ import annotations
 
