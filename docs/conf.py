@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -71,8 +70,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.g
 
 def _written(*_: object) -> None:
     """Pages that the package says itself: every key and column, what every command takes, every rule."""
-    keys = [sys.executable, "-m", "tideover", "scenarios", "reference"]
-    _write("reference", subprocess.run(keys, capture_output=True, check=True, text=True).stdout)
+    from tideover.scenarios.reference import markdown
+
+    _write("reference", markdown())
     _write("commands", _commands())
     _write("rules", _rules())
 
@@ -81,7 +81,7 @@ RULES = {
     "models/strategies/": "Strategies",
     "models/mechanisms/": "What strategies share",
     "models/operators/": "Windows",
-    "models/job/queues": "Bounded queues",
+    "models/job/components": "Bounded queues",
     "models/job/sources": "Queues that spouts read",
     "sim/faults": "Failures",
     "models/detectors": "Detectors",
