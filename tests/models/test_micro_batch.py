@@ -22,7 +22,6 @@ from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals import Periodic
-from tideover.models.mechanisms.batches import Batches
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
@@ -93,11 +92,24 @@ def whole(done: Replication) -> None:
 
 def batches(done: Replication) -> list[tuple[float, float, float, int]]:
     """(trigger, in the sink, committed, tuples) of each batch."""
-    assert done.world is not None
-    query = done.world.job.context.runner
-    assert isinstance(query, Batches)
-    history = query.history
+    history = done.world.job.context.runner.history
     return [(b.triggered / MS, b.visible / MS, b.committed / MS, b.tuples) for b in history]
+
+
+def at(moment: float, roots: range = range(10)) -> list[tuple[int, float]]:
+    """(root, when), if all of these are counted then."""
+    return [(n, moment) for n in roots]
+
+
+def steady(rate: float, interval: float, *services: float) -> Replication:
+    """20 s of evenly spaced roots into bolts with these services, the last of which counts."""
+    up, topology = "s", {"s": spout("keys", keys=1, arrivals=Periodic(rate=rate, fixed_offset=0))}
+    for service in services[:-1]:
+        topology["p"], up = bolt("forward", {up: "shuffle"}, service), "p"
+    topology["count"] = bolt("windowed_count", {up: "shuffle"}, services[-1], window={"length": 10**6 * MS})
+    times = TIMES | {"trigger_interval": interval}
+    times = {name: round(time * MS) for name, time in times.items()}
+    return simulate(world(topology, "micro_batch", (), 20_000, **times), trace=True)
 
 
 # -- batch after batch ---------------------------------------------------------------------------------------
@@ -106,7 +118,7 @@ def batches(done: Replication) -> list[tuple[float, float, float, int]]:
 def test_a_batch_shows_at_one_instant() -> None:
     """The batches of 100 and 200: everything between 0 and 100 shows at 161, the next at 261."""
     done = run(until=290)
-    assert counted(done) == FIRST + [(n, 261) for n in range(10, 20)]
+    assert counted(done) == FIRST + at(261, range(10, 20))
     assert batches(done) == [(100, 161, 164, 10), (200, 261, 264, 10)]
     whole(done)
 
@@ -145,7 +157,7 @@ def test_windows_end_with_the_batch_that_holds_their_end() -> None:
 
 def test_rows_of_state_take_time() -> None:
     """One key: one row in count.0 after the batch, which takes 5 more."""
-    assert counted(run(state_cost=5)) == [(n, 166) for n in range(10)]
+    assert counted(run(state_cost=5)) == at(166)
 
 
 @pytest.mark.parametrize("rate", [200.0, 700.0])
@@ -156,13 +168,7 @@ def test_law_of_the_batch(rate: float) -> None:
     c = 0.3 (0.1 at p, 0.2 at count); F = 5 + 2 x 10 + 4 + 2 to the sink.
     """
     interval, cost, fixed = 1.0, 0.0003, 0.031
-    topology = {
-        "s": spout("keys", keys=1, arrivals=Periodic(rate=rate, fixed_offset=0)),
-        "p": bolt("forward", {"s": "shuffle"}, 0.1),
-        "count": bolt("windowed_count", {"p": "shuffle"}, 0.2, window={"length": 10**6 * MS}),
-    }
-    times = {name: round(TIMES[name] * MS) for name in TIMES} | {"trigger_interval": round(interval * 1e9)}
-    done = simulate(world(topology, "micro_batch", (), 20_000, **times), trace=True)
+    done = steady(rate, 1000 * interval, 0.1, 0.2)
     lasted = fixed + rate * interval * cost
     for triggered, visible, _, tuples in batches(done)[1:]:
         assert tuples == rate * interval
@@ -177,18 +183,11 @@ def test_law_of_batches_without_an_interval(rate: float) -> None:
     """A batch takes what came during the one before: its duration d = F + r d c has the fixed point
     F / (1 - r c).
     """
-    topology = {
-        "s": spout("keys", keys=1, arrivals=Periodic(rate=rate, fixed_offset=0)),
-        "count": bolt("windowed_count", {"s": "shuffle"}, 0.5, window={"length": 10**6 * MS}),
-    }
-    times = {name: round(TIMES[name] * MS) for name in TIMES} | {"trigger_interval": 0}
-    done = simulate(world(topology, "micro_batch", (), 20_000, **times), trace=True)
+    done = steady(rate, 0, 0.5)
     lasted = [committed - triggered for triggered, _, committed, _ in batches(done)[20:]]
-    fixed = 5 + 10 + 4 + 2 + 3
+    fixed, left = 5 + 10 + 4 + 2 + 3, 1 - rate * 0.0005
     # a batch has whole tuples, so it is off by the cost of one, and so is the next by a part of that
-    assert sum(lasted) / len(lasted) == pytest.approx(
-        fixed / (1 - rate * 0.0005), abs=0.5 / (1 - rate * 0.0005)
-    )
+    assert sum(lasted) / len(lasted) == pytest.approx(fixed / left, abs=0.5 / left)
 
 
 # -- an executor is lost -------------------------------------------------------------------------------------
@@ -200,7 +199,7 @@ def test_executor_lost_in_the_first_stage() -> None:
     host 1 at 149, loads its state, and ends at 189.
     """
     done = run((executor_lost(110),))
-    assert counted(done) == [(n, 191) for n in range(10)]
+    assert counted(done) == at(191)
     whole(done)
     (recovery,) = done.recoveries
     assert recovery["detected_at_s"] == recovery["ready_at_s"] == 0.113  # host 1 takes over
@@ -209,22 +208,45 @@ def test_executor_lost_in_the_first_stage() -> None:
     assert recovery["restore_s"] == pytest.approx(0.149 + 0.006 - 0.113)
 
 
-def test_executor_lost_in_the_last_stage() -> None:
-    """At 130 count.0 runs on host 0. It is free to go elsewhere from 133, and host 1 from 139; what p.0 has
-    left for it died with host 0: 7 later p.0 runs again, 146 to 166, and count.0 after it, with a load.
-    """
-    done = run((executor_lost(130),), until=240)
-    assert counted(done) == [(n, 208) for n in range(10)]
+@pytest.mark.parametrize(
+    ("failures", "more", "when"),
+    [
+        # count.0 runs on host 0. It is free to go elsewhere from 133, and host 1 from 139; what p.0 has left
+        # for it died with host 0: 7 later p.0 runs again, 146 to 166, and count.0 after it, with a load
+        ([executor_lost(130)], {"until": 240}, 208),
+        # count.1 runs on host 1, and p.1 has left (nothing) for it there. count.0 has read all that it needs
+        # and goes on until 159; then p.1 is run again after 7, and count.1 after it: 166, 176, and 20 more
+        ([executor_lost(130, host=1)], {"until": 240}, 198),
+        # both die; host 1 is back at 140, and runs p.0 until 160, p.1 until 170, count.0 (load, 34) until
+        # 210, count.1 (load, 14) until 230
+        ([executor_lost(110), executor_lost(110, host=1, restart=27)], {"until": 240}, 232),
+        # the copy of a state is lost before: it is loaded
+        ([fault("lose_state", 50, component="count")], {}, 167),
+        # count.0 fails at 130, and may run from 150 on, where it was: until 184
+        ([fault("crash_task", 130, component="count", restart=20)], {}, 186),
+        # the first batch of a new driver is cold: with 100 of warming up, what was 227 (see below) is 327
+        ([driver_lost(110)], {"until": 340, "cold_time": 100}, 327),
+    ],
+    ids=["last stage", "read already", "both", "lost copy", "task", "cold driver"],
+)
+def test_when_the_first_batch_is_there(failures: list[Any], more: dict[str, Any], when: float) -> None:
+    done = run(tuple(failures), **more)
+    assert counted(done)[:10] == at(when)
     whole(done)
 
 
-def test_what_is_read_already_is_not_missed() -> None:
-    """At 130 host 1 dies: count.1 runs there, and p.1 has left (nothing) for it there. count.0 has read
-    all that it needs and goes on until 159; then p.1 is run again after 7, and count.1 after it: 166, 176,
-    and 14 + 6 more.
-    """
-    done = run((executor_lost(130, host=1),), until=240)
-    assert counted(done) == [(n, 198) for n in range(10)]
+def test_a_stopped_executor_ends_later() -> None:
+    """Host 0 is stopped from 130 to 150: count.0 ends at 179. Nobody notices, nothing runs again."""
+    done = run((fault("pause", 130, component="count", duration=20 * MS),))
+    assert counted(done) == at(181)
+    assert done.ledger["replayed"] == 0
+
+
+def test_a_lost_copy_of_a_state_is_loaded_by_the_next_batch() -> None:
+    """count.0, which loses it at 130, runs on."""
+    done = run((fault("lose_state", 130, component="count"),), until=290)
+    assert counted(done) == FIRST + at(267, range(10, 20))
+    assert done.recoveries[0]["restored"] == 10
 
 
 def test_executor_lost_between_output_and_commit() -> None:
@@ -250,36 +272,6 @@ def test_a_new_executor_is_cold() -> None:
     assert [b[1] for b in batches(done)] == [161, 291, 425]
 
 
-def test_without_survivors_the_next_executor_takes_all() -> None:
-    """Both die at 110; host 1 is back at 140, and runs p.0 until 160, p.1 until 170, count.0 (load, 34) until
-    210, count.1 (load, 14) until 230.
-    """
-    lost = (executor_lost(110), executor_lost(110, host=1, restart=27))
-    assert counted(run(lost, until=240)) == [(n, 232) for n in range(10)]
-
-
-def test_a_lost_copy_of_a_state_is_loaded_again() -> None:
-    """The loss at 50 costs a load in the next batch, one at 130 (count.0 runs on) in the one after."""
-    assert counted(run((fault("lose_state", 50, component="count"),))) == [(n, 167) for n in range(10)]
-    done = run((fault("lose_state", 130, component="count"),), until=290)
-    assert counted(done) == FIRST + [(n, 267) for n in range(10, 20)]
-    assert done.recoveries[0]["restored"] == 10
-
-
-def test_a_task_that_fails_runs_again() -> None:
-    """count.0 fails at 130, and may run from 150 on, where it was: until 184."""
-    done = run((fault("crash_task", 130, component="count", restart=20),))
-    assert counted(done) == [(n, 186) for n in range(10)]
-    whole(done)
-
-
-def test_a_stopped_executor_ends_later() -> None:
-    """Host 0 is stopped from 130 to 150: count.0 ends at 179. Nobody notices, nothing runs again."""
-    done = run((fault("pause", 130, component="count", duration=20 * MS),))
-    assert counted(done) == [(n, 181) for n in range(10)]
-    assert done.ledger["replayed"] == 0
-
-
 # -- the driver is lost --------------------------------------------------------------------------------------
 
 
@@ -287,7 +279,7 @@ def test_driver_lost_before_the_range_was_logged() -> None:
     """At 103: up again at 153, it has read its logs at 158, and its first batch takes all until then."""
     done = run((driver_lost(103),), until=250)
     # 15 tuples: 5 + 25 + (6 + 10 + 30 + 4) + 2
-    assert counted(done) == [(n, 240) for n in range(15)]
+    assert counted(done) == at(240, range(15))
     whole(done)
 
 
@@ -296,10 +288,10 @@ def test_driver_lost_after_the_range_was_logged() -> None:
     came meanwhile is in the batch after it, whose trigger, of 200, has passed at 230.
     """
     done = run((driver_lost(110),), until=330)
-    assert batches(done)[0] == (165, 227, 230, 10)
-    assert batches(done)[1][0] == 230
-    assert batches(done)[1][3] == 13
-    assert counted(done)[:10] == [(n, 227) for n in range(10)]
+    first, second = batches(done)[:2]
+    assert first == (165, 227, 230, 10)
+    assert (second[0], second[3]) == (230, 13)
+    assert counted(done)[:10] == at(227)
     whole(done)
 
 
@@ -308,7 +300,7 @@ def test_driver_lost_between_output_and_commit() -> None:
     is void then, and no tuple counts twice.
     """
     done = run((driver_lost(162),), until=285, window=100)
-    assert counted(done)[:20] == FIRST + [(n, 279) for n in range(10)]
+    assert counted(done)[:20] == FIRST + at(279)
     assert [w for w in windows(done) if w[2]] == [(1, 161, 10), (1, 279, 10)]
     whole(done)
     assert done.windows["emitted"] == 2  # of count.0 and of count.1
@@ -332,11 +324,6 @@ def test_what_will_be_filtered_out_is_not_settled_while_it_waits() -> None:
     keeper = bolt("filter", {"s": "global"}, 1, parallelism=2, hosts=(0, 1), keep=0.0)
     nothing = nothing.model_copy(update={"topology": nothing.topology | {"p": keeper}})
     assert figures_if_always_settled(nothing) == figures(nothing)
-
-
-def test_the_first_batch_of_a_new_driver_is_cold() -> None:
-    """With 100 of warming up, what was 227 is 327."""
-    assert counted(run((driver_lost(110),), until=340, cold_time=100)) == [(n, 327) for n in range(10)]
 
 
 @pytest.mark.parametrize("at", range(95, 175, 3))

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from pydantic import Field
 
-from tideover.cli import main
 from tideover.models import advice
 from tideover.models.advice import task_loads, warnings
 from tideover.models.config import topology_of
 from tideover.models.effort import effort
-from tideover.models.remarks import Saving, by_task
+from tideover.models.job.topology import Component
+from tideover.models.remarks import Plan, Saving, by_task
+from tideover.models.runtime.job import Job
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy, Work
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
 from tideover.scenarios.runs import run
 from tideover.sim.units import MS, Duration
-
-if TYPE_CHECKING:
-    from tideover.models.job.topology import Component
-    from tideover.models.remarks import Plan
-    from tideover.models.runtime.job import Job
 
 
 class Copying(Strategy):
@@ -100,17 +95,13 @@ run: {duration: 60 s}
 """
 
 
-def test_its_load_and_its_remarks_are_told_by_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_load_and_its_remarks_are_told_by_the_command_line(tideover: Any, tmp_path: Path) -> None:
     """100/s of 6 ms and a fourth of 20 ms: 1.1 s of work in a second. What a run adds comes after that."""
     file = tmp_path / "copies.yaml"
     file.write_text(TEXT)
-    monkeypatch.setattr(sys, "argv", ["tideover", "run", str(file), "--json"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
-    said = json.loads(capsys.readouterr().out)["warnings"]
+    code, out, _ = tideover("run", file, "--json")
+    said = json.loads(out)["warnings"]
+    assert not code
     assert said[:2] == [
         "count: load 1.10: a task gets 100 tuples/s and cannot keep up; its queue grows without end",
         "count: up to 4 tuples are lost",

@@ -9,27 +9,13 @@ import pytest
 
 from tests.models.crowded import machines
 from tests.models.test_cores import two
-from tests.models.test_exactness import QUICK, SHARED, agree, check
-from tests.oracle.random_cores import crowded, crowded_and_failing
+from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, fault
 from tideover.models.config import Scenario
 from tideover.models.runtime.order import groups
 from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.sim.kernel import Rank
-
-WORLDS = {"of any kind": crowded, "where failures overlap": crowded_and_failing}
-
-
-@pytest.mark.parametrize("kind", WORLDS)
-def test_tasks_that_share_cores_equal_the_reference(kind: str) -> None:
-    agree(WORLDS[kind](("none",)), QUICK)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kind", WORLDS)
-def test_tasks_that_share_cores_equal_the_reference_in_many_worlds(kind: str) -> None:
-    agree(WORLDS[kind](("none",)), SHARED)
 
 
 def occupied(scenario: Scenario, *when: float) -> dict[str, list[float]]:
@@ -39,7 +25,6 @@ def occupied(scenario: Scenario, *when: float) -> dict[str, list[float]]:
     for moment in when:
         run.job.kernel.at(round(moment * MS), Rank.SAMPLE, lambda: a.occupy(2 * MS))
     run.run()
-    assert run.trace is not None
     return {name: sorted(row[6] / MS for row in run.trace.processed if row[0] == name) for name in ("a", "b")}
 
 
@@ -96,17 +81,9 @@ def test_a_host_may_be_well_again_at_the_end_of_the_run() -> None:
     assert row["ready_at_s"] == 16.6
 
 
-def test_who_shares_and_all_between_move_together() -> None:
-    """Host 0 has levels 1 and 3, host 1 level 2: a circle. What is before it and behind it is alone."""
-    ways = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 5)]
-    assert groups(6, ways, [[1, 3]]) == [[0], [5], [1, 2, 3], [4]]
-    assert groups(6, ways, [[2, 5]]) == [[0], [1], [2, 5], [3], [4]]
-    assert groups(6, ways, [[1, 5], [2, 3]]) == [[0], [1, 5], [2, 3], [4]]
-    assert groups(6, ways, []) == [[0], [5], [1], [2], [3], [4]]
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_groups_are_what_is_on_a_circle_in_topological_order(seed: int) -> None:
+    """Who shares a host and all between them move together."""
     chance, n = random.Random(seed), 12
     ways = [(i, j) for i in range(n) for j in range(i + 1, n) if chance.random() < 0.15]
     feel = [chance.sample(range(n), 3) for _ in range(chance.randrange(3))]

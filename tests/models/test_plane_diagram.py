@@ -18,7 +18,7 @@ from tests.models.test_diagram import (
     watched,
     whole,
 )
-from tests.models.test_exactness import LONG, QUICK
+from tests.models.test_plane_laws import FEW_OR_MANY
 from tests.oracle.program import play, run
 from tests.oracle.random_logs import logs
 from tests.oracle.random_networks import networks
@@ -50,7 +50,6 @@ def hold_fates(scenario: Scenario) -> None:
     """
     expected, world = run(scenario, 0), World(scenario, fates=True)
     world.run()
-    assert world.fates is not None
     anchored = {c.name for c in world.job.topology.components if c.anchored}
     found: dict[str, Counter[Any]] = {}
     roots = {root for _, _, root, _, _ in expected.emitted}
@@ -75,7 +74,8 @@ def hold_fates(scenario: Scenario) -> None:
         assert max(acked, default=at) == at
 
 
-def fates_agree(how: settings) -> None:
+@FEW_OR_MANY
+def test_fates_are_those_of_the_reference(how: settings) -> None:
     """What is said to become of tuples is what the per-tuple reference finds."""
 
     @how
@@ -87,41 +87,27 @@ def fates_agree(how: settings) -> None:
     check()
 
 
-def test_fates_are_those_of_the_reference() -> None:
-    fates_agree(QUICK)
-
-
-@pytest.mark.long
-def test_fates_are_those_of_the_reference_in_many_worlds() -> None:
-    fates_agree(LONG)
-
-
 # -- diagrams ----------------------------------------------------------------------------------------------
 
 
-def messages_agree(how: settings, patch: pytest.MonkeyPatch) -> None:
+@FEW_OR_MANY
+def test_messages_are_those_of_the_reference_in_other_worlds(
+    how: settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who sent what to whom is what the reference finds where other generators draw worlds, too."""
 
     @how
     @given(OTHERS)
     def check(scenario: Scenario) -> None:
         with standing():
-            hold_against_the_reference(scenario, patch)
+            hold_against_the_reference(scenario, monkeypatch)
             hold_its_own(scenario)
 
     check()
 
 
-def test_messages_are_those_of_the_reference_in_other_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    messages_agree(QUICK, monkeypatch)
-
-
-@pytest.mark.long
-def test_messages_are_those_of_the_reference_in_many_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    messages_agree(LONG, monkeypatch)
-
-
-def control_messages_agree(how: settings, patch: pytest.MonkeyPatch) -> None:
+@FEW_OR_MANY
+def test_control_messages_are_those_of_the_reference(how: settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Markers and barriers are shown between the tasks, and of the moments, between and at which the
     reference sends them: all that came, and no other.
     """
@@ -130,7 +116,7 @@ def control_messages_agree(how: settings, patch: pytest.MonkeyPatch) -> None:
     @given(st.one_of(*(overlapping((strategy,)) for strategy in MARKED)))
     def check(scenario: Scenario) -> None:
         with standing():
-            with noted(patch) as (made, came):
+            with noted(monkeypatch) as (made, came):
                 play(scenario, 0)
             sent = {
                 message: (message.channel.up.physical, message.channel.down.physical, moment)
@@ -138,21 +124,11 @@ def control_messages_agree(how: settings, patch: pytest.MonkeyPatch) -> None:
                 if message.datum is None
             }
             world = watched(scenario)
-            assert world.space_time is not None
             control = world.space_time.control
             found = {(physical(world, c.sender), physical(world, c.receiver), c.sent) for c in control}
             assert {sent[message] for message in sent if message in came} <= found <= {*sent.values()}
 
     check()
-
-
-def test_control_messages_are_those_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    control_messages_agree(QUICK, monkeypatch)
-
-
-@pytest.mark.long
-def test_control_messages_are_those_of_the_reference_in_many_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    control_messages_agree(LONG, monkeypatch)
 
 
 def inside(found: Diagram, stretch: Stretch) -> Counter[Any]:
@@ -167,7 +143,8 @@ def inside(found: Diagram, stretch: Stretch) -> Counter[Any]:
     )
 
 
-def parts_agree(how: settings) -> None:
+@FEW_OR_MANY
+def test_a_part_is_of_the_whole(how: settings) -> None:
     """A look at a part of a run sees what a look at all of it sees there."""
 
     @how
@@ -179,15 +156,6 @@ def parts_agree(how: settings) -> None:
         assert inside(part, stretch) == inside(all_of_it, stretch)
 
     check()
-
-
-def test_a_part_is_of_the_whole() -> None:
-    parts_agree(QUICK)
-
-
-@pytest.mark.long
-def test_a_part_is_of_the_whole_in_many_worlds() -> None:
-    parts_agree(LONG)
 
 
 def batches_struck(component: str) -> Scenario:

@@ -14,13 +14,11 @@ ROOT = Path(__file__).parents[2]
 STRATEGIES = "(none or source_replay)"
 WORLDS = {
     "test_exactness.py": f"equals_the_reference and {STRATEGIES}",
-    "test_plane_cards.py": "",
+    "test_plane_worlds.py": "none or source_replay or queues or long_runs",
+    "test_plane_by_hand.py": "",
     "test_plane_cores.py": "",
-    "test_plane_long_runs.py": "",
-    "test_plane_queues.py": "",
-    "test_plane_replays.py": "",
-    "test_plane_sources.py": "",
-    "test_plane_together.py": "",
+    "test_plane_laws.py": "replays",
+    "test_sources.py": "",
 }
 """Files of tests, and which of them: those that are run always, some hundred worlds together."""
 

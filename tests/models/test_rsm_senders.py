@@ -140,7 +140,6 @@ def test_what_is_held_for_a_restore_goes_with_the_process(down: str) -> None:
     """
     run = held(lost(52, restart=5), crashed(54, 2, while_down=down))
     assert counted(run) == [(0, 11), (1, 21), (2, 31), (3, 41), (5, 67), (6, 71)]
-    assert run.trace is not None
     assert [row[3:] for row in run.trace.destroyed] == [(4, 54 * MS)]
     assert run.ledger["lost"] == 1
 
@@ -152,7 +151,6 @@ def test_a_replay_that_finds_nobody_is_destroyed() -> None:
     links = Links(latency=ms(5), local=ms(5))
     run = played(chain((lost(45), crashed(48, 10)), 75, links=links))
     assert counted(run) == [(0, 22), (1, 32), (2, 42), (2, 64), (3, 65), (4, 66), (5, 72)]
-    assert run.trace is not None
     assert sorted(row[3:] for row in run.trace.destroyed) == [(2, 51 * MS), (3, 51 * MS), (3, 51 * MS)]
 
 

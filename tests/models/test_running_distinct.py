@@ -10,10 +10,8 @@ all later ones.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ import pytest
 
 from tests.models.test_conformance import BUILT_IN
 from tests.models.test_conformance import of as settings_of
+from tests.models.test_outside_strategies import imported
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models import conformance
 from tideover.models.conformance import first_windows
@@ -30,7 +29,7 @@ from tideover.models.job.components import Links
 from tideover.models.job.spouts import SPOUTS
 from tideover.models.operators.base import BOLTS
 from tideover.models.simulation import Replication, simulate
-from tideover.models.strategies.base import STRATEGIES, Strategy
+from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.loader import load
 from tideover.sim.draws import Draws
 
@@ -62,22 +61,9 @@ DOWN: dict[str, Any] = {"detection": 200, "restart": 400}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def examples() -> Iterator[None]:
-    """The modules, imported as a user's; what they register is taken out again."""
-    name = "running_distinct"
-    spec = spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[name] = module_from_spec(spec)  # annotations are resolved there
-    spec.loader.exec_module(sys.modules[name])
-    yield
-    del sys.modules[name]
-    BOLTS.discard("running_distinct")
-    SPOUTS.discard("visits")
-
-
-def of(strategy: str) -> Strategy:
-    return STRATEGIES[strategy].model_validate(STRATEGY[strategy])
+def example() -> Iterator[None]:
+    with imported("running_distinct", (BOLTS, "running_distinct"), (SPOUTS, "visits")):
+        yield
 
 
 def run(
@@ -102,15 +88,19 @@ def run(
 # -- the truth -----------------------------------------------------------------------------------------------
 
 
+def content(roots: list[int]) -> list[tuple[int, int]]:
+    """(page, visitor) of these visits."""
+    column = np.array(roots, np.int64)
+    found = SPOUTS["visits"](pages=5, visitors=100_000).content("visits", Draws(1, 0), column, column)
+    return list(zip(*(part.tolist() for part in found), strict=True))
+
+
 def visits(done: Replication) -> list[tuple[float, int, int]]:
     """(emitted at, page, visitor) of all visits, in seconds."""
-    assert done.trace is not None
-    first = [(root, time) for _, _, root, attempt, time in done.trace.emitted if attempt == 0]
-    roots = np.array([root for root, _ in first], np.int64)
-    pages, visitors = SPOUTS["visits"](pages=5, visitors=100_000).content("visits", Draws(1, 0), roots, roots)
-    assert visitors is not None
-    times = [time / (S * MS) for _, time in first]
-    return list(zip(times, pages.tolist(), visitors.tolist(), strict=True))
+    first = [(root, time / (S * MS)) for _, _, root, attempt, time in done.trace.emitted if attempt == 0]
+    return [
+        (time, *what) for (_, time), what in zip(first, content([root for root, _ in first]), strict=True)
+    ]
 
 
 def truth(operator: str, all_visits: list[tuple[float, int, int]], number: int) -> dict[int, int]:
@@ -152,7 +142,7 @@ def at_most(done: Replication) -> bool:
     )
 
 
-def strikes(strategy: str, components: tuple[str, ...] = COMPONENTS) -> list[tuple[Any, str]]:
+def strikes(strategy: str, components: tuple[str, ...] = COMPONENTS) -> list[Any]:
     """Every fault that the strategy survives: in a window, and at its end. There are no racks here."""
     hosts = {"visits": 0, "parse": 2, "count": 4}
     found = []
@@ -163,7 +153,7 @@ def strikes(strategy: str, components: tuple[str, ...] = COMPONENTS) -> list[tup
             on_host = kind in ("crash_host", "crash_worker")
             where = {"host": hosts[component]} if on_host else {"component": component}
             times = {"duration": 600 * MS} if kind == "pause" else DOWN
-            found += [(fault(kind, at, **where, **times), component) for at in (5300, 6000)]
+            found += [fault(kind, at, **where, **times) for at in (5300, 6000)]
     return found
 
 
@@ -185,49 +175,37 @@ def test_without_failures_all_windows_are_right(operator: str, strategy: str) ->
 @pytest.mark.parametrize("strategy", EXACT)
 def test_exactly_once_is_exactly_right(strategy: str) -> None:
     """Every window is put out, and right, whatever the strategy survives: state and replay fit together."""
-    for struck, _ in strikes(strategy):
+    for struck in strikes(strategy):
         found = right(run(strategy, (struck,)))
         assert found.keys() >= set(range(1, END)), struck
         assert all(found.values()), (struck, found)
 
 
-@pytest.mark.parametrize("strategy", ["source_replay", "storm_checkpoint"])
-def test_replays_do_no_harm_to_a_distinct_count(strategy: str) -> None:
-    """No state is lost with a stateless task: what was in it comes again within two timeouts of 1.5 s, and
-    then all windows are right; none ever has more than there was.
-    """
-    for struck, _ in strikes(strategy, ("visits", "parse")):
+BEFORE, REPLAYED = range(1, 6), (*range(1, 6), END - 1)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "components", "as_they_should", "not_so"),
+    [
+        # no state is lost with a stateless task: what was in it comes again within two timeouts of 1.5 s
+        ("source_replay", ("visits", "parse"), REPLAYED, ()),
+        # what windows have put out was acked, and is not emitted again: from the failure on they lack it
+        ("source_replay", ("count",), BEFORE, range(7, END + 1)),
+        # what is not in the committed state is not acked: it comes back with its replays
+        ("storm_checkpoint", COMPONENTS, REPLAYED, ()),
+        ("none", ("parse", "count"), BEFORE, range(8, END)),
+    ],
+)
+def test_after_a_failure_no_window_has_more_than_there_was(
+    strategy: str, components: tuple[str, ...], as_they_should: Any, not_so: Any
+) -> None:
+    """A replay does no harm to a distinct count. Which windows are right, at least, and which are not."""
+    for struck in strikes(strategy, components):
         done = run(strategy, (struck,))
         found = right(done)
         assert at_most(done)
-        assert all(found[n] for n in (*range(1, 6), END - 1)), (struck, found)
-
-
-def test_state_that_is_lost_does_not_come_back_by_source_replay() -> None:
-    """What windows have put out was acked, and is not emitted again: from the failure on windows lack it."""
-    for struck, _ in strikes("source_replay", ("count",)):
-        done = run("source_replay", (struck,))
-        found = right(done)
-        assert at_most(done)
-        assert [n for n in found if found[n]] in ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6]), (struck, found)
-
-
-def test_state_that_is_rolled_back_comes_back_with_its_replays() -> None:
-    """Under Storm's checkpoints what is not in the committed state is not acked: it is all right again."""
-    for struck, _ in strikes("storm_checkpoint", ("count",)):
-        done = run("storm_checkpoint", (struck,))
-        found = right(done)
-        assert at_most(done)
-        assert all(found[n] for n in (*range(1, 6), END - 1)), (struck, found)
-
-
-def test_amnesia_has_too_little() -> None:
-    for struck, _ in strikes("none", ("parse", "count")):
-        done = run("none", (struck,))
-        found = right(done)
-        assert at_most(done)
-        assert all(found[n] for n in range(1, 6))
-        assert not any(found[n] for n in range(8, END))
+        assert all(found[n] for n in as_they_should), (struck, found)
+        assert not any(found.get(n) for n in not_so), (struck, found)
 
 
 def test_a_false_timeout_counts_twice_only_where_twice_makes_a_difference() -> None:
@@ -243,21 +221,14 @@ def test_a_false_timeout_counts_twice_only_where_twice_makes_a_difference() -> N
 
 def known(done: Replication, task: int, until: int, replica: int = 0) -> int:
     """Different (page, visitor) that a task of the count has taken in up to a moment (ns)."""
-    assert done.trace is not None
-    assert done.world is not None
     bits = done.world.job.topology.by_name["count"].bits
     rows = [row for row in done.trace.processed if row[:3] == ("count", task, replica) and row[6] <= until]
-    roots = np.array([row[3] >> bits for row in rows], np.int64)
-    spout_ = SPOUTS["visits"](pages=5, visitors=100_000)
-    pages, visitors = spout_.content("visits", Draws(1, 0), roots, roots)
-    assert visitors is not None
-    return len(set(zip(pages.tolist(), visitors.tolist(), strict=True)))
+    return len(set(content([row[3] >> bits for row in rows])))
 
 
 def test_checkpoints_have_all_that_is_known() -> None:
     """An entry is a (page, visitor); the store is instant, so what is saved now was taken in by now."""
     done = run("rsm")
-    assert done.trace is not None
     saved = [
         (step.at, int(step.who.removeprefix("count.")), int(step.detail.removesuffix(" entries")))
         for step in done.trace.steps
@@ -272,7 +243,6 @@ def test_snapshots_have_all_that_is_known() -> None:
     the tuples of 20 ms, two of them, are under way.
     """
     done = run("aligned_snapshots", entry_size=64)
-    assert done.trace is not None
     complete = [step.at for step in done.trace.steps if step.what == "snapshot complete"]
     most = sum(known(done, task, time) for time in complete for task in (0, 1))
     assert most - 2 * len(complete) <= done.cost["store_bytes"] / 64 <= most

@@ -15,14 +15,43 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests import oracle
+from tests.models.chain import windows
 from tests.models.counting import ONES, completed, counting, emitted, failed
+from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
-from tideover.models.simulation import simulate
+from tideover.models.config import Scenario
+from tideover.models.evaluation.curves import curves
+from tideover.models.job.sources import Kafka, Kestrel, Source
+from tideover.models.mechanisms.acking import Acker
+from tideover.models.simulation import Replication, simulate
+from tideover.models.world import World
 from tideover.scenarios.loader import load, load_text
 
 PUBLISHED = [(10, 5, 59), (10, 15, 60), (10, 30, 60), (20, 5, 60), (20, 15, 60), (20, 30, 60)]
 """tuples/s, seconds into the window, recovery in s: stableford_phase2_recovery.csv."""
+
+
+ONCE: dict[str, Any] = {"kind": "values", "values": (1,)}
+UNHURT = {"in_flight": 0, "lost": 0, "false_timeouts": 0, "late": 0}
+
+
+def timed(
+    topology: dict[str, Any], timeout: float, *failures: Any, until: float, phase: float = 0, **more: Any
+) -> Scenario:
+    """A world whose roots time out ``timeout`` after a rotation, of which the first is at ``phase``."""
+    times = {"message_timeout": round(timeout * MS), "timeout_phase": round(phase * MS)}
+    return world(topology, "source_replay", failures, until, **times, **more)
+
+
+def counts(failures: Any, timeout: float, until: float, *sizes: float, phase: float = 0, **more: Any) -> Any:
+    """s ──▶ count, of which roots time out. ``sizes``: window, gap and offset."""
+    times = {"message_timeout": round(timeout * MS), "timeout_phase": round(phase * MS)}
+    return counting(failures, *sizes, until=until, **times, **more)
+
+
+def loses(at: float) -> Any:
+    return fault("lose_state", at, component="count")
 
 
 # -- the published experiment --------------------------------------------------------------------------------
@@ -106,15 +135,9 @@ def test_law_of_recovery(e: dict[str, int]) -> None:
     emitted since the rotation.
     """
     t = e["start"] + e["into"]
-    hit = fault("lose_state", t / MS, component="count")
-    scenario = counting(
-        (hit,),
-        e["timeout"] / MS,
-        e["gap"] / MS,
-        e["offset"] / MS,
-        until=(t + 4 * e["timeout"]) / MS,
-        message_timeout=e["timeout"],
-        timeout_phase=e["phase"],
+    timeout, gap, offset, phase = (e[name] / MS for name in ("timeout", "gap", "offset", "phase"))
+    scenario = counts(
+        (loses(t / MS),), timeout, (t + 4 * e["timeout"]) / MS, timeout, gap, offset, phase=phase
     )
     calls = [e["offset"] + e["gap"] * n for n in range(1, (t + 4 * e["timeout"]) // e["gap"])]
     newest = t - (t - e["phase"]) % e["timeout"]
@@ -143,9 +166,7 @@ def test_why_sixty_seconds_and_not_thirty(phase: int, expected: int) -> None:
     recovery ends .5 before the law says.
     """
     t = 1050
-    hit = fault("lose_state", t, component="count")
-    scenario = counting((hit,), 1000, 1, 0.5, until=4000, message_timeout=1000 * MS, timeout_phase=phase * MS)
-    (recovery,) = simulate(scenario).recoveries
+    (recovery,) = simulate(counts((loses(t),), 1000, 4000, 1000, 1, 0.5, phase=phase)).recoveries
     assert 1000 * recovery["state_recovery_s"] == pytest.approx(expected - 0.5, abs=1e-9)
     if phase != 50:
         assert law(1000 * MS, t * MS, phase * MS, 1000 * MS) == expected * MS
@@ -173,18 +194,8 @@ def test_every_timeout_follows_the_rotating_map(
     phase, which may be long.
     """
     until = 300
-    scenario = counting(
-        (),
-        1000,
-        gap / MS,
-        offset / MS,
-        until=until,
-        message_timeout=timeout,
-        timeout_buckets=buckets,
-        timeout_phase=phase,
-    )
-    run = simulate(scenario, trace=True)
-    assert run.trace is not None
+    sizes, more = (1000, gap / MS, offset / MS), {"phase": phase / MS, "timeout_buckets": buckets}
+    run = simulate(counts((), timeout / MS, until, *sizes, **more), trace=True)
     expected = []
     for _, _, root, attempt, time in run.trace.emitted:
         m = -((phase - time) // timeout)
@@ -202,33 +213,22 @@ def test_retries_are_served_one_per_call_and_push_new_roots_back() -> None:
     Roots 0, 1, 2 (15, 25, 35) are lost at 42. Emitted in (0, 50], they fail at 100. The calls of 105, 115,
     125 serve them in their order, and root 9, whose call would have been that of 105, comes at 135.
     """
-    hit = fault("lose_state", 42, component="count")
-    run = simulate(counting((hit,), until=160, message_timeout=50 * MS, timeout_phase=0), trace=True)
+    run = simulate(counts((loses(42),), 50, 160), trace=True)
     assert failed(run) == [(0, 0, 100), (1, 0, 100), (2, 0, 100)]
     first = [(n, 0, 15 + 10 * n) for n in range(9)]
-    assert emitted(run) == [
-        *first,
-        (0, 1, 105),
-        (1, 1, 115),
-        (2, 1, 125),
-        (9, 0, 135),
-        (10, 0, 145),
-        (11, 0, 155),
-    ]
+    again, later = [(n, 1, 105 + 10 * n) for n in range(3)], [(n, 0, 45 + 10 * n) for n in (9, 10, 11)]
+    assert emitted(run) == [*first, *again, *later]
     assert run.ledger["replayed"] == 3
     assert (run.ledger["duplicated"], run.ledger["lost"], run.ledger["false_timeouts"]) == (0, 0, 0)
-    assert run.trace is not None
-    counts = [(number, time / MS, counts) for *_, number, time, counts in run.trace.windows]
     # 45 | 55 … 95 | 105 … 145, of which three are replays
-    assert counts == [(1, 50, {0: 1}), (2, 100, {0: 5}), (3, 150, {0: 5})]
+    assert windows(run) == [(1, 50, 1), (2, 100, 5), (3, 150, 5)]
 
 
 def test_a_replay_gets_a_new_creation_stamp() -> None:
     """The same world, with a service of 2: latency is 2 for every tuple, also for those emitted 90 after
     their first attempt.
     """
-    hit = fault("lose_state", 42, component="count")
-    run = simulate(counting((hit,), until=160, message_timeout=50 * MS, timeout_phase=0, service=2))
+    run = simulate(counts((loses(42),), 50, 160, service=2))
     assert (run.recoveries[0]["latency_max_ms"], run.recoveries[0]["latency_mean_ms"]) == (2, 2)
 
 
@@ -244,23 +244,12 @@ def test_the_acker_forgets_what_it_knew() -> None:
     """
     topology = {"s": spout(**ONES), "p": bolt("forward", {"s": "shuffle"}, 4)}
     hit = fault("crash_task", 23, component="acker", restart=15)
-    scenario = world(topology, "source_replay", (hit,), until=95, message_timeout=30 * MS, timeout_phase=0)
-    run = simulate(scenario, trace=True)
+    run = simulate(timed(topology, 30, hit, until=95), trace=True)
     assert failed(run) == [(1, 0, 60), (2, 0, 60)]
     assert emitted(run)[5:] == [(5, 0, 60), (1, 1, 70), (2, 1, 80), (6, 0, 90)]
-    assert completed(run) == [
-        (0, 0, 14),
-        (3, 0, 44),
-        (4, 0, 54),
-        (5, 0, 64),
-        (1, 1, 74),
-        (2, 1, 84),
-        (6, 0, 94),
-    ]
-    assert run.ledger == {
-        "emitted": 7, "completed": 7, "in_flight": 0, "lost": 0,
-        "replayed": 2, "duplicated": 2, "false_timeouts": 0, "late": 0,
-    }  # fmt: skip
+    assert [row[:2] for row in completed(run)] == [(0, 0), (3, 0), (4, 0), (5, 0), (1, 1), (2, 1), (6, 0)]
+    assert [row[2] for row in completed(run)] == [14, 44, 54, 64, 74, 84, 94]
+    assert run.ledger == UNHURT | {"emitted": 7, "completed": 7, "replayed": 2, "duplicated": 2}
 
 
 @pytest.mark.parametrize(("buckets", "restart", "false"), [(2, 10, 2), (3, 10, 0), (2, 0, 2), (3, 0, 0)])
@@ -273,9 +262,8 @@ def test_what_the_acker_had_forgotten_is_no_loss_when_it_dies(
     acks of 50 find it dead (or without their entries): these timeouts are false. With three buckets the crash
     takes their entries.
     """
-    more: dict[str, Any] = {"timeout_buckets": 3, "timeout_phase": 0, "acker_buckets": buckets, "offset": 0}
     hit = fault("crash_task", 45, component="acker", restart=restart)
-    scenario = counting((hit,), message_timeout=20 * MS, until=62, **more)
+    scenario = counts((hit,), 20, 62, offset=0, timeout_buckets=3, acker_buckets=buckets)
     ledger = simulate(scenario).ledger if engine else oracle.run(scenario).ledger
     assert ledger["false_timeouts"] == false
 
@@ -289,38 +277,18 @@ def test_the_acker_dies_with_its_host_only() -> None:
         "p": bolt("forward", {"s": "shuffle"}, 4, hosts=(1,)),
         "q": bolt("forward", {"s": "shuffle"}, 1, hosts=(0,)),
     }
-    more: dict[str, Any] = {
-        "until": 95,
-        "hosts": 2,
-        "message_timeout": 30 * MS,
-        "timeout_phase": 0,
-        "acker_host": 1,
-    }
-    task = simulate(
-        world(topology, "source_replay", (fault("crash_task", 15, component="p", restart=30),), **more),
-        trace=True,
-    )
-    host = simulate(
-        world(topology, "source_replay", (fault("crash_host", 15, host=1, restart=30),), **more), trace=True
-    )
+
+    def run(kind: str, at: float, acker_host: int = 1, **more: Any) -> Replication:
+        hit = fault(kind, at, **more)
+        return simulate(timed(topology, 30, hit, until=95, hosts=2, acker_host=acker_host), trace=True)
+
     # p misses the roots of 20, 30 and 40; with the host the acker has lost nothing more: root 0 was done at
     # 14
-    assert failed(task) == [(1, 0, 60), (2, 0, 60), (3, 0, 90)]
-    assert failed(host) == [(1, 0, 60), (2, 0, 60), (3, 0, 90)]
-    late = simulate(
-        world(topology, "source_replay", (fault("crash_host", 13, host=1, restart=1),), **more), trace=True
-    )
-    assert failed(late) == [(0, 0, 60)]
-    alone = simulate(
-        world(
-            topology,
-            "source_replay",
-            (fault("crash_host", 11.5, host=0, restart=0),),
-            **(more | {"acker_host": 0}),
-        ),
-        trace=True,
-    )
+    for hit in ({"kind": "crash_task", "component": "p"}, {"kind": "crash_host", "host": 1}):
+        assert failed(run(at=15, restart=30, **hit)) == [(1, 0, 60), (2, 0, 60), (3, 0, 90)]
+    assert failed(run("crash_host", 13, host=1, restart=1)) == [(0, 0, 60)]
     # the acker, the spout and q: nobody waits for root 0 any more, which p still serves
+    alone = run("crash_host", 11.5, acker_host=0, host=0, restart=0)
     assert failed(alone) == []
     assert (0, 0, 14) not in completed(alone)
 
@@ -332,11 +300,9 @@ def test_a_spout_that_crashes_forgets_pending_roots_and_retries() -> None:
     Roots 1 and 2, in its retry queue, are lost. It goes on with new roots, from 122, and its rotations start
     anew at 112.
     """
-    failures = (
-        fault("lose_state", 42, component="count"),
-        fault("crash_task", 108, component="s", restart=4),
+    run = simulate(
+        counts((loses(42), fault("crash_task", 108, component="s", restart=4)), 50, 160), trace=True
     )
-    run = simulate(counting(failures, until=160, message_timeout=50 * MS, timeout_phase=0), trace=True)
     first = [(n, 0, 15 + 10 * n) for n in range(9)]
     assert emitted(run) == [*first, (0, 1, 105), (9, 0, 122), (10, 0, 132), (11, 0, 142), (12, 0, 152)]
     assert run.ledger["lost"] == 2
@@ -350,10 +316,7 @@ def test_pending_roots_of_a_crashed_spout_never_time_out() -> None:
     """
     topology = {"s": spout(**ONES), "p": bolt("forward", {"s": "shuffle"}, 40)}
     hit = fault("crash_task", 25, component="s", restart=500)
-    run = simulate(
-        world(topology, "source_replay", (hit,), until=200, message_timeout=30 * MS, timeout_phase=0),
-        trace=True,
-    )
+    run = simulate(timed(topology, 30, hit, until=200), trace=True)
     assert failed(run) == []
     assert completed(run) == []
     assert (run.ledger["completed"], run.ledger["lost"], run.ledger["in_flight"]) == (2, 0, 0)
@@ -372,18 +335,14 @@ def test_false_timeouts_are_counted_apart() -> None:
     effect more than once.
     """
     topology = {"s": spout("values", 30, 0, values=(1, 1, 1)), "p": bolt("forward", {"s": "shuffle"}, 50)}
-    run = simulate(
-        world(topology, "source_replay", until=241, message_timeout=30 * MS, timeout_phase=0), trace=True
-    )
+    run = simulate(timed(topology, 30, until=241), trace=True)
     attempts = [(n % 2, n // 2, 30 + 30 * n) for n in range(8)]
     assert emitted(run) == attempts
     assert failed(run) == [(root, attempt, time + 30) for root, attempt, time in attempts if time + 30 <= 241]
     assert completed(run) == []
     assert run.recoveries == []
-    assert run.ledger == {
-        "emitted": 2, "completed": 2, "in_flight": 0, "lost": 0,
-        "replayed": 2, "duplicated": 2, "false_timeouts": 2, "late": 0,
-    }  # fmt: skip
+    twice = dict.fromkeys(("emitted", "completed", "replayed", "duplicated", "false_timeouts"), 2)
+    assert run.ledger == UNHURT | twice
 
 
 @pytest.mark.parametrize(
@@ -430,11 +389,10 @@ def test_a_failure_makes_no_false_timeout_and_a_slow_bolt_none_of_a_failure() ->
     100 (55 … 75), fail at 120: fine. Those of (80, 120] fail at 160. So no root waits that long, and the one
     failure at 72 gives 55, 65 -> replayed by the fault, at 120.
     """
-    hit = fault("lose_state", 72, component="count")
-    run = simulate(counting((hit,), until=200, message_timeout=40 * MS, timeout_phase=0), trace=True)
+    run = simulate(counts((loses(72),), 40, 200), trace=True)
     assert failed(run) == [(4, 0, 120), (5, 0, 120)]
     assert run.ledger["false_timeouts"] == 0
-    tight = simulate(counting((hit,), until=130, message_timeout=25 * MS, timeout_phase=0), trace=True)
+    tight = simulate(counts((loses(72),), 25, 130), trace=True)
     # T = 25: root 4 and 5 (55 in (50, 75], 65 too) fail at 100, lost at 72; of the window of 100, no other is
     # that old at a rotation
     assert failed(tight)[:2] == [(4, 0, 100), (5, 0, 100)]
@@ -451,6 +409,110 @@ def test_what_a_task_loses_that_is_still_down_when_another_fails_counts_for_its_
         "q": bolt("windowed_count", {"p": "shuffle"}, window={"length": 1000 * MS}),
     }
     failures = (fault("crash_task", 60, component="p", restart=100), fault("lose_state", 70, component="q"))
-    settings = {"message_timeout": 200 * MS, "timeout_phase": 0}
-    found = simulate(world(topology, "source_replay", failures, 6000, **settings))
+    found = simulate(timed(topology, 200, *failures, until=6000))
     assert [row["replayed"] for row in found.recoveries] == [2, 1]
+
+
+# -- what waits to be emitted again --------------------------------------------------------------------------
+
+
+def test_what_waits_already_is_read_while_more_is_put_behind_it() -> None:
+    """Root 0 is given up by the sweep at 50, root 1 by the rotation at 52: the read of 0 has begun then."""
+    source = Kestrel(poll_cost=5 * MS, timeout=30 * MS, sweep_interval=50 * MS)
+    reads = spout("values", values=(1, 1)).model_copy(update={"source": source})
+    topology = {"s": reads, "q": bolt("forward", {"s": "shuffle"}, 500)}
+    scenario = timed(topology, 20, until=65, phase=12)
+    check(scenario)
+    found = emitted(simulate(scenario, trace=True))
+    assert found == [(0, 0, 15), (1, 0, 25), (0, 1, 55), (1, 1, 60)]
+
+
+def test_a_root_that_leaves_and_comes_back_at_once_is_one_root() -> None:
+    """The root of 10 is counted at 15, where its ack waits for the end of the window, and given up at 16: it
+    is not in the backlog in between, and one root in the 10 ms up to 20.
+    """
+    topology = {
+        "s": spout(**ONCE),
+        "q": bolt("windowed_count", {"s": "shuffle"}, 5, window={"length": 1000 * MS}),
+    }
+    run = World(timed(topology, 4, until=20))
+    run.run()
+    assert curves(run).present.tolist() == [0, 1, 1]
+
+
+def test_a_replay_counts_for_its_failure_though_its_root_was_emitted_once_more() -> None:
+    """Root 0 is hit at 12, and given up at 24; its replay of 30 is in service from then to 90. It is given up
+    as well, emitted again at 50, and another failure strikes at 55: the replay still is because of the first.
+    """
+    topology = {"s": spout(**ONCE), "q": bolt("forward", {"s": "shuffle"}, 60)}
+    failures = (fault("crash_task", 12, component="q"), fault("crash_task", 55, component="s"))
+    scenario = timed(topology, 10, *failures, until=100, phase=4)
+    check(scenario)
+    run = simulate(scenario, trace=True)
+    assert emitted(run)[:3] == [(0, 0, 10), (0, 1, 30), (0, 2, 50)]
+    assert [row["replayed"] for row in run.recoveries] == [1, 0]
+
+
+@pytest.mark.parametrize("order", [("x", "p", "q"), ("q", "x", "p")])
+def test_a_root_that_several_failures_hit_counts_for_the_newest(order: tuple[str, ...]) -> None:
+    """s (50, 100, …) ─┬▶ x (5) ──▶ p     p is down from 60 to 160, q from 120 to 180.
+                       └▶ q
+
+    Root 1 (100) is lost at p, at 105. Root 2 (150) is lost at q, at 150, and then at p, at 155: by the older
+    failure, but later, wherever the bolts stand in the file. Both fail at 400 (T = 200) and go out again at
+    450 and 500: p has root 1 again at 455, 295 after it was ready, q has root 2 at 500, 320 after.
+    """
+    inputs = {"x": ("s", 5), "p": ("x", 1), "q": ("s", 1)}
+    bolts = {name: bolt("forward", {inputs[name][0]: "shuffle"}, inputs[name][1]) for name in order}
+    topology = {"s": spout("values", 50, values=(1,) * 5), **bolts}
+    failures = (
+        fault("crash_task", 60, component="p", restart=100),
+        fault("crash_task", 120, component="q", restart=60),
+    )
+    scenario = timed(topology, 200, *failures, until=6000)
+    rows = simulate(scenario).recoveries
+    assert [row["replayed"] for row in rows] == [1, 1]
+    assert [row["state_recovery_s"] for row in rows] == pytest.approx([0.295, 0.32], abs=1e-9)
+    check(scenario)
+
+
+@pytest.mark.parametrize(
+    ("source", "again"),
+    [
+        (Kestrel(poll_cost=5 * MS, timeout=1000 * MS, sweep_interval=50 * MS), 105),
+        (Kafka(poll_cost=5 * MS, commit_interval=1000 * MS), 57),
+    ],
+)
+def test_what_a_queue_gives_out_after_a_crash_is_because_of_no_failure(source: Source, again: int) -> None:
+    """Root 0 is hit at 20 and given up at 50, because of that. The spout crashes at 52, before it has read it
+    again: it is forgotten why, though the queue gives it out as the same attempt (at the first sweep, at 100:
+    it was given up, however long the timeout is).
+    """
+    reads = spout(**ONCE).model_copy(update={"source": source})
+    topology = {"s": reads, "q": bolt("forward", {"s": "shuffle"}, 20)}
+    failures = (fault("crash_task", 20, component="q"), fault("crash_task", 52, component="s"))
+    scenario = timed(topology, 30, *failures, until=130, phase=20)
+    check(scenario)
+    run = simulate(scenario, trace=True)
+    assert emitted(run)[:2] == [(0, 0, 15), (0, 1, again)]
+    assert [row["replayed"] for row in run.recoveries] == [0, 0]
+    assert [row["wait_s"] for row in run.recoveries] == [0.03, 0]
+
+
+def test_failures_are_followed_as_long_as_their_roots_are_kept() -> None:
+    """A root each ms. The crash at 20 destroys one that is in service, which is given up at a rotation, and
+    emitted again because of that. When it is done, and thousands of roots have come since, nobody follows
+    the failure any more.
+    """
+    topology = {
+        "s": spout("values", values=(1,), repeat=True, gap=1),
+        "q": bolt("forward", {"s": "shuffle"}, 0.5),
+    }
+    crashed = fault("crash_task", 20.2, component="q")
+    one = World(world(topology, "source_replay", (crashed,), 6000, message_timeout=50 * MS))
+    (pending,) = (each.maps[0] for each in one.job.context.keepers if isinstance(each, Acker))
+    one.start()
+    one.kernel.run(150 * MS)
+    assert pending.emitted_for(0)
+    one.kernel.run(6000 * MS)
+    assert not pending.emitted_for(0)

@@ -33,7 +33,6 @@ def reading(until: float, failures: tuple[Any, ...] = (), gap: float = 10, **mor
 
 def emitted(found: Replication) -> list[tuple[int, int, float]]:
     """Root, attempt, ms."""
-    assert found.trace is not None
     return [(root, attempt, time / MS) for _, _, root, attempt, time in found.trace.emitted]
 
 
@@ -144,7 +143,6 @@ def test_fleets_read_from_queues(source: Source) -> None:
 @pytest.mark.parametrize("partitions", [2, 3, 5])
 def test_each_partition_is_read_by_one_task(partitions: int) -> None:
     found = simulate(reading(100, poll_cost=0.001, parallelism=2, partitions=partitions), trace=True)
-    assert found.trace is not None
     by_task = [sum(task == mine for _, task, *_ in found.trace.emitted) for mine in (0, 1)]
     of_task = [len(range(task, partitions, 2)) for task in (0, 1)]
     assert by_task == [9 * n for n in of_task]
@@ -175,3 +173,9 @@ def test_a_queue_drains_at_the_rate_that_is_left() -> None:
     drained = next(second for second in range(begin + length, 34) if lag[second] <= 2)
     assert drained == begin + length + length * (peak - capacity) // (capacity - rate)
     assert found.ledger["lost"] == 0
+
+
+def test_a_record_is_there_until_it_is_older_than_what_is_kept() -> None:
+    """The spout is back at 85 ms, when that of 60 ms is 25 ms old, and those of 40 and 50 ms are older."""
+    scenario = reading(100, (crash(35, 50),), poll_cost=3, commit_interval=25, retention=25)
+    assert [row[::2] for row in emitted(simulate(scenario, trace=True))][3:5] == [(5, 88), (6, 91)]

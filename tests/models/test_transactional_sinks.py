@@ -47,7 +47,6 @@ def crash(at: float, restart: float) -> Any:
 
 def seen(run: Replication) -> dict[int, float]:
     """When readers see each window first."""
-    assert run.world is not None
     log = run.world.windows
     found = {n: log.first_at(("last", 0, n)) for n in range(1, 12)}
     return {n: moment / MS for n, moment in found.items() if moment is not None}
@@ -79,7 +78,6 @@ def test_what_a_failure_finds_committed_only_in_part_is_committed_when_the_job_i
     """
     run = done(job(committing(1000), crash(50, 20)))
     assert seen(run) == {1: 73, 2: 73, 3: 107, 4: 107, 5: 137, 6: 137, 7: 167, 8: 197, 9: 197}
-    assert run.trace is not None
     committed = [(n, time / MS) for _, _, n, time in run.trace.committed]
     assert committed == [(2, 73), (3, 107), (4, 137), (5, 167), (6, 197)]
     assert (run.ledger["lost"], run.ledger["duplicated"], run.windows["missing"]) == (0, 0, 0)
@@ -108,7 +106,6 @@ def test_what_is_lost_is_not_to_come() -> None:
     scenario = job(committing(60), crash(61, 100), until=180)
     more = {"q": bolt("forward", {"s": "shuffle"}, 25)}
     run = done(scenario.model_copy(update={"topology": scenario.topology | more}))
-    assert run.world is not None
     assert run.world.job.end_markers() >= {2}
     assert (run.windows["expired"], run.windows["missing"]) == (2, 2)
 
@@ -161,7 +158,6 @@ def test_exactly_once_at_every_step(last: Any) -> None:
     nothing is lost and nothing read twice, and what was committed was committed once.
     """
     quiet = done(job(committing(10_000), last=last))
-    assert quiet.trace is not None
     moments = {step.at + off for step in quiet.trace.steps for off in (-1, 0, 1)}
     for moment in sorted(at for at in moments if 0 < at < 130 * MS):
         run = done(job(committing(10_000), crash(moment / MS, 17), last=last, until=STEPS))
@@ -175,7 +171,6 @@ def test_exactly_what_was_to_be_committed_is_lost_in_a_long_outage(last: Any) ->
     runs: lost is what was pre-committed under the complete snapshot, and not committed by then.
     """
     quiet = done(job(committing(10_000), last=last, until=STEPS))
-    assert quiet.trace is not None
     committed = {n: at for _, _, n, at in quiet.trace.committed}
     steps = [(step.at, step.what, int(step.detail.split()[-1])) for step in quiet.trace.steps]
     complete = {n: at for at, what, n in steps if what == "snapshot complete"}

@@ -62,7 +62,6 @@ def crash(component: str, at: float, restart: float = 30, **more: Any) -> Any:
 
 def steps(done: Replication, what: str) -> list[tuple[float, str]]:
     """(when, detail) of a step of the protocol, each time that it was taken."""
-    assert done.trace is not None
     return [(step.at / MS, step.detail) for step in done.trace.steps if step.what == what]
 
 
@@ -73,7 +72,6 @@ def test_a_batch_step_by_step() -> None:
     """As derived above."""
     done = run()
     assert counted(done) == FIRST
-    assert done.trace is not None
     assert [(step.at / MS, step.who, step.what) for step in done.trace.steps] == [
         (100, "coordinator", "batch begun"),
         (120, "p.0", "part worked off"),
@@ -178,10 +176,7 @@ def test_what_is_away_is_in_other_windows() -> None:
     of windows by tuple from more than one task at least once is promised.
     """
     ends = {"count": bolt("windowed_count", {"a": "shuffle", "b": "shuffle"}, window={"tuples": 2})}
-    spouts = {
-        "a": spout(**ONES),
-        "b": spout("values", offset=5, values=(10,), repeat=True),
-    }
+    spouts = {"a": spout(**ONES), "b": spout("values", offset=5, values=(10,), repeat=True)}
     times = {name: round(time * MS) for name, time in TIMES.items()}
     quiet = world(spouts | ends, "trident", (), 695, **times)
     failing = quiet.model_copy(update={"failures": (crash("b", 160, restart=130),)})
@@ -228,17 +223,14 @@ def two_by_two(kinds: tuple[str, str], *failures: Any, until: float = 1190, **mo
         "split": bolt("split_words", {"s": "shuffle"}, 0.1),
         "count": bolt("windowed_count", {"split": "fields"}, 0.2, parallelism=2, window={"length": 350 * MS}),
     }
-    times = {"batch_interval": 100, "message_timeout": 200, "metadata_time": 3, "task_time": 2}
-    times |= {"state_time": 7, "commit_time": 5}
-    settings = {name: time * MS for name, time in times.items()} | {"state_cost": MS}
-    kinds_ = {"spout": kinds[0], "state": kinds[1]}
-    return world(topology, "trident", failures, until, **settings, **kinds_, **more)
+    times = TIMES | {"metadata_time": 3, "task_time": 2, "state_time": 7, "commit_time": 5, "state_cost": 1}
+    more |= {name: time * MS for name, time in times.items()} | {"spout": kinds[0], "state": kinds[1]}
+    return world(topology, "trident", failures, until, **more)
 
 
 def moments(kinds: tuple[str, str]) -> list[float]:
     """Before each step of the fourth batch, at its instant, and after the last one."""
     done = simulate(two_by_two(kinds), trace=True)
-    assert done.trace is not None
     begun, committed = (
         next(s.at for s in done.trace.steps if (s.what, s.detail) == (what, "transaction 4"))
         for what in ("batch begun", "batch committed")
@@ -291,10 +283,5 @@ def test_a_source_that_does_not_emit_again(state: str) -> None:
 
 def holds(strategy: Strategy, lost: bool, twice: bool) -> None:
     """It promises no more than was seen, and no less."""
-    promise = {
-        (False, False): "exactly once",
-        (False, True): "at least once",
-        (True, False): "at most once",
-        (True, True): "none",
-    }
-    assert strategy.promises() == promise[lost, twice]
+    words = {(0, 0): "exactly once", (0, 1): "at least once", (1, 0): "at most once", (1, 1): "none"}
+    assert strategy.promises() == words[lost, twice]

@@ -1,18 +1,29 @@
-"""The failure-free twin: its windows are those of the same run without failures."""
+"""The failure-free twin: its windows are those of the same run without failures, found once, and promptly."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, Phase, event, given, settings
 
 from tests.models.test_exactness import check
+from tests.oracle.random_parameters import STRATEGY_NAMES
+from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
+from tideover.models.accounts import reference_run
 from tideover.models.config import Scenario
+from tideover.models.evaluation import undisturbed
+from tideover.models.evaluation.curves import curves
 from tideover.models.job.cluster import Hosts
-from tideover.models.job.components import BoltConfig, Links, MachineType, SpoutConfig
+from tideover.models.job.components import Links, MachineType
 from tideover.models.simulation import simulate
+from tideover.models.strategies.none import Amnesia
+from tideover.models.world import World
 from tideover.sim.distributions import Exponential
 
-Window = tuple[str, int, int]
 LATENCIES = {"none": ms(0), "constant": ms(3), "jitter": Exponential(mean=3 * MS)}
 
 
@@ -21,7 +32,7 @@ def sentences(grouping: str, latency: str, marked: bool) -> Scenario:
     one at 131 ms. ``marked``: a second count reads the sentences, over windows that markers end.
     """
     window = {"length": 20 * MS}
-    topology: dict[str, SpoutConfig | BoltConfig] = {
+    topology = {
         "s": spout("sentences", gap=1.3, offset=None, parallelism=2),
         "split": bolt("split_words", {"s": "shuffle"}, Exponential(mean=MS // 3), parallelism=2),
         "count": bolt("windowed_count", {"split": grouping}, 0.1, parallelism=3, window=window),
@@ -33,9 +44,8 @@ def sentences(grouping: str, latency: str, marked: bool) -> Scenario:
     return world(topology, "none", failures, 205, links=links)
 
 
-def windows(scenario: Scenario) -> dict[Window, dict[int, int]]:
+def windows(scenario: Scenario) -> dict[Any, dict[int, int]]:
     trace = simulate(scenario, trace=True).trace
-    assert trace is not None
     return {(name, task, number): sums for name, task, _, number, _, sums in trace.windows}
 
 
@@ -62,7 +72,7 @@ def test_a_burst_of_acks_longer_than_a_window_moves_no_tuple_to_the_next(latency
     """s ──fields──▶ count x 2: some five tuples a window of 20 ms, an ack takes 5 ms. Nothing fails: all
     windows are right. A twin that let its next tick wait for the acks would count what has arrived meanwhile.
     """
-    topology: dict[str, SpoutConfig | BoltConfig] = {
+    topology = {
         "s": spout("keys", gap=2, offset=0, keys=5),
         "count": bolt("windowed_count", {"s": "fields"}, 0.1, parallelism=2, window={"length": 20 * MS}),
     }
@@ -81,7 +91,7 @@ def test_a_checkpoint_that_keeps_the_sender_moves_a_tuple_to_the_next_window() -
     keeps p from 3970 to 3990, the tuple of 3980 is counted at 3991. If count loses its state at 2100 it has
     at 2101 again what was sent since its checkpoint, and nothing that comes later is wrong because of it.
     """
-    topology: dict[str, SpoutConfig | BoltConfig] = {
+    topology = {
         "s": spout(gap=995, keys=1),
         "p": bolt("forward", {"s": "shuffle"}, 1),
         "count": bolt("windowed_count", {"p": "global"}, window={"length": 1000 * MS}),
@@ -108,7 +118,7 @@ def test_a_checkpoint_moves_a_tuple_that_shares_a_card_with_what_it_keeps() -> N
     1998. That of 3980 finds no other (p's is out at 3963), and is in at 3988.
     """
     here, there = {"hosts": (0,)}, {"hosts": (1,)}
-    topology: dict[str, SpoutConfig | BoltConfig] = {
+    topology = {
         "s": spout(gap=1990, keys=1, **here),
         "t": spout(gap=1979, keys=1, **here),
         "p": bolt("forward", {"t": "shuffle"}, 1, **here),
@@ -132,7 +142,7 @@ def test_a_spout_of_the_twin_ends_its_windows_in_time_though_there_is_no_room() 
     and 1 is missing.
     """
     window = {"length": 50 * MS, "trigger": "marker"}
-    topology: dict[str, SpoutConfig | BoltConfig] = {
+    topology = {
         "s": spout("values", values=(1,), repeat=True),
         "count": queued(bolt("windowed_count", {"s": "shuffle"}, 15, window=window), 1, "block"),
     }
@@ -152,7 +162,7 @@ def test_a_window_is_due_at_its_tick_unless_its_task_shares_a_core(
     Down from 45 to 55, count never ends window 1: the twin has it at 50. If p is on the same core the twin
     takes as long as count does, and its tick waits behind 150 of work.
     """
-    topology: dict[str, SpoutConfig | BoltConfig] = {
+    topology = {
         "s": spout("values", values=(1,), repeat=True),
         "count": bolt("windowed_count", {"s": "shuffle"}, 30, window={"length": 50 * MS}),
         "p": bolt("forward", {"s": "shuffle"}),
@@ -162,3 +172,145 @@ def test_a_window_is_due_at_its_tick_unless_its_task_shares_a_core(
     scenario = world(topology, "none", (crash,), 140, hosts=machines)
     check(scenario)
     assert simulate(scenario).windows == {"emitted": 0, "correct": 0, "wrong": 0, "missing": missing}
+
+
+# -- what windows should hold is found once for runs that emit the same roots --------------------------------
+
+
+@pytest.fixture(autouse=True)
+def none_kept() -> Iterator[None]:
+    reference_run.forget()
+    yield
+    reference_run.forget()
+
+
+def judged(scenario: Scenario) -> list[Any]:
+    run = World(scenario)
+    run.run()
+    return [] if run.reference is None else [run.reference.counts, run.reference.bad]
+
+
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
+def test_windows_are_judged_alike_whatever_ran_before(strategy: str) -> None:
+    """Law: any world, after itself and after itself without failures, as if it were the first; also if it is
+    looked at every few roots whether they are still the same.
+    """
+
+    @settings(max_examples=6, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+    @given(worlds((strategy,)))
+    def check(scenario: Scenario) -> None:
+        reference_run.forget()
+        alone = judged(scenario)
+        assert judged(scenario) == alone
+        reference_run.forget()
+        judged(undisturbed.without_failures(scenario))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reference_run, "STEP", 5)
+            assert judged(scenario) == alone
+
+    check()
+
+
+def test_nothing_is_simulated_again_for_the_same_roots() -> None:
+    """A failure of a count changes nothing of what spouts emit, nor does its moment; other luck does."""
+    scenario = sentences("fields", "constant", False)
+    later = scenario.failures[0].model_copy(update={"at": 80 * MS})
+    others = [
+        scenario.model_copy(update={"failures": (later,)}),
+        scenario.model_copy(update={"run": scenario.run.model_copy(update={"warmup": MS})}),
+        scenario.with_strategy(Amnesia()),
+    ]
+    judged(scenario)
+    for other in others:
+        run = World(other)
+        run.run()
+        assert run.reference._job is None
+    run = World(scenario, replication=1)
+    assert run.reference._job is not None
+
+
+def test_what_is_emitted_otherwise_is_followed_from_there_on() -> None:
+    """A truth that is wrong from some root on, as if another run had emitted others: no window is judged by
+    it, and in the end another reference run was.
+    """
+    scenario = sentences("fields", "constant", False)
+    alone = judged(scenario)
+    (kept,) = reference_run._kept.values()
+    (train,) = kept._parts[0]
+    kept._parts[0] = [train.pick(slice(0, train.n // 2))]
+    assert judged(scenario) == alone
+    assert next(iter(reference_run._kept.values())) is not kept
+
+
+# -- a run without failures of which nobody looks at all: no roots are followed, nothing is kept ------------
+
+
+def shown(run: Any) -> list[Any]:
+    found = curves(run)._asdict()
+    found["axis"] = found["axis"].at
+    return [part.tolist() if isinstance(part, np.ndarray) else part for part in found.values()]
+
+
+def full(quiet: Scenario) -> World:
+    run = World(quiet, looks=0)
+    run.run()
+    return run
+
+
+@settings(max_examples=90, phases=(Phase.generate,), suppress_health_check=list(HealthCheck))
+@given(worlds(("source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")))
+def test_what_is_left_out_of_the_run_without_failures_does_not_show(scenario: Scenario) -> None:
+    """Law: any world, without its failures, has the curves and costs of a world of which all is kept."""
+    quiet = undisturbed.without_failures(scenario)
+    prompt = undisturbed._promptly(quiet, 0)
+    event(f"in time: {prompt is not None}")
+    assert shown(prompt or undisturbed._run(quiet, 0)) == shown(full(quiet))
+
+
+def counted(timeout: float, window: float, length: float = 400, ack_cost: float = 0) -> Scenario:
+    """s ──▶ count, a root each 10 ms from 5 ms on, first rotation at 0."""
+    topology = {
+        "s": spout("keys", gap=10, offset=5, keys=3),
+        "count": bolt("windowed_count", {"s": "fields"}, 1, window={"length": round(window * MS)}),
+    }
+    times = {"message_timeout": round(timeout * MS), "timeout_phase": 0, "ack_cost": round(ack_cost * MS)}
+    return world(topology, "source_replay", (), length, **times)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "in_time"),
+    [
+        # acked when a window of 60 ms ends; given up at a rotation, 100 ms later at the earliest
+        (counted(100, 60), True),
+        # no root is emitted at a rotation, so all are acked when a window ends with the next, or before
+        (counted(100, 100), True),
+        # the root of 105 ms is acked at 200 ms, after the rotation of 180, which gives up those up to 120
+        (counted(60, 100), False),
+        # the root of 5 ms is acked at 160 ms, after the rotations of 100 and 150, of which the second gives
+        # up what was emitted at 100 or before
+        (counted(50, 160), False),
+        # the first window ends at 60 ms, and its last ack is sent at 60 + 6 * 30, after the rotation of 200
+        (counted(100, 60, ack_cost=30), False),
+        # the window of 300 ms has not ended, and the root of 5 ms has been given up at 120 ms
+        (counted(60, 300, 200), False),
+    ],
+)
+def test_a_root_that_may_time_out_is_noticed(scenario: Scenario, in_time: bool) -> None:
+    """Without a failure; the run is then simulated root by root, and emits them again."""
+    prompt = undisturbed._promptly(scenario, 0)
+    whole = full(scenario)
+    assert (prompt is not None) == (whole.ledger.replayed == 0) == in_time
+    if prompt is not None:
+        assert shown(prompt) == shown(whole)
+
+
+def test_what_is_destroyed_without_a_failure_is_known() -> None:
+    """A count that takes 30 ms for a root each 10 ms, with room for one that waits: most find none."""
+    topology = {
+        "s": spout("keys", gap=10, keys=3),
+        "count": queued(bolt("windowed_count", {"s": "fields"}, 30, window={"length": 100 * MS}), 1, "drop"),
+    }
+    quiet = world(topology, "none", (), 400)
+    found = shown(undisturbed._run(quiet, 0))
+    assert found == shown(full(quiet))
+    assert len(full(quiet).ledger.destroyed) > 10

@@ -1,18 +1,21 @@
-"""How busy each task is: measured in the run, by task, over the time in which it is up."""
+"""How busy tasks and other resources are: over the time in which they are up, and of which a run is short."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.kept import as_kept
+from tests.models.chain import ONES
 from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
+from tideover.models.evaluation.bottleneck import Load, Used, mean_loads, sentence
 from tideover.models.results import Result
+from tideover.models.schema import SHARED_RECORD
 from tideover.models.simulation import simulate
+from tideover.models.world import World
 from tideover.reports.tables import blocked_table, overview
-
-ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 
 
 def rows(scenario: Any) -> dict[str, dict[str, Any]]:
@@ -95,45 +98,148 @@ def test_lumps_change_only_the_grain() -> None:
     assert two["queued"] % 2 == 0
 
 
-def chain(length: int | None, *failures: Any) -> Any:
-    """s (every 10 ms) ──▶ p (4 ms) ──▶ q (15 ms), whose queue has so many places."""
+def chain(at_q: float, length: int | None, until: float, *failures: Any) -> Any:
+    """s (every 10 ms, at 10, 20, …) ──▶ p (4 ms) ──▶ q, whose queue has so many places."""
     topology = {
         "s": spout(**ONES),
         "p": bolt("forward", {"s": "shuffle"}, 4),
-        "q": queued(bolt("forward", {"p": "shuffle"}, 15), length, "block"),
+        "q": queued(bolt("forward", {"p": "shuffle"}, at_q), length, "block"),
     }
-    return world(topology, "none", failures, 95)
+    return world(topology, "none", failures, until)
+
+
+def slow_end(length: int | None, *failures: Any) -> Any:
+    """q takes 15 ms."""
+    return chain(15, length, 95, *failures)
+
+
+def busy_end(*failures: Any) -> Any:
+    """q takes 9 ms."""
+    return chain(9, None, 200, *failures)
 
 
 def test_a_task_is_blocked_while_a_full_queue_keeps_what_it_has_made() -> None:
     """q begins at 14, 29, 44, …, when a place is free. p is done at 54, 64, 78 and 93 with tuples for which
     there is none before 59, 74, 89 and the end: 5 + 10 + 11 + 2 ms, besides eight times 4 ms of work.
     """
-    found = rows(chain(1))
+    found = rows(slow_end(1))
     assert (found["p.0"]["blocked_s"], found["p.0"]["busy_s"]) == (0.028, 0.032)
     assert found["q.0"]["blocked_s"] == 0
 
 
 def test_what_a_crash_destroys_in_a_line_blocks_no_longer() -> None:
     """p is blocked from 54 to 59, from 64 to 74, and from 78 to the crash at 84; at 94 there is room."""
-    found = rows(chain(1, fault("crash_task", 84, component="p", restart=5)))
+    found = rows(slow_end(1, fault("crash_task", 84, component="p", restart=5)))
     assert (found["p.0"]["blocked_s"], found["p.0"]["up_s"]) == (0.021, 0.09)
 
 
 def test_results_say_who_is_blocked_where_queues_have_an_end() -> None:
     """In the record, the tasks' table, the overview, and a table of its own; elsewhere nothing of it."""
-    result = Result(chain(1), [simulate(chain(1))])
+    result = Result(slow_end(1), [simulate(slow_end(1))])
     record = result.to_dict()
     assert record["utilisation"]["blocked"] == {"p.0": pytest.approx(28 / 95), "q.0": 0}
     assert result.tasks["blocked_s"].tolist() == [0.028, 0]
     assert ("most blocked task", "0.295 (p.0)") in overview([record]).rows
     assert blocked_table(record).rows[0] == ("p.0", "33.7 %", "29.5 %", "36.8 %")
-    roomy = Result(chain(9), [simulate(chain(9))])
+    roomy = Result(slow_end(9), [simulate(slow_end(9))])
     assert ("most blocked task", "0") in overview([roomy.to_dict()]).rows
-    again = Result(chain(1), [as_kept(one) for one in result.replications])
+    again = Result(slow_end(1), [as_kept(one) for one in result.replications])
     assert again.to_json() == result.to_json()
-    plain = Result(chain(None), [simulate(chain(None))])
+    plain = Result(slow_end(None), [simulate(slow_end(None))])
     assert "blocked" not in plain.to_dict()["utilisation"]
     assert "blocked_s" not in plain.tasks.columns
     assert not blocked_table(plain.to_dict()).rows
     assert "most blocked task" not in {row[0] for row in overview([plain.to_dict()]).rows}
+
+
+def used(scenario: Any) -> Used:
+    found = World(scenario, looks=200)
+    found.run()
+    return Used.of(found.usage)
+
+
+def test_each_look_sees_the_work_done_by_then() -> None:
+    """200 looks in 200 ms, one a millisecond. p works in [10k, 10k + 4], q in [10k + 4, 10k + 13], so from 14
+    on without end but for the ninth millisecond of each ten… that is [13, 14], [23, 24], ….
+    """
+    found = used(busy_end())
+    assert found.times == [i * MS for i in range(201)]
+    p, q = (next(i for i, name in enumerate(found.resources) if name[0] == task) for task in ("p.0", "q.0"))
+    assert [name[1] for name in found.resources] == ["task"] * 3
+    for i, moment in enumerate(found.times):
+        rounds, rest = divmod(moment // MS - 10, 10)
+        done = max(0, rounds) * 4 + (min(4, rest) if rounds >= 0 else 0)
+        assert found.busy[i][p] == done * MS
+        rounds, rest = divmod(moment // MS - 14, 10)
+        done = max(0, rounds) * 9 + (min(9, rest) if rounds >= 0 else 0)
+        assert found.busy[i][q] == done * MS
+
+
+def test_a_look_changes_nothing() -> None:
+    """The same tuples at the same times with 200 looks and with none, failures included."""
+    failing = busy_end(fault("crash_task", 95, component="q", detection=10, restart=20))
+    traces = []
+    for looks in (200, 0):
+        found = World(failing, trace=True, looks=looks)
+        found.run()
+        traces.append(sorted(found.trace.processed))
+    assert traces[0] == traces[1]
+
+
+def test_the_busiest_is_named_and_the_next() -> None:
+    """Over [100, 200]: q is busy nine tenths of the time, p four tenths."""
+    loads = mean_loads([used(busy_end()).loads(100 * MS, 200 * MS)])
+    assert [(load.words, load.busy) for load in loads] == [
+        ("task q.0", pytest.approx(0.9)),
+        ("task p.0", pytest.approx(0.4)),
+        ("task s.0", 0.0),
+    ]
+    assert sentence(loads) == "task q.0 is 90.0 % busy; next: task p.0, 40.0 %"
+    assert sentence([]) == "nothing was measured"
+
+
+def test_loads_are_means_over_replications() -> None:
+    """Busy 0.2 and 0.6: 0.4; the one that only one replication has counts as it was there."""
+    one = [Load("a.0", "task", 0, 0.2), Load("b.0", "task", 1, 0.3)]
+    assert mean_loads([one, [Load("a.0", "task", 0, 0.6)]]) == [
+        Load("a.0", "task", 0, pytest.approx(0.4)),  # type: ignore[arg-type]
+        Load("b.0", "task", 1, 0.3),
+    ]
+
+
+def test_no_stretch_no_load() -> None:
+    """Two looks make a stretch."""
+    found = used(busy_end())
+    assert found.loads(100 * MS, 100 * MS) == []
+    assert found.loads(300 * MS, 400 * MS) == []
+
+
+@pytest.fixture(scope="module")
+def shared() -> Result:
+    scenario = busy_end()
+    return Result(scenario, [replace(simulate(scenario), used=used(scenario))])
+
+
+def test_a_result_has_it_where_it_was_measured(shared: Result) -> None:
+    """In the record, as a table with a row a stretch and resource; elsewhere the record has nothing of it."""
+    record = shared.to_dict()
+    assert record["resources"][0] == {
+        "name": "q.0",
+        "kind": "task",
+        "host": 2,
+        "busy": pytest.approx((200 - 14 - 18) / 200),
+    }
+    assert record["bottleneck"].startswith("task q.0 is 84.0 % busy; next: task p.0")
+    assert len(shared.usage) == 200 * 3
+    rows = shared.usage[shared.usage.resource == "p.0"]
+    assert rows.busy.mean() == pytest.approx(76 / 200)
+    plain = Result(shared.scenario, [replace(one, used=None) for one in shared.replications])
+    assert set(record) - set(plain.to_dict()) == {entry.name for entry in SHARED_RECORD}
+    assert not len(plain.usage)
+
+
+def test_it_is_kept_on_disk(shared: Result) -> None:
+    """What a sweep keeps of a run gives the same record again."""
+    again = Result(shared.scenario, [as_kept(one) for one in shared.replications])
+    assert again.to_json() == shared.to_json()
+    assert again.usage.equals(shared.usage)

@@ -21,7 +21,7 @@ WINDOWS = (
         "a query that starts anew reads windows that slide from their last pane on",
         "max(0, epoch // extent.slide * extent.slide - extent.panes)",
         "max(0, epoch // extent.slide * extent.slide)",
-        (f"{MODELS}/test_windows_after_failures.py", "-k", "micro_batch"),
+        (f"{MODELS}/test_windows.py", "-k", "micro_batch"),
     ),
     Mutation(
         "a marker ends the epoch that it begins, too",
@@ -96,13 +96,13 @@ EVENTS = (
         "a join has of one side only what came since the last end",
         "left, right = np.sum(contents, axis=0) if contents else self._nothing()",
         "left, right = (np.sum(contents, axis=0)[0], contents[-1][1]) if contents else self._nothing()",
-        (f"{MODELS}/test_windowed_join.py", "-k", "all_pairs"),
+        (f"{MODELS}/test_windows.py", "-k", "all_pairs"),
     ),
     Mutation(
         "a join puts out what one side has at a window's end",
         "pairs = left * right",
         "pairs = left * (right > 0)",
-        (f"{MODELS}/test_windowed_join.py", "-k", "all_pairs"),
+        (f"{MODELS}/test_windows.py", "-k", "all_pairs"),
     ),
 )
 STOPPED = (

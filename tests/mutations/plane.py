@@ -9,10 +9,11 @@ REPLAYS = exactness("source_replay")
 OVERTAKEN = (f"{MODELS}/test_exactness.py", "-m", "", "-k", "unaligned")
 LATER = (f"{MODELS}/test_exactness.py", "-m", "", "-k", "aligned_timeout")
 BY_HAND = f"{MODELS}/test_plane_by_hand.py"
-QUEUES = (f"{MODELS}/test_plane_queues.py",)
-CORES = (f"{MODELS}/test_plane_cores.py",)
-CARDS = (f"{MODELS}/test_plane_cards.py",)
-LOGS = (f"{MODELS}/test_plane_sources.py",)
+WORLDS = f"{MODELS}/test_plane_worlds.py"
+QUEUES = (BY_HAND, WORLDS, "-k", "test_plane_by_hand or none and queues")
+CORES = (f"{MODELS}/test_plane_cores.py", WORLDS, "-k", "test_plane_cores or none and cores")
+CARDS = (WORLDS, "-k", "none and cards")
+LOGS = (f"{MODELS}/test_sources.py", WORLDS, "-k", "test_sources or logs")
 
 ORDER = (
     Mutation(
@@ -43,7 +44,7 @@ ORDER = (
         "a message overtakes another one on its wire",
         "        if (time < c->last) time = c->last;",
         "",
-        (f"{MODELS}/test_slow_link.py",),
+        (WORLDS, "-k", "slow"),
     ),
     Mutation(
         "a marker overtakes what waits in the queue",
@@ -349,7 +350,7 @@ STANDBYS = (
         "tuples of windows that are over are let in",
         " || each->epoch < t->over) return 0;",
         ") return 0;",
-        (f"{MODELS}/test_upstream_backup.py", "-k", "window_that_is_over_is_not_counted"),
+        (f"{MODELS}/test_secondaries.py", "-k", "window_that_is_over_is_not_counted"),
     ),
     Mutation(
         "a tuple in a log has the number of the one before it",
@@ -462,7 +463,7 @@ MOVES = (
         "a task that has moved works on the cores where it was",
         "latencies.have(0)\n        seat(self.context.cores, self.bolt_tasks)",
         "latencies.have(0)",
-        (f"{MODELS}/test_moved_tasks.py",),
+        (f"{MODELS}/test_nimbus.py",),
     ),
 )
 BATCHES = (
@@ -490,7 +491,7 @@ POOL = (
         "a chunk that is given back is not counted",
         "p->few = ++p->n_spare <=",
         "p->few = p->n_spare <=",
-        ("tests/models/test_plane_messages.py",),
+        (f"{MODELS}/test_plane_laws.py", "-k", "no_message"),
     ),
 )
 LOOKS = (

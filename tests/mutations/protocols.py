@@ -49,7 +49,7 @@ BUFFERS = (
         "no checkpoint at the end of a window by tick",
         'if task in self._of and task.component.trigger == "tick":',
         "if False:",
-        (f"{MODELS}/test_rsm_windows.py", "-k", "keeps_what_was_put_out_from_the_next"),
+        (f"{MODELS}/test_rsm.py", "-k", "keeps_what_was_put_out_from_the_next"),
     ),
 )
 REPLICAS = (
@@ -180,13 +180,13 @@ STANDBYS = (
         "a delta leaves out what came to the output queue at the end",
         'return int(np.count_nonzero(self.rows["arrival"] > number))',
         'return int(np.count_nonzero(self.rows["arrival"] > number + 1))',
-        (f"{MODELS}/test_passive_standby.py", "-k", "costs_only_its_bytes"),
+        (f"{MODELS}/test_secondaries.py", "-k", "costs_only_its_bytes"),
     ),
     Mutation(
         "the secondary has no output queues",
         "        buffers.put_back(bolt, standby.outputs)\n",
         "",
-        (f"{MODELS}/test_passive_standby.py", "-k", "has_the_output_queue"),
+        (f"{MODELS}/test_secondaries.py", "-k", "has_the_output_queue"),
     ),
     Mutation(
         "what is open is said to be done",
@@ -198,7 +198,7 @@ STANDBYS = (
         "a task says that all is done that it has sent, and not what its receivers are done with",
         "all(safe[c] >= n for c, n in mark.sent.items())",
         "True",
-        (f"{MODELS}/test_upstream_backup.py", "-k", "kept_for_who_fails_next or hop_to_hop"),
+        (f"{MODELS}/test_secondaries.py", "-k", "kept_for_who_fails_next or hop_to_hop"),
     ),
     Mutation(
         "an end marker is done before it is handed on",
@@ -210,13 +210,13 @@ STANDBYS = (
         "a secondary begins without the windows that are over",
         "return Standby(state, own.told.positions, own.seen, {}, max(0, over))",
         "return Standby(state, own.told.positions, Seen(task.component.paths), {}, max(0, over))",
-        (f"{MODELS}/test_upstream_backup.py", "-k", "is_over_is_not_rebuilt"),
+        (f"{MODELS}/test_secondaries.py", "-k", "is_over_is_not_rebuilt"),
     ),
     Mutation(
         "a tuple is done with the first window that has it, though it stays for others",
         "    return before - extent.panes * extent.stays",
         "    return before",
-        (f"{MODELS}/test_windows_after_failures.py", "-k", "upstream_backup"),
+        (f"{MODELS}/test_windows.py", "-k", "upstream_backup"),
     ),
     Mutation(
         "who takes over sends nothing of what it has kept",

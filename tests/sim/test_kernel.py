@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.no_data import Log, kernel_without_data
 from tideover.sim.kernel import Process, Rank
+from tideover.sim.train import Train, merge
 
 
 @given(st.permutations([(rank, i) for rank in Rank for i in range(2)]))
@@ -143,3 +145,14 @@ def test_runs_go_on_where_they_stopped() -> None:
             kernel.run(stop)
         acted.append(ticks)
     assert acted[0] == acted[1] == list(itertools.takewhile(lambda t: t <= 20, itertools.count(0, 5)))
+
+
+def test_of_many_trains_a_tie_goes_to_the_earlier_one() -> None:
+    """100 trains of 10 tuples each at 1, 2, …, 10 s: first all that come at 1 s, in the trains' order, and so
+    on.
+    """
+    time = np.arange(1, 11, dtype=np.int64) * 10**9
+    trains = [Train(time, np.full(10, number), time, time) for number in range(100)]
+    merged = merge(trains)
+    assert merged.time.tolist() == np.repeat(time, 100).tolist()
+    assert merged.uid.tolist() == list(range(100)) * 10

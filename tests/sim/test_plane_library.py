@@ -62,11 +62,11 @@ def small(elsewhere: Path) -> Path:
     return elsewhere
 
 
-def asked(root: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """A process that imports from ``root`` and asks the library who made it, of what."""
+def asked(root: Path, code: str = ASK, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A process that imports from ``root`` and asks the library something: who made it, of what."""
     left = {name: value for name, value in os.environ.items() if name not in ("TIDEOVER_PLANE", "CC")}
     return subprocess.run(
-        [sys.executable, "-P", "-c", ASK],
+        [sys.executable, "-P", "-c", code],
         env=left | {"PYTHONPATH": str(root)} | variables,
         cwd=root.parent,
         capture_output=True,
@@ -102,12 +102,7 @@ def test_a_library_that_is_older_than_its_sources_is_made_anew(small: Path) -> N
 def test_declarations_that_are_older_than_the_header_are_made_anew(small: Path) -> None:
     header = small / "tideover/sim/plane/plane.h"
     header.write_text(header.read_text().replace("#pragma", "#define NEWER 17\n#pragma", 1))
-    told = subprocess.run(
-        [sys.executable, "-P", "-c", "from tideover.sim.plane.library import lib; print(lib.NEWER)"],
-        env=os.environ | {"PYTHONPATH": str(small)},
-        capture_output=True,
-        text=True,
-    )
+    told = asked(small, "from tideover.sim.plane.library import lib; print(lib.NEWER)")
     assert told.stdout == "17\n", told.stderr
 
 
@@ -115,10 +110,8 @@ def test_an_older_one_without_a_compiler_is_refused(elsewhere: Path) -> None:
     """One sentence says what is missing, the next what to do."""
     change(elsewhere)
     said = asked(elsewhere, CC="/nowhere/cc").stderr.splitlines()[-1]
-    assert (
-        "has to be made anew, and the C compiler that CC names (/nowhere/cc) does not work. Install one"
-        in said
-    )
+    says = "has to be made anew, and the C compiler that CC names (/nowhere/cc) does not work. Install one"
+    assert says in said
 
 
 def test_without_any_compiler_it_is_said_how_to_get_one(
@@ -127,9 +120,8 @@ def test_without_any_compiler_it_is_said_how_to_get_one(
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(util, "find_spec", lambda name: None)
-    with pytest.raises(
-        NoDataPlane, match=r"is missing, and no C compiler works here\. .*pip install ziglang"
-    ):
+    says = r"is missing, and no C compiler works here\. .*pip install ziglang"
+    with pytest.raises(NoDataPlane, match=says):
         build(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -6,19 +6,25 @@ and half of it is at most 1 % of the closed form. The seeds are fixed, so a test
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import ciw
 import numpy as np
 import pytest
 
 from tests.theory import closed_forms
+from tests.theory.closed_forms import full, two_in_series
 from tests.theory.queues import REPLICATIONS, SERVICE, Estimate, bolt, estimate, queue, sojourn
 from tideover.models.config import Scenario
-from tideover.models.job.arrivals import Poisson
-from tideover.models.job.components import Links, Run, SpoutConfig
+from tideover.models.job.arrivals import Poisson, Saturating
+from tideover.models.job.components import Links, QueueSettings, Run, SpoutConfig
 from tideover.models.job.spouts import SPOUTS
+from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
-from tideover.sim.distributions import Constant, Exponential, Lognormal
+from tideover.scenarios.loader import load
+from tideover.sim.distributions import Constant, Distribution, Exponential, Lognormal
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import MS, S
 
@@ -45,25 +51,20 @@ def holds(found: Estimate, expected: float) -> None:
     assert found.half <= 0.01 * expected
 
 
+@pytest.mark.parametrize(
+    ("service", "more", "seed", "expected"),
+    [
+        (Exponential(mean=SERVICE), 1, 1, closed_forms.mm1),
+        (Constant(value=SERVICE), 0.5, 2, closed_forms.md1),
+        (Lognormal(mean=SERVICE, cv=1.2), 2, 3, partial(closed_forms.mg1, cv=1.2)),
+    ],
+    ids=["M/M/1", "M/D/1", "M/G/1, lognormal"],
+)
 @pytest.mark.parametrize("load", LOADS)
-def test_mm1(load: float) -> None:
+def test_one_server(service: Distribution, more: float, seed: int, expected: Any, load: float) -> None:
     gap = gap_at(load)
-    one = {"server": bolt("source", Exponential(mean=SERVICE))}
-    holds(sojourn(queue(gap, one, seconds(load), seed=1)), closed_forms.mm1(gap, SERVICE))
-
-
-@pytest.mark.parametrize("load", LOADS)
-def test_md1(load: float) -> None:
-    gap = gap_at(load)
-    one = {"server": bolt("source", Constant(value=SERVICE))}
-    holds(sojourn(queue(gap, one, seconds(load, 0.5), seed=2)), closed_forms.md1(gap, SERVICE))
-
-
-@pytest.mark.parametrize("load", LOADS)
-def test_mg1_lognormal(load: float) -> None:
-    gap, cv = gap_at(load), 1.2
-    one = {"server": bolt("source", Lognormal(mean=SERVICE, cv=cv))}
-    holds(sojourn(queue(gap, one, seconds(load, 2), seed=3)), closed_forms.mg1(gap, SERVICE, cv))
+    scenario = queue(gap, {"server": bolt("source", service)}, seconds(load, more), seed)
+    holds(sojourn(scenario), expected(gap, SERVICE))
 
 
 @pytest.mark.parametrize("load", LOADS)
@@ -150,3 +151,70 @@ def test_littles_law(load: float) -> None:
     rounding = SLOT / 6**0.5  # standard deviation of the difference of two uniform roundings
     assert whole.mean is not None
     assert abs(mean_in_system / arrival_rate - whole.mean) <= 3.29 * rounding / n**0.5
+
+
+@pytest.mark.parametrize(("load", "places"), [(1.0, 4), (0.5, 1)])
+def test_what_a_full_queue_loses(load: float, places: int) -> None:
+    """M/M/1/K, with K - 1 places to wait: Poisson arrivals that find them taken are lost."""
+    lost = full(load, places + 1)
+    server = bolt("source", Exponential(mean=SERVICE))
+    bounded = server.model_copy(update={"queue": QueueSettings(length=places, when_full="drop")})
+    world = World(queue(round(SERVICE / load), {"b": bounded}, 0.4, seed=3))
+    world.run()
+    balance = world.balance()
+    done = balance["completed"] / balance["emitted"]
+    assert done == pytest.approx(1 - lost, rel=0.01)
+    assert balance["emitted"] == balance["completed"] + balance["in_flight"] + balance["lost"]
+
+
+@pytest.mark.parametrize(("places", "first"), [(1, 1.0), (3, 1.0), (2, 0.8), (2, 1.25)])
+def test_two_servers_with_a_buffer_between_them(places: int, first: float) -> None:
+    """The first always has work, and is blocked after service; alike, with one place, they do 3/4 of what
+    either does alone. ``first``: its mean service, by that of the second.
+    """
+    seconds, runs = 0.25, 3
+    bolts = {
+        "one": bolt("source", Exponential(mean=round(first * SERVICE))),
+        "two": bolt("one", Exponential(mean=SERVICE)),
+    }
+    for name, length in (("one", 1), ("two", places)):
+        bolts[name] = bolts[name].model_copy(update={"queue": QueueSettings(length=length)})
+    scenario = queue(SERVICE, bolts, seconds, seed=3)
+    source = scenario.topology["source"].model_copy(update={"arrivals": Saturating(emit_cost=1)})
+    busy = scenario.model_copy(update={"topology": {"source": source, **bolts}})
+    done = 0
+    for replication in range(runs):
+        world = World(busy, replication)
+        world.run()
+        balance = world.balance()
+        assert balance["lost"] == 0
+        # one in service, one waiting and one that the spout holds, at the first; the others at the second
+        assert balance["in_flight"] <= places + 4
+        done += balance["completed"]
+    expected = two_in_series(first * SERVICE, SERVICE, places) * 1e9
+    assert done / (runs * seconds) == pytest.approx(expected, rel=0.01)
+
+
+RATE, DOWN = 30, 20
+
+
+@pytest.mark.parametrize("limit", [40, 50])
+def test_catching_up_goes_at_the_pace_that_the_service_allows(limit: int) -> None:
+    """log -> ask: the task is down for 20 s, and the log, 30/s, waits; then it catches up at limit - 30, as
+    fluid does, though an answer takes 1 ms.
+    """
+    service = {"kind": "request", "answer": "1 ms", "limit": f"{limit}/s"}
+    down = {"detection": f"{DOWN} s", "while_down": "hold"}
+    scenario = load(
+        {
+            "topology": {
+                "log": {"spout": "keys", "keys": 10, "rate": f"{RATE}/s"},
+                "ask": {"bolt": "forward", "from": {"log": "shuffle"}, "service": service},
+            },
+            "strategy": "none",
+            "failures": [{"kind": "crash_task", "at": "50 s", "component": "ask", **down}],
+            "run": {"duration": "250 s", "warmup": "10 s"},
+        }
+    )
+    (recovery,) = simulate(scenario).recoveries
+    assert recovery["catch_up_s"] == pytest.approx(DOWN + RATE * DOWN / (limit - RATE), rel=0.01)
