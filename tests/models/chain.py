@@ -46,19 +46,17 @@ def crashed(at: float, restart: float, component: str = "count", **more: Any) ->
     return fault("crash_task", at, component=component, restart=restart, **more)
 
 
-def counted(run: Replication) -> list[tuple[int, float]]:
-    """(root, when) of all tuples that the count has processed, in its order."""
-    assert run.trace is not None
-    return [(row[3], row[6] / MS) for row in run.trace.processed if row[0] == "count"]
+def counted(run: Replication, replica: int | None = None) -> list[tuple[int, float]]:
+    """(root, when) of all tuples that the count, or one replica of it, has processed, in its order."""
+    rows = (row for row in run.trace.processed if row[0] == "count" and replica in (None, row[2]))
+    return [(row[3], row[6] / MS) for row in rows]
 
 
 def windows(run: Replication) -> list[tuple[int, float, int]]:
     """(number, when, sum) of the windows."""
-    assert run.trace is not None
     return [(row[3], row[4] / MS, row[5].get(0, 0)) for row in run.trace.windows]
 
 
 def saved(run: Replication) -> list[float]:
     """When checkpoints were safe in the store."""
-    assert run.trace is not None
     return [step.at / MS for step in run.trace.steps if step.what == "checkpoint saved"]

@@ -6,12 +6,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.models.chain import ONES
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import BoltConfig, SpoutConfig
-from tideover.models.simulation import Replication
+from tideover.models.simulation import Replication, simulate
 
-ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
+
+def acked(
+    topology: dict[str, Any], failures: tuple[Any, ...] = (), timeout: float = 1000, **more: Any
+) -> Any:
+    """A run in which roots that are not acked in time come again."""
+    return simulate(
+        world(topology, "source_replay", failures, message_timeout=timeout * MS, **more), trace=True
+    )
 
 
 def counting(
@@ -30,17 +38,14 @@ def counting(
 
 def emitted(run: Replication) -> list[tuple[int, int, float]]:
     """(root, attempt, time) of all emissions."""
-    assert run.trace is not None
     return [(root, attempt, time / MS) for _, _, root, attempt, time in run.trace.emitted]
 
 
 def failed(run: Replication) -> list[tuple[int, int, float]]:
-    assert run.trace is not None
     return [(root, attempt, time / MS) for root, attempt, time in run.trace.failed]
 
 
 def completed(run: Replication) -> list[tuple[int, int, float]]:
-    assert run.trace is not None
     return sorted(
         ((root, attempt, time / MS) for root, attempt, time in run.trace.completed), key=lambda c: c[2]
     )

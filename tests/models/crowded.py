@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from tests.models.chain import ONES as ONES  # the tests of such worlds take it from here
 from tests.oracle.program import play
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
@@ -15,7 +16,6 @@ from tideover.models.job.components import Links, MachineType
 from tideover.models.world import World
 from tideover.sim.distributions import Exponential
 
-ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 Row = tuple[str, int, int, int, int, int, int]
 
 
@@ -52,7 +52,6 @@ def processed(scenario: Scenario) -> tuple[list[Row], list[Row]]:
     """
     ours = World(scenario, trace=True)
     ours.run()
-    assert ours.trace is not None
     return sorted(play(scenario).trace.processed), sorted(ours.trace.processed)
 
 

@@ -9,12 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.counting import ONES, completed, counting, emitted, failed
-from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tests.models.counting import ONES, acked, completed, counting, emitted, failed
+from tests.oracle.worlds import MS, bolt, fault, spout
 from tideover.models.simulation import simulate
 from tideover.sim.distributions import Exponential
-
-# -- the XOR -------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_is_done_only_when_all_of_it_is_acked() -> None:
@@ -32,10 +30,7 @@ def test_a_tree_is_done_only_when_all_of_it_is_acked() -> None:
         "slow": bolt("forward", {"s": "shuffle"}, 8),
     }
     hit = fault("crash_task", 24, component="slow", restart=1)
-    run = simulate(
-        world(topology, "source_replay", (hit,), until=75, message_timeout=30 * MS, timeout_phase=0),
-        trace=True,
-    )
+    run = acked(topology, (hit,), 30, until=75, timeout_phase=0)
     assert completed(run) == [(0, 0, 18), (2, 0, 38), (3, 0, 48), (4, 0, 58), (5, 0, 68)]
     assert failed(run) == [(1, 0, 60)]
     assert emitted(run)[5:] == [(5, 0, 60), (1, 1, 70)]
@@ -55,34 +50,21 @@ def test_completion_is_the_latest_ack_of_the_tree(seed: int, tasks: int, means: 
     s ─┬▶ p ──all──▶ r
        └▶ q ─────────┘     p makes 1.5 tuples of one on average, q makes one of every second
     """
+    of_p, of_q, of_r = (Exponential(mean=mean) for mean in (means[0] * MS, means[1] * MS, means[2] * MS // 4))
     topology = {
         "s": spout("keys", 10, None, keys=4),
-        "p": bolt(
-            "generic", {"s": "shuffle"}, Exponential(mean=means[0] * MS), parallelism=tasks, selectivity=1.5
-        ),
-        "q": bolt("generic", {"s": "shuffle"}, Exponential(mean=means[1] * MS), selectivity=0.5),
-        "r": bolt(
-            "forward", {"p": "all", "q": "shuffle"}, Exponential(mean=means[2] * MS // 4), parallelism=tasks
-        ),
+        "p": bolt("generic", {"s": "shuffle"}, of_p, parallelism=tasks, selectivity=1.5),
+        "q": bolt("generic", {"s": "shuffle"}, of_q, selectivity=0.5),
+        "r": bolt("forward", {"p": "all", "q": "shuffle"}, of_r, parallelism=tasks),
     }
-    scenario = world(topology, "source_replay", until=200, seed=seed, message_timeout=10_000 * MS)
-    whole = simulate(
-        scenario.model_copy(update={"run": scenario.run.model_copy(update={"duration": 3000 * MS})}),
-        trace=True,
-    )
-    run = simulate(scenario, trace=True)
-    assert whole.trace is not None
-    assert run.trace is not None
-    bits = {c.name: c.bits for c in whole.world.job.topology.components}  # type: ignore[union-attr]
+    whole, run = (acked(topology, timeout=10_000, until=until, seed=seed) for until in (3000, 200))
+    bits = {c.name: c.bits for c in whole.world.job.topology.components}
     last: dict[int, int] = {}
     for name, _, _, uid, _, _, departure in whole.trace.processed:
         root = uid >> bits[name]
         last[root] = max(departure, last.get(root, 0))
     done = {root: time for root, _, time in run.trace.completed}
     assert done == {root: time for root, time in last.items() if time <= 200 * MS}
-
-
-# -- max_spout_pending ---------------------------------------------------------------------------------------
 
 
 def test_the_cap_holds_new_roots_back() -> None:
@@ -93,10 +75,7 @@ def test_the_cap_holds_new_roots_back() -> None:
     60, 85, 110.
     """
     topology = {"s": spout(**ONES), "p": bolt("forward", {"s": "shuffle"}, 25)}
-    run = simulate(
-        world(topology, "source_replay", until=115, message_timeout=1000 * MS, max_spout_pending=2),
-        trace=True,
-    )
+    run = acked(topology, until=115, max_spout_pending=2)
     assert [time for *_, time in emitted(run)] == [10, 20, 45, 70, 95]
     assert completed(run) == [(0, 0, 35), (1, 0, 60), (2, 0, 85), (3, 0, 110)]
 
@@ -108,13 +87,9 @@ def test_a_timeout_frees_the_cap() -> None:
     """
     topology = {"s": spout(**ONES), "p": bolt("forward", {"s": "shuffle"}, 5)}
     hit = fault("crash_task", 12, component="p", restart=3)
-    more: dict[str, Any] = {"message_timeout": 30 * MS, "timeout_phase": 0, "max_spout_pending": 1}
-    run = simulate(world(topology, "source_replay", (hit,), until=102, **more), trace=True)
+    run = acked(topology, (hit,), 30, until=102, timeout_phase=0, max_spout_pending=1)
     assert emitted(run) == [(0, 0, 10), (0, 1, 70), (1, 0, 85), (2, 0, 100)]
     assert run.ledger["lost"] == 0
-
-
-# -- acks cost time ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("cost_us", "gap"), [(500, 10), (100, 4), (1000, 20)])
@@ -127,22 +102,14 @@ def test_a_burst_of_acks_shows_in_mean_and_deviation(cost_us: int, gap: int) -> 
     """
     window = 30_000
     stall = cost_us / 1e6 * window / gap  # s
-    scenario = counting(
-        (),
-        window,
-        gap,
-        0.5 * gap,
-        until=330_000,
-        message_timeout=60_000 * MS,
-        ack_cost=cost_us * 1000,
-        service=0.001,
-    )
-    quiet = scenario.with_strategy(scenario.strategy.model_copy(update={"ack_cost": 0}))
-    warm = {"run": scenario.run.model_copy(update={"warmup": window * MS})}
-    latency = simulate(scenario.model_copy(update=warm)).latency
-    base = simulate(quiet.model_copy(update=warm)).latency
-    assert latency.mean is not None
-    assert base.mean is not None
+    more: dict[str, Any] = {"until": 330_000, "message_timeout": 60_000 * MS, "service": 0.001}
+
+    def measured(ack_cost: int) -> Any:
+        scenario = counting((), window, gap, 0.5 * gap, ack_cost=ack_cost, **more)
+        run = scenario.run.model_copy(update={"warmup": window * MS})
+        return simulate(scenario.model_copy(update={"run": run})).latency
+
+    latency, base = measured(cost_us * 1000), measured(0)
     summary = latency.summary(1e9)
     growth = (latency.mean - base.mean) / 1e9
     assert growth == pytest.approx(stall**2 / (2 * window / 1000), rel=0.03)
@@ -157,11 +124,8 @@ def test_acks_leave_one_after_the_other() -> None:
     """
     run = simulate(counting((), until=70, message_timeout=100 * MS, ack_cost=2 * MS), trace=True)
     assert completed(run) == [(0, 0, 52), (1, 0, 54), (2, 0, 56), (3, 0, 58)]
-    assert run.trace is not None
-    assert [(row[3], row[5] / MS, row[6] / MS) for row in run.trace.processed][4:] == [
-        (4, 55, 58),
-        (5, 65, 65),
-    ]
+    rows = [(row[3], row[5] / MS, row[6] / MS) for row in run.trace.processed]
+    assert rows[4:] == [(4, 55, 58), (5, 65, 65)]
 
 
 def test_acks_not_yet_sent_are_lost_with_the_state() -> None:
@@ -172,9 +136,8 @@ def test_acks_not_yet_sent_are_lost_with_the_state() -> None:
     55, waits in the queue and lives.
     """
     hit = fault("lose_state", 55, component="count")
-    run = simulate(
-        counting((hit,), until=230, message_timeout=100 * MS, timeout_phase=0, ack_cost=2 * MS), trace=True
-    )
+    more = {"message_timeout": 100 * MS, "timeout_phase": 0, "ack_cost": 2 * MS}
+    run = simulate(counting((hit,), until=230, **more), trace=True)
     assert failed(run) == [(2, 0, 200), (3, 0, 200)]
     assert run.ledger["duplicated"] == 2
     assert run.ledger["false_timeouts"] == 0
@@ -190,5 +153,5 @@ def test_what_is_late_is_not_pending_at_the_rotation() -> None:
         "s": spout("values", 20, values=(1,) * 4, stamps=events),
         "count": bolt("windowed_count", {"s": "shuffle"}, window=window),
     }
-    run = simulate(world(topology, "source_replay", until=140, message_timeout=90 * MS, timeout_phase=0))
+    run = acked(topology, timeout=90, until=140, timeout_phase=0)
     assert run.cost["peak_buffered_tuples"] == 2

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.models.test_exactness import LISTS, LONG, QUICK, TRIED, in_order
+from tests.models.test_exactness import LISTS, QUICK, TRIED, few_and_many, in_order
 from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models.config import Scenario
@@ -23,26 +22,17 @@ def done(scenario: Scenario, asks: bool) -> list[Any]:
     for task in run.job.bolt_tasks if asks else ():
         Verbs(run.job).admit(task, lambda train: train.n == 1)
     run.run()
-    assert run.trace is not None
     return [in_order(name, getattr(run.trace, name)) for name in LISTS]
 
 
-def changes_nothing(how: settings) -> None:
+@few_and_many(settings(QUICK, max_examples=30))
+def test_who_agrees_to_all_changes_nothing(how: settings) -> None:
     @how
     @given(st.one_of(worlds(TRIED), overlapping(TRIED)))
     def tried(scenario: Scenario) -> None:
         assert done(scenario, asks=True) == done(scenario, asks=False)
 
     tried()
-
-
-def test_who_agrees_to_all_changes_nothing() -> None:
-    changes_nothing(settings(QUICK, max_examples=30))
-
-
-@pytest.mark.long
-def test_who_agrees_to_all_changes_nothing_in_many_worlds() -> None:
-    changes_nothing(LONG)
 
 
 def test_what_is_turned_away_is_not_processed_and_all_are_asked_of_in_order() -> None:
@@ -60,7 +50,6 @@ def test_what_is_turned_away_is_not_processed_and_all_are_asked_of_in_order() ->
     (task,) = run.job.bolt_tasks
     Verbs(run.job).admit(task, admits)
     run.run()
-    assert run.trace is not None
     emitted = [(row[2], row[-1]) for row in run.trace.emitted]
     latency = asked[0][1] - emitted[0][1]
     assert asked == [(root, time + latency) for root, time in emitted if time + latency <= 95 * MS]

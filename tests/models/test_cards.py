@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
-from tests.models.test_exactness import QUICK, SHARED, differences
-from tests.oracle import run
-from tests.oracle.random_networks import networks
+from tests.models.chain import ONES
+from tests.models.test_exactness import check
+from tests.models.traced import trace_of
 from tests.oracle.worlds import MS, bolt, ms, spout, world
 from tests.theory.queues import estimate
 from tideover.models.config import Scenario
@@ -20,9 +19,6 @@ from tideover.models.job.components import Links, MachineType
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 
-STRATEGIES = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots", "micro_batch")
-FEW = settings(QUICK, max_examples=6)
-ONES: dict[str, Any] = {"kind": "values", "values": (1,), "repeat": True}
 NIC = 256_000  # a tuple of 256 B takes 1 ms
 
 
@@ -32,7 +28,6 @@ def machines(*nics: int | None) -> Hosts:
 
 def served(found: Replication, component: str) -> list[tuple[int, float, float]]:
     """(uid, arrival, departure in ms) at a component."""
-    assert found.trace is not None
     rows = [row for row in found.trace.processed if row[0] == component]
     return [(row[3], row[5] / MS, row[6] / MS) for row in sorted(rows, key=lambda row: row[6])]
 
@@ -94,9 +89,8 @@ def test_a_batch_takes_no_time_to_serialise() -> None:
     times: dict[str, Any] = dict.fromkeys(("plan_time", "task_time", "state_time", "commit_time"), 0)
     times |= {"trigger_interval": 25 * MS, "output_time": 2 * MS}
     scenario = world(topology, "micro_batch", hosts=machines(NIC, NIC), links=links, until=45, **times)
-    found, expected = simulate(scenario, trace=True), run(scenario)
-    assert found.trace is not None
-    for trace in (found.trace, expected):
+    for who in ("engine", "reference"):
+        trace = trace_of(scenario, who)
         rows = sorted(trace.processed, key=lambda row: (row[0], row[3]))
         times_of = [(row[0], row[5] / MS, row[6] / MS) for row in rows]
         assert times_of == [("p", 27, 27), ("p", 27, 27), ("q", 27, 27), ("q", 27, 27)]
@@ -112,11 +106,7 @@ def test_the_wait_at_a_card_is_that_of_m_d_1(cards: tuple[int | None, ...]) -> N
         "p": bolt("forward", {"s": "shuffle"}, 0, hosts=(1,)),
     }
     scenario = world(topology, hosts=machines(*cards), until=20_000)
-    means = []
-    for replication in range(10):
-        mean = simulate(scenario, replication).latency.mean
-        assert mean is not None
-        means.append(mean / MS)
+    means = [simulate(scenario, replication).latency.mean / MS for replication in range(10)]
     assert estimate(means).covers(3)
 
 
@@ -130,30 +120,6 @@ def test_a_card_carries_its_bandwidth_and_no_more() -> None:
     one.run()
     (card,) = one.job.network.cards
     assert (card.name, card.host, card.busy_ns(50 * MS)) == ("card out", 0, 49.9 * MS)
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_cards_equal_the_reference(strategy: str) -> None:
-    @FEW
-    @given(networks((strategy,)))
-    def check(scenario: Scenario) -> None:
-        assert not differences(scenario)
-
-    check()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_cards_equal_the_reference_in_many_worlds(strategy: str) -> None:
-    @SHARED
-    @given(networks((strategy,)))
-    def check(scenario: Scenario) -> None:
-        assert not differences(scenario)
-
-    check()
-
-
-# -- levels that bring one another about ---------------------------------------------------------------------
 
 
 def ring(load: float, levels: int, hosts: int, seconds: float, latency: float) -> Scenario:
@@ -179,4 +145,4 @@ def test_cards_that_form_a_cycle_equal_the_reference(levels: int, hosts: int, la
     """Every card carries messages of spouts and of bolts, so what it sends brings about what it is to send:
     at once, in the time of a message, or in that of a hundred.
     """
-    assert not differences(ring(0.9, levels, hosts, seconds=0.5, latency=latency))
+    check(ring(0.9, levels, hosts, seconds=0.5, latency=latency))

@@ -14,18 +14,17 @@ from typing import Any
 import pytest
 
 from tests.models.chain import ONES, counted, crashed, lost
-from tests.models.test_exactness import check
+from tests.models.test_exactness import checked
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models import conformance
 from tideover.models.advice import warnings
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.stores import RocksDB
 from tideover.models.simulation import Replication, simulate
-from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.changelog import ChangelogTopics
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
+ONCE = {"guarantee": "exactly_once"}
 UNDISTURBED = [(0, 12), (1, 26), (2, 32), (3, 46), (4, 52)]
 """(root, counted at), at least once."""
 
@@ -49,12 +48,10 @@ def run(*failures: Any, until: float = 79, state: RocksDB | None = None, **more:
 
 def total(found: Replication) -> int:
     """What is in the count's state at the end."""
-    assert found.trace is not None
     return sum(found.trace.final_state["count", 0, 0].values())
 
 
 def steps(found: Replication, task: str) -> list[tuple[str, float]]:
-    assert found.trace is not None
     return [(step.what, step.at / MS) for step in found.trace.steps if step.who == task]
 
 
@@ -68,10 +65,9 @@ def test_a_commit_comes_between_two_tuples_and_keeps_the_task() -> None:
         *(("commit begins", 20), ("changes written", 20), ("offsets committed", 25)),
         *(("commit begins", 40), ("changes written", 40), ("offsets committed", 45)),
     ]
-    assert steps(found, "p.0") == [
-        *(("commit begins", 21), ("offsets committed", 26), ("commit begins", 41)),
-        ("offsets committed", 46),
-    ]
+    of_p = [(21, 26), (41, 46)]
+    written = [(("commit begins", begun), ("offsets committed", held)) for begun, held in of_p]
+    assert steps(found, "p.0") == [*written[0], *written[1]]
 
 
 def test_what_was_written_after_the_committed_offsets_counts_twice() -> None:
@@ -87,26 +83,6 @@ def test_what_was_written_after_the_committed_offsets_counts_twice() -> None:
     assert (row["restored"], row["replayed"], row["extra"]) == (5, 3, 2)
 
 
-def test_with_a_commit_at_once_nothing_counts_twice() -> None:
-    """The same without the 5: at 60 changes and offsets hold, behind root 4; root 5, done at 62, is read
-    again.
-    """
-    found = run(crashed(63, 10), commit_time=0)
-    assert counted(found)[4:] == [(4, 52), (5, 62), (5, 74), (6, 75)]
-    assert found.ledger["duplicated"] == 0
-    assert total(found) == 7
-
-
-def test_batches_between_commits_count_twice_even_so() -> None:
-    """A batch every 8: at 56 the changelog gets root 4, done at 52, and at 60 a commit holds. At 64 root 5,
-    done at 62, is written, and the crash at 65 finds the offsets of 60: it is read again.
-    """
-    found = run(crashed(65, 8), commit_time=0, batch_interval=8)
-    assert counted(found)[4:] == [(4, 52), (5, 62), (5, 74), (6, 75)]
-    assert found.ledger["duplicated"] == 1
-    assert total(found) == 7 + 1
-
-
 def test_a_task_without_state_sends_its_outputs_again() -> None:
     """P crashes at 63, amid the commit that began at 61; its offsets are those of 41, behind root 3. Ready at
     73 it sends 4, 5 and 6 by 76, and count has 4 and 5 twice. No other task is touched.
@@ -118,7 +94,7 @@ def test_a_task_without_state_sends_its_outputs_again() -> None:
 
 def test_exactly_once_readers_wait_for_the_commit() -> None:
     """P's commits are made at 26, 46 and 66: what it has sent since the last one reaches count then."""
-    found = run(guarantee="exactly_once")
+    found = run(**ONCE)
     assert counted(found) == [(0, 27), (1, 28), (2, 47), (3, 48), (4, 67), (5, 68)]
 
 
@@ -126,21 +102,34 @@ def test_exactly_once_an_open_transaction_is_aborted() -> None:
     """P crashes at 63: what it has sent since the turn of its last commit, at 41, is void: 4 and 5. Ready at
     73 it sends them again, and 6 and 7 behind them, and the commit of 81 covers them at 86.
     """
-    found = run(crashed(63, 10, "p"), until=95, guarantee="exactly_once")
+    found = run(crashed(63, 10, "p"), until=95, **ONCE)
     assert counted(found) == [(0, 27), (1, 28), (2, 47), (3, 48), (4, 87), (5, 88), (6, 89), (7, 90)]
     assert found.ledger["duplicated"] == 0
-    assert found.trace is not None
     assert [(row[0], row[4] / MS) for row in found.trace.destroyed] == [("count", 63), ("count", 63)]
 
 
-def test_exactly_once_state_goes_back_to_the_commit() -> None:
-    """Count crashes at 63, amid the commit that began at 60: its state is that of the one of 40 (kept until
-    45), with 0 and 1; 2 and 3 are read again at 73, and 4 and 5, of which it heard at 66.
-    """
-    found = run(crashed(63, 10), guarantee="exactly_once")
-    assert counted(found)[4:] == [(2, 74), (3, 75), (4, 76), (5, 77)]
-    assert found.ledger["duplicated"] == 0
-    assert total(found) == 6
+@pytest.mark.parametrize(
+    ("failure", "more", "since_root_4", "twice"),
+    [
+        # The same without the 5: at 60 changes and offsets hold, behind root 4; root 5, done at 62, is read
+        # again.
+        (crashed(63, 10), {"commit_time": 0}, [(4, 52), (5, 62), (5, 74), (6, 75)], 0),
+        # A batch every 8: at 56 the changelog gets root 4, done at 52, and at 60 a commit holds. At 64 root
+        # 5, done at 62, is written, and the crash at 65 finds the offsets of 60: it is read again.
+        (crashed(65, 8), {"commit_time": 0, "batch_interval": 8}, [(4, 52), (5, 62), (5, 74), (6, 75)], 1),
+        # Exactly once, count goes back to the commit of 40 (it was kept until 45), with 0 and 1; 2 and 3 are
+        # read again at 73, and 4 and 5, of which it heard at 66.
+        (crashed(63, 10), ONCE, [(2, 74), (3, 75), (4, 76), (5, 77)], 0),
+    ],
+    ids=["commits at once", "batches between commits", "exactly once"],
+)
+def test_what_comes_again(
+    failure: Any, more: dict[str, Any], since_root_4: list[tuple[int, float]], twice: int
+) -> None:
+    found = run(failure, **more)
+    assert counted(found)[4:] == since_root_4
+    assert found.ledger["duplicated"] == twice
+    assert total(found) == len({root for root, _ in counted(found)}) + twice
 
 
 @pytest.mark.parametrize(
@@ -173,22 +162,23 @@ def test_a_lost_state_is_read_again_by_a_process_that_lives() -> None:
     assert counted(found)[4:] == [(4, 52), (5, 66), (6, 72)]
 
 
+TRANSACTIONS = {"strategy.guarantee": "exactly_once"}
+
+
 @pytest.mark.parametrize(
-    ("key", "value", "why"),
+    ("given", "why"),
     [
-        ("batch_interval", "1 s", "batch_interval has no meaning with exactly_once"),
-        ("local_state", True, "local_state does not go with exactly_once"),
+        (
+            TRANSACTIONS | {"strategy.batch_interval": "1 s"},
+            "batch_interval has no meaning with exactly_once",
+        ),
+        (TRANSACTIONS | {"strategy.local_state": True}, "local_state does not go with exactly_once"),
+        ({"queues": 10}, "waits in logs, which have room for any number of tuples"),
     ],
 )
-def test_what_transactions_do_without(key: str, value: Any, why: str) -> None:
-    given = {"strategy.kind": "changelog", "strategy.guarantee": "exactly_once", f"strategy.{key}": value}
+def test_what_does_not_go_with_it_is_refused(given: dict[str, Any], why: str) -> None:
     with pytest.raises(ScenarioError, match=why):
-        load("wordcount", given)
-
-
-def test_queues_with_an_end_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="waits in logs, which have room for any number of tuples"):
-        load("wordcount", {"strategy.kind": "changelog", "queues": 10})
+        load("wordcount", {"strategy.kind": "changelog"} | given)
 
 
 def test_commits_that_leave_no_time_are_remarked() -> None:
@@ -205,31 +195,10 @@ def test_a_commit_whose_turn_a_second_pause_puts_off_comes_before_the_next_is_du
     topology = {"s": spout("keys", 10, offset=5, keys=1), "p": bolt("forward", {"s": "shuffle"}, 4)}
     pauses = tuple(fault("pause", at, component="p", duration=50 * MS) for at in (100, 150))
     scenario = world(topology, "changelog", pauses, 250, commit_interval=50 * MS)
-    check(scenario)
-    trace = simulate(scenario, trace=True).trace
-    assert trace is not None
+    trace = checked(scenario)
     assert [step.at / MS for step in trace.steps if step.what == "commit begins"] == [50, 200, 204]
 
 
-ONCE = ChangelogTopics(guarantee="exactly_once", commit_interval=1_500_000_000, commit_time=300_000_000)
-
-
 def test_what_it_promises_goes_by_the_guarantee() -> None:
-    assert ONCE.promises() == "exactly once"
-    assert STRATEGIES["changelog"]().promises() == "at least once"
-
-
-SELDOM = (conformance.conserves_roots,)
-"""Asked of the other guarantee each time; here the reference settles roots."""
-OFTEN = [check for check in conformance.CHECKS if check not in SELDOM]
-
-
-@pytest.mark.parametrize("check", OFTEN, ids=lambda check: check.__name__)
-def test_conforms_exactly_once(check: Any) -> None:
-    check(ONCE)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("check", SELDOM, ids=lambda check: check.__name__)
-def test_conforms_exactly_once_in_the_rest(check: Any) -> None:
-    check(ONCE)
+    assert ChangelogTopics(guarantee="exactly_once").promises() == "exactly once"
+    assert ChangelogTopics().promises() == "at least once"

@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from tideover.models import conformance
 from tideover.models.job.sinks import TransactionalSink
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.operators.kinds import RunningCount
+from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
 from tideover.models.strategies.none import Amnesia
 from tideover.parts.typed import typed
 from tideover.sim.kernel import Rank
+from tideover.sim.units import MS, S
 
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "rsm": {"checkpoint_interval": 1_000_000_000, "replay_cost": 1_000_000},
-    "passive_standby": {"checkpoint_interval": 1_000_000_000, "replay_cost": 1_000_000},
-    "upstream_backup": {"replay_cost": 1_000_000},
-    "aligned_snapshots": {
-        "checkpoint_interval": 2_000_000_000,
-        "snapshot_time": 20_000_000,
-        "upload_time": 300_000_000,
-    },
-    "micro_batch": {
-        "trigger_interval": 1_000_000_000,
-        "plan_time": 30_000_000,
-        "task_time": 50_000_000,
-        "state_cost": 1_000_000,
-        "commit_time": 30_000_000,
-        "reload_time": 100_000_000,
-    },
-    "storm_checkpoint": {"checkpoint_interval": 1_000_000_000, "message_timeout": 8_000_000_000},
-    "source_replay": {"message_timeout": 8_000_000_000},
-    "estorm": {"message_timeout": 8_000_000_000},
-    "batch_rerun": {
-        "trigger_interval": 2_000_000_000,
-        "plan_time": 200_000_000,
-        "task_time": 100_000_000,
-        "output_time": 100_000_000,
-        "recovery_time": 300_000_000,
-    },
-    "trident": {
-        "batch_interval": 2_000_000_000,
-        "max_spout_pending": 2,
-        "message_timeout": 6_000_000_000,
-        "metadata_time": 20_000_000,
-        "task_time": 50_000_000,
-        "state_time": 30_000_000,
-        "commit_time": 20_000_000,
-    },
-    "changelog": {"commit_interval": 1_500_000_000, "commit_time": 300_000_000},
+    "rsm": {"checkpoint_interval": S, "replay_cost": MS},
+    "passive_standby": {"checkpoint_interval": S, "replay_cost": MS},
+    "upstream_backup": {"replay_cost": MS},
+    "aligned_snapshots": {"checkpoint_interval": 2 * S, "snapshot_time": 20 * MS, "upload_time": 300 * MS},
+    "micro_batch": {"trigger_interval": S, "state_cost": MS, "reload_time": 100 * MS}
+    | {"plan_time": 30 * MS, "task_time": 50 * MS, "commit_time": 30 * MS},
+    "storm_checkpoint": {"checkpoint_interval": S, "message_timeout": 8 * S},
+    "source_replay": {"message_timeout": 8 * S},
+    "estorm": {"message_timeout": 8 * S},
+    "batch_rerun": {"trigger_interval": 2 * S, "plan_time": 200 * MS, "task_time": 100 * MS}
+    | {"output_time": 100 * MS, "recovery_time": 300 * MS},
+    "trident": {"batch_interval": 2 * S, "max_spout_pending": 2, "message_timeout": 6 * S}
+    | {"metadata_time": 20 * MS, "task_time": 50 * MS, "state_time": 30 * MS, "commit_time": 20 * MS},
+    "changelog": {"commit_interval": 1500 * MS, "commit_time": 300 * MS},
 }
 """What is given, in ns; who is not here is tried with what it says itself to be ``usual``."""
 BUILT_IN = tuple(STRATEGIES)
@@ -65,49 +45,71 @@ def of(kind: str) -> Strategy:
     return strategy
 
 
-@pytest.mark.parametrize("check", conformance.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("kind", BUILT_IN)
-def test_built_in(kind: str, check: Any) -> None:
-    check(of(kind))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("check", conformance.THOROUGH, ids=lambda check: check.func.__name__)
-@pytest.mark.parametrize("kind", BUILT_IN)
-def test_built_in_thoroughly(kind: str, check: Any) -> None:
-    check(of(kind))
+def with_more(kind: str, **more: Any) -> Strategy:
+    return STRATEGIES[kind].model_validate(PARAMETERS[kind] | more)
 
 
 SELDOM = (conformance.conserves_roots,)
-QUICK = [check for check in conformance.CHECKS[2:] if check not in SELDOM]
-"""Those are asked of snapshots without these; the long tests ask them here, too."""
+"""Asked of the same strategy with other parameters each time; here the reference settles roots."""
+EXACT = (conformance.keeps_its_promise, *SELDOM)
+"""Of what the reference has worlds for in any case."""
+BATCHES = {"trigger_interval": S, "task_time": 50 * MS, "commit_time": 30 * MS}
+REPLAY = STRATEGIES["micro_batch"].model_validate(BATCHES | {"recovery": "replay"})
+LINEAGE = STRATEGIES["micro_batch"].model_validate(
+    BATCHES
+    | {"recovery": "lineage", "checkpoint_interval": 3 * S, "state_time": 100 * MS, "reload_time": 100 * MS}
+)
+ONCE = with_more("changelog", guarantee="exactly_once")
+TASKS = with_more("batch_rerun", retry="task", plan_time=0, recovery_time=0)
+COPIES = with_more(
+    "aligned_snapshots",
+    sink=TransactionalSink(commit_time=400_000_000),
+    local_recovery="disk",
+    unaligned=True,
+)
+"""Readers of a transactional sink, and tasks that read local copies, are promised the same."""
 
 
-@pytest.mark.parametrize("check", QUICK, ids=lambda check: check.__name__)
-def test_snapshots_with_transactions_and_copies(check: Any) -> None:
-    """Readers of a transactional sink, and tasks that read local copies, are promised the same."""
-    check(_with_transactions_and_copies())
+def asked(name: str, strategy: Strategy, checks: Any = conformance.CHECKS, seldom: Any = ()) -> list[Any]:
+    """What is asked ``seldom`` takes long, as does what is thorough."""
+    found = []
+    for check in checks:
+        long = check in seldom or check in conformance.THOROUGH
+        called = getattr(check, "func", check).__name__
+        marks = [pytest.mark.long] * long
+        found.append(pytest.param(strategy, check, id=f"{name}-{called}" + "-thoroughly" * long, marks=marks))
+    return found
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("check", conformance.THOROUGH, ids=lambda check: check.func.__name__)
-def test_snapshots_with_transactions_and_copies_thoroughly(check: Any) -> None:
-    check(_with_transactions_and_copies())
+@pytest.mark.parametrize(
+    ("strategy", "check"),
+    [
+        *(row for kind in BUILT_IN for row in asked(kind, of(kind))),
+        *(row for kind in BUILT_IN for row in asked(kind, of(kind), conformance.THOROUGH)),
+        *asked("copies", COPIES, [check for check in conformance.CHECKS[2:] if check not in SELDOM]),
+        *asked("copies", COPIES, conformance.THOROUGH),
+        *asked("changelog once", ONCE, seldom=SELDOM),
+        *asked("lineage", LINEAGE, seldom=EXACT),
+        *asked("replay", REPLAY, seldom=EXACT),
+        *asked("tasks alone", TASKS, EXACT[:1], seldom=EXACT),
+    ],
+)
+def test_it_keeps_its_word(strategy: Strategy, check: Any) -> None:
+    check(strategy)
 
 
-def _with_transactions_and_copies() -> Strategy:
-    more = {"sink": TransactionalSink(commit_time=400_000_000), "local_recovery": "disk", "unaligned": True}
-    return STRATEGIES["aligned_snapshots"].model_validate(PARAMETERS["aligned_snapshots"] | more)
+@pytest.mark.parametrize(
+    "check", [conformance.survives_without_failures, conformance.survives_during_its_steps]
+)
+def test_a_replay_keeps_its_promise_to_a_count_that_goes_on(check: Any) -> None:
+    check(REPLAY, RunningCount)
 
 
 def test_a_sink_that_loses_is_found() -> None:
     """A broker that waits for less time than commits take."""
-    sink = TransactionalSink(transaction_timeout=1_000_000_000, commit_time=3_000_000_000)
-    strategy = STRATEGIES["aligned_snapshots"].model_validate(
-        PARAMETERS["aligned_snapshots"] | {"sink": sink}
-    )
+    sink = TransactionalSink(transaction_timeout=S, commit_time=3 * S)
     with pytest.raises(AssertionError, match=r"losses|differ"):
-        conformance.keeps_its_promise(strategy)
+        conformance.keeps_its_promise(with_more("aligned_snapshots", sink=sink))
 
 
 @pytest.mark.parametrize("k", [0, pytest.param(2, marks=pytest.mark.long)])
@@ -145,142 +147,106 @@ def test_who_leaves_out_bolts_without_state_has_to(kind: str, monkeypatch: pytes
 
 
 @pytest.fixture
-def registry() -> Iterator[list[str]]:
-    """Names that are taken out again."""
+def made() -> Iterator[Callable[..., Strategy]]:
+    """A strategy like another one, registered until the test is over; ``says``: what it says of itself."""
     names: list[str] = []
-    yield names
+
+    def make(
+        protocol: type[Protocol] | None = None,
+        base: type[Strategy] = Amnesia,
+        doc: str | None = None,
+        **says: Any,
+    ) -> Strategy:
+        if protocol is not None:
+            says["protocol"] = lambda self, job: protocol(job)
+        names.append(f"made_{len(names)}")
+        strategy = type("Made", (base,), {"__module__": __name__, **says})
+        strategy.__doc__ = doc
+        found: Strategy = STRATEGIES.register(names[-1])(strategy)()
+        return found
+
+    yield make
     for name in names:
         STRATEGIES.discard(name)
 
 
-def test_a_boast_is_found(registry: list[str]) -> None:
-    """Amnesia that says it loses nothing, or that claims a failure kind nobody knows."""
-    registry += ["boast", "vague"]
+class Hoarding(Protocol):
+    """Keeps all that was ever emitted."""
 
-    @STRATEGIES.register("boast")
-    class Boast(Amnesia):
-        """Nothing is lost, it says."""
+    kept = 0
 
-        promise: ClassVar[Promise] = "at least once"
-
-    @STRATEGIES.register("vague")
-    class Vague(Amnesia):
-        """Rides out a flood, it says."""
-
-        survives: ClassVar[frozenset[str]] = frozenset({"flood"})
-
-    with pytest.raises(AssertionError, match="losses"):
-        conformance.keeps_its_promise(Boast())
-    with pytest.raises(AssertionError, match="flood"):
-        conformance.describes_itself(Vague())
+    def emitted(self, spout: Any, train: Any, sent: Any) -> None:
+        self.kept += train.n
+        self.do.keep(self.kept)
 
 
-def test_who_is_late_or_keeps_all_or_fails_at_a_step_is_found(registry: list[str]) -> None:
-    """Amnesia that says it is back at once; that keeps all it has ever emitted; that loses what comes after a
-    step of its own, though it promises not to.
-    """
-    registry += ["hasty", "hoarder", "faltering"]
+class Stepping(Protocol):
+    """Makes a step of its own."""
 
-    @STRATEGIES.register("hasty")
-    class Hasty(Amnesia):
-        def recovers_within(self, down: int, window: int) -> int:
-            return down
-
-    class Hoarding(Protocol):
-        kept = 0
-
-        def emitted(self, spout: Any, train: Any, sent: Any) -> None:
-            self.kept += train.n
-            self.do.keep(self.kept)
-
-    @STRATEGIES.register("hoarder")
-    class Hoarder(Amnesia):
-        def protocol(self, job: Any) -> Protocol:
-            return Hoarding(job)
-
-    class Stepping(Protocol):
-        def start(self) -> None:
-            step = partial(self.do.step, "somebody", "checkpoint saved")
-            self.do.at(conformance.END + 4 * conformance.S, step, Rank.CHECKPOINT)
-
-    @STRATEGIES.register("faltering")
-    class Faltering(Amnesia):
-        promise: ClassVar[Promise] = "at least once"
-
-        def protocol(self, job: Any) -> Protocol:
-            return Stepping(job)
-
-    with pytest.raises(AssertionError, match="recovered at"):
-        conformance.recovers_in_time(Hasty())
-    with pytest.raises(AssertionError, match="kept tuples grow"):
-        conformance.bounds_its_buffers(Hoarder())
-    with pytest.raises(AssertionError, match="losses"):
-        conformance.survives_during_its_steps(Faltering())
+    def start(self) -> None:
+        step = partial(self.do.step, "somebody", "checkpoint saved")
+        self.do.at(conformance.END + 4 * conformance.S, step, Rank.CHECKPOINT)
 
 
-@pytest.mark.parametrize("trigger", ["marker", "tick"])
-def test_a_window_that_is_wrong_without_a_failure_is_found(registry: list[str], trigger: str) -> None:
-    """What a run without failures says of its windows is not believed: the first marker of a spout does not
-    come; ticks do not either.
-    """
-    registry.append("late")
+class WithoutMarker(Protocol):
+    """The first marker of a spout does not come."""
 
-    class Lateness(Protocol):
-        def __init__(self, job: Any) -> None:
-            super().__init__(job)
-            if trigger == "marker":
-                job.spouts[0].c.epoch = job.spouts[0]._epoch = 1
-            else:
-                job.bolts["count", 0][0].windows.tick = lambda number: None
-
-    @STRATEGIES.register("late")
-    class Late(Amnesia):
-        def protocol(self, job: Any) -> Protocol:
-            return Lateness(job)
-
-    with pytest.raises(AssertionError, match="windows that differ"):
-        conformance.survives_without_failures(Late())
+    def __init__(self, job: Any) -> None:
+        super().__init__(job)
+        job.spouts[0].c.epoch = job.spouts[0]._epoch = 1
 
 
-def test_silence_is_found(registry: list[str]) -> None:
-    """No docstring of its own, a parameter without a description, no source."""
-    registry += ["mute", "terse"]
-
-    @STRATEGIES.register("mute")
-    class Mute(Strategy):
-        pass
-
-    Mute.__doc__ = ""
-
-    @STRATEGIES.register("terse")
-    class Terse(Strategy):
-        """Does something."""
-
-        delay: int = 3
-
-    with pytest.raises(AssertionError, match="docstring"):
-        conformance.describes_itself(Mute())
-    with pytest.raises(AssertionError, match="delay"):
-        conformance.describes_itself(Terse())
-    with pytest.raises(AssertionError, match="cites"):
-        conformance.cites_its_source(Terse())
+class WithoutTicks(Protocol):
+    def __init__(self, job: Any) -> None:
+        super().__init__(job)
+        job.bolts["count", 0][0].windows.tick = lambda number: None
 
 
-def test_a_private_generator_is_found(registry: list[str]) -> None:
-    """A strategy that costs time by its own count of runs: the same seed does not give the same bytes."""
-    registry.append("moody")
-    runs: list[int] = []
+class Moody(Protocol):
+    """Costs time by its own count of runs: the same seed does not give the same bytes."""
 
-    class Mood(Protocol):
-        def __init__(self, job: Any) -> None:
-            super().__init__(job)
-            self.do.charge("count", 1_000_000 * len(runs))
+    runs = 0
 
-    @STRATEGIES.register("moody")
-    class Moody(Amnesia):
-        def protocol(self, job: Any) -> Protocol:
-            runs.append(1)
-            return Mood(job)
+    def __init__(self, job: Any) -> None:
+        super().__init__(job)
+        Moody.runs += 1
+        self.do.charge("count", MS * Moody.runs)
 
-    with pytest.raises(AssertionError, match="same seed"):
-        conformance.draws_its_luck(Moody())
+
+class Delayed(Strategy):
+    """Has a parameter without a description."""
+
+    delay: int = 3
+
+
+LOSES_NOTHING = {"promise": "at least once"}
+
+
+@pytest.mark.parametrize(
+    ("given", "check", "found"),
+    [
+        (LOSES_NOTHING, conformance.keeps_its_promise, "losses"),
+        (
+            {"doc": "Rides out what nobody knows.", "survives": {"flood"}},
+            conformance.describes_itself,
+            "flood",
+        ),
+        ({"recovers_within": lambda self, down, window: down}, conformance.recovers_in_time, "recovered at"),
+        ({"protocol": Hoarding}, conformance.bounds_its_buffers, "kept tuples grow"),
+        # loses what comes after a step of its own
+        (LOSES_NOTHING | {"protocol": Stepping}, conformance.survives_during_its_steps, "losses"),
+        # what a run without failures says of its windows is not believed
+        ({"protocol": WithoutMarker}, conformance.survives_without_failures, "windows that differ"),
+        ({"protocol": WithoutTicks}, conformance.survives_without_failures, "windows that differ"),
+        ({"protocol": Moody}, conformance.draws_its_luck, "same seed"),
+        ({"base": Strategy, "doc": ""}, conformance.describes_itself, "docstring"),
+        ({"base": Delayed, "doc": "Does something."}, conformance.describes_itself, "delay"),
+        ({"base": Delayed, "doc": "Does something."}, conformance.cites_its_source, "cites"),
+    ],
+)
+def test_who_does_not_do_what_it_says_is_found(
+    given: dict[str, Any], check: Any, found: str, made: Callable[..., Strategy]
+) -> None:
+    """Amnesia, mostly, with a protocol or a word that is not as it has to be."""
+    with pytest.raises(AssertionError, match=found):
+        check(made(**given))

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models.loaded import log_and_job, markers
 from tests.models.test_exactness import QUICK
+from tests.models.traced import trace_of
 from tideover.models.coarsening import coarsened
 from tideover.models.config import Scenario, begins_at, busiest, first_failure, rate_at, timed
 from tideover.models.effort import effort
@@ -22,6 +24,7 @@ from tideover.sim.draws import Draws, Purpose
 from tideover.sim.units import DAY, HOUR, MINUTE, S, format_time_of_day, parse_time_of_day
 
 CURVE = (3, 2, 2, 2, 3, 4, 6, 10, 14, 16, 17, 18, 18, 17, 17, 18, 20, 23, 24, 22, 18, 12, 8, 5)
+PEAK_24 = {"peak": "24/s", "by_hour": [*CURVE]}
 HOLD: dict[str, Any] = {"detection": "10 s", "restart": "2 s", "while_down": "hold"}
 days = st.builds(
     Day,
@@ -40,29 +43,21 @@ def phase(seed: int, replication: int = 0) -> float:
 
 
 def world(arrivals: dict[str, Any], failures: list[dict[str, Any]] = [], **run: Any) -> Scenario:  # noqa: B006
-    """log ──▶ count, of a capacity of 100/s; windows of 5 s, ended by markers."""
-    return load(
-        {
-            "topology": {
-                "log": {"spout": "keys", "keys": 10, "arrivals": {"kind": "day", **arrivals}},
-                "count": {
-                    "bolt": "windowed_count",
-                    "from": {"log": {"fields": ["key"]}},
-                    "service": "10 ms",
-                    "window": {"length": "5 s", "trigger": "marker"},
-                },
-            },
-            "strategy": {"kind": "rsm", "checkpoint_interval": "5 s", "spout_buffer": True},
-            "failures": [{"kind": "crash_task", "component": "count", **HOLD, **one} for one in failures],
-            "run": {"duration": "20 s", **run},
-        }
-    )
+    """log ──▶ job, of a capacity of 100/s; windows of 5 s, ended by markers."""
+    log = {"arrivals": {"kind": "day", **arrivals}}
+    rsm = {"kind": "rsm", "checkpoint_interval": "5 s", "spout_buffer": True}
+    count = {"service": "10 ms", "window": markers(5)}
+    held = [HOLD | one for one in failures]
+    return log_and_job(log, count, held, rsm, **{"duration": "20 s", **run})
+
+
+def like(scenario: Scenario, arrivals: Day, tasks: int = 1) -> Any:
+    """The log with other arrivals."""
+    return scenario.topology["log"].model_copy(update={"arrivals": arrivals, "parallelism": tasks})
 
 
 def emissions(scenario: Scenario) -> list[int]:
-    trace = simulate(scenario, trace=True).trace
-    assert trace is not None
-    return sorted(time for *_, time in trace.emitted)
+    return sorted(time for *_, time in trace_of(scenario).emitted)
 
 
 def test_who_comes_when_over_a_step_of_the_curve() -> None:
@@ -70,9 +65,8 @@ def test_who_comes_when_over_a_step_of_the_curve() -> None:
     i + u, and from t = 2 s on where 8 + 2 (t - 2) does.
     """
     by_hour = [4.0] * 10 + [2.0] * 14
-    scenario = world(
-        {"peak": "4/s", "by_hour": by_hour, "interpolation": "steps"}, starts_at="09:59:58", duration="5 s"
-    )
+    curve = {"peak": "4/s", "by_hour": by_hour, "interpolation": "steps"}
+    scenario = world(curve, starts_at="09:59:58", duration="5 s")
     u = Fraction(phase(1))
     counts = [i + u for i in range(14)]
     moments = [n / 4 if n < 8 else 2 + (n - 8) / 2 for n in counts]
@@ -172,7 +166,7 @@ def test_a_file_of_times_goes_on_over_midnight(rows: str, at: str, rate: float, 
     ],
 )
 def test_when_a_run_begins(run: dict[str, str], ats: list[str], begins: str) -> None:
-    scenario = world({"peak": "24/s", "by_hour": [*CURVE]}, [{"at": at} for at in ats], **run)
+    scenario = world(PEAK_24, [{"at": at} for at in ats], **run)
     begin = begins_at(scenario, Draws(1))
     assert begin == parse_time_of_day(begins)
     once = timed(scenario, Draws(1))
@@ -191,9 +185,7 @@ def test_the_peak_is_that_of_all_spouts_together() -> None:
     found = {"log": (early, "30/s", 2), "other": (late, "50/s", 1)}
     scenario = world({"peak": "1/s", "by_hour": [*CURVE]})
     spouts = {
-        name: scenario.topology["log"].model_copy(
-            update={"arrivals": Day(by_hour=tuple(curve), peak=peak), "parallelism": tasks}
-        )
+        name: like(scenario, Day(by_hour=tuple(curve), peak=peak), tasks)
         for name, (curve, peak, tasks) in found.items()
     }
     both = scenario.model_copy(update={"topology": scenario.topology | spouts})
@@ -207,8 +199,7 @@ def test_a_plateau_counts_from_its_first_moment_and_a_step_up_to_its_last() -> N
     assert busiest(flat) == 9 * HOUR
     rising = Day(by_hour=(0.0,) * 9 + (1.0,) + (9.0,) + (0.0,) * 13, peak=9)
     falling = Day(by_hour=(9.0,) * 10 + (0.0,) * 14, peak=9, interpolation="steps")
-    log = flat.topology["log"]
-    spouts = {f"s{n}": log.model_copy(update={"arrivals": one}) for n, one in enumerate((rising, falling))}
+    spouts = {f"s{n}": like(flat, one) for n, one in enumerate((rising, falling))}
     assert busiest(flat.model_copy(update={"topology": spouts})) == 10 * HOUR - 1
 
 
@@ -216,22 +207,20 @@ def test_a_drawn_hour_is_uniform_and_the_same_under_every_strategy() -> None:
     """1,000 replications: no hour is far from its 41.7 (chi-square with 23 degrees of freedom: 49.7 in one of
     1,000 cases); another strategy, and other lengths of the run, change nothing.
     """
-    scenario = world({"peak": "24/s", "by_hour": [*CURVE]}, [{"at": "3 s"}], fails_at="drawn")
+    scenario = world(PEAK_24, [{"at": "3 s"}], fails_at="drawn")
     moments = np.array([begins_at(scenario, Draws(5, n)) for n in range(1000)])
     fails = (moments + first_failure(scenario)) % DAY
     counts = np.bincount(fails // HOUR, minlength=24)
     assert ((counts - 1000 / 24) ** 2 / (1000 / 24)).sum() < 49.7
-    other = load(
-        scenario.model_copy(update={"name": "other"}),
-        {"strategy.kind": "source_replay", "run.duration": "30 s"},
-    )
+    renamed = scenario.model_copy(update={"name": "other"})
+    other = load(renamed, {"strategy.kind": "source_replay", "run.duration": "30 s"})
     assert [begins_at(other, Draws(5, n)) for n in range(9)] == moments[:9].tolist()
     rows = [row for n in range(2) for row in simulate(scenario, n).recoveries]
     assert len({row["hour_of_day"] for row in rows}) == 2
 
 
 def test_a_load_without_a_day_says_no_hour() -> None:
-    scenario = world({"peak": "24/s", "by_hour": [*CURVE]}, [{"at": "3 s"}])
+    scenario = world(PEAK_24, [{"at": "3 s"}])
     constant = load(scenario, {"topology.log.arrivals": {"kind": "constant", "rate": "20/s"}})
     assert "hour_of_day" not in simulate(constant).recoveries[0]
     assert begins_at(constant, Draws(1)) is None
@@ -239,18 +228,13 @@ def test_a_load_without_a_day_says_no_hour() -> None:
 
 def test_effort_is_that_of_the_hour() -> None:
     """200 s at 4 o'clock bring a ninth of those around 18; a drawn hour may be the peak."""
-    many = {
-        when: effort(
-            world({"peak": "24/s", "by_hour": [*CURVE]}, [{"at": "3 s"}], duration="200 s", fails_at=when)
-        )
-        for when in ("4:00", "18:00", "peak", "drawn")
-    }
+    times = ("4:00", "18:00", "peak", "drawn")
+    worlds = (world(PEAK_24, [{"at": "3 s"}], duration="200 s", fails_at=when) for when in times)
+    many = dict(zip(times, map(effort, worlds), strict=True))
     assert many["peak"] == many["drawn"] == many["18:00"]
     # A spout and a bolt, with the failure and without it.
-    assert (many["4:00"].moved, many["18:00"].moved) == (
-        pytest.approx(4 * 200 * 3, rel=0.01),
-        pytest.approx(4 * 200 * 24, rel=0.01),
-    )
+    moved = [many["4:00"].moved, many["18:00"].moved]
+    assert moved == pytest.approx([4 * 200 * 3, 4 * 200 * 24], rel=0.01)
 
 
 @pytest.mark.parametrize("hour", [4, 12, 18])
@@ -259,12 +243,8 @@ def test_catching_up_takes_what_the_load_of_the_hour_says(hour: int) -> None:
     the 1.5 s since the last checkpoint, is done at C - r: D + (D + 1.5) r / (C - r), as with a constant rate.
     """
     down, capacity, rate = 12.0, 100.0, 72.0 * CURVE[hour] / 24
-    scenario = world(
-        {"peak": "72/s", "by_hour": [*CURVE], "interpolation": "steps"},
-        [{"at": "21.5 s"}],
-        fails_at=f"{hour}:20",
-        duration="120 s",
-    )
+    steps = {"peak": "72/s", "by_hour": [*CURVE], "interpolation": "steps"}
+    scenario = world(steps, [{"at": "21.5 s"}], fails_at=f"{hour}:20", duration="120 s")
     (row,) = simulate(scenario).recoveries
     assert row["catch_up_s"] == pytest.approx(down + (down + 1.5) * rate / (capacity - rate), rel=0.03)
     log = {"topology.log.arrivals": {"kind": "constant", "rate": f"{rate}/s"}, "run.fails_at": None}
@@ -276,20 +256,11 @@ def test_a_failure_before_the_peak_is_caught_up_with_during_it() -> None:
     """Steps: 20/s, and 80/s from 18:00 on. What came in 12 s until 17:59:58, and in the 1.5 s since the last
     checkpoint, is done at 100 - 80 from 18:00 on; at 17:00 it is done at 100 - 20.
     """
-    curve = [20.0] * 18 + [80.0] * 6
-    found = {}
-    for when in ("17:00", "17:59:46"):
-        scenario = world(
-            {"peak": "80/s", "by_hour": curve, "interpolation": "steps"},
-            [{"at": "21.5 s"}],
-            fails_at=when,
-            duration="90 s",
-        )
-        (row,) = simulate(scenario).recoveries
-        found[when] = row["catch_up_s"]
-    assert found["17:00"] == pytest.approx(12 + 13.5 * 20 / 80, abs=0.3)
+    steps = {"peak": "80/s", "by_hour": [20.0] * 18 + [80.0] * 6, "interpolation": "steps"}
     left = 13.5 * 20 - 2 * 80
-    assert found["17:59:46"] == pytest.approx(14 + left / 20, abs=0.3)
+    for when, law in (("17:00", 12 + 13.5 * 20 / 80), ("17:59:46", 14 + left / 20)):
+        (row,) = simulate(world(steps, [{"at": "21.5 s"}], fails_at=when, duration="90 s")).recoveries
+        assert row["catch_up_s"] == pytest.approx(law, abs=0.3)
 
 
 @pytest.mark.parametrize("time", [0, 64_800 * S, 64_801 * S, 5 * MINUTE + 1, DAY - 1])

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from tests.models.chain import chain, crashed, lost
+from tests.models.test_exactness import check
+from tests.models.traced import trace_of
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
+from tideover.models.detectors.consumer_group import ConsumerGroup
 from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.models.detectors.restarts import Earlier, ExponentialDelay, FailureRate, FixedDelay
 from tideover.models.job.cluster import Hosts
@@ -20,6 +23,7 @@ from tideover.models.job.components import MachineType
 from tideover.models.results import Result
 from tideover.models.simulation import simulate
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
+from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.sim.units import S
@@ -35,6 +39,13 @@ def heard(interval: float, timeout: float, launch: float = 0, prepare: float = 0
 
 def rows(failures: tuple[Any, ...], detector: Heartbeats, until: float = 400) -> Any:
     return simulate(chain(failures, until).model_copy(update={"detector": detector})).recoveries
+
+
+def placed(scenario: Scenario, **hosts: int) -> Scenario:
+    """The same, with each component on its host."""
+    old = scenario.topology
+    topology = {name: old[name].model_copy(update={"hosts": (host,)}) for name, host in hosts.items()}
+    return scenario.model_copy(update={"topology": topology})
 
 
 def moments(row: dict[str, Any]) -> tuple[float, ...]:
@@ -141,16 +152,10 @@ def test_tasks_of_one_worker_are_missed_together() -> None:
     """
     both = tuple(fault("crash_task", 30, component=name) for name in ("p", "count"))
 
-    def noticed(hosts: dict[str, tuple[int, ...] | None]) -> set[float]:
-        found = chain(both, 400)
-        topology = {
-            name: config.model_copy(update={"hosts": hosts[name]}) for name, config in found.topology.items()
-        }
-        changed = found.model_copy(update={"topology": topology, "detector": DETECTOR})
-        return {row["detected_at_s"] for row in simulate(changed).recoveries}
-
-    assert len(noticed({"s": (0,), "p": (1,), "count": (1,)})) == 1
-    assert len(noticed({"s": (0,), "p": (1,), "count": (2,)})) == 2
+    for host_of_count, moments_there_are in ((1, 1), (2, 2)):
+        found = placed(chain(both, 400), s=0, p=1, count=host_of_count)
+        noticed = simulate(found.model_copy(update={"detector": DETECTOR})).recoveries
+        assert len({row["detected_at_s"] for row in noticed}) == moments_there_are
 
 
 def test_what_comes_after_the_end_is_not_known() -> None:
@@ -170,18 +175,19 @@ def test_a_restart_that_is_given_up_never_comes() -> None:
 
 def test_a_job_begins_again_as_one() -> None:
     """A failure of p stops all: they wait for the one process that is launched, and are prepared together."""
-    snapshots = AlignedSnapshots(checkpoint_interval=10 * MS)
-    job = chain((crashed(30, 0, "p"),), 400).model_copy(update={"strategy": snapshots, "detector": DETECTOR})
     (alone,) = rows((crashed(30, 0, "p"),), DETECTOR)
-    (together,) = simulate(job).recoveries
+    (together,) = simulate(job((crashed(30, 0, "p"),))).recoveries
     assert moments(together) == moments(alone)
 
 
-def of_a_job(failures: tuple[Any, ...], restarts: Any, until: float = 400) -> Any:
+def job(failures: tuple[Any, ...], until: float = 400, detector: Heartbeats = DETECTOR) -> Scenario:
+    """All of its tasks go back together."""
     snapshots = AlignedSnapshots(checkpoint_interval=10 * MS)
-    waiting = heard(20, 50, 6, 9, restarts=restarts)
-    job = chain(failures, until).model_copy(update={"strategy": snapshots, "detector": waiting})
-    return simulate(job).recoveries
+    return chain(failures, until).model_copy(update={"strategy": snapshots, "detector": detector})
+
+
+def of_a_job(failures: tuple[Any, ...], restarts: Any, until: float = 400) -> Any:
+    return simulate(job(failures, until, heard(20, 50, 6, 9, restarts=restarts))).recoveries
 
 
 def test_waits_of_a_job_count_failures_as_they_are_noticed() -> None:
@@ -228,6 +234,39 @@ def test_a_host_in_reserve_takes_the_place_of_a_broken_one() -> None:
     assert moments(second)[2:] == pytest.approx([330, 336, 345])
 
 
+# -- together ------------------------------------------------------------------------------------------------
+
+
+AT_ONCE = {
+    "lost and dead": (lost(30), crashed(30, 0)),
+    "lost twice and dead": (lost(30), lost(30), crashed(30, 0)),
+    "lost, dead, lost": (lost(30), crashed(30, 0), lost(30)),
+    "lost, dead, and dead again": (lost(30, "p"), crashed(30, 0), crashed(30, 0)),
+    "noticed together": (crashed(30, 0), crashed(31, 0, "p")),
+}
+
+
+WAITS = ExponentialDelay(initial=8 * MS, factor=2, most=64 * MS)
+AGAIN = {
+    "heartbeats": ("rsm", heard(20, 50, 6, 9, restarts=WAITS)),
+    "consumer_group": ("rsm", ConsumerGroup(heartbeat_interval=3 * MS, session_timeout=10 * MS)),
+}
+AGAIN["heartbeats of a job"] = ("aligned_snapshots", AGAIN["heartbeats"][1])
+
+
+@pytest.mark.parametrize("failures", AT_ONCE.values(), ids=AT_ONCE)
+@pytest.mark.parametrize(("strategy", "detector"), AGAIN.values(), ids=AGAIN)
+def test_the_engine_equals_the_reference_when_failures_come_together(
+    strategy: str, detector: Any, failures: tuple[Any, ...]
+) -> None:
+    """p and the count are in one worker: who dies between the same heartbeats of it is missed together. A
+    state that is lost at the instant of a death is noticed with that.
+    """
+    small = placed(chain(failures, 200), s=0, p=1, count=1)
+    changes = {"strategy": STRATEGIES[strategy](checkpoint_interval=20 * MS), "detector": detector}
+    check(small.model_copy(update=changes))
+
+
 # -- how long a restart waits --------------------------------------------------------------------------------
 
 
@@ -269,32 +308,23 @@ def test_only_results_that_have_the_stages_show_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
+    ("detector", "more", "says"),
     [
-        (
-            ["detector={kind: heartbeats, interval: 30 s, timeout: 20 s}"],
-            "detector: interval (30 s) must not be longer than timeout (20 s)",
-        ),
-        (["detector={kind: heartbeats, interval: 0 s}"], "detector.interval: must be more than 0 s"),
-        (["detector=heartbeat"], "unknown detector 'heartbeat'; did you mean 'heartbeats'"),
-        (
-            ["detector=heartbeats", "failures.0.detection=5s"],
-            "failures.0.detection: does not go with detector: heartbeats",
-        ),
-        (
-            ["detector=heartbeats", "strategy={kind: micro_batch, trigger_interval: 1 s}"],
-            "detector: micro_batch has its own",
-        ),
-        (
-            ["detector={kind: heartbeats, restarts: {kind: exponential_delay, initial: 2 min}}"],
-            "must not be longer than most (60 s)",
-        ),
+        ("{kind: heartbeats, interval: 30 s, timeout: 20 s}", [],
+         r"detector: interval \(30 s\) must not be longer than timeout \(20 s\)"),
+        ("{kind: heartbeats, interval: 0 s}", [], "detector.interval: must be more than 0 s"),
+        ("heartbeat", [], "unknown detector 'heartbeat'; did you mean 'heartbeats'"),
+        ("heartbeats", ["failures.0.detection=5s"],
+         "failures.0.detection: does not go with detector: heartbeats"),
+        ("heartbeats", ["strategy={kind: micro_batch, trigger_interval: 1 s}"],
+         "detector: micro_batch has its own"),
+        ("{kind: heartbeats, restarts: {kind: exponential_delay, initial: 2 min}}", [],
+         r"must not be longer than most \(60 s\)"),
     ],
 )  # fmt: skip
-def test_a_detector_that_cannot_be_is_refused(settings: list[str], says: str) -> None:
-    with pytest.raises(ScenarioError) as caught:
-        load("wordcount", settings)
-    assert says in str(caught.value)
+def test_a_detector_that_cannot_be_is_refused(detector: str, more: list[str], says: str) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        load("wordcount", [f"detector={detector}", *more])
 
 
 # -- one that lives is taken for dead ------------------------------------------------------------------------
@@ -321,10 +351,8 @@ def test_who_loses_its_state_and_goes_on_holds_nothing_back_when_it_is_killed() 
     """
 
     def destroyed(*before: Any) -> list[tuple[int, float]]:
-        job = chain((*before, paused(30, 300)), 400).model_copy(update={"detector": DETECTOR})
-        trace = simulate(job, trace=True).trace
-        assert trace is not None
-        return [(row[3], row[4]) for row in trace.destroyed]
+        found = chain((*before, paused(30, 300)), 400).model_copy(update={"detector": DETECTOR})
+        return [(row[3], row[4]) for row in trace_of(found).destroyed]
 
     held = fault("lose_state", 15, component="count", detection=0, restart=0, while_down="hold")
     assert len(destroyed()) > 1
@@ -358,9 +386,7 @@ def test_a_zombie_counts_nothing() -> None:
 
 
 def test_a_job_with_a_false_detection_begins_again_as_one() -> None:
-    snapshots = AlignedSnapshots(checkpoint_interval=10 * MS)
-    job = chain((paused(30, 300),), 900).model_copy(update={"strategy": snapshots, "detector": DETECTOR})
-    done = simulate(job)
+    done = simulate(job((paused(30, 300),), 900))
     assert [row["kind"] for row in done.recoveries] == ["pause", "false_detection"]
     assert (done.dependability["false_detections"], done.ledger["false_timeouts"]) == (1, 0)
     assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 
 from tests.models.chain import ONES, chain, crashed
-from tests.models.test_exactness import LISTS, LONG, QUICK
-from tests.oracle import channels
+from tests.models.test_exactness import LISTS, LONG, QUICK, few_and_many
+from tests.models.test_exactness import TRIED as ALL
+from tests.oracle.channels import Channel
 from tests.oracle.program import play
-from tests.oracle.random_parameters import BATCHES, STORM, STRATEGY_NAMES
 from tests.oracle.random_worlds import overlapping
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.accounts.trace import Stretch
@@ -30,7 +30,6 @@ from tideover.sim.kernel import standing
 
 Sent = tuple[Any, Any, int, int, int]
 """Physical sender and receiver, uid, attempt, when it was made."""
-ALL = (*STRATEGY_NAMES, *STORM, *BATCHES)
 
 
 def whole(scenario: Scenario) -> Stretch:
@@ -44,7 +43,6 @@ def watched(scenario: Scenario) -> World:
 
 
 def messages_of(run: World) -> list[Message]:
-    assert run.space_time is not None
     return messages(run.space_time)
 
 
@@ -53,7 +51,7 @@ def physical(run: World, number: int) -> tuple[str, int, int]:
     return task.component.name, task.index, getattr(task, "replica", 0)
 
 
-# -- a world by hand ---------------------------------------------------------------------------------------
+# -- a world by hand -----------------------------------------------------------------------------------------
 
 
 def seen(diagram: Diagram, kind: str) -> list[tuple[str, str, float | None, float | None, str]]:
@@ -109,23 +107,18 @@ def test_each_replica_sends_its_own_by_hand() -> None:
     to the first count until 63, then what the second has not acked (it told of root 0 at 20), roots 1 to 5,
     which are held, too. The first count has had them all by 70, so they are dropped.
     """
-    faults = [
-        fault("crash_task", at, component=component, replica=replica, detection=detection, restart=100)
-        for at, component, replica, detection in ((25, "count", 1, 5), (45, "p", 0, 15))
-    ]
+    faults = (
+        fault("crash_task", 25, component="count", replica=1, detection=5, restart=100),
+        fault("crash_task", 45, component="p", detection=15, restart=100),
+    )
     keys = {"ack_interval": 20 * MS, "replay_cost": MS, "copy_time": 40 * MS}
-    run = chain(tuple(faults), until=75).with_strategy(STRATEGIES["active_standby"].model_validate(keys))
+    run = chain(faults, until=75).with_strategy(STRATEGIES["active_standby"].model_validate(keys))
     arrows = seen(watch(run, 0, whole(run)), "tuple")
-    assert [(a[2], a[3], a[4]) for a in arrows if a[:2] == ("p.0", "count.0/1")] == [
-        (11, 11, "processed"),
-        (21, 21, "processed"),
-        (31, 70, "discarded"),
-        (41, 70, "discarded"),
-    ]
-    assert [(a[2], a[3], a[4]) for a in arrows if a[:2] == ("p.0/1", "count.0/1")] == [
-        *((sent, 70, "discarded again") for sent in (64, 65, 66, 67, 68)),
-        (71, 71, "processed"),
-    ]
+    first, second = ([a[2:] for a in arrows if a[:2] == (p, "count.0/1")] for p in ("p.0", "p.0/1"))
+    had = [(11, 11, "processed"), (21, 21, "processed")]
+    assert first == [*had, (31, 70, "discarded"), (41, 70, "discarded")]
+    again = [(sent, 70, "discarded again") for sent in (64, 65, 66, 67, 68)]
+    assert second == [*again, (71, 71, "processed")]
 
 
 def test_acks_go_to_the_acker_and_from_there_to_the_spout() -> None:
@@ -153,9 +146,7 @@ def test_a_place_in_the_tree_is_told_in_words() -> None:
     assert put_out == {"window 1 of count.0", "window 1 of count.1"}
 
 
-def windows_sent(
-    strategy: str, failures: tuple[Any, ...] = (), kind: str = "tuple", **more: Any
-) -> list[Any]:
+def windows_sent(strategy: str, *failures: Any, kind: str = "tuple", **more: Any) -> list[Any]:
     """s ──▶ count (0) ──▶ sink (0), with 3 ms on each link: what count sends to sink until 60. The markers
     that s sends at 25 and 50 end its windows 3 ms later.
     """
@@ -174,7 +165,7 @@ def test_a_window_that_is_destroyed_on_the_wire_was_sent() -> None:
     33 the job runs again, reads roots 0 and 1 and the marker once more, and window 1 leaves anew.
     """
     down = fault("crash_task", 30, component="sink", restart=3)
-    assert windows_sent("aligned_snapshots", (down,), checkpoint_interval=1000 * MS) == [
+    assert windows_sent("aligned_snapshots", down, checkpoint_interval=1000 * MS) == [
         ("count.0", "sink.0", 28, None, "destroyed"),
         ("count.0", "sink.0", 33, 36, "processed"),
         ("count.0", "sink.0", 53, 56, "processed"),
@@ -185,16 +176,16 @@ def test_a_window_that_waits_for_its_commit_was_sent() -> None:
     """Window 1, which leaves at 28, is withheld until the commit that begins at 40 is made at 41, and its
     message comes at 44. The next commit is due at 80: when the run ends window 2 has not come.
     """
-    often = {"commit_interval": 40 * MS, "commit_time": MS}
-    assert windows_sent("changelog", guarantee="exactly_once", **often) == [
+    often = {"guarantee": "exactly_once", "commit_interval": 40 * MS, "commit_time": MS}
+    assert windows_sent("changelog", **often) == [
         ("count.0", "sink.0", 28, 44, "processed"),
         ("count.0", "sink.0", 53, None, "under way"),
     ]
-    commits = windows_sent("changelog", kind="control", guarantee="exactly_once", **often)
+    commits = windows_sent("changelog", kind="control", **often)
     assert ("count.0", "sink.0", 41, 44, "") in commits
 
 
-# -- laws, in worlds at random -----------------------------------------------------------------------------
+# -- laws, in worlds at random -------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -203,7 +194,7 @@ def noted(patch: pytest.MonkeyPatch) -> Iterator[tuple[dict[Any, int], dict[Any,
     moments: dict[Any, int] = {}
     made: dict[Any, int] = {}
     came: dict[Any, int] = {}
-    make, send, arrive = channels.Channel.made, channels.Channel.send, channels.Channel._arrive
+    make, send, arrive = Channel.made, Channel.send, Channel._arrive
 
     def make_noted(channel: Any, message: Any) -> Any:
         message = make(channel, message)
@@ -220,9 +211,9 @@ def noted(patch: pytest.MonkeyPatch) -> Iterator[tuple[dict[Any, int], dict[Any,
         arrive(channel)
 
     with patch.context() as patched:
-        patched.setattr(channels.Channel, "made", make_noted)
-        patched.setattr(channels.Channel, "send", send_noted)
-        patched.setattr(channels.Channel, "_arrive", arrive_noted)
+        patched.setattr(Channel, "made", make_noted)
+        patched.setattr(Channel, "send", send_noted)
+        patched.setattr(Channel, "_arrive", arrive_noted)
         yield made, came
 
 
@@ -259,28 +250,28 @@ def hold_its_own(scenario: Scenario) -> None:
     have.
     """
     plain, run = simulate(scenario, trace=True), watched(scenario)
-    assert plain.trace is not None
-    assert run.trace is not None
     for name in LISTS:
         assert sorted(getattr(plain.trace, name), key=repr) == sorted(getattr(run.trace, name), key=repr)
     done = (m for m in messages_of(run) if m.fate == "processed")
     shown = Counter((*physical(run, m.receiver), m.uid, m.attempt, m.came, m.over) for m in done)
     assert shown == Counter(run.trace.processed)
     found = simulate(scenario, watched=whole(scenario)).diagram
-    assert found is not None
     times = [(d.lane, d.since, d.until) for d in found.downs if not d.passes]
     outages = [(t.name, o.failed_at, back.ready) for o in run.outages for t, back in o.returns.items()]
     assert sorted(times) == sorted((name, since, until) for name, since, until in outages if until > since)
 
 
+@few_and_many(settings(QUICK, max_examples=2), settings(LONG, max_examples=150))
 @pytest.mark.parametrize("strategy", ALL)
-def test_messages_are_those_of_the_reference(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_those_of_the_reference(
+    strategy: str, how: settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Law: who sent which tuple to whom, when, and when it came, is what a program finds that sends each one
     by itself; whatever the strategy, and the engine knows none of them for it.
     """
     total = 0
 
-    @settings(QUICK, max_examples=2)
+    @how
     @given(overlapping((strategy,)))
     def check(scenario: Scenario) -> None:
         nonlocal total
@@ -290,19 +281,6 @@ def test_messages_are_those_of_the_reference(strategy: str, monkeypatch: pytest.
 
     check()
     assert total > 5
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("strategy", ALL)
-def test_messages_are_those_of_the_reference_long(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    @settings(LONG, max_examples=150)
-    @given(overlapping((strategy,)))
-    def check(scenario: Scenario) -> None:
-        with standing():
-            hold_against_the_reference(scenario, monkeypatch)
-            hold_its_own(scenario)
-
-    check()
 
 
 @pytest.mark.parametrize("strategy", ["source_replay", "rsm", "aligned_snapshots", "active_replication"])
@@ -340,10 +318,9 @@ def test_a_stretch_has_what_lies_in_it(strategy: str) -> None:
 
 def test_who_does_not_look_notes_nothing() -> None:
     """Law: without a watched stretch nobody hears of acks, and no message carries who sent it."""
-    scenario = chain()
-    run = World(scenario, trace=True)
+    run = World(chain(), trace=True)
     run.run()
     assert run.space_time is None
     assert "acked" not in vars(run.job.say)
     assert not run.job.hooks.has("receive")
-    assert simulate(scenario).diagram is None
+    assert simulate(chain()).diagram is None

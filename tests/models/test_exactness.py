@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -38,6 +39,12 @@ SHARED = settings(LONG, max_examples=200)
 """
 
 
+def few_and_many(few: settings = FEW, many: settings = LONG) -> pytest.MarkDecorator:
+    """The test is for ``how`` many worlds; the many take long."""
+    long = pytest.param(many, marks=pytest.mark.long)
+    return pytest.mark.parametrize("how", [few, long], ids=["few", "many"])
+
+
 def in_order(name: str, rows: list[Any]) -> list[Any]:
     """One fixed order: what a task processed stays in its order, the rest is sorted."""
     return sorted(rows, key=(lambda row: row[:3]) if name == "processed" else repr)
@@ -54,7 +61,6 @@ def differences(scenario: Scenario) -> dict[str, Any]:
 def compared(scenario: Scenario, expected: Trace, figures: Figures) -> dict[str, Any]:
     """The same, of a reference that has run."""
     found = simulate(scenario, trace=True)
-    assert found.trace is not None
     wrong: dict[str, Any] = {}
     for name in LISTS:
         ours, theirs = in_order(name, getattr(expected, name)), in_order(name, getattr(found.trace, name))
@@ -78,8 +84,18 @@ def check(scenario: Scenario) -> None:
     assert not differences(scenario)
 
 
+def checked(scenario: Scenario) -> Any:
+    """The trace of a run that is as in the reference."""
+    check(scenario)
+    return simulate(scenario, trace=True).trace
+
+
 @standing()
-def agree(scenarios: st.SearchStrategy[Scenario], how: settings = QUICK) -> None:
+def agree(
+    scenarios: st.SearchStrategy[Scenario],
+    how: settings = QUICK,
+    holds: Callable[[Scenario], None] = check,
+) -> None:
     """The engine equals the reference in as many of these worlds as ``how`` says, no two of them alike."""
     known: set[str] = set()
 
@@ -88,26 +104,23 @@ def agree(scenarios: st.SearchStrategy[Scenario], how: settings = QUICK) -> None
     def tried(scenario: Scenario) -> None:
         text = repr(scenario)
         assume(text not in known)  # of 50 that hypothesis draws up to ten are another one once more
-        check(scenario)
+        holds(scenario)
         known.add(text)
 
     tried()
 
 
-def test_it_does_not_matter_in_which_order_a_bolt_names_what_it_reads() -> None:
+@pytest.mark.parametrize("inputs", [("s", "p"), ("p", "s")])
+def test_it_does_not_matter_in_which_order_a_bolt_names_what_it_reads(inputs: tuple[str, str]) -> None:
     """q reads s, the first component, and p, the second: a root n has uid 2n from s, and 2n + 1 from p."""
-    for inputs in ({"s": "shuffle", "p": "shuffle"}, {"p": "shuffle", "s": "shuffle"}):
-        topology = {
-            "s": spout("values", values=(1,), repeat=True),
-            "p": bolt("forward", {"s": "shuffle"}, 4),
-            "q": bolt("forward", inputs, 1),
-        }
-        scenario = world(topology, until=25)
-        check(scenario)
-        trace = simulate(scenario, trace=True).trace
-        assert trace is not None
-        found = [(row[3], row[6] / MS) for row in trace.processed if row[0] == "q"]
-        assert found == [(0, 11), (1, 15), (2, 21), (3, 25)]
+    topology = {
+        "s": spout("values", values=(1,), repeat=True),
+        "p": bolt("forward", {"s": "shuffle"}, 4),
+        "q": bolt("forward", dict.fromkeys(inputs, "shuffle"), 1),
+    }
+    rows = checked(world(topology, until=25)).processed
+    found = [(row[3], row[6] / MS) for row in rows if row[0] == "q"]
+    assert found == [(0, 11), (1, 15), (2, 21), (3, 25)]
 
 
 TRIED = (*STRATEGY_NAMES, *STORM, *BATCHES)
@@ -119,9 +132,10 @@ def test_every_strategy_is_tried() -> None:
     assert own == set(TRIED)
 
 
+@few_and_many(QUICK)
 @EACH
-def test_the_engine_equals_the_reference(strategy: str) -> None:
-    agree(worlds((strategy,)))
+def test_the_engine_equals_the_reference(strategy: str, how: settings) -> None:
+    agree(worlds((strategy,)), how)
 
 
 def test_recoveries_are_the_same_however_few_latencies_gather(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,30 +144,14 @@ def test_recoveries_are_the_same_however_few_latencies_gather(monkeypatch: pytes
     agree(overlapping(("aligned_snapshots",)))
 
 
+@few_and_many()
 @EACH
-def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str) -> None:
+def test_the_engine_equals_the_reference_where_failures_overlap(strategy: str, how: settings) -> None:
     """What fails while it is down, or while others are, is back once, and from the newest of its faults."""
-    agree(overlapping((strategy,)), FEW)
+    agree(overlapping((strategy,)), how)
 
 
-@pytest.mark.long
-@EACH
-def test_the_engine_equals_the_reference_in_many_worlds(strategy: str) -> None:
-    agree(worlds((strategy,)), LONG)
-
-
-@pytest.mark.long
-@EACH
-def test_the_engine_equals_the_reference_in_many_worlds_where_failures_overlap(strategy: str) -> None:
-    agree(overlapping((strategy,)), LONG)
-
-
+@few_and_many()
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_the_engine_equals_the_reference_with(setting: str) -> None:
-    agree(SETTINGS[setting], FEW)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_the_engine_equals_the_reference_in_many_worlds_with(setting: str) -> None:
-    agree(SETTINGS[setting], LONG)
+def test_the_engine_equals_the_reference_with(setting: str, how: settings) -> None:
+    agree(SETTINGS[setting], how)

@@ -1,13 +1,14 @@
-"""Snapshots of jobs whose queues are full: the engine against the per-tuple reference."""
+"""Snapshots of jobs whose queues are full, by hand. Triggers come each second, from 1000 ms on."""
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
+from typing import Any
 
-from tests.models.test_exactness import LONG, QUICK, differences
-from tests.oracle.random_queues import queues
-from tests.oracle.test_oracle import ONES
+import pytest
+
+from tests.models.chain import ONES
+from tests.models.test_exactness import check, checked
+from tests.models.traced import assert_same_tuples, trace_of
 from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import Store
@@ -15,36 +16,8 @@ from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
 
-SNAPSHOTS = ("aligned_snapshots",)
 
-
-@settings(QUICK, max_examples=4)
-@given(queues(SNAPSHOTS, ("block",)))
-def test_snapshots_in_full_queues_are_as_in_the_reference(scenario: Scenario) -> None:
-    assert differences(scenario) == {}
-
-
-@settings(QUICK, max_examples=2)
-@given(queues(SNAPSHOTS, ("block",), overlap=True))
-def test_jobs_that_fail_with_full_queues_are_as_in_the_reference(scenario: Scenario) -> None:
-    assert differences(scenario) == {}
-
-
-@pytest.mark.long
-@settings(LONG)
-@given(queues(SNAPSHOTS, ("block",)))
-def test_many_snapshots_in_full_queues(scenario: Scenario) -> None:
-    assert differences(scenario) == {}
-
-
-@pytest.mark.long
-@settings(LONG)
-@given(queues(SNAPSHOTS, ("block",), overlap=True))
-def test_many_jobs_that_fail_with_full_queues(scenario: Scenario) -> None:
-    assert differences(scenario) == {}
-
-
-def saturated(length: int, send: int = 0, **more: object) -> Scenario:
+def saturated(length: int, send: int = 0, **more: Any) -> Scenario:
     """A tuple every 5 ms; 1 at p, which reads the log, 10 at q, which has so many places; ``send``: of p."""
     topology = {
         "s": spout(**ONES, gap=5),
@@ -52,7 +25,7 @@ def saturated(length: int, send: int = 0, **more: object) -> Scenario:
         "q": queued(bolt("forward", {"p": "shuffle"}, 10), length),
     }
     strategy = {"checkpoint_interval": 1000 * MS, "until": 9990, **more}
-    return world(topology, "aligned_snapshots", **strategy)  # type: ignore[arg-type]
+    return world(topology, "aligned_snapshots", **strategy)
 
 
 @pytest.mark.parametrize("length", [1, 10, 40])
@@ -67,7 +40,7 @@ def test_a_snapshot_takes_as_long_as_the_queue_that_its_barriers_wait_in(length:
     assert cost["alignment_s"] == 0
 
 
-def two_ways(**more: object) -> Scenario:
+def two_ways(**more: Any) -> Scenario:
     """Two ways to r: by q with 10 places and 10 ms a tuple, and by a bolt that has nothing to do."""
     topology = {
         "s": spout(**ONES, gap=5),
@@ -77,7 +50,7 @@ def two_ways(**more: object) -> Scenario:
         "r": bolt("forward", {"q": "shuffle", "fast": "shuffle"}),
     }
     strategy = {"checkpoint_interval": 1000 * MS, "until": 5990, **more}
-    return world(topology, "aligned_snapshots", **strategy)  # type: ignore[arg-type]
+    return world(topology, "aligned_snapshots", **strategy)
 
 
 def test_a_barrier_overtakes_what_comes_at_its_instant() -> None:
@@ -92,7 +65,7 @@ def test_a_barrier_overtakes_what_comes_at_its_instant() -> None:
     }
     settings = {"checkpoint_interval": 1000 * MS, "checkpoint_phase": 1002 * MS, "until": 2990}
     scenario = world(topology, "aligned_snapshots", unaligned=True, **settings)
-    assert not differences(scenario)
+    check(scenario)
     assert simulate(scenario).cost["snapshot_max_s"] == pytest.approx(0.003)
 
 
@@ -138,37 +111,38 @@ def test_a_task_that_aligns_takes_part_at_the_timeout() -> None:
     assert found["store_bytes"] == found["snapshots"] * (8 + 1) * 256
 
 
+def a_timeout_of_3(send: int | None = None) -> Any:
+    """The trace of a snapshot triggered at 29; q has one place. ``send``: of p."""
+    topology = {
+        "s": spout(**ONES, gap=5),
+        "p": queued(bolt("forward", {"s": "shuffle"}, 1), send=send),
+        "fast": bolt("forward", {"s": "shuffle"}),
+        "q": queued(bolt("forward", {"p": "shuffle"}, 10), 1),
+        "r": bolt("forward", {"p": "shuffle", "fast": "shuffle"}, 1),
+    }
+    times = {"checkpoint_interval": 1000 * MS, "checkpoint_phase": 29 * MS, "aligned_timeout": 3 * MS}
+    return checked(world(topology, "aligned_snapshots", unaligned=True, until=50, **times))
+
+
+def acknowledged(trace: Any) -> list[tuple[str, int]]:
+    return [(step.who, step.at) for step in trace.steps if step.what == "part acknowledged"]
+
+
 def test_at_the_timeout_a_barrier_meets_what_was_set_aside() -> None:
     """fast's barrier has its turn at r at 29, and sets aside the tuple of 30. p is blocked from 27 to 36. At
     32 it is p's turn before r's: p takes part, and r, idle, finds p's barrier there when it does so too. The
     tuple that was set aside begins behind that, so r acknowledges at 32, and not after it, at 33. q ends a
     service at 36. What p and q store of their line and queue takes 1 ns to write.
     """
-    topology = {
-        "s": spout(**ONES, gap=5),
-        "p": bolt("forward", {"s": "shuffle"}, 1),
-        "fast": bolt("forward", {"s": "shuffle"}),
-        "q": queued(bolt("forward", {"p": "shuffle"}, 10), 1),
-        "r": bolt("forward", {"p": "shuffle", "fast": "shuffle"}, 1),
-    }
-    more = {"unaligned": True, "aligned_timeout": 3 * MS, "checkpoint_phase": 29 * MS, "until": 50}
-    scenario = world(topology, "aligned_snapshots", checkpoint_interval=1000 * MS, **more)  # type: ignore[arg-type]
-    assert not differences(scenario)
-    trace = simulate(scenario, trace=True).trace
-    assert trace is not None
-    safe = {step.who: step.at for step in trace.steps if step.what == "part acknowledged"}
-    assert safe == {"fast.0": 29 * MS, "p.0": 32 * MS + 1, "r.0": 32 * MS, "q.0": 36 * MS + 1}
+    safe = acknowledged(a_timeout_of_3())
+    assert sorted(safe) == [("fast.0", 29 * MS), ("p.0", 32 * MS + 1), ("q.0", 36 * MS + 1), ("r.0", 32 * MS)]
 
 
 def test_a_timeout_that_never_comes_changes_nothing() -> None:
     """Law: as long as all barriers come in time, a snapshot is an aligned one, failures and all."""
     failures = (fault("crash_task", 2500, component="q", detection=100, restart=50),)
-    aligned = simulate(saturated(10, 3, failures=failures), trace=True)
-    late = simulate(saturated(10, 3, failures=failures, unaligned=True, aligned_timeout=500 * MS), trace=True)
-    assert aligned.trace is not None
-    assert late.trace is not None
-    assert sorted(aligned.trace.processed) == sorted(late.trace.processed)
-    assert (aligned.cost, aligned.ledger) == (late.cost, late.ledger)
+    late = saturated(10, 3, failures=failures, unaligned=True, aligned_timeout=500 * MS)
+    assert_same_tuples(saturated(10, 3, failures=failures), late, "cost")
 
 
 def test_what_is_overtaken_in_a_line_comes_back() -> None:
@@ -176,17 +150,8 @@ def test_what_is_overtaken_in_a_line_comes_back() -> None:
     these come first, and are not read again.
     """
     failures = (fault("crash_task", 1500, component="q", detection=50, restart=50),)
-    scenario = saturated(
-        10,
-        3,
-        unaligned=True,
-        aligned_timeout=30 * MS,
-        failures=failures,
-        until=1990,
-        checkpoint_interval=1000 * MS,
-    )
-    trace = simulate(scenario, trace=True).trace
-    assert trace is not None
+    late = {"unaligned": True, "aligned_timeout": 30 * MS}
+    trace = trace_of(saturated(10, 3, failures=failures, until=1990, **late))
     before = [row[3] for row in trace.processed if row[0] == "q" and row[6] < 1040 * MS]
     again = [row[3] for row in trace.processed if row[0] == "q" and row[6] > 1600 * MS]
     assert again == list(range(before[-1] + 1, before[-1] + 1 + len(again)))
@@ -200,26 +165,11 @@ def test_a_barrier_that_leaves_the_line_at_the_timeout_comes_before_the_next_tas
     ahead. Then r, idle, takes part; it has p's barrier ahead of what was set aside, and is done before it
     serves that until 33. What p and q store of their line and queue takes 1 ns to write.
     """
-    topology = {
-        "s": spout(**ONES, gap=5),
-        "p": queued(bolt("forward", {"s": "shuffle"}, 1), send=2),
-        "fast": bolt("forward", {"s": "shuffle"}),
-        "q": queued(bolt("forward", {"p": "shuffle"}, 10), 1),
-        "r": bolt("forward", {"p": "shuffle", "fast": "shuffle"}, 1),
-    }
-    settings = {"checkpoint_interval": 1000 * MS, "checkpoint_phase": 29 * MS, "until": 50}
-    scenario = world(topology, "aligned_snapshots", unaligned=True, aligned_timeout=3 * MS, **settings)
-    trace = simulate(scenario, trace=True).trace
-    assert trace is not None
-    assert [(step.who, step.at) for step in trace.steps if step.what == "part acknowledged"] == [
-        ("p.0", 29 * MS),
-        ("fast.0", 29 * MS),
-        ("r.0", 32 * MS),
-        ("p.0", 32 * MS + 1),
-        ("q.0", 36 * MS + 1),
-    ]
+    trace = a_timeout_of_3(send=2)
+    safe = acknowledged(trace)
+    assert safe[:3] == [("p.0", 29 * MS), ("fast.0", 29 * MS), ("r.0", 32 * MS)]
+    assert safe[3:] == [("p.0", 32 * MS + 1), ("q.0", 36 * MS + 1)]
     assert [row[6] for row in trace.processed if row[0] == "r" and row[5] == 32 * MS] == [33 * MS]
-    assert not differences(scenario)
 
 
 def test_a_timeout_of_snapshots_that_stay_aligned_is_refused() -> None:
@@ -245,7 +195,6 @@ def test_what_barriers_have_overtaken_comes_back() -> None:
     """
     failures = (fault("crash_task", 1500, component="q", detection=50, restart=50),)
     trace = simulate(saturated(3, unaligned=True, failures=failures, until=1699), trace=True).trace
-    assert trace is not None
     again = [(row[3], (row[6] - 2) / MS) for row in trace.processed if row[0] == "q" and row[6] > 1600 * MS]
     assert again == [(100 + i, 1610 + 10 * i) for i in range(9)]
     read = [row[3] for row in trace.processed if row[0] == "p" and row[6] > 1600 * MS]
@@ -262,16 +211,8 @@ def test_what_fails_with_full_queues_is_counted_once(unaligned: bool) -> None:
         "count": bolt("windowed_count", {"q": "shuffle"}, window={"length": 500 * MS}),
     }
     failures = tuple(fault("crash_task", at, component="q", detection=100, restart=50) for at in (2500, 4700))
-    scenario = world(
-        topology,
-        "aligned_snapshots",
-        failures,
-        until=9000,
-        checkpoint_interval=400 * MS,
-        upload_time=20 * MS,
-        unaligned=unaligned,
-    )
-    found = simulate(scenario)
+    more: Any = {"checkpoint_interval": 400 * MS, "upload_time": 20 * MS, "unaligned": unaligned}
+    found = simulate(world(topology, "aligned_snapshots", failures, 9000, **more))
     ledger, windows = found.ledger, found.windows
     assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"]
     assert ledger["lost"] == ledger["duplicated"] == windows["wrong"] == windows["missing"] == 0

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.models.chain import EVERY_10, chain, counted, crashed, lost
-from tests.models.test_exactness import QUICK, differences
+from tests.models.test_exactness import QUICK, check
+from tests.models.traced import assert_same_tuples
 from tests.oracle.random_worlds import worlds
 from tests.oracle.worlds import MS, bolt, ms
 from tideover.models.config import Scenario
@@ -29,6 +30,8 @@ EXAMPLE = str(Path(__file__).parents[2] / "examples" / "hybrid.yaml")
 REPLICAS = STRATEGIES["active_replication"](k=1)
 CHECKPOINTS = STRATEGIES["rsm"](checkpoint_interval=20 * MS, replay_cost=1 * MS)
 LONG = {"length": 1000 * MS}
+BACK = [*EVERY_10[:4], (3, 55), (4, 56), *EVERY_10[5:9]]
+"""What is counted if the count crashes at 45, and goes back to its checkpoint of 40: 3 and 4 come again."""
 
 
 def mixed(*failures: Any, until: float = 95, **more: Any) -> Scenario:
@@ -64,7 +67,7 @@ def test_the_count_goes_back_and_both_replicas_replay() -> None:
     is counted twice, and nothing is lost.
     """
     found = run(mixed(crashed(45, 5), read=2, restore_time=1))
-    assert counted(found) == [*EVERY_10[:4], (3, 55), (4, 56), *EVERY_10[5:9]]
+    assert counted(found) == BACK
     (recovery,) = found.recoveries
     assert (recovery["restored"], recovery["replayed"], recovery["dropped"]) == (3, 2, 2)
     assert (found.ledger["lost"], found.ledger["duplicated"]) == (0, 0)
@@ -94,7 +97,7 @@ def test_a_state_that_is_lost_again_takes_nothing_of_the_queue() -> None:
     found = run(scenario)
     assert counted(found) == [(0, 61), (1, 76), (2, 91), (3, 106)]
     assert found.ledger["lost"] == 0
-    assert not differences(scenario)
+    check(scenario)
 
 
 @pytest.mark.parametrize("replica", [0, 1])
@@ -103,9 +106,8 @@ def test_both_fail_and_the_other_replica_replays(replica: int) -> None:
     recovery is over when it has: checkpoints go on with that of 60.
     """
     found = run(mixed(crashed(45, 5), crashed(45, 1000, "p", replica=replica), read=2, restore_time=1))
-    assert counted(found) == [*EVERY_10[:4], (3, 55), (4, 56), *EVERY_10[5:9]]
+    assert counted(found) == BACK
     assert found.ledger["lost"] == 0
-    assert found.trace is not None
     taken = [step.at / MS for step in found.trace.steps if step.what == "checkpoint taken"]
     assert taken == [20, 40, 60, 80]
 
@@ -125,7 +127,7 @@ def test_who_comes_back_keeps_what_its_peer_keeps() -> None:
     """
     gone = crashed(44, 1000, "p", replica=1)
     found = run(mixed(crashed(38, 5, "p"), gone, crashed(45, 5), read=2, restore_time=1))
-    assert counted(found) == [*EVERY_10[:4], (3, 55), (4, 56), *EVERY_10[5:9]]
+    assert counted(found) == BACK
     assert found.ledger["lost"] == 0
 
 
@@ -139,9 +141,9 @@ def test_what_a_replica_copies_has_new_numbers() -> None:
     away = crashed(25, 3, "p"), crashed(38, 5, "p")
     scenario = mixed(*away, gone, crashed(45, 5), read=2, restore_time=1)
     found = run(scenario)
-    assert counted(found) == [*EVERY_10[:4], (3, 55), (4, 56), *EVERY_10[5:9]]
+    assert counted(found) == BACK
     assert found.ledger["lost"] == 0
-    assert differences(scenario) == {}
+    check(scenario)
 
 
 def test_all_replicas_down_is_a_loss() -> None:
@@ -190,23 +192,14 @@ def test_of_one_kind_it_is_that_strategy(kind: str) -> None:
 
     @settings(QUICK, max_examples=8)
     @given(worlds((kind,)))
-    def check(scenario: Scenario) -> None:
+    def tried(scenario: Scenario) -> None:
         member = scenario.strategy
         if getattr(member, "components", None) is not None:
             member = member.model_copy(update={"components": None})
-        alone = run(scenario.with_strategy(member))
-        found = run(scenario.with_strategy(under(member)))
-        assert (found.ledger, found.windows, found.recoveries) == (
-            alone.ledger,
-            alone.windows,
-            alone.recoveries,
-        )
-        assert found.cost == alone.cost
-        assert found.trace is not None
-        assert alone.trace is not None
-        assert sorted(found.trace.processed) == sorted(alone.trace.processed)
+        alone = scenario.with_strategy(member)
+        assert_same_tuples(alone, scenario.with_strategy(under(member)), "windows", "recoveries", "cost")
 
-    check()
+    tried()
 
 
 @settings(QUICK, max_examples=8)
@@ -216,13 +209,10 @@ def test_replicas_beside_nothing_are_replicas_of_some(scenario: Scenario, some: 
     bolts = [name for name, config in scenario.topology.items() if hasattr(config, "bolt")]
     chosen = tuple(some.sample(bolts, some.randint(0, len(bolts))))
     replicas = scenario.strategy.model_copy(update={"components": None})
-    alone = run(scenario.with_strategy(replicas.model_copy(update={"components": chosen})))
-    mix = under(STRATEGIES["none"](), **dict.fromkeys(chosen, replicas)) if chosen else None
-    found = alone if mix is None else run(scenario.with_strategy(mix))
-    assert (found.ledger, found.windows) == (alone.ledger, alone.windows)
-    assert found.trace is not None
-    assert alone.trace is not None
-    assert sorted(found.trace.processed) == sorted(alone.trace.processed)
+    alone = scenario.with_strategy(replicas.model_copy(update={"components": chosen}))
+    if chosen:
+        mix = under(STRATEGIES["none"](), **dict.fromkeys(chosen, replicas))
+        assert_same_tuples(alone, scenario.with_strategy(mix), "windows")
 
 
 # -- what it says of itself ----------------------------------------------------------------------------------
@@ -280,24 +270,15 @@ strategy:
         ("bolts: {split: {kind: active_replication, k: -1}}", "strategy.bolts.split.k", "at least 0"),
         ("stateless: {kind: rms}", "strategy.stateless.kind", "did you mean 'rsm'?"),
         ("stateless: source_replay", "strategy.stateless", "replayed by the source, through all tasks"),
-        (
-            "bolts: {split: source_replay}",
-            "strategy.bolts.split",
-            "allowed are active_replication, none, rsm",
-        ),
+        ("bolts: {split: source_replay}", "strategy.bolts.split",
+         "allowed are active_replication, none, rsm"),
         ("stateless: {kind: hybrid, rest: none}", "strategy.stateless", "it has members itself"),
-        (
-            "bolts: {split: {kind: active_replication, components: [split]}}",
-            "strategy.bolts.split",
-            "which are its own is said by bolts, stateless and rest",
-        ),
-        (
-            "bolts: {split: {kind: rsm, checkpoint_interval: 1 s, store: no}}",
-            "strategy.bolts.split.store",
-            "no",
-        ),
+        ("bolts: {split: {kind: active_replication, components: [split]}}", "strategy.bolts.split",
+         "which are its own is said by bolts, stateless and rest"),
+        ("bolts: {split: {kind: rsm, checkpoint_interval: 1 s, store: no}}",
+         "strategy.bolts.split.store", "no"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_in_a_member_is_said_there(line: str, key: str, said: str) -> None:
     """With file, line and key, and what is allowed."""
     with pytest.raises(ScenarioError) as refused:

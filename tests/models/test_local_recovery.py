@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.models.chain import ONES
+from tests.models.loaded import log_and_job
 from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.base import DETECTORS
@@ -21,7 +22,6 @@ from tideover.models.job.stores import Disk, RocksDB
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.aligned_snapshots import AlignedSnapshots
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.loader import load
 
 WHOLE = 100_000_000
 STATE = RocksDB(entries=10**6, entry_size=100, accesses=0, access_cost=0)
@@ -45,13 +45,7 @@ def crash(at: float, **more: Any) -> Any:
 
 def moments(run: Replication, word: str) -> list[float]:
     """When that was done."""
-    assert run.trace is not None
     return [step.at / MS for step in run.trace.steps if step.what == word]
-
-
-def restored(*failures: Any, **more: Any) -> list[float]:
-    """When the job has gone on."""
-    return moments(simulate(job(*failures, **more), trace=True), "runs again")
 
 
 def test_state_is_written_twice_and_the_snapshot_does_not_wait_for_the_copy() -> None:
@@ -67,39 +61,42 @@ def test_state_is_written_twice_and_the_snapshot_does_not_wait_for_the_copy() ->
     assert moments(slow, "local copy written") == [6010, 10010, 14010, 18010]
 
 
-def test_a_restart_on_the_same_host_reads_the_disk() -> None:
-    """Ready at 10000, when nothing is being written: 260 from the disk, 1010 from the store."""
-    assert restored(crash(9900)) == [10260]
-    assert restored(crash(9900), local=None) == [11010]
+SLOW = {"bandwidth": WHOLE // 2}
+AT = {"detection": 50, "restart": 50}
 
 
-def test_what_was_not_written_when_the_task_failed_is_not_there() -> None:
-    """The disk takes 2010, until 10010. A crash at 10010 comes before that, one at 10011 behind it; both find
-    the snapshot complete, since 9010. Ready 100 later: 1010 from the store, 2010 from the disk.
-    """
-    slow: dict[str, Any] = {"bandwidth": WHOLE // 2}
-    assert restored(crash(10_010), **slow) == [10_110 + 1010]
-    assert restored(crash(10_011), **slow) == [10_111 + 2010]
+def breaks(at: float, host: int, **more: Any) -> Any:
+    return fault("crash_host", at, host=host, **AT, **more)
 
 
-def test_a_copy_of_another_snapshot_is_of_no_use() -> None:
-    """A crash at 8500 finds the copy of 8260 on the disk, but its snapshot is not complete before 9010: the
-    job goes back to that of 4000, of which the disk has a copy, too. The store is busy with what it has been
-    asked to write, and nobody waits for it.
-    """
-    assert restored(crash(8500)) == [8860]
-    assert restored(crash(8500), local=None) == [9010 + 1010]
-
-
-def test_a_host_that_is_repaired_has_lost_its_disk() -> None:
-    """One that is up again at once has not; nor one of another task (host 2 has none)."""
-    at = {"detection": 50, "restart": 50}
-    assert restored(fault("crash_host", 9900, host=0, **at)) == [10_260]
-    assert restored(fault("crash_host", 9900, host=0, repair=100 * MS, **at)) == [11_010]
-    away = fault("crash_host", 9800, host=2, repair=100 * MS, **at)
-    assert restored(away, crash(9900)) == [10_260]
-    there = fault("crash_host", 9800, host=0, repair=100 * MS, **at)
-    assert restored(there, crash(9900)) == [11_010]  # it has fetched no copy since
+@pytest.mark.parametrize(
+    ("failures", "more", "back"),
+    [
+        # ready at 10000, when nothing is being written: 260 from the disk, 1010 from the store
+        ([crash(9900)], {}, 10_260),
+        ([crash(9900)], {"local": None}, 11_010),
+        # The disk takes 2010, until 10010. A crash at 10010 comes before that, one at 10011 behind it; both
+        # find the snapshot complete, since 9010. Ready 100 later: 1010 from the store, 2010 from the disk.
+        ([crash(10_010)], SLOW, 10_110 + 1010),
+        ([crash(10_011)], SLOW, 10_111 + 2010),
+        # A crash at 8500 finds the copy of 8260 on the disk, but its snapshot is not complete before 9010:
+        # the job goes back to that of 4000, of which the disk has a copy, too. The store is busy with what it
+        # has been asked to write, and nobody waits for it.
+        ([crash(8500)], {}, 8860),
+        ([crash(8500)], {"local": None}, 9010 + 1010),
+        # a host that is repaired has lost its disk; one that is up again at once has not
+        ([breaks(9900, 0)], {}, 10_260),
+        ([breaks(9900, 0, repair=100 * MS)], {}, 11_010),
+        # nor one of another task; one whose disk is new has fetched no copy since
+        ([breaks(9800, 2, repair=100 * MS), crash(9900)], {}, 10_260),
+        ([breaks(9800, 0, repair=100 * MS), crash(9900)], {}, 11_010),
+    ],
+)
+def test_who_restarts_where_it_was_reads_its_disk(
+    failures: list[Any], more: dict[str, Any], back: float
+) -> None:
+    """If it has what the job goes back to; the moment when the job has gone on."""
+    assert moments(simulate(job(*failures, **more), trace=True), "runs again") == [back]
 
 
 def test_a_task_that_goes_elsewhere_reads_the_store() -> None:
@@ -140,17 +137,6 @@ def test_messages_of_a_snapshot_come_from_the_store() -> None:
     assert soon == pytest.approx(10_020, abs=0.1)
 
 
-FILE = {
-    "name": "local",
-    "topology": {
-        "s": {"spout": "sentences", "rate": "10/s"},
-        "p": {"bolt": "forward", "from": {"s": "shuffle"}, "service": "1 ms"},
-    },
-    "stores": {"hdfs": {"kind": "dfs"}, "ssd": "disk"},
-    "run": {"duration": "10 s"},
-}
-
-
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
@@ -161,11 +147,13 @@ FILE = {
 )
 def test_a_store_that_is_no_disk_is_refused(name: str, wrong: str | None) -> None:
     strategy = {"kind": "aligned_snapshots", "checkpoint_interval": "1 s", "local_recovery": name}
+    stores = {"hdfs": {"kind": "dfs"}, "ssd": "disk"}
+    given: Any = ({"rate": "10/s"}, {"service": "1 ms"}, (), strategy, (), {"stores": stores})
     if wrong is None:
-        assert load(FILE | {"strategy": strategy}).strategy.named_stores() == {("local_recovery",): "ssd"}
+        assert log_and_job(*given, duration="10 s").strategy.named_stores() == {("local_recovery",): "ssd"}
         return
     with pytest.raises(ScenarioError, match=wrong):
-        load(FILE | {"strategy": strategy})
+        log_and_job(*given, duration="10 s")
 
 
 def test_a_disk_that_is_the_store_itself_is_refused() -> None:

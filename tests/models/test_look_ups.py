@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
-from tests.models.test_exactness import FEW, LONG, QUICK, SHARED, agree, differences
-from tests.oracle.random_cores import crowded_and_failing
-from tests.oracle.random_networks import on_cards
-from tests.oracle.random_queues import queues
-from tests.oracle.random_states import looked_up
-from tests.oracle.random_together import together
-from tests.oracle.random_worlds import overlapping, worlds
+from tests.models.test_exactness import check
+from tests.models.traced import assert_same_tuples
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals import Poisson
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.stores import Memory, Redis
+from tideover.models.simulation import simulate
 from tideover.models.world import World
 from tideover.sim.kernel import Rank
 
@@ -26,7 +22,6 @@ US = 1000
 SERVICE, ACCESSES, ACCESS_COST, ROUND_TRIP, WORK = 50 * US, 8, 20 * US, 100 * US, 5 * US
 OPERATIONS = 1_000_000
 ENTRIES = 1 << 20
-STORM = ("storm_checkpoint",)
 
 
 def chain(
@@ -66,82 +61,57 @@ def chain(
     return scenario.model_copy(update={"stores": {"redis": redis}, "strategy": strategy})
 
 
-LOOKED_UP = looked_up(st.one_of(worlds(STORM), overlapping(STORM)))
-SHARING = {
-    "cores": looked_up(crowded_and_failing(STORM)),
-    "cards": looked_up(on_cards(worlds(STORM))),
-    "queues": looked_up(queues(STORM, ("block", "credits", "drop"), True)),
-    "together": looked_up(together(STORM)),
-}
-
-
-def test_look_ups_are_as_in_the_reference() -> None:
-    agree(LOOKED_UP, QUICK)
-
-
-@pytest.mark.parametrize("what", SHARING)
-def test_look_ups_share_cores_cards_and_queues_as_in_the_reference(what: str) -> None:
-    agree(SHARING[what], FEW)
-
-
-@pytest.mark.long
-def test_many_look_ups_are_as_in_the_reference() -> None:
-    agree(LOOKED_UP, LONG)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("what", SHARING)
-def test_many_look_ups_share_as_in_the_reference(what: str) -> None:
-    agree(SHARING[what], SHARED)
-
-
 def test_many_tasks_at_one_store_are_as_in_the_reference() -> None:
     """Twenty tasks that keep the store busy for 0.6 of the time, and write there now and then."""
-    assert differences(chain(0.6, 1, 20, until=40, interval=15)) == {}
+    check(chain(0.6, 1, 20, until=40, interval=15))
 
 
 def test_more_entries_than_there_was_room_for_are_as_in_the_reference() -> None:
     """Some of them at hand, of a state with a number of entries that no table could have."""
-    assert differences(chain(0.1, 2, 1, until=200, entries=1000, interval=30)) == {}
-    assert differences(chain(0.1, 2, 1, until=100, entries=2**30)) == {}
+    check(chain(0.1, 2, 1, until=200, entries=1000, interval=30))
+    check(chain(0.1, 2, 1, until=100, entries=2**30))
 
 
 def test_who_looks_up_alone_waits_for_nobody() -> None:
     """Law: one task has the store to itself, to the nanosecond."""
     scenario = chain(0.02, 1, 1, until=300)
     alone = scenario.strategy.model_copy(update={"look_up_work": 0})
-    ours, theirs = (
-        World(each, trace=True) for each in (scenario, scenario.model_copy(update={"strategy": alone}))
-    )
-    for run in (ours, theirs):
-        run.run()
-    assert ours.trace is not None
-    assert theirs.trace is not None
-    assert len(ours.trace.processed) > 100
-    assert ours.trace.processed == theirs.trace.processed
+    assert_same_tuples(scenario, scenario.model_copy(update={"strategy": alone}))
+    assert simulate(scenario).ledger["completed"] > 100
+
+
+def idle(server: Any) -> None:
+    """Nothing is done to it."""
+
+
+def played(
+    scenario: Scenario, action: Callable[[Any], Any] = idle, at: int = 0, rank: Rank = Rank.FAULT
+) -> tuple[list[Any], Any]:
+    """What was processed, and the server of the store, to which that is done at a moment (ms)."""
+    run = World(scenario, trace=True)
+    (server,) = run.job.stores["redis"].servers
+    run.kernel.at(at * MS, rank, lambda: action(server) and None)
+    run.run()
+    return run.trace.processed, server
 
 
 def test_the_store_does_no_more_than_it_can() -> None:
     """Twenty tasks that could do 1.6 operations in the time of one: the store's rate is what comes out."""
-    scenario = chain(3, 1, 20, until=60, work=10 * US)
-    run = World(scenario)
-    run.run()
-    (server,) = run.job.stores["redis"].servers
+    _, server = played(chain(3, 1, 20, until=60, work=10 * US))
     assert server.busy_ns(60 * MS) == pytest.approx(60 * MS, rel=0.02)
 
 
 def test_a_write_holds_up_look_ups() -> None:
     """A write of 20 ms comes at 10: tuples in service then go on at 30, and all others are done as before."""
-    found = []
-    for entries in (0, 20_000):
-        run = World(chain(0.02, 1, 1, until=80), trace=True)
-        (server,) = run.job.stores["redis"].servers
-        ask = partial(server.request, 0, Rank.TRIM, lambda: None, operations=entries)
-        run.kernel.at(10 * MS, Rank.TRIM, lambda ask=ask: ask() and None)  # type: ignore[misc]
-        run.run()
-        assert run.trace is not None
-        found.append({row[3]: row[5:] for row in run.trace.processed})
-    before, after = found
+
+    def writing(entries: int) -> dict[int, tuple[int, int]]:
+        def ask(server: Any) -> None:
+            server.request(0, Rank.TRIM, lambda: None, operations=entries)
+
+        rows, _ = played(chain(0.02, 1, 1, until=80), ask, 10, Rank.TRIM)
+        return {row[3]: row[5:] for row in rows}
+
+    before, after = writing(0), writing(20_000)
     early = [uid for uid, (_, left) in before.items() if left < 10 * MS]
     held = [uid for uid, (came, left) in before.items() if came < 30 * MS and left > 10 * MS]
     assert early
@@ -152,16 +122,12 @@ def test_a_write_holds_up_look_ups() -> None:
 
 def test_a_slow_store_takes_longer_from_then_on() -> None:
     """Three times as long from 20 ms on: who looks up alone waits 10 us longer for each operation."""
-    found = []
-    for factor in (1.0, 3.0):
-        run = World(chain(0.02, 1, 1, until=40), trace=True)
-        (server,) = run.job.stores["redis"].servers
-        run.kernel.at(20 * MS, Rank.FAULT, partial(server.slow, factor))
-        run.run()
-        assert run.trace is not None
-        found.append({row[3]: row[6] - row[5] for row in run.trace.processed if row[5] > 20 * MS})
-    before, after = found
-    assert after
+
+    def slowed(factor: float) -> dict[int, int]:
+        rows, _ = played(chain(0.02, 1, 1, until=40), lambda server: server.slow(factor), 20)
+        return {row[3]: row[6] - row[5] for row in rows if row[5] > 20 * MS}
+
+    before, after = slowed(1.0), slowed(3.0)
     alone = [uid for uid in after if before[uid] == SERVICE + ACCESSES * (ACCESS_COST + ROUND_TRIP)]
     assert alone
     assert all(after[uid] == before[uid] + ACCESSES * 2 * WORK for uid in alone)
@@ -169,13 +135,9 @@ def test_a_slow_store_takes_longer_from_then_on() -> None:
 
 def test_what_look_ups_have_asked_for_is_done_ahead_of_a_stop() -> None:
     """The store stops from 10 to 20 ms: who is there by then has an answer, all others wait."""
-    run = World(chain(0.5, 1, 4, until=40), trace=True)
-    (server,) = run.job.stores["redis"].servers
-    run.kernel.at(10 * MS, Rank.FAULT, lambda: server.stop(20 * MS))
-    run.run()
-    assert run.trace is not None
-    late = [row for row in run.trace.processed if row[5] > 11 * MS]
+    rows, server = played(chain(0.5, 1, 4, until=40), lambda server: server.stop(20 * MS), 10)
+    late = [row for row in rows if row[5] > 11 * MS]
     assert late
     assert all(row[6] > 20 * MS for row in late)
-    assert not [row for row in run.trace.processed if 10.3 * MS < row[6] < 20 * MS]
+    assert not [row for row in rows if 10.3 * MS < row[6] < 20 * MS]
     assert server.busy_ns(40 * MS) < 31 * MS

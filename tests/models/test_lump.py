@@ -7,31 +7,21 @@ from typing import Any
 
 import pytest
 
+from tests.models.loaded import log_and_job
 from tideover.cli.output import announce
 from tideover.models.coarsening import coarsened, coarseness, finest
 from tideover.models.results import Result
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.loader import load
 from tideover.sim.units import MS
 
-OUTAGE = {"kind": "crash_task", "at": "30 s", "component": "job", "detection": "20 s", "restart": "5 s"}
+OUTAGE = {"at": "30 s", "detection": "20 s", "restart": "5 s", "while_down": "hold"}
 
 
 def scenario(*settings: str) -> Any:
     """log -> job, at 900/s and a capacity of 2000/s; the job is down from 30 s to 55 s, and the log waits."""
-    return load(
-        {
-            "topology": {
-                "log": {"spout": "keys", "keys": 10, "rate": "900/s"},
-                "job": {"bolt": "forward", "from": {"log": "shuffle"}, "service": "0.5 ms"},
-            },
-            "strategy": "none",
-            "failures": [OUTAGE | {"while_down": "hold"}],
-            "run": {"duration": "200 s", "warmup": "5 s"},
-        },
-        settings,
-    )
+    run = {"duration": "200 s", "warmup": "5 s"}
+    return log_and_job({"rate": "900/s"}, {"service": "0.5 ms"}, [OUTAGE], settings=settings, **run)
 
 
 def told(*settings: str) -> dict[str, Any]:
@@ -57,15 +47,13 @@ def test_results_are_in_real_tuples() -> None:
         assert many["cost"][key] == pytest.approx(one["cost"][key], rel=0.001)
     assert many["throughput_per_s"]["mean"] == pytest.approx(900, rel=0.001)
     assert many["throughput_per_s"]["max"] == pytest.approx(one["throughput_per_s"]["max"], rel=0.03)
-    assert max(row["backlog"] for row in simulate(scenario("run.lump=60")).timeline) == pytest.approx(
-        900 * 25, rel=0.01
-    )
+    backlog = max(row["backlog"] for row in simulate(scenario("run.lump=60")).timeline)
+    assert backlog == pytest.approx(900 * 25, rel=0.01)
 
 
-def test_the_lump_follows_the_rate() -> None:
-    assert coarseness(scenario("run.lump_rate=100/s")) == 9
-    assert coarseness(scenario("run.lump_rate=100/s", "topology.log.rate=901/s")) == 10
-    assert coarseness(scenario("run.lump_rate=100/s", "topology.log.rate=5/s")) == 1
+@pytest.mark.parametrize(("rate", "lump"), [(900, 9), (901, 10), (5, 1)])
+def test_the_lump_follows_the_rate(rate: int, lump: int) -> None:
+    assert coarseness(scenario("run.lump_rate=100/s", f"topology.log.rate={rate}/s")) == lump
 
 
 def test_what_a_tuple_costs_is_multiplied_and_what_it_does_not_cost_is_not() -> None:
@@ -112,12 +100,9 @@ def test_a_lag_window_shows_the_end_at_a_boundary_after_the_restart() -> None:
     assert told("run.lag_window=8 s")["recoveries"][0]["catch_up_s"] == 25 + 32
 
 
-CURVE = "time_s,rate_per_s\n0,600\n100,1200\n"
-
-
 def with_curve(folder: Path, *settings: str) -> Any:
     """The same with 600/s for 100 s, and 1200/s from then on."""
-    (folder / "curve.csv").write_text(CURVE)
+    (folder / "curve.csv").write_text("time_s,rate_per_s\n0,600\n100,1200\n")
     file = f"topology.log={{spout: keys, keys: 10, arrivals: {{kind: trace, file: {folder / 'curve.csv'}}}}}"
     return scenario(file, "failures=[]", *settings)
 
@@ -181,9 +166,8 @@ def test_latencies_that_lumps_cannot_tell_are_left_out() -> None:
     for part in ("latency", "end_to_end"):
         assert seconds[60][100][f"{part}_mean_ms"] is None
         assert seconds[60][100][f"{part}_max_ms"] is None
-        assert seconds[60][60][f"{part}_mean_ms"] == pytest.approx(
-            seconds[1][60][f"{part}_mean_ms"], rel=0.05
-        )
+        coarse, fine = (seconds[lump][60][f"{part}_mean_ms"] for lump in (60, 1))
+        assert coarse == pytest.approx(fine, rel=0.05)
     assert all(row[name] is not None for row in seconds[60] for name in ("backlog", "throughput_per_s"))
 
 

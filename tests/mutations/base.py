@@ -19,3 +19,8 @@ class Mutation(NamedTuple):
 def exactness(strategy: str) -> tuple[str, ...]:
     """The per-tuple reference, in random worlds: first in few, then in many."""
     return (f"{MODELS}/test_exactness.py", "-m", "", "-k", f"equals_the_reference and {strategy}")
+
+
+def mechanism(name: str) -> tuple[str, ...]:
+    """The same, of a mechanism, in few worlds."""
+    return (f"{MODELS}/test_exact_mechanisms.py", "-k", name)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from tests.mutations.base import MODELS, Mutation, exactness
+from tests.mutations.base import MODELS, Mutation, exactness, mechanism
 
 WINDOWS = (
     Mutation(
         "what counts for a session by arrival is when a tuple was served",
         "self._state.add_events(train, arrival, NEVER)",
         "self._state.add_events(train, train.time, NEVER)",
-        (f"{MODELS}/test_arrival_sessions.py", "-k", "queue_nor_a_pause"),
+        (f"{MODELS}/test_event_windows.py", "-k", "queue_nor_a_pause"),
     ),
     Mutation(
         "a batch knows the events of one task only",
         "newest = np.max([clock._newest for clock in clocks], axis=0)",
         "newest = clocks[0]._newest",
-        (f"{MODELS}/test_batch_windows.py", "-k", "one_watermark"),
+        (f"{MODELS}/test_event_windows.py", "-k", "one_watermark"),
     ),
     Mutation(
         "a query that starts anew reads windows that slide from their last pane on",
@@ -118,13 +118,13 @@ CLUSTER = (
         "tasks go round a host's workers the other way",
         "places[number :: self.workers_per_host]",
         "places[self.workers_per_host - 1 - number :: self.workers_per_host]",
-        (f"{MODELS}/test_cluster_exactness.py", "-k", "who_runs_where"),
+        (f"{MODELS}/test_clusters.py", "-k", "who_runs_where"),
     ),
     Mutation(
         "the acker lives in the second worker",
         "            return thing.worker",
         "            return thing.worker + 1",
-        (f"{MODELS}/test_cluster_faults.py", "-k", "acker"),
+        (f"{MODELS}/test_clusters.py", "-k", "acker"),
     ),
     Mutation(
         "racks are filled one after the other",
@@ -156,7 +156,7 @@ CARDS = (
         "a message between hosts has no header",
         " + self._links.header * (wire.up.host != wire.down.host)",
         "",
-        (f"{MODELS}/test_cards.py", "-k", "equal_the_reference and not many"),
+        mechanism("cards"),
     ),
 )
 QUEUES = (
@@ -164,19 +164,19 @@ QUEUES = (
         "the first in the physical order gets the next place, not who asked first",
         "p->tasks[ahead].line.asked_at == now && ahead > t->number",
         "ahead > t->number",
-        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+        mechanism("who_waits"),
     ),
     Mutation(
         "a queue has a place more",
         "task.c.places.free = bound.length",
         "task.c.places.free = bound.length + 1",
-        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+        mechanism("who_waits"),
     ),
     Mutation(
         "a send queue holds a message more",
         "self.c.send = send",
         "self.c.send = send + 1",
-        (f"{MODELS}/test_bounded_queues.py", "-k", "who_waits"),
+        mechanism("who_waits"),
     ),
 )
 CORES = (
@@ -198,7 +198,7 @@ HEARTBEATS = (
         "a process sends no heartbeat before a whole interval is over",
         "first + (moment - first) // interval * interval",
         "max(first, first + ((moment - first) // interval - 1) * interval)",
-        (f"{MODELS}/test_detector_exactness.py", "-k", "heartbeats and none and not many"),
+        mechanism("heartbeats_none"),
     ),
     Mutation(
         "a host in reserve takes the place of many",

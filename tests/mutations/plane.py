@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutations.base import MODELS, Mutation, exactness
+from tests.mutations.base import MODELS, Mutation, exactness, mechanism
 
 EXACT = exactness("none")
 REPLAYS = exactness("source_replay")
@@ -292,7 +292,7 @@ FLEETS = (
         "a shadow sends what it makes",
         "c->operator == TAKES_IN || t->mute ? 0",
         "c->operator == TAKES_IN ? 0",
-        (f"{MODELS}/test_estorm.py", "-k", "with_a_state"),
+        mechanism("fleets_with_a_state"),
     ),
     Mutation(
         "acks that come twice are counted task after task",
@@ -525,7 +525,7 @@ TRANSACTIONS = (
         "an ack that is held is sent at once, too",
         "uint64_t own = c->holds_acks ? 0 : id_at",
         "uint64_t own = id_at",
-        (f"{MODELS}/test_look_ups.py",),
+        (f"{MODELS}/test_look_ups.py", *mechanism("look_ups")),
     ),
     Mutation(
         "a task that goes back goes on with what it is at",
@@ -543,19 +543,19 @@ TRANSACTIONS = (
         "what a task has changed before a prepare is not at hand after it",
         "c.at_hand, c.stamp = c.stamp, c.stamp + 1",
         "c.stamp += 1; c.at_hand = c.stamp",
-        (f"{MODELS}/test_look_ups.py",),
+        (f"{MODELS}/test_look_ups.py", *mechanism("look_ups")),
     ),
     Mutation(
         "look-ups wait for nobody",
         "int64_t begin = s->free_at > now ? s->free_at : now;",
         "int64_t begin = now;",
-        (f"{MODELS}/test_look_ups.py",),
+        (f"{MODELS}/test_look_ups.py", *mechanism("look_ups")),
     ),
     Mutation(
         "an entry that is written twice is counted twice",
         "l->changed += stamp != l->stamp;",
         "l->changed++;",
-        (f"{MODELS}/test_look_ups.py",),
+        (f"{MODELS}/test_look_ups.py", *mechanism("look_ups")),
     ),
 )
 PLANE = (

@@ -160,13 +160,13 @@ TRIDENT = (
         "a lost state is computed from what was saved alone",
         "partition.saved_rows * s.reload_cost + partition.since_saved",
         "partition.saved_rows * s.reload_cost",
-        (f"{MODELS}/test_lineage.py", "-k", "law"),
+        (f"{MODELS}/test_batch_recovery.py", "-k", "parallel_recovery or catching_up"),
     ),
     Mutation(
         "a job that fails goes on with what it has",
         "                p.again = outage.number\n        self.halt()",
         "                p.again = outage.number",
-        (f"{MODELS}/test_batch_rerun.py", "-k", "job_again"),
+        (f"{MODELS}/test_batch_recovery.py", "-k", "job_again"),
     ),
 )
 STANDBYS = (

@@ -1,4 +1,4 @@
-"""Who fails with whom: workers, hosts, racks.
+"""Who runs where, and who fails with whom: workers, hosts, racks.
 
 Two hosts, each a rack, with two workers: s on host 0; p and count on host 1, in workers 0 and 1. Root n
 leaves at 10 (n + 1), and takes 1 ms at p and 1 ms at the count; what fails at 25 is back at 45. Times in ms.
@@ -9,14 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
+from tests.models.test_exactness import QUICK
+from tests.oracle.cluster_worlds import on_clusters
+from tests.oracle.layout import Layout
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import MachineType
 from tideover.models.simulation import simulate
 from tideover.models.world import World
+from tideover.sim.draws import Draws
 
 AT_P, AT_COUNT = [("p", 2, 30), ("p", 3, 40)], [("count", 2, 31), ("count", 3, 41)]
 
@@ -50,7 +55,6 @@ def test_who_fails_with_whom(
     kind: str, where: dict[str, int], said: str, lost: list[tuple[str, int, int]], counted: int
 ) -> None:
     run = simulate(scenario(kind, **where), trace=True)
-    assert run.trace is not None
     assert [(name, uid, time // MS) for name, _, _, uid, time in run.trace.destroyed] == lost
     assert run.trace.final_state["count", 0, 0] == {0: counted}
     assert [(row["kind"], row["component"]) for row in run.recoveries] == [(kind, said)]
@@ -82,16 +86,28 @@ def test_the_acker_lives_in_the_first_worker_of_its_host(worker: int, acker_lost
     assert [thing.name for thing in outage.returns] == ["count.0"] * worker + ["p.0", "acker"] * acker_lost
 
 
-def test_the_price_of_an_hour() -> None:
+@settings(QUICK, max_examples=50)
+@given(on_clusters(("none", "active_replication")))
+def test_who_runs_where_equals_the_reference(scenario: Scenario) -> None:
+    cluster, layout = deployment_of(scenario).cluster, Layout(scenario, Draws(1, 0))
+    assert dict(cluster.at) == layout.host
+    assert {place: worker.number for place, worker in cluster.worker_of.items()} == layout.worker
+
+
+@pytest.mark.parametrize(
+    ("prices", "reserve", "found"),
+    [
+        ((0.25, 0.5, 1), 0, {"price_per_h": 0.75}),  # nobody is on the third
+        ((0.25, 0.5, 1), 1, {"price_per_h": 1.75}),
+        ((0.25, None), 0, {"price_per_h": 0.25}),
+        ((None, None), 0, {}),
+    ],
+)
+def test_the_price_of_an_hour(
+    prices: tuple[float | None, ...], reserve: int, found: dict[str, float]
+) -> None:
     """Of the machines that have tasks or stand by; of those whose price is given; nothing if none is."""
-
-    def prices(*each: float | None, reserve: int = 0) -> dict[str, float]:
-        machines = {f"type{i}": MachineType(count=1, price=price) for i, price in enumerate(each)}
-        where = Hosts(machines=machines, reserve=reserve)
-        cost = simulate(scenario("crash_rack", rack=0).model_copy(update={"hosts": where})).cost
-        return {name: value for name, value in cost.items() if name == "price_per_h"}
-
-    assert prices(0.25, 0.5, 1) == {"price_per_h": 0.75}  # nobody is on the third
-    assert prices(0.25, 0.5, 1, reserve=1) == {"price_per_h": 1.75}
-    assert prices(0.25, None) == {"price_per_h": 0.25}
-    assert prices(None, None) == {}
+    machines = {f"type{i}": MachineType(count=1, price=price) for i, price in enumerate(prices)}
+    where = Hosts(machines=machines, reserve=reserve)
+    cost = simulate(scenario("crash_rack", rack=0).model_copy(update={"hosts": where})).cost
+    assert {name: value for name, value in cost.items() if name == "price_per_h"} == found
