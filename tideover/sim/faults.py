@@ -2,15 +2,15 @@
 
 Failure kinds, one a file.
 
-The rules of all kinds (tests/sim/test_faults.py, test_fault_schedules.py; tests/models/test_outages.py,
-test_turns.py):
+The rules of all kinds (tests/sim/test_faults.py; tests/models/test_outages.py,
+test_outages.py):
 
 - `lose_state`: state, held ids and acks not yet sent are gone; the task stays up and keeps its queue. If it
   has a downtime, what was queued or in service is served anew when it is ready.
 - `crash_task`: also queue, service, line and control markers; of a spout pending roots, retries and
   buffers. It goes on with its next root number.
 - `crash_worker`, `crash_host`, `crash_rack`: the same for all tasks there, in physical order, and for an
-  acker that lives there (tests/models/test_cluster_faults.py).
+  acker that lives there (tests/models/test_clusters.py).
 - `pause`: the task does nothing for `duration`, then goes on; all that it was to do is later by as much. It
   stays up; timers and stores go on. A crash or restart ends a pause.
 - A fault on a task that is down starts detection and restart anew.
@@ -22,9 +22,9 @@ test_turns.py):
   first moment x periods after a beginning of the strategy's cycle, on the grid of a run without failures.
 - `partition`: what is on a wire between the sides, and is sent there before the end, arrives at the end;
   with `messages: lose` tuples are destroyed. Acks, stores, requests, trims and copies pass
-  (tests/models/test_partition.py).
+  (tests/models/test_partitions.py).
 - `slow_link`: latencies on such wires, and times at cards, are multiplied until the end
-  (test_slow_link.py). For `slow_host` see `tideover.models.runtime.context`, for stores
+  (test_partitions.py). For `slow_host` see `tideover.models.runtime.context`, for stores
   `tideover.models.job.stores`.
 - `repair` of a host or rack: nothing is launched there before it is over; a host in reserve takes its place
   at once under `heartbeats`.

@@ -4,7 +4,7 @@ Without one each fault says how long detection and restart take (`given`). With 
 lives, and nobody knows. A fault on a task whose process is dead, and not ordered anew yet, hits nothing: it
 is over with the one before. A `lose_state` leaves the process alive, and is over at once (rank READY).
 
-`heartbeats` (tests/models/test_detectors.py, test_detector_exactness.py):
+`heartbeats` (tests/models/test_detectors.py, test_exact_mechanisms.py):
 
 - A process, a worker, sends heartbeats at phase + k * `interval`; the phase is drawn by its name. They take
   no time, and one of the instant of a strike has been sent. What dies is noticed `timeout` after its last
@@ -19,7 +19,7 @@ is over with the one before. A `lose_state` leaves the process alive, and is ove
   one that works, is heard and has one free: if possible without a replica of the task, then with the fewest
   tasks, then the lowest. It is there when its process is ordered. Who finds none waits for the repair.
 
-`storm` (test_storm_detector.py, test_moved_exactness.py):
+`storm` (test_nimbus.py, test_exact_mechanisms.py):
 
 - A fault of a task kills its worker. The supervisor looks each `supervisor_round`, and launches a worker
   anew whose heartbeat is `supervisor_worker_timeout` old (during a launch: `worker_start_timeout`):

@@ -2,7 +2,7 @@
 
 Tasks that are restarted on other hosts.
 
-The rules (tests/models/test_moved_tasks.py, test_moved_exactness.py):
+The rules (tests/models/test_nimbus.py, test_exact_mechanisms.py):
 
 - A task moves behind all data of that instant. From then on it is on its new host: faults there hit it, it
   uses the cores there, and reads from the disk there what it has written to one.

@@ -3,7 +3,7 @@
 Bounded queues: how many messages wait before a task, and what their senders do when there is no room.
 
 The rules, where a queue has a bound (tests/models/test_bounded_queues.py, test_full_queues.py,
-test_dropping_queues.py; on cards and cores test_queues_and_cards.py, test_queues_and_cores.py):
+test_bounded_queues.py; on cards and cores test_queues_on_hosts.py):
 
 - A bolt task's receive queue has `length` places for tuples that wait. With `block` a tuple takes a place
   when it leaves its sender, and gives it back when its service first begins, or when it is lost. With

@@ -2,7 +2,7 @@
 
 Which host takes which task.
 
-The rules (tests/models/test_placement.py, test_fleet_placement.py):
+The rules (tests/models/test_placement.py, test_estorm.py):
 
 - Logical tasks are numbered in physical order. With `hosts: n` task i goes to host i mod n, without it to a
   host of its own; a component's own `hosts` decide for it. Replica r sits r hosts further, or, where each

@@ -2,7 +2,7 @@
 
 The queue outside the topology that a spout reads: it takes what producers send whatever the spout does.
 
-The rules (tests/models/test_sources.py, test_source_exactness.py; in full queues test_bounded_sources.py):
+The rules (tests/models/test_sources.py, test_exact_mechanisms.py; in full queues test_bounded_queues.py):
 
 - Producers append records to partitions whatever the topology does; `arrivals` are those of each partition,
   drawn by its name (`COMPONENT.partition.P`). Task p mod `parallelism` reads partition p. The records of a

@@ -2,7 +2,7 @@
 
 What the barriers of an unaligned snapshot overtake at one task: it is part of the snapshot.
 
-The rules (tests/models/test_plane_snapshots.py, test_exactness.py):
+The rules (tests/models/test_plane_worlds.py, test_exactness.py):
 
 - A barrier goes ahead of all that waits when it arrives. With the first one the task takes part, and sends
   it ahead of its line. The part has also what is in the line, and what came, or comes, ahead of its

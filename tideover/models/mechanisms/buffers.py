@@ -3,7 +3,7 @@
 Upstream buffers of a whole job, and what its receivers have to do with them.
 
 Under which strategies: `rsm`, `passive_standby`, `upstream_backup`, `hybrid`. The rules
-(tests/models/test_rsm.py, test_rsm_senders.py; with bounded queues test_bounded_replays.py):
+(tests/models/test_rsm.py, test_rsm_senders.py; with bounded queues test_bounded_queues.py):
 
 - Each message of a buffered channel gets a number 1, 2, ... when it is made, and is kept from then on. A
   crash of the sender empties its buffers; a `lose_state` does not.

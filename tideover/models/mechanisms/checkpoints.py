@@ -2,7 +2,7 @@
 
 What the `state` of a bolt adds to what a store has of its tasks: all of it, or what has changed.
 
-The rules, for every strategy that saves it (tests/models/test_saved_backends.py):
+The rules, for every strategy that saves it (tests/models/test_saved_state.py):
 
 - What is saved of a task has, besides the entries of the bolt's own, those of its `state`, each with its
   own `entry_size`. Costs by entry, of saving and of restoring, count both. `rsm` saves the `state` of bolts

@@ -2,7 +2,7 @@
 
 Duplicate filters: a receiver drops what it has had from another replica.
 
-The rules (tests/models/test_active_replication.py, test_copied_replicas.py, test_hybrid.py):
+The rules (tests/models/test_active_replication.py, test_hybrid.py):
 
 - A *path* is the logical way from the spout: the spout's task, then the logical tasks between. Uids rise on
   it, so a task keeps the greatest that it has let in on each path, and drops at arrival, without service,
@@ -15,8 +15,8 @@ The rules (tests/models/test_active_replication.py, test_copied_replicas.py, tes
 
 State transfer between replicas: one that comes back copies a live one.
 
-The rules of `active_replication`, `active_standby` and `hybrid` (tests/models/test_copied_replicas.py,
-test_plane_replicas.py):
+The rules of `active_replication`, `active_standby` and `hybrid` (tests/models/test_active_replication.py,
+test_plane_by_hand.py):
 
 - At `ready` a replica looks for the live one with the lowest number. Until the copy it serves nothing: its
   queue and what arrives are set aside, and ticks that wait in its queue are cancelled.

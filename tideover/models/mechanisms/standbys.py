@@ -2,8 +2,8 @@
 
 Secondaries: processes that stand by to go on in the place of tasks that fail.
 
-The rules of `passive_standby` and `upstream_backup` (tests/models/test_passive_standby.py,
-test_upstream_backup.py, test_plane_standbys.py):
+The rules of `passive_standby` and `upstream_backup` (tests/models/test_secondaries.py,
+test_secondaries.py, test_plane_worlds.py):
 
 - Every channel has an upstream buffer, from spouts too (see `UpstreamBuffers`). Each bolt task has a
   secondary; it goes by the task's name, host and links, no fault takes it, and what is sent to it is there

@@ -2,7 +2,7 @@
 
 Sessions by key: the state of counts whose windows have a gap.
 
-The rules (tests/models/test_event_windows.py, test_arrival_sessions.py):
+The rules (tests/models/test_event_windows.py):
 
 - By event a session of a key is all events of it with at most `gap` from each to the next. It ends `gap`
   after its last event, on the next whole ms, which is its number; it is put out when the watermark is

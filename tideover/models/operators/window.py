@@ -2,7 +2,7 @@
 
 When a stateful bolt puts out what it knows.
 
-The rules (tests/models/test_window_exactness.py, test_sliding_windows.py, test_rsm_windows.py):
+The rules (tests/models/test_plane_worlds.py, test_windows.py, test_rsm.py):
 
 - `tick`: every `length` a WINDOW marker comes into the task's queue. At its turn all sums that are not 0
   are put out, by key, and cleared. Window w ends at w * `length`; an empty one is "no counts". A tick that
@@ -21,12 +21,12 @@ The rules (tests/models/test_window_exactness.py, test_sliding_windows.py, test_
   entry for each pane and key.
 - `windowed_count` clears at a window's end, `running_count` puts out all sums as they are by then,
   `distinct` each key once with value 1, `windowed_join` for each key the product of the sums of both sides
-  (test_running_distinct.py, test_windowed_join.py).
+  (test_running_distinct.py, test_windows.py).
 - Under a strategy that reads a durable log, windows given by `length` are ended by markers.
 
 How far events have come at a task: watermarks.
 
-The rules of windows by event (tests/models/test_event_windows.py, test_windows_after_failures.py):
+The rules of windows by event (tests/models/test_event_windows.py, test_windows.py):
 
 - A root keeps the time of its event for good: what its spout says (`stamps`), else its first emission, or
   the append time of its record, less a draw of `event_delay`. A tuple of s is in the windows (end -

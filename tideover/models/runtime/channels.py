@@ -2,7 +2,7 @@
 
 Network cards: the bandwidth that all channels of a host share.
 
-The rules (tests/models/test_cards.py, test_plane_cards.py, test_cores_and_cards.py):
+The rules (tests/models/test_cards.py, test_plane_worlds.py, test_cores.py):
 
 - A message to another host goes out through the card of its host, over the link, and in through the card of
   the receiver's; only then it arrives. A card serves one message after the other, each for bytes /

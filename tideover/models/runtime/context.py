@@ -2,7 +2,7 @@
 
 Tasks that share the cores of their host.
 
-The rules (tests/models/test_cores.py, test_plane_cores.py, test_queues_and_cores.py):
+The rules (tests/models/test_cores.py, test_plane_cores.py, test_queues_on_hosts.py):
 
 - On a host with more tasks of bolts than `cores` each busy one works at min(1, cores / busy tasks) of a
   core's speed. Busy is who serves a tuple or is occupied (acks, a checkpoint, a replay). A task that is

@@ -6,7 +6,7 @@ sends to every replica of its receiver, and every replica does everything
 (tests/models/test_active_replication.py: messages by edge, CPU, who leads).
 
 - Duplicates are dropped by the rules of `DuplicateFilter`.
-- A replica that is back copies a live one by the rules of `StateTransfer` (test_copied_replicas.py). With
+- A replica that is back copies a live one by the rules of `StateTransfer` (test_active_replication.py). With
   all replicas of a task, what they had is lost.
 - What is measured is the live replica with the lowest number.
 - Windows have to be ended by markers: those of a timer differ between replicas where links do, and readers

@@ -2,7 +2,7 @@
 
 Spouts stand for producers: what has arrived from them waits in the log of the task that reads it; its
 *position* is the number of messages that it has served. Snapshots (tests/models/test_aligned_snapshots.py,
-test_plane_snapshots.py):
+test_plane_worlds.py):
 
 - Triggers are due at `checkpoint_phase` (one interval if not given) + k * `checkpoint_interval` (rank
   CHECKPOINT), one snapshot at a time: what falls due while one is under way, or within `min_pause` after

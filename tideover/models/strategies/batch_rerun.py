@@ -1,6 +1,6 @@
 """Batch jobs, as Hadoop runs them.
 
-A job is a batch of `micro_batch`, whose rules hold. Of failures (tests/models/test_batch_rerun.py):
+A job is a batch of `micro_batch`, whose rules hold. Of failures (tests/models/test_batch_recovery.py):
 
 - `retry: task`: they are dealt with as there.
 - `retry: job`: a fault of an executor, a bolt or the driver stops the job at its instant. `recovery_time`

@@ -11,7 +11,7 @@ takes it. Its position counts the messages that it has served. Commits (tests/mo
 - Of the bolt's own entries one has changed for each tuple worked on, at most all; of a `state` what
   `Backing` says, whatever its backend.
 
-A failure takes no other task with it (test_changelog.py, test_plane_logs.py):
+A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
 
 - It voids the task's commit and batch under way. What was read since the committed position waits in the
   log again, with its old stamps, ahead of all else. `lose_state` is no different.

@@ -1,7 +1,7 @@
 """E-Storm: shadows process what a task with state does; one that comes back reads the state of another.
 
 Acks, timeouts and retries are those of `source_replay`. Besides (tests/models/test_estorm.py,
-test_storm_exactness.py; where shadows are placed: test_fleet_placement.py):
+test_exact_mechanisms.py; where shadows are placed: test_estorm.py):
 
 - Every bolt with state has `members` replicas. All process what is sent to them and ack it, each copy under
   an id of its own; only the first emits, puts out windows and hands markers on, and is measured. At a

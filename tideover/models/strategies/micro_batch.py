@@ -4,7 +4,7 @@ Spouts fill the log. Bolt tasks are partitions, which run on *executors*, one fo
 task, with `cores` each. Between bolts nothing moves but within a batch. The driver acts at rank BATCH,
 behind the ends of tasks.
 
-A batch (tests/models/test_micro_batch.py, test_plane_batches.py, test_plane_logs.py):
+A batch (tests/models/test_micro_batch.py, test_plane_worlds.py):
 
 - Triggers are at 0, then at the first multiple of `trigger_interval` after the last one, or at once when
   the batch took longer. An empty log is looked at again after the interval (without one: `poll_interval`).
@@ -16,21 +16,21 @@ A batch (tests/models/test_micro_batch.py, test_plane_batches.py, test_plane_log
   `executor_cold` and `state_cold` come on top until one task of the sort has ended there.
 - Which executor runs a task is settled by the rules of `Cluster`.
 - By event a bolt has one watermark, which moves between batches: a window is put out by the batch after
-  that which brought its end (test_batch_windows.py).
+  that which brought its end (test_event_windows.py).
 
-Failures (test_micro_batch.py, test_batch_catch_up.py):
+Failures (test_micro_batch.py, test_batch_recovery.py):
 
 - With an executor its attempts die; at detection they run again, and tasks of the current stage that were
   done there, if somebody reads them. A task that finds an input dead starts its maker again `resubmit_time`
-  later. Whoever is cut off by a partition waits for its end (test_batch_replay.py).
+  later. Whoever is cut off by a partition waits for its end (test_batch_recovery.py).
 - With the driver all executors die. A batch that is not logged goes back to the log; one that is not
   committed is run again with the same content, `recovery_time` after the restart; what it had put out is
   taken back. The first batch takes `cold_time` more.
 - `recovery: lineage` saves states in the first batch triggered at or after each due time; a lost one is
-  what was saved, and the work of all batches since (test_lineage.py).
+  what was saved, and the work of all batches since (test_batch_recovery.py).
 - `recovery: replay` keeps nothing: any fault stops the query, and the log goes back to the oldest window
   without an end, or to its beginning where that would not bring all windows again as they were
-  (test_batch_replay.py).
+  (test_batch_recovery.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Passive standby: a secondary has each task's last checkpoint, and goes on from it.
 
 Takeover and duplicates follow the rules of `Standbys`, buffers those of `UpstreamBuffers`, a `state` those
-of `Backing`. Besides (tests/models/test_passive_standby.py, test_hwang.py):
+of `Backing`. Besides (tests/models/test_secondaries.py, test_hwang.py):
 
 - Each `checkpoint_interval` (rank CHECKPOINT, a marker in the queue) each bolt task, with state or without,
   sends a checkpoint; it is skipped while the task recovers or an earlier one is on its way. Another follows

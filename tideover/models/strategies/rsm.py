@@ -8,7 +8,7 @@ too. Besides:
   skipped while the task recovers (tests/models/test_rsm.py), or while an earlier one is being written.
 - Another follows each window's end by a tick (a look for sessions too) at the same instant, or, if one is
   being written, as soon as that is done: otherwise what was put out would come back. Windows by marker, by
-  event or by tuple need none, for they come again under their numbers (test_rsm_windows.py).
+  event or by tuple need none, for they come again under their numbers (test_rsm.py).
 - It holds the state and the newest number processed of each channel. It keeps the task for
   `serialise_time` + entries * `serialise_cost`; then the store writes it. When it is written it counts, and
   senders trim. A fault of the task before voids it; the store stays busy with it (test_rsm.py).

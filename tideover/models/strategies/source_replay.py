@@ -1,6 +1,6 @@
 """Source replay: Storm's acker, a rotating map of pending roots, and retries by the spout.
 
-Acks (tests/models/test_acking.py, test_plane_messages.py):
+Acks (tests/models/test_acking.py, test_plane_laws.py):
 
 - A bolt acks a tuple when it has processed it; `ack_cost` is part of its service. A windowed bolt holds the
   ids: at its window's end the i-th of them, as they were processed, is acked i * `ack_cost` later, and the

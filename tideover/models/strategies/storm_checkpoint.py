@@ -1,8 +1,8 @@
 """Storm's state checkpoints: transactions go through the topology, and acks wait for their commit.
 
 Acks, timeouts and retries are those of `source_replay`, but for when a tuple is acked. A transaction
-(tests/models/test_storm_checkpoint.py, test_storm_exactness.py; in full queues
-test_bounded_transactions.py):
+(tests/models/test_storm_checkpoint.py, test_exact_mechanisms.py; in full queues
+test_bounded_queues.py):
 
 - A prepare begins at `checkpoint_interval` (rank CHECKPOINT), then one interval after the last began, or
   when its commit has ended, if that is later. A marker comes into the queue of each task that reads a
@@ -22,7 +22,7 @@ test_bounded_transactions.py):
 
 Look-ups of a `state` follow the rules of `RemoteState` (test_look_ups.py).
 
-`saved: ids` of a window that ticks end (test_storm_exactness.py): a checkpoint has, for each sender, the
+`saved: ids` of a window that ticks end (test_exact_mechanisms.py): a checkpoint has, for each sender, the
 greatest uid that has left the window and that of what it has put out. Who goes back has empty windows: of
 each sender what is at most the first is dropped and acked, what is at most the second is taken in, and
 anything greater waits until all senders have come so far. Until then ticks have no effect.

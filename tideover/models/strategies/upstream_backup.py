@@ -1,7 +1,7 @@
 """Upstream backup: who sends keeps it until all that depends on it is done; state is rebuilt from that.
 
 Takeover and duplicates follow the rules of `Standbys`, buffers those of `UpstreamBuffers`. Besides
-(tests/models/test_upstream_backup.py, test_hwang.py):
+(tests/models/test_secondaries.py, test_hwang.py):
 
 - A message that a task has processed is *open*: a tuple at a task with state until it has left with a
   window (a late one is not), an end marker until it is handed on.
