@@ -26,9 +26,8 @@ class DataPlane(BuildHookInterface):
             library = building["build"]()
         except building["NoDataPlane"] as error:
             self.app.abort(str(error))
-        declarations = runpy.run_path(str(PLANE / "declarations.py"))
-        declarations["declare"]((PLANE / declarations["HEADER"]).read_bytes(), PLANE)
-        for made in (library, PLANE / declarations["KEPT"]):
+        building["declare"]((PLANE / building["HEADER"]).read_bytes(), PLANE)
+        for made in (library, PLANE / building["KEPT"]):
             build_data["artifacts"].append(f"/{made.relative_to(self.root).as_posix()}")
         build_data["pure_python"] = False
         # Any Python 3 opens it, on this kind of machine; which C libraries it goes with is not looked into.

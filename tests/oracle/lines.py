@@ -2,9 +2,9 @@
 
 The rules are those of `tideover.models.job.components`. A queue that blocks has so many places, for tuples
 that wait. A tuple takes one when it leaves its sender, and frees it for good when its service begins, or
-when it is lost; senders that wait are let in in the order in which they asked. With credits each channel has places
-of its own, and its sender learns one link later that one is free. What takes no service (a marker, a barrier,
-the end of a replay) takes no place.
+when it is lost; senders that wait are let in in the order in which they asked. With credits each channel has
+places of its own, and its sender learns one link later that one is free. What takes no service (a marker, a
+barrier, the end of a replay) takes no place.
 """
 
 from __future__ import annotations
