@@ -1,4 +1,4 @@
-"""A small sweep in this process, and what it leaves."""
+"""A small sweep in this process, what it leaves, and what it keeps of a run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tideover.models.simulation import Replication
+from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.dataset import Sweep
 from tideover.scenarios.sweeps.files import LocalFiles
 from tideover.scenarios.sweeps.in_process import InProcess
@@ -56,3 +58,11 @@ def _rows(path: Path) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return sink.getvalue().to_pybytes()
+
+
+def as_kept(one: Replication) -> Replication:
+    """The replication that comes back from the columns that a dataset has of it."""
+    row = rows.lists_of(one, timeline=True) | {"detail": rows.detail(one)}
+    kinds = rows.schema({})
+    table = pa.Table.from_pylist([row], pa.schema([kinds.field(name) for name in row]))
+    return rows.replication_of(table.to_pylist()[0])

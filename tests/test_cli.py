@@ -3,13 +3,16 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests.cli_worlds import DIAGRAM
 from tests.contract import CONTRACT, check, strict
 from tideover import __version__
 from tideover.reports.parquet import read_tables
@@ -19,12 +22,6 @@ from tideover.scenarios.loader import load, load_text
 from tideover.sim.plane.build import NoDataPlane
 
 SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
-
-
-def process(*args, **more):
-    """The same in a process of its own."""
-    command = [sys.executable, "-m", "tideover", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
 
 
 # run
@@ -57,8 +54,7 @@ def test_the_scenario_of_a_result_can_be_run_again(tideover, tmp_path):
 
 def test_undefined_is_null(tideover):
     _, out, _ = tideover("run", "wordcount", "--json", "--set", "strategy.kind=none", *SHORT)
-    found = strict(out)
-    assert found["recoveries"][0]["state_recovery_s"] is None
+    assert strict(out)["recoveries"][0]["state_recovery_s"] is None
 
 
 def test_a_run_without_failures_has_no_recoveries(tideover, tmp_path):
@@ -83,8 +79,9 @@ def test_warnings_go_to_standard_error_with_json(tideover):
 
 def test_the_same_seed_gives_the_same_bytes_in_every_process(tideover, tmp_path):
     here = tideover("run", "wordcount", "--json", "--out", tmp_path / "here", *SHORT)[1]
+    command = [sys.executable, "-m", "tideover", "run", "wordcount", "--json", "--out", tmp_path / "there"]
     environment = os.environ | {"PYTHONHASHSEED": "5"}
-    there = process("run", "wordcount", "--json", "--out", tmp_path / "there", *SHORT, env=environment)
+    there = subprocess.run([*command, *SHORT], capture_output=True, text=True, timeout=120, env=environment)
     assert there.stdout == here
     files = {path.name for path in (tmp_path / "here").iterdir()}
     assert {"report.html", "result.json", "runs.parquet", "recoveries.parquet", "timeline.parquet"} < files
@@ -142,9 +139,89 @@ def test_a_setting_that_not_all_know_says_where_it_goes(tideover):
     assert "Note: strategies.rsm.replay_cost=1ms has no effect" in err
     _, _, err = tideover("run", "kill-host", "--set", "strategy.kind=none", *SHORT)
     assert "Note: the file's strategy is another than none, which does not have its k: left out" in err
-    assert (
-        "Note" not in tideover("run", "wordcount", "--set", "strategies.source_replay.ack_cost=0s", *SHORT)[2]
-    )
+    known = ["--set", "strategies.source_replay.ack_cost=0s"]
+    assert "Note" not in tideover("run", "wordcount", *known, *SHORT)[2]
+
+
+# run --diagram
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(DIAGRAM)
+    return path
+
+
+def ticks(path):
+    """What stands at the axis, s."""
+    texts = (element.text or "" for element in ET.parse(path).iter() if element.tag.endswith("text"))
+    return [float(text.removesuffix(" s")) for text in texts if text.endswith(" s") and text[0].isdigit()]
+
+
+def test_a_small_run_is_drawn_as_a_whole(tideover, small, tmp_path):
+    code, out, _ = tideover("run", small, "--diagram", tmp_path / "d.svg")
+    assert (code, out.splitlines()[-1]) == (0, f"Diagram: {tmp_path / 'd.svg'}")
+    assert (min(ticks(tmp_path / "d.svg")), max(ticks(tmp_path / "d.svg"))) == (0, 6)
+    assert "small: source replay, seed 1, replication 0" in (tmp_path / "d.svg").read_text()
+
+
+def test_a_large_one_from_its_first_failure_to_the_end_of_the_recovery(tideover, tmp_path):
+    """The failure strikes between 65 s and 95 s; no recovery ends within 100 s."""
+    one = ["--set", "run.replications=1"]
+    code, _, _ = tideover("run", "wordcount", "--diagram", tmp_path / "d.svg", *SHORT, *one)
+    assert code == 0
+    found = ticks(tmp_path / "d.svg")
+    assert 60 < min(found) < 95
+    assert max(found) > 96
+    assert "count: fault lose_state" in (tmp_path / "d.svg").read_text()
+
+
+def test_a_stretch_and_components(tideover, small, tmp_path):
+    stretch = ["--from", "1200ms", "--to", "1.6s", "--components", "split, count"]
+    code, out, err = tideover("run", small, "--json", "--diagram", tmp_path / "d.svg", *stretch)
+    assert (code, err.splitlines()[-1]) == (0, f"Diagram: {tmp_path / 'd.svg'}")
+    assert out.startswith("{")
+    assert (min(ticks(tmp_path / "d.svg")), max(ticks(tmp_path / "d.svg"))) == (1.2, 1.6)
+    assert "sentences.0</text>" not in (tmp_path / "d.svg").read_text()
+
+
+def test_the_report_has_it(tideover, small, tmp_path):
+    code, _, _ = tideover("run", small, "--out", tmp_path / "out")
+    assert code == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "Who sends what to whom" in page
+    assert "root 0 of sentences.0" in page
+
+
+# audit
+
+
+QUICK = ("--no-spark", "--no-second", "--each", "1", "--kinds", "lose_state", "--until", "20.02 s")
+QUICK += ("--set", "run.duration=42s")
+
+
+def test_a_strategy_is_audited_and_each_example_can_be_run_again(tideover):
+    code, out, _ = tideover("audit", "none", *QUICK, "--json")
+    found = json.loads(out)
+    assert (code, found["claimed"], found["observed"]) == (0, "at most once", "at most once")
+    example = found["examples"][0]
+    assert example["harm"] == "lost"
+    _, *command = [one for one in shlex.split(example["replay"]) if one != "--trace"]
+    code, again, _ = tideover(*command, "--json")
+    assert code == 0
+    assert json.loads(again)["ledger"]["lost"] > 0
+
+
+def test_several_are_audited_at_once(tideover):
+    code, out, _ = tideover("audit", "none,rsm", *QUICK)
+    assert code == 0
+    rows = [line.split("  ") for line in out.splitlines() if line.startswith(("none (amnesia)  ", "R+SM  "))]
+    told = [[cell.strip() for cell in row if cell.strip()] for row in rows]
+    assert told[0][1:5] == ["at most once", "at most once", "–", "all"]
+    assert told[1][1:5] == ["exactly once", "exactly once", "–", "all"]
+    assert out.startswith("2 of 2 keep their word.\n")
+    assert "lost: lose_state of count." not in out  # it is allowed, and the page has it
 
 
 # reproduce
@@ -180,9 +257,6 @@ def test_short_parameters_are_listed_with_what_they_mean(tideover):
     shown = tideover("scenarios", "show", "flink-recovery")[1]
     assert re.search(r"^#   checkpoint_interval +60 s +time between two snapshots$", shown, re.M)
     assert load_text(shown) == load("flink-recovery").model_copy(update={"name": load_text(shown).name})
-    code, _, err = tideover("run", "flink-recovery", "--set", "checkpoint_intervall=60 s")
-    assert code == 2
-    assert "did you mean 'checkpoint_interval'?" in err
 
 
 def test_built_in_scenarios_are_listed_shown_and_copied(tideover, tmp_path):
@@ -190,6 +264,7 @@ def test_built_in_scenarios_are_listed_shown_and_copied(tideover, tmp_path):
     assert code == 0
     assert "wordcount" in out
     assert tideover("scenarios")[1] == out
+    assert strict(tideover("scenarios", "schema")[1])["title"]
     listed = strict(tideover("scenarios", "list", "--json")[1])
     assert {"name", "sort", "description", "parameters"} == listed[0].keys()
     shown = tideover("scenarios", "show", "wordcount")[1]
@@ -203,15 +278,6 @@ def test_built_in_scenarios_are_listed_shown_and_copied(tideover, tmp_path):
     code, out, _ = tideover("scenarios", "copy", "wordcount-sweep", tmp_path / "mine.yaml")
     assert (code, out.splitlines()[1]) == (0, f"Try: tideover sweep {tmp_path / 'mine.yaml'}")
     assert tideover("sweep", tmp_path / "mine.yaml", "--dry-run")[0] == 0
-    code, _, err = tideover("scenarios", "show", "wordcout")
-    assert code == 2
-    assert "did you mean 'wordcount'" in err
-
-
-def test_the_schema_is_json(tideover):
-    code, out, _ = tideover("scenarios", "schema")
-    assert code == 0
-    assert strict(out)["title"]
 
 
 def test_doctor_tells_what_works(tideover):
@@ -272,88 +338,5 @@ def test_little_memory_is_told_by_doctor_and_by_calibrate(tideover, monkeypatch,
     assert "NO" not in out
 
 
-def test_calibrate_says_what_goes_together(tideover, tmp_path):
-    for arguments, message in (
-        ((), "--out: is missing"),
-        (("--quick", "--from", str(tmp_path / "x.csv")), "--quick: goes without --from"),
-    ):
-        code, out, err = tideover("calibrate", *arguments)
-        assert (code, out) == (2, "")
-        assert message in err
-
-
 def test_version(tideover):
     assert tideover("--version") == (0, f"tideover {__version__}\n", "")
-
-
-# What can go wrong.
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        ["frobnicate"],
-        ["run"],
-        ["run", "wordcount", "--frob"],
-        ["sweep", "x.yaml", "--master"],
-        ["run", "a", "b"],
-    ],
-)
-def test_wrong_usage_ends_with_2(tideover, args):
-    code, out, err = tideover(*args)
-    assert (code, out) == (2, "")
-    assert "Error" in err
-
-
-BAD = [
-    (
-        ["run", "wordcout"],
-        "wordcout:1: (file): neither a file nor a built-in scenario; did you mean 'wordcount'?",
-    ),
-    (["run", "no/such.yaml"], "no/such.yaml:1: (file): does not exist"),
-    (
-        ["run", "wordcount", "--set", "strategy.kind=rms"],
-        "--set: strategy.kind: unknown strategy 'rms'; did you",
-    ),
-    (["run", "wordcount", "--set", "run.duration"], "--set: run.duration: must be key=value"),
-    (
-        ["compare", "wordcount", "--strategies", "rsm,rms"],
-        "--strategies: strategy.kind: unknown strategy 'rms'; di",
-    ),
-    (
-        ["compare", "wordcount", "--strategies", "rsm"],
-        "--strategies: a comparison needs at least two strategies",
-    ),
-    (["compare", "wordcount", "--strategies", "rsm,rsm"], "--strategies: a strategy is named twice"),
-    (["sweep", "no-such-sweep"], "no-such-sweep:1: (file): neither a file nor a built-in sweep"),
-    (["sweep", "wordcount"], "wordcount:1: (file): neither a file nor a built-in sweep"),
-    (
-        ["sweep", "x.yaml", "--master", "lokal"],
-        "--master: 'lokal': is not one of Spark's masters; allowed: local",
-    ),
-    (
-        ["sweep", "x.yaml", "--master", "spark://host"],
-        "--master: 'spark://host': is not one of Spark's masters",
-    ),
-    (["reproduce", "stableford-phase2", "--master", "local[0]"], "--master: 'local[0]': is not one of"),
-    (["reproduce", "stableford"], "PAPER: 'stableford' is not known; did you mean 'stableford-phase2'?"),
-    (["run", "wordcount", "--out", "/dev/null"], "--out: /dev/null: is a file, not a directory"),
-    (["run", "wordcount", "--out", "/dev/null/x"], "--out: /dev/null/x: "),
-    (["run", "wordcount", "--out", "."], "--out: .: is not empty and was not written by Tideover"),
-]
-
-
-@pytest.mark.parametrize(("args", "says"), BAD)
-def test_bad_input_ends_with_2_and_one_line(tideover, args, says):
-    code, out, err = tideover(*args)
-    assert (code, out) == (2, "")
-    assert err.startswith(says)
-    assert err.count("\n") == 1
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_that_cannot_be_written_to(tideover, tmp_path):
-    tmp_path.chmod(0o500)
-    code, _, err = tideover("run", "wordcount", "--out", tmp_path / "out")
-    assert code == 2
-    assert "cannot be written to: Permission denied" in err

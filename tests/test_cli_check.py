@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import re
-import sys
-import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +11,6 @@ from xml.etree import ElementTree
 import pytest
 
 import tideover as library
-from tideover.cli import main
 from tideover.cli.output import json_text
 
 ROOT = Path(__file__).parents[1]
@@ -25,18 +20,8 @@ MET, BROKEN, UNSURE = "lost = 0", "hosts <= 1 host", "recovery_p50 <= 1000 s"
 
 
 @pytest.fixture
-def check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Calls the command in this process: exit code, standard output, standard error."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-
-    def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tideover", "check", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return call
+def check(tideover: Any) -> Any:
+    return partial(tideover, "check")
 
 
 def asked(*texts: str) -> list[str]:
@@ -60,31 +45,6 @@ def test_it_exits_with_1_if_an_objective_is_broken(
     got, out, err = check("wordcount", *SHORT, *asked(*texts), *["--strict"] * strict)
     assert (got, err) == (code, "")
     assert ("broken" in out or "One of 2 objectives is not measured here" in out) == (code == 1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["wordcount"], "wordcount: slo: has no objectives; give some there, slo: [recovery_p95 <= 20 s"),
-        (
-            ["wordcount", *asked("lots = 0")],
-            "--objective: lots = 0: unknown metric 'lots'; did you mean lost?",
-        ),
-        (["wordcount", *asked(UNSURE), "--set", "failures=[]"], f"--objective: {UNSURE}: nothing fails"),
-        (
-            ["wordcount", *asked(MET), "--junit", "nowhere/x.xml"],
-            "--junit: nowhere/x.xml: there is no directory",
-        ),
-        (["wordcount", *asked(MET), "--junit", "."], "--junit: .: is a directory"),
-        (["wordcount", "--set", "slo=[lots = 0]"], "--set: slo.0: unknown metric 'lots'"),
-        (["wordcont", *asked(MET)], "did you mean"),
-    ],
-)
-def test_bad_input_is_one_line(check: Any, arguments: list[str], says: str) -> None:
-    code, out, err = check(*arguments, *SHORT)
-    assert (code, out) == (2, "")
-    assert says in err
-    assert len(err.splitlines()) == 1
 
 
 def test_it_takes_the_objectives_of_the_scenario_or_those_that_are_given(check: Any) -> None:
@@ -142,17 +102,6 @@ INSIDE = {
 }
 
 
-def test_junit_takes_the_place_of_its_own_files_alone(check: Any, tmp_path: Path) -> None:
-    """The scenario itself, and any other file, stays as it is; nothing is run."""
-    world = tmp_path / "world.yaml"
-    world.write_text(library.load("wordcount").to_yaml())
-    before = world.read_bytes()
-    code, out, err = check(world, *asked(MET), "--junit", world)
-    assert (code, out) == (2, "")
-    assert "is there, and is not what tideover check wrote" in err
-    assert world.read_bytes() == before
-
-
 def test_junit_is_what_jenkins_and_gitlab_read(check: Any, tmp_path: Path) -> None:
     path = tmp_path / "out.xml"
     given = [*SHORT, *asked(MET, BROKEN, UNSURE), "--junit", path, "--set", 'name="a <b> & \\x07c"']
@@ -177,21 +126,3 @@ def test_junit_is_what_jenkins_and_gitlab_read(check: Any, tmp_path: Path) -> No
     assert "interval: " in str(cases[1].findtext("system-out"))
     check("wordcount", *given)
     assert path.read_text("utf-8") == text
-
-
-def test_the_page_shows_what_is_printed(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each command of docs/checks.md prints the block below it, and ends with the exit code that it names."""
-    monkeypatch.chdir(ROOT / "examples")
-    page = (ROOT / "docs" / "checks.md").read_text("utf-8")
-    blocks = re.findall(
-        r"```\ntideover check (.*?)\n```\n\n```\n(.*?)```\n\n[^\n]*exit code (\d)", page, re.DOTALL
-    )
-    assert len(blocks) >= 2
-    for command, shown, code in blocks:
-        got, out, _ = check(*command.split())
-        assert [line.rstrip() for line in out.rstrip().splitlines()] == shown.splitlines()
-        assert got == int(code)
-    ((program, printed),) = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", page, re.DOTALL)
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(program, {})
-    assert said.getvalue() == printed

@@ -13,6 +13,12 @@ import pytest
 SHORT = ["--set", "run.duration=100s", "--set", "run.warmup=30s", "--set", "run.replications=2"]
 
 
+def process(*args, **more):
+    """The command line in a process of its own."""
+    command = [sys.executable, "-m", "tideover", *map(str, args)]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120, **more)
+
+
 TERMINAL = os.environ | {"TERM": "xterm"}
 """Whatever the tests run in, what they start is told that it can draw."""
 
@@ -30,10 +36,8 @@ def read_all(terminal):
 
 
 def test_a_reader_that_goes_away_is_no_error_to_speak_of():
-    command = f"{sys.executable} -m tideover scenarios schema | true"
-    done = subprocess.run(
-        ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"], capture_output=True, text=True
-    )
+    command = f"{sys.executable} -m tideover scenarios schema | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.strip() in ("0", "1")
 
@@ -42,9 +46,7 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of():
 def test_a_reader_that_goes_away_leaves_the_files(tmp_path, more):
     read, write = os.pipe()
     os.close(read)
-    asked = ["run", "wordcount", *SHORT, "--out", str(tmp_path), *more]
-    command = [sys.executable, "-m", "tideover", *asked]
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    done = process("run", "wordcount", *SHORT, "--out", tmp_path, *more, stdout=write)
     os.close(write)
     assert (tmp_path / "result.json").exists(), done.stderr
 
@@ -55,9 +57,7 @@ def test_a_reader_that_goes_away_leaves_the_files(tmp_path, more):
 )
 def test_a_full_disk_ends_with_1(args):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "tideover", *args], stdout=full, stderr=subprocess.PIPE, text=True
-        )
+        done = process(*args, stdout=full)
     assert done.returncode == 1
     assert done.stderr.endswith("tideover: [Errno 28] No space left on device\n")
     assert "Traceback" not in done.stderr

@@ -66,10 +66,7 @@ def test_what_no_file_could_hold_is_refused_with_its_key(source: dict[str, objec
     """A set, an object or a complex number is named with its place, before numpy, json or pydantic see it."""
     with pytest.raises(tideover.ScenarioError, match=rf"^sweep: {key}: is an? \w+; give a number, a text"):
         sweep_file.read(source)
-
-
-def test_a_setting_that_no_file_could_hold_is_refused_with_its_key() -> None:
-    """The same for settings, which stand for ``--set``."""
+    # The same for settings, which stand for ``--set``.
     with pytest.raises(tideover.ScenarioError, match=r"^--set: run\.seed: is a set; give a number"):
         tideover.load("wordcount", {"run.seed": {3}})
 
@@ -80,9 +77,8 @@ def test_a_setting_that_no_file_could_hold_is_refused_with_its_key() -> None:
 def test_what_with_is_given_twice_is_refused() -> None:
     """In the mapping and by name: it is not clear which one is meant."""
     base = tideover.load("wordcount")
-    with pytest.raises(
-        tideover.ScenarioError, match=r"^with_: strategy: is given twice, in the mapping and by"
-    ):
+    said = r"^with_: strategy: is given twice, in the mapping and by"
+    with pytest.raises(tideover.ScenarioError, match=said):
         base.with_({"strategy": "none"}, strategy=tideover.Amnesia())
     with pytest.raises(tideover.ScenarioError, match=r"^with_: rate: is given twice"):
         tideover.load("demeter-ads").with_({"rate": "1000/s"}, rate="2000/s")
@@ -130,14 +126,9 @@ def test_a_text_is_no_list_of_settings(call: object) -> None:
         call()  # type: ignore[operator]
 
 
-def test_settings_are_texts() -> None:
-    """Pairs, say, are told what is meant."""
+def test_pairs_are_no_settings_and_a_text_is_no_list_of_strategies() -> None:
     with pytest.raises(TypeError, match=r"settings has \('run\.seed', 3\); give texts"):
         tideover.load("wordcount", [("run.seed", 3)])  # type: ignore[list-item]
-
-
-def test_a_text_is_no_list_of_strategies() -> None:
-    """The same for what is compared."""
     with pytest.raises(TypeError, match=r"^strategies is the text 'rsm'; give a list, \['rsm'\]$"):
         tideover.compare("wordcount", "rsm")
 
@@ -170,10 +161,8 @@ def test_of_several_numbers_it_is_a_list(values: object) -> None:
     """As a grid takes it: the swept values are then these texts."""
     assert tideover.seconds(values) == ["1 s", "2.5 s"]
     spec = {"scenario": "wordcount", "grid": {"failures.0.at": tideover.seconds(np.array([65, 75.5]))}}
-    assert [point.scenario.failures[0].at for point in sweep_file.read(spec).checked()] == [
-        65 * 10**9,
-        75_500_000_000,
-    ]
+    times = [point.scenario.failures[0].at for point in sweep_file.read(spec).checked()]
+    assert times == [65_000_000_000, 75_500_000_000]
 
 
 @pytest.mark.parametrize("value", ["3", "3 s", True, None, 3j])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -116,56 +116,41 @@ def test_shorter_forms_of_a_file_are_taken() -> None:
     assert parts.Links(pairs={"0-1": "5 ms"}).pairs == {"0-1": parts.Constant(value="5 ms")}
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (
-            lambda: tideover.SourceReplay(message_timeout=30),
-            r"^SourceReplay: message_timeout: 30 has no unit; ",
-        ),
-        (lambda: parts.Periodic(rate=50.0), r"^Periodic: rate: 50.0 has no unit; write a rate"),
-        (lambda: parts.Store(bandwidth=5), r"^Store: bandwidth: 5 has no unit; write a bandwidth"),
-        (lambda: parts.BoltConfig(tuple_size=5), r"BoltConfig: tuple_size: 5 has no unit; write a size"),
-        (
-            lambda: tideover.SourceReplay(mesage_timeout="30 s"),
-            r"^SourceReplay: mesage_timeout: unknown parameter; did you mean 'message_timeout'\? \(kno",
-        ),
-        (lambda: parts.BoltConfig(from_={"a": "shufle"}), r"from_\.a: unknown grouping 'shufle'; did you"),
-        (lambda: parts.Periodic(rate="5/s", fixed_offset=1), r"^Periodic: fixed_offset: 1 has no unit"),
-        (lambda: parts.Window(), r"^Window: length, tuples: give either length \(a duration\) or tuples"),
-        (lambda: parts.Window(tuples=5, trigger="marker"), r"^Window: tuples, trigger: a window of tuples"),
-        (
-            lambda: tideover.Run(duration="5 s", lump=2, lump_rate="9/s"),
-            r"^Run: lump, lump_rate: give either lump ",
-        ),
-        (lambda: tideover.StateManagement(), r"^StateManagement: checkpoint_interval: is missing; distance"),
-        (lambda: tideover.Run(duration="5 s", lump=0), r"^Run: lump: must be at least 1, not 0$"),
-        (lambda: tideover.CrashTask(at="-5 s", component="a"), r"^CrashTask: at: '-5 s' is negative"),
-    ],
-)
-def test_what_a_file_could_not_say_is_refused_at_once(call: Any, says: str) -> None:
-    """Numbers without a unit, names that there are not (with the nearest), and what a file is refused for."""
-    with pytest.raises(tideover.ScenarioError, match=says):
-        call()
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: tideover.SourceReplay(message_timeout=30), r"^SourceReplay: message_timeout: 30 has no unit; "),
+    (
+        lambda: tideover.SourceReplay(mesage_timeout="30 s"),
+        r"^SourceReplay: mesage_timeout: unknown parameter; did you mean 'message_timeout'\? \(kno",
+    ),
+    (lambda: tideover.StateManagement(), r"^StateManagement: checkpoint_interval: is missing; distance"),
+    (lambda: tideover.CrashTask(at="-5 s", component="a"), r"^CrashTask: at: '-5 s' is negative"),
+    (lambda: tideover.Run(duration="5 s", lump=0), r"^Run: lump: must be at least 1, not 0$"),
+    (
+        lambda: tideover.Run(duration="5 s", lump=2, lump_rate="9/s"),
+        r"^Run: lump, lump_rate: give either lump ",
+    ),
+    (lambda: parts.Periodic(rate=50.0), r"^Periodic: rate: 50.0 has no unit; write a rate"),
+    (lambda: parts.Periodic(rate="5/s", fixed_offset=1), r"^Periodic: fixed_offset: 1 has no unit"),
+    (lambda: parts.Store(bandwidth=5), r"^Store: bandwidth: 5 has no unit; write a bandwidth"),
+    (lambda: parts.BoltConfig(tuple_size=5), r"BoltConfig: tuple_size: 5 has no unit; write a size"),
+    (lambda: parts.BoltConfig(from_={"a": "shufle"}), r"from_\.a: unknown grouping 'shufle'; did you"),
+    (lambda: parts.Window(), r"^Window: length, tuples: give either length \(a duration\) or tuples"),
+    (lambda: parts.Window(tuples=5, trigger="marker"), r"^Window: tuples, trigger: a window of tuples"),
+]
+NO_VALUES: list[tuple[Callable[[], object], str]] = [
+    (lambda: parts.Constant("5 s"), r"^Constant takes its parameters by name, as in Constant\(value=…\)$"),
+    (lambda: parts.BoltConfig(bolt=parts.Forward), r"^Forward is a class; give an object of it, Forward\("),
+    (lambda: tideover.compare("wordcount", [tideover.Amnesia(), 3]), r"^3 is not a part that is registered"),
+]
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (
-            lambda: parts.Constant("5 s"),
-            r"^Constant takes its parameters by name, as in Constant\(value=…\)$",
-        ),
-        (
-            lambda: parts.BoltConfig(bolt=parts.Forward),
-            r"^Forward is a class; give an object of it, Forward\(",
-        ),
-        (
-            lambda: tideover.compare("wordcount", [tideover.Amnesia(), 3]),
-            r"^3 is not a part that is registered",
-        ),
-    ],
+    ("call", "says", "error"),
+    [(*one, tideover.ScenarioError) for one in REFUSED] + [(*one, TypeError) for one in NO_VALUES],
 )
-def test_what_is_no_value_is_a_type_error(call: Any, says: str) -> None:
-    with pytest.raises(TypeError, match=says):
+def test_what_a_file_could_not_say_is_refused_at_once(call: Any, says: str, error: type[Exception]) -> None:
+    """Numbers without a unit, names that there are not (with the nearest), what a file is refused for; what
+    is no value at all is an error of types.
+    """
+    with pytest.raises(error, match=says):
         call()

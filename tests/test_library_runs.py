@@ -1,10 +1,12 @@
-"""``run``, ``compare`` and ``sweep`` of scenarios and typed objects, and what an editor completes."""
+"""The library's verbs, of names, files, scenarios and typed objects; and what an editor completes."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jedi
 import pytest
@@ -13,6 +15,9 @@ import tideover
 from tideover import api, parts
 from tideover.models.strategies.base import STRATEGIES
 from tideover.parts.typed import typed
+from tideover.scenarios import library, runs
+from tideover.scenarios.loader import tree
+from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.sweeps import sweep_file
 
 ROOT = Path(__file__).parents[1]
@@ -26,16 +31,69 @@ def base() -> tideover.Scenario:
     return tideover.load("wordcount").with_(SHORT)
 
 
-def test_a_scenario_runs_as_its_file_does(base: tideover.Scenario, tmp_path: Path) -> None:
-    """From the name with settings, from the object, and from the file written of it."""
+def test_run_takes_a_name_a_path_a_mapping_or_a_scenario(base: tideover.Scenario, tmp_path: Path) -> None:
+    """The name and its file with settings; the object, its data, and the file written of it."""
     base.to_yaml(tmp_path / "mine.yaml")
+    (tmp_path / "plain.yaml").write_text(library.text("wordcount"))
     wanted = tideover.run("wordcount", SHORT).to_dict()
-    assert tideover.run(base).to_dict() == wanted
-    assert tideover.run(tmp_path / "mine.yaml").to_dict() == wanted
-    assert (
-        tideover.run(base, {"strategy": REPLAY}).to_dict()
-        == tideover.run(base.with_(strategy=REPLAY)).to_dict()
-    )
+    plain = tmp_path / "plain.yaml"
+    for source in (plain, str(plain), tideover.load("wordcount")):
+        assert tideover.run(source, SHORT).to_dict() == wanted
+    for source in (base, tmp_path / "mine.yaml", {**to_data(base)}):
+        assert tideover.run(source).to_dict() == wanted
+    changed = tideover.run(base.with_(strategy=REPLAY))
+    assert tideover.run(base, {"strategy": REPLAY}).to_dict() == changed.to_dict()
+
+
+def test_traces_are_kept_if_they_are_asked_for(base: tideover.Scenario) -> None:
+    assert tideover.run(base).traces == []
+    assert tideover.run(base, trace=True).traces[0].emitted
+
+
+def test_progress_is_reported() -> None:
+    heard: list[tuple[int, int]] = []
+    two = SHORT | {"run.replications": 2}
+    tideover.compare("wordcount", ["none", "rsm"], two, report=lambda *said: heard.append(said))
+    assert heard == [(0, 4), (1, 4), (2, 4), (3, 4)]
+
+
+def test_compare_subtracts_what_shares_its_luck() -> None:
+    found = tideover.compare("wordcount", ["source_replay", "rsm"], ["run.replications=2"])
+    assert list(found.results) == ["source_replay", "rsm"]
+    assert (found.verdict.reference, found.verdict.best) == ("source_replay", "rsm")
+    assert found.verdict.text.endswith(".")
+    rows = found.differences.set_index("column")
+    means = found.recoveries.groupby("strategy")["catch_up_s"].mean()
+    assert rows.loc["catch_up_s", "mean"] == pytest.approx(means["rsm"] - means["source_replay"])
+    assert set(rows["pairs"]) == {2}
+    assert [record["strategy"] for record in found.to_list()] == ["source_replay", "rsm"]
+    assert found.to_list()[0]["differences"] == []
+    assert len(found.timeline) == 2 * 2 * 240
+
+
+def test_a_failed_replication_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(scenario: Any, number: int, trace: bool) -> None:
+        raise ArithmeticError("so it is")
+
+    monkeypatch.setattr(runs, "simulate", fail)
+    with pytest.raises(tideover.RunFailed, match=r"^replication 0: ArithmeticError: so it is$"):
+        tideover.run("wordcount")
+
+
+def test_an_unknown_name_is_an_error_of_its_kind() -> None:
+    """Of a scenario, which the command line tells too; and of the package."""
+    with pytest.raises(tideover.ScenarioError, match="did you mean 'wordcount'"):
+        tideover.run("wordcout")
+    assert {"run", "compare", "sweep", "Result", "__version__"} <= set(dir(tideover))
+    with pytest.raises(AttributeError, match="has no attribute 'sweeep'"):
+        tideover.sweeep  # noqa: B018
+
+
+def test_importing_takes_little() -> None:
+    heavy = ("numpy", "pandas", "scipy", "matplotlib", "pyspark", "rich", "typer")
+    code = f"import sys, tideover; sys.exit(', '.join(m for m in {heavy} if m in sys.modules) or None)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_typed_strategies_are_compared_as_they_are(base: tideover.Scenario) -> None:
@@ -54,12 +112,22 @@ def test_typed_strategies_are_compared_as_they_are(base: tideover.Scenario) -> N
 
 def test_a_scenario_keeps_the_strategies_of_its_file(base: tideover.Scenario) -> None:
     """All of them are compared, with their parameters, if none is named."""
-    assert api.compared(base) == api.compared("wordcount", settings=SHORT)
+    found = api.compared(base)
+    assert found == api.compared("wordcount", settings=SHORT)
+    assert list(found) == list(tree("wordcount")[0].value["strategies"].value)
 
 
-def test_two_of_a_kind_are_not_compared(base: tideover.Scenario) -> None:
-    with pytest.raises(ValueError, match=r"^a strategy is named twice in source_replay, source_replay;"):
-        tideover.compare(base, [REPLAY, tideover.SourceReplay()])
+@pytest.mark.parametrize(
+    ("strategies", "says"),
+    [
+        (["rsm"], "at least two"),
+        (["rsm", "rsm"], "twice"),
+        ([REPLAY, tideover.SourceReplay()], r"^a strategy is named twice in source_replay, source_replay;"),
+    ],
+)
+def test_a_comparison_needs_two_strategies(base: tideover.Scenario, strategies: list[Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        tideover.compare(base, strategies)
 
 
 def test_every_point_of_a_sweep_is_a_change_of_the_scenario(base: tideover.Scenario) -> None:

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import tideover
+from tests.reports.made_up import points_of
 from tideover.models.schema import TABLES
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.reports.parquet import read_tables, write_tables
-from tideover.reports.sweeps.points import key_tables, points
+from tideover.reports.sweeps.points import key_tables
 from tideover.scenarios import runs
-from tideover.scenarios.sweeps.rows import summarise
 
 SHORT = {
     "run.duration": "40s",
@@ -62,11 +62,11 @@ def test_every_table_has_the_documented_columns_in_their_types(table: str, strat
 def test_a_run_without_failures_has_the_columns_of_one_with_failures() -> None:
     """No rows, the same columns in the same types: for a run, a comparison and a sweep."""
     run = tideover.run("wordcount", QUIET)
-    compared = tideover.compare("wordcount", ["none", "rsm"], QUIET)
-    swept = tideover.sweep(
-        {"scenario": "wordcount", "set": QUIET, "grid": {"topology.sentences.rate": ["10/s"]}}, master=None
-    )
-    for found in (run, compared):
+    assert "; no failures, 0 roots lost" in repr(run)
+    assert run.headline()["time to recover, s"] is None
+    grid = {"topology.sentences.rate": ["10/s"]}
+    swept = tideover.sweep({"scenario": "wordcount", "set": QUIET, "grid": grid}, master=None)
+    for found in (run, tideover.compare("wordcount", ["none", "rsm"], QUIET)):
         assert found.recoveries.shape == (0, len(documented("recoveries")))
         assert dtypes(found.recoveries) == documented("recoveries")
     more = {"point": "int64", "topology.sentences.rate": "float64"}
@@ -137,8 +137,8 @@ UNITS = {
 
 @pytest.fixture(scope="module")
 def swept() -> tideover.Sweep:
-    fixed = SHORT | {"run.duration": "40s", "run.warmup": "1s", "run.replications": 1}
-    del fixed["failures.0.at"]
+    fixed = {key: value for key, value in SHORT.items() if key != "failures.0.at"}
+    fixed |= {"run.warmup": "1s", "run.replications": 1}
     return tideover.sweep({"scenario": "wordcount", "set": fixed, "grid": GRID}, master=None)
 
 
@@ -161,13 +161,11 @@ def test_swept_quantities_are_numbers_in_their_units(swept: tideover.Sweep) -> N
         assert set(first["strategy.kind"]) == {"rsm"}
 
 
-def test_swept_columns_come_first(swept: tideover.Sweep) -> None:
-    """``point``, the swept keys as listed, then what a run has; the same in the Parquet files."""
+def test_swept_columns_come_first_and_parquet_says_their_units(swept: tideover.Sweep, tmp_path: Path) -> None:
+    """``point``, the swept keys as listed, then what a run has; the same in the Parquet files, where numbers
+    are doubles with their unit as metadata, and are read back as the same numbers.
+    """
     assert list(swept.runs) == ["point", *GRID, *documented("runs")]
-
-
-def test_parquet_says_the_unit_of_swept_numbers(swept: tideover.Sweep, tmp_path: Path) -> None:
-    """Numbers are doubles with their unit as metadata, and are read back as the same numbers."""
     write_tables(tmp_path / "out", swept.tables, parameters=swept.parameters)
     schema = pq.read_schema(tmp_path / "out" / "recoveries.parquet")
     assert schema.names == list(swept.recoveries)
@@ -181,9 +179,7 @@ def test_parquet_says_the_unit_of_swept_numbers(swept: tideover.Sweep, tmp_path:
 
 def test_readers_see_swept_numbers_with_their_units(swept: tideover.Sweep) -> None:
     """The table of points has the values as a file writes them, the shortest exact text of each."""
-    (table,) = key_tables(
-        points(*summarise(swept.recoveries, swept.runs, swept.parameters), swept.parameters)
-    )
+    (table,) = key_tables(points_of(swept.recoveries, swept.runs, swept.parameters))
     at, rate, size, bandwidth, cut = list(zip(*table.rows, strict=True))[:5]
     assert list(dict.fromkeys(at)) == ["20 s", "1.5 s", "30 s"]
     assert {*rate} | {*size} | {*bandwidth} == {"10/s", "1 KiB", "2 kB/s"}
@@ -219,13 +215,6 @@ def test_a_result_shows_itself_in_a_line() -> None:
     (row,) = table_of(found)
     assert row["strategy"] == "rsm"
     assert row["time to recover, s"] == f"{recovered:.4g}"
-
-
-def test_a_result_without_failures_says_so() -> None:
-    """There is nothing to recover from."""
-    found = tideover.run("wordcount", QUIET)
-    assert "; no failures, 0 roots lost" in repr(found)
-    assert found.headline()["time to recover, s"] is None
 
 
 def test_a_recovery_that_has_no_end_is_undefined() -> None:

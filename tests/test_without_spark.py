@@ -29,9 +29,8 @@ replications: 1
 def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Python as if PySpark were not installed."""
     folder = tmp_path_factory.mktemp("without")
-    (folder / "sitecustomize.py").write_text(
-        "import sys\nsys.modules['pyspark'] = sys.modules['py4j'] = None\n"
-    )
+    absent = "import sys\nsys.modules['pyspark'] = sys.modules['py4j'] = None\n"
+    (folder / "sitecustomize.py").write_text(absent)
     return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
 
 
@@ -65,11 +64,10 @@ def test_a_sweep_is_done_here_and_that_is_said_once(env: dict[str, str], tmp_pat
     code, out, err = call(env, tmp_path, "sweep", "grid.yaml", "--json")
     assert code == 0, err
     assert err.count(f"Note: runs are done in this process, one after another: {ABSENT}") == 1
-    same = call(
-        os.environ | {"PYTHONPATH": str(ROOT)}, tmp_path, "sweep", "grid.yaml", "--json", "--no-spark"
-    )
+    asked = ("sweep", "grid.yaml", "--json", "--no-spark")
+    same = call(os.environ | {"PYTHONPATH": str(ROOT)}, tmp_path, *asked)
     assert json.loads(out) == json.loads(same[1])
-    assert "Spark" not in call(env, tmp_path, "sweep", "grid.yaml", "--json", "--no-spark")[2]
+    assert "Spark" not in call(env, tmp_path, *asked)[2]
 
 
 @pytest.mark.parametrize(
@@ -97,9 +95,8 @@ def test_texts_as_pandas_3_has_them_change_nothing() -> None:
 
     def found() -> tuple[object, ...]:
         grid = {"queues": [None, 100], "strategy.kind": ["active_replication", "none"]}
-        swept = tideover.sweep(
-            {"scenario": "ksafety-throughput", "grid": grid, "replications": 1}, master=None
-        )
+        spec = {"scenario": "ksafety-throughput", "grid": grid, "replications": 1}
+        swept = tideover.sweep(spec, master=None)
         return swept.to_list(), swept.differences.to_csv(), swept.runs.to_csv(), swept.recoveries.to_csv()
 
     before = found()
@@ -120,11 +117,7 @@ def test_python_warns_and_goes_on(env: dict[str, str], tmp_path: Path) -> None:
         "    try: tideover.sweep('grid.yaml', **asked)\n"
         "    except RuntimeError as error: print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=env, cwd=tmp_path
-    )
-    assert done.stdout.splitlines() == [
-        "2",
-        str([f"runs are done in this process, one after another: {ABSENT}"]),
-        *[ABSENT] * 3,
-    ], done.stderr
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+    warned = str([f"runs are done in this process, one after another: {ABSENT}"])
+    assert done.stdout.splitlines() == ["2", warned, *[ABSENT] * 3], done.stderr

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.kept import as_kept
 from tests.models.chain import ONES
 from tests.oracle.worlds import MS, bolt, fault, queued, spout, world
+from tests.sweeps import as_kept
 from tideover.models.evaluation.bottleneck import Load, Used, mean_loads, sentence
 from tideover.models.results import Result
 from tideover.models.schema import SHARED_RECORD

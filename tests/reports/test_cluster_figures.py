@@ -9,15 +9,15 @@ import pytest
 
 import tideover
 from tests.oracle.worlds import bolt, spout, world
+from tests.reports.made_up import fake_result
 from tideover.models.evaluation.bottleneck import between_hosts
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import MachineType
+from tideover.models.results import Result
 from tideover.models.schema import TABLES
 from tideover.reports import figures, pages
 from tideover.reports.figures import style
 from tideover.reports.figures.cluster import MOST_HOSTS, loads
-
-from .conftest import fake_result
 
 
 def usage(*rows: tuple[float, float, str, str, int | None, float]) -> pd.DataFrame:
@@ -33,9 +33,8 @@ def words(ax: Any) -> list[str]:
 
 
 def test_a_load_is_the_busy_part_of_the_time_after_the_warm_up() -> None:
-    table = usage(
-        (0, 5, "a.0", "task", 0, 1.0), (5, 6, "a.0", "task", 0, 0.8), (6, 10, "a.0", "task", 0, 0.3)
-    )
+    stretches = ((0, 5, 1.0), (5, 6, 0.8), (6, 10, 0.3))
+    table = usage(*((begin, end, "a.0", "task", 0, busy) for begin, end, busy in stretches))
     assert loads(table, after_s=5)["busy"].tolist() == pytest.approx([(0.8 + 4 * 0.3) / 5])
     assert loads(table)["busy"].tolist() == pytest.approx([(5 + 0.8 + 1.2) / 10])
 
@@ -87,15 +86,20 @@ def test_a_page_says_nothing_of_a_cluster_where_nothing_is_shared() -> None:
     assert not pages.cluster_section([fake_result("source_replay")])
 
 
+def chain_on(*hosts: int) -> Result:
+    """s (4 sentences/s of 100 bytes) -> a (50 bytes) -> b, each on its host; cores make it a cluster."""
+    topology = {
+        "s": spout(gap=250, hosts=hosts[:1]).model_copy(update={"tuple_size": 100}),
+        "a": bolt("forward", {"s": "shuffle"}, 1, hosts=hosts[1:2]).model_copy(update={"tuple_size": 50}),
+        "b": bolt("forward", {"a": "shuffle"}, 1, hosts=hosts[2:]),
+    }
+    machines = Hosts(machines={"m": MachineType(count=3, cores=2)})
+    return tideover.run(tideover.Scenario.of(world(topology, "none", (), 100_000, hosts=machines)))
+
+
 def test_the_page_tells_what_flows() -> None:
     """4 sentences/s of 100 bytes over one edge that leaves the host, and as many over one that does not."""
-    topology = {
-        "s": spout(gap=250, hosts=(0,)).model_copy(update={"tuple_size": 100}),
-        "a": bolt("forward", {"s": "shuffle"}, 1, hosts=(1,)).model_copy(update={"tuple_size": 50}),
-        "b": bolt("forward", {"a": "shuffle"}, 1, hosts=(1,)),
-    }
-    hosts = Hosts(machines={"m": MachineType(count=2, cores=1)})
-    result = tideover.run(tideover.Scenario.of(world(topology, "none", (), 100_000, hosts=hosts)))
+    result = chain_on(0, 1, 1)
     first, second = result.to_dict()["flows"]
     assert first["messages_per_s"] == pytest.approx(4, abs=0.02)
     assert first["bytes_per_s"] == first["between_hosts_per_s"] == 100 * first["messages_per_s"]
@@ -106,32 +110,18 @@ def test_the_page_tells_what_flows() -> None:
     assert table.rows[1][3] == "0 B"
 
 
-def chain_on(*hosts: int) -> Any:
-    """s (4 sentences/s of 100 bytes) -> a (50 bytes) -> b, each on its host; cores make it a cluster."""
-    topology = {
-        "s": spout(gap=250, hosts=(hosts[0],)).model_copy(update={"tuple_size": 100}),
-        "a": bolt("forward", {"s": "shuffle"}, 1, hosts=(hosts[1],)).model_copy(update={"tuple_size": 50}),
-        "b": bolt("forward", {"a": "shuffle"}, 1, hosts=(hosts[2],)),
-    }
-    machines = Hosts(machines={"m": MachineType(count=3, cores=2)})
-    scenario = world(topology, "none", (), 100_000, hosts=machines)
-    return tideover.run(tideover.Scenario.of(scenario)).to_dict()
-
-
-def test_between_hosts_is_what_the_edges_carry_there() -> None:
-    """s on 0, a on 2, b on 0: each edge is all that flows between two hosts. With a and s on one host only
-    the second edge leaves it.
-    """
-    record = chain_on(0, 2, 0)
-    first, second = record["flows"]
-    keys = ("messages_per_s", "bytes_per_s")
+@pytest.mark.parametrize(("hosts", "leave"), [((0, 2, 0), [0, 1]), ((1, 1, 2), [1])])
+def test_between_hosts_is_what_the_edges_carry_there(hosts: tuple[int, ...], leave: list[int]) -> None:
+    """Each edge that leaves its host is all that flows between two: both edges, or the second one."""
+    record = chain_on(*hosts).to_dict()
     assert record["between_hosts"] == [
-        {"from_host": 0, "to_host": 2, **{key: first[key] for key in keys}},
-        {"from_host": 2, "to_host": 0, **{key: second[key] for key in keys}},
+        {
+            "from_host": hosts[edge],
+            "to_host": hosts[edge + 1],
+            **{key: record["flows"][edge][key] for key in ("messages_per_s", "bytes_per_s")},
+        }
+        for edge in leave
     ]
-    record = chain_on(1, 1, 2)
-    second = record["flows"][1]
-    assert record["between_hosts"] == [{"from_host": 1, "to_host": 2, **{key: second[key] for key in keys}}]
 
 
 def test_the_mean_over_runs_counts_those_without_a_pair() -> None:
@@ -167,21 +157,15 @@ def test_of_a_hundred_hosts_all_pairs_are_there_and_a_tenth_of_the_names() -> No
 
 
 def flow(edge: str, messages: float, size: float, away: float = 0.0) -> dict[str, Any]:
-    carried = messages * size
-    return {
-        "edge": edge,
-        "messages_per_s": messages,
-        "bytes_per_s": carried,
-        "between_hosts_per_s": carried * away,
-    }
+    carried = {"bytes_per_s": messages * size, "between_hosts_per_s": messages * size * away}
+    return {"edge": edge, "messages_per_s": messages} | carried
 
 
 def test_the_topology_has_a_box_a_component_and_arrows_as_wide_as_what_flows() -> None:
     """s -> a -> b, and s -> b, which passes the level of a: 4,000, 2,000 and 1,000 bytes/s."""
     flows = [flow("s->a", 40, 100, 0.5), flow("a->b", 20, 100), flow("s->b", 10, 100, 1.0)]
-    table = usage(
-        (0, 1, "s.0", "task", 0, 0.1), (0, 1, "a.0", "task", 0, 0.5), (0, 1, "a.1", "task", 1, 0.75)
-    )
+    tasks = (("s.0", 0, 0.1), ("a.0", 0, 0.5), ("a.1", 1, 0.75))
+    table = usage(*((0, 1, name, "task", host, busy) for name, host, busy in tasks))
     ax = figures.topology(flows, table)
     told = words(ax)
     for box in ("1 task on 1 host, busiest 10%", "2 tasks on 2 hosts, busiest 75%"):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tideover
 from tideover import api
 from tideover.models.simulation import simulate
 from tideover.reports.explore import server
@@ -24,6 +25,8 @@ from tideover.scenarios.loader import load, load_for_strategies
 from tideover.scenarios.precedence import read_settings
 
 WORLD = World.of("wordcount")
+WORDCOUNT = library.text("wordcount")
+ASKED: dict[str, Any] = {"what": "answer", "scenario": "wordcount", "strategy": "rsm", "moved": {}}
 MOVED: list[tuple[str, str, dict[str, Any]]] = [
     ("wordcount", "source_replay", {}),
     ("wordcount", "source_replay", {"moment": 75.0, "timeout_phase": 10.0, "message_timeout": 20.0}),
@@ -45,6 +48,7 @@ def test_its_numbers_are_those_of_the_command_below_them(name, kind, moved, tide
     found = answer(World.of(name), kind, moved)
     words = shlex.split(found["equals"])
     assert words[0] == "tideover"
+    assert ONE_RUN in words
     code, out, _ = tideover(*words[1:], "--json")
     assert code == 0
     record = json.loads(out)
@@ -98,9 +102,8 @@ class RotatingMap:
 
 @pytest.mark.parametrize("buckets", [2, 3])
 def test_buckets_hold_what_a_rotating_map_holds(buckets: int) -> None:
-    settings = found_settings(
-        "source_replay", {"moment": 75.0, "timeout_phase": 10.0, "timeout_buckets": float(buckets)}
-    )
+    moved = {"moment": 75.0, "timeout_phase": 10.0, "timeout_buckets": float(buckets)}
+    settings = found_settings("source_replay", moved)
     one = simulate(load("wordcount", settings), trace=True)
     trace, s = one.trace, 1e9
     events: list[tuple[float, int, Any]] = [(at / s, 0, (root, n)) for _, _, root, n, at in trace.emitted]
@@ -139,52 +142,36 @@ def test_every_position_of_every_control_is_a_scenario_or_refused_in_words() -> 
 
 
 @pytest.mark.parametrize(
-    ("request_", "words"),
+    ("changed", "words"),
     [
-        ({"what": "answer", "scenario": "nowhere", "strategy": "rsm", "moved": {}}, "'nowhere'"),
-        ({"what": "answer", "scenario": "../../etc/passwd", "strategy": "rsm", "moved": {}}, "passwd"),
-        (
-            {"what": "answer", "scenario": "wordcount", "strategy": "magic", "moved": {}},
-            "'magic' does not go",
-        ),
-        (
-            {"what": "answer", "scenario": "wordcount", "strategy": "rsm", "moved": {"topology": 1}},
-            "no such control",
-        ),
-        (
-            {"what": "answer", "scenario": "wordcount", "strategy": "rsm", "moved": {"rate": 12345}},
-            "no position",
-        ),
-        (
-            {"what": "answer", "scenario": "wordcount", "strategy": "rsm", "moved": {"rate": [1]}},
-            "no position",
-        ),
-        ({"what": "answer", "scenario": "wordcount", "strategy": 5, "moved": {}}, "strategy: 5"),
-        ({"what": "answer", "scenario": "wordcount", "strategy": "rsm"}, "moved: None"),
-        ({"what": "answer", "scenario": ["wordcount"], "strategy": "rsm", "moved": {}}, "scenario: "),
-        (
-            {"what": "picture", "scenario": "wordcount", "strategy": "rsm", "moved": {}, "at_s": "now"},
-            "at_s: 'now'",
-        ),
+        ({"scenario": "nowhere"}, "'nowhere'"),
+        ({"scenario": "../../etc/passwd"}, "passwd"),
+        ({"scenario": ["wordcount"]}, "scenario: "),
+        ({"strategy": "magic"}, "'magic' does not go"),
+        ({"strategy": 5}, "strategy: 5"),
+        ({"moved": {"topology": 1}}, "no such control"),
+        ({"moved": {"rate": 12345}}, "no position"),
+        ({"moved": {"rate": [1]}}, "no position"),
+        ({"moved": None}, "moved: None"),
+        ({"what": "picture", "at_s": "now"}, "at_s: 'now'"),
         ({"what": "remove"}, "what: 'remove'"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_by_name(request_: dict[str, Any], words: str) -> None:
-    assert words in Answers()(request_)["refused"]
+def test_what_cannot_be_answered_is_refused_by_name(changed: dict[str, Any], words: str) -> None:
+    asked = {key: value for key, value in (ASKED | changed).items() if value is not None}
+    assert words in Answers()(asked)["refused"]
 
 
 def test_a_file_is_read_again_when_it_changes_and_says_what_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    text = (Path(library.__file__).parent / "library" / "wordcount.yaml").read_text("utf-8")
-    file.write_text(text)
-    answers = Answers(str(file))
-    ask = {"what": "answer", "scenario": "mine.yaml", "strategy": "rsm", "moved": {}}
+    file.write_text(WORDCOUNT)
+    answers, ask = Answers(str(file)), ASKED | {"scenario": "mine.yaml"}
     first = answers(ask)
-    file.write_text(text.replace("rate: 10/s", "rate: 20/s"))
+    file.write_text(WORDCOUNT.replace("rate: 10/s", "rate: 20/s"))
     second = answers(ask)
     assert first["version"] != second["version"]
     assert told(second)["normal CPU, ms/s"] > 1.5 * told(first)["normal CPU, ms/s"]
-    file.write_text(text.replace("rate: 10/s", "rate: fast"))
+    file.write_text(WORDCOUNT.replace("rate: 10/s", "rate: fast"))
     assert "mine.yaml:8: topology.sentences.rate: " in answers(ask)["refused"]
     file.unlink()
     assert "mine.yaml" in answers(ask)["refused"]
@@ -221,9 +208,8 @@ def test_a_page_holds_the_runs_of_its_grid(tmp_path: Path) -> None:
     grid = {"moment": [70.0, 75.0], "message_timeout": [20.0]}
     made = server.page(WORLD, ["source_replay", "rsm"], grid)
     runs = inside(made)
-    assert (
-        len(runs["runs"]) == 3 * 2 + 3
-    )  # each moment and the file's; the timeout and the file's: of one of them
+    # Each moment and the file's; of one of them the timeout, too, and the file's.
+    assert len(runs["runs"]) == 3 * 2 + 3
     key = 'source_replay [["message_timeout",20],["moment",75]]'
     moved = {"moment": 75.0, "message_timeout": 20.0}
     assert runs["runs"][key]["answer"] == json.loads(json.dumps(answer(WORLD, "source_replay", moved)))
@@ -240,16 +226,10 @@ def test_a_page_is_not_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_cell_of_jupyter_is_told_the_same() -> None:
     pytest.importorskip("anywidget")
-    import tideover
-
     page, sent = tideover.explore("wordcount"), []
     page.send = sent.append
-    page._handle_custom_msg(
-        {"id": 1, "what": "answer", "scenario": "wordcount", "strategy": "rsm", "moved": {}}, []
-    )
-    page._handle_custom_msg(
-        {"id": 2, "what": "answer", "scenario": "wordcount", "strategy": "x", "moved": {}}, []
-    )
+    page._handle_custom_msg(ASKED | {"id": 1}, [])
+    page._handle_custom_msg(ASKED | {"id": 2, "strategy": "x"}, [])
     assert sent[0]["id"] == 1
     assert told(sent[0]["answer"]) == told(answer(WORLD, "rsm", {}))
     assert "'x' does not go" in sent[1]["error"]
@@ -260,15 +240,11 @@ def test_a_cell_of_jupyter_is_told_the_same() -> None:
 def test_a_page_does_not_say_where_its_file_lay(tmp_path: Path) -> None:
     """And the command of an answer can be pasted, whatever the path."""
     file = tmp_path / "my own.yaml"
-    file.write_text((Path(library.__file__).parent / "library" / "wordcount.yaml").read_text("utf-8"))
+    file.write_text(WORDCOUNT)
     world = World.of(str(file))
     runs = inside(server.page(world, ["rsm", "none"], {"moment": [70.0]}))
     assert (runs["describe"]["scenario"], runs["describe"]["scenarios"]) == ("my own.yaml", ["my own.yaml"])
     assert shlex.split(answer(world, "rsm", {})["equals"])[2] == str(file)
-
-
-def test_one_run_is_said_in_the_command() -> None:
-    assert ONE_RUN in shlex.split(answer(WORLD, "none", {})["equals"])
 
 
 @pytest.mark.parametrize(
@@ -277,11 +253,8 @@ def test_one_run_is_said_in_the_command() -> None:
         ("stableford-phase2", "source_replay", "rsm"),
         ("cluster", "active_replication", "source_replay"),
         ("flink-recovery", "aligned_snapshots", "rsm"),
-        (
-            "estorm-synthetic",
-            "none",
-            "storm_checkpoint",
-        ),  # it names others, but neither of the two that many know
+        # It names others, but neither of the two that many know.
+        ("estorm-synthetic", "none", "storm_checkpoint"),
     ],
 )
 def test_it_begins_with_the_scenarios_own_strategy(name: str, first: str, second: str) -> None:

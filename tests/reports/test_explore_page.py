@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.reports.serving import serving
 from tideover.reports.explore import server as export
 from tideover.reports.explore.answer import World, answer
 from tideover.reports.explore.server import Server, Workers
@@ -56,19 +57,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mine(folder: Path) -> Path:
     """A scenario of one's own."""
     file = folder / "mine.yaml"
-    file.write_text((Path(library.__file__).parent / "library" / "wordcount.yaml").read_text("utf-8"))
+    file.write_text(library.text("wordcount"))
     return file
 
 
 @pytest.fixture(scope="module")
 def server(mine: Path) -> Iterator[Server]:
-    workers = Workers(str(mine), longest_s=30)
-    made = Server(workers, 0)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield made
-    made.shutdown()
-    made.server_close()
-    workers.close()
+    with closing(Workers(str(mine), longest_s=30)) as workers, serving(workers) as made:
+        yield made
 
 
 class Shown:
@@ -94,6 +90,11 @@ class Shown:
         """Until what was asked last is shown."""
         self.page.wait_for_selector("main.tideover-explore:not([aria-busy])")
 
+    def hears(self, words: str) -> None:
+        """Until this is said on the page."""
+        said = "(words) => document.querySelector('.said').textContent.includes(words)"
+        self.page.wait_for_function(said, arg=words)
+
     def numbers(self, side: str) -> dict[str, float | None]:
         rows = self.page.query_selector_all(f"#side-{side} table tr")
         found = {}
@@ -101,6 +102,9 @@ class Shown:
             value = row.query_selector("td").get_attribute("data-value")
             found[row.query_selector("th").inner_text()] = None if value in (None, "null") else float(value)
         return found
+
+    def both(self) -> list[dict[str, float | None]]:
+        return [self.numbers(side) for side in ("first", "second")]
 
 
 @pytest.fixture
@@ -134,43 +138,37 @@ def test_every_slider_moves_the_numbers_of_run(shown: Shown, server: Server) -> 
     page = shown.open(server.address + START)
     sliders = page.eval_on_selector_all("input[type=range][id^=control-]", "all => all.map((one) => one.id)")
     names = [one.removeprefix("control-") for one in sliders]
-    assert {
-        "moment",
-        "timeout_phase",
-        "message_timeout",
-        "timeout_buckets",
-        "checkpoint_interval",
-        "rate",
-    } <= {*names}
+    some = ("moment", "timeout_phase", "message_timeout", "timeout_buckets", "checkpoint_interval", "rate")
+    assert {*some} <= {*names}
     moved: dict[str, Any] = {"moment": 75.0, "timeout_phase": 10.0}
-    seen = [shown.numbers("first"), shown.numbers("second")]
+    seen = [shown.both()]
     for name in names:
         most = int(page.get_attribute(f"#control-{name}", "max"))
         moved[name] = slide(page, name, min(most, 2 if name != "moment" else 20))
         shown.settle()
-        seen += [shown.numbers("first"), shown.numbers("second")]
-        mine = [
-            {one: value for one, value in moved.items() if world("wordcount").controls[one].concerns(kind)}
+        seen.append(shown.both())
+        controls = world("wordcount").controls
+        assert seen[-1] == [
+            numbers(kind, {one: value for one, value in moved.items() if controls[one].concerns(kind)})
             for kind in ("source_replay", "rsm")
-        ]
-        assert shown.numbers("first") == numbers("source_replay", mine[0]), name
-        assert shown.numbers("second") == numbers("rsm", mine[1]), name
+        ], name
         assert page.get_attribute(f"#control-{name}", "aria-valuetext")
-    assert len({str(each) for each in seen}) > len(names)  # and they change
+    assert len({str(each) for both in seen for each in both}) > len(names)  # and they change
 
 
 def test_the_address_gives_the_same_page_again(shown: Shown, server: Server) -> None:
     page = shown.open(server.address + START)
-    page.select_option("#side-second select", "active_replication")
-    shown.settle()
-    slide(page, "k", 1)
-    shown.settle()
-    page.select_option("#control-failure", "crash_task")
-    shown.settle()
-    address, before = page.url, (shown.numbers("first"), shown.numbers("second"))
+    for change in (
+        lambda: page.select_option("#side-second select", "active_replication"),
+        lambda: slide(page, "k", 1),
+        lambda: page.select_option("#control-failure", "crash_task"),
+    ):
+        change()
+        shown.settle()
+    address, before = page.url, shown.both()
     assert "second=active_replication" in address
     page = shown.open(address)
-    assert (shown.numbers("first"), shown.numbers("second")) == before
+    assert shown.both() == before
     assert page.input_value("#control-failure") == "crash_task"
     assert page.input_value("#control-k") == "1"
     page.evaluate("location.hash = '#scenario=kill-host&first=none&second=rsm'")
@@ -228,15 +226,14 @@ def test_by_keyboard_alone(shown: Shown, server: Server) -> None:
         "main button, main select, main input",
         "all => all.map((one) => one.id || one.getAttribute('aria-label') || one.textContent)",
     )
+    focus = (
+        "() => { const one = document.activeElement; const style = getComputedStyle(one);"
+        " return [one.id || one.getAttribute('aria-label') || one.textContent, style.outlineStyle]; }"
+    )
     reached = []
     for _ in range(len(wanted) + 3):
         page.keyboard.press("Tab")
-        reached.append(
-            page.evaluate(
-                "() => { const one = document.activeElement; const style = getComputedStyle(one);"
-                " return [one.id || one.getAttribute('aria-label') || one.textContent, style.outlineStyle]; }"
-            )
-        )
+        reached.append(page.evaluate(focus))
     assert {*wanted} <= {name for name, _ in reached}
     assert {outline for name, outline in reached if name in wanted} == {"solid"}
     page.focus("#control-moment")
@@ -310,12 +307,8 @@ def test_figures_have_texts_and_captions(shown: Shown, server: Server) -> None:
     assert len(figures) >= 9
     assert min(figures) > 20
     assert page.locator("svg[role=img]:not([aria-label])").count() == 0
-    assert (
-        page.locator("input:not([aria-label])").evaluate_all(
-            "all => all.filter((one) => !one.labels.length).length"
-        )
-        == 0
-    )
+    unnamed = "all => all.filter((one) => !one.labels.length).length"
+    assert page.locator("input:not([aria-label])").evaluate_all(unnamed) == 0
 
 
 def test_a_wrong_address_is_told_and_the_rest_is_shown(shown: Shown, server: Server) -> None:
@@ -389,20 +382,16 @@ def test_a_run_that_does_not_end_and_a_file_that_changes_are_told(
     text = mine.read_text()
     mine.write_text(text.replace("rate: 10/s", "rate: 20/s"))
     slide(page, "moment", 1)
-    page.wait_for_function(
-        "() => document.querySelector('.said').textContent.includes('The file has changed')"
-    )
+    shown.hears("The file has changed")
     mine.write_text(text.replace("rate: 10/s", "rate: fast"))
     slide(page, "moment", 2)
-    page.wait_for_function(
-        "() => document.querySelector('.said').textContent.includes('mine.yaml:8: topology.sentences.rate')"
-    )
+    shown.hears("mine.yaml:8: topology.sentences.rate")
     shown.settle()
     assert page.locator(".side.old").count() == 2
     mine.write_text(text)
     server.workers.longest_s = 0.001
     slide(page, "moment", 3)
-    page.wait_for_function("() => document.querySelector('.said').textContent.includes('did not end within')")
+    shown.hears("did not end within")
     server.workers.longest_s = 30
     slide(page, "moment", 4)
     shown.settle()

@@ -7,14 +7,17 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from tests.reports.serving import serving
 from tideover.reports.explore.server import MOST_BODY, SIDES, Server, Superseded, TooMuch, Workers
 
 pytestmark = pytest.mark.xdist_group("explore")
 SMALL = {"scenario": "wordcount", "strategy": "rsm", "moved": {}}
+ASKED = {"what": "answer", **SMALL}
 LONG = {"what": "answer", "scenario": "cluster", "strategy": "micro_batch", "moved": {"rate": 1000.0}}
 """Many seconds, and many megabytes."""
 
@@ -23,21 +26,15 @@ def warm(workers: Workers) -> Workers:
     """Both processes have answered once: what follows does not wait for their start."""
     longest, workers.longest_s = workers.longest_s, 60
     for _ in range(SIDES):
-        workers.ask({"what": "answer", **SMALL}, "warm")
+        workers.ask(ASKED, "warm")
     workers.longest_s = longest
     return workers
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    workers = Workers()
-    made = Server(workers, 0)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    yield made
-    made.shutdown()
-    made.server_close()
-    workers.close()
+    with closing(warm(Workers())) as workers, serving(workers) as made:
+        yield made
 
 
 def ask(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any, Any]:
@@ -52,19 +49,13 @@ def ask(server: Server, method: str, path: str, body: Any = None, **headers: str
 
 
 def test_the_page_and_its_parts(server: Server) -> None:
-    for path, sort in {
-        "/": "text/html",
-        "/explore.js": "text/javascript",
-        "/explore.css": "text/css",
-    }.items():
+    sorts = {"/": "text/html", "/explore.js": "text/javascript", "/explore.css": "text/css"}
+    for path, sort in sorts.items():
         status, headers, text = ask(server, "GET", path)
         assert (status, headers["Content-Type"]) == (200, f"{sort}; charset=utf-8")
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert text
-
-
-def test_it_listens_on_the_loopback_only(server: Server) -> None:
     assert server.server_address[0] == "127.0.0.1"
 
 
@@ -88,10 +79,8 @@ def test_other_names_and_other_pages_are_refused(
 
 
 def test_its_own_origin_is_answered(server: Server) -> None:
-    origin = f"http://localhost:{server.server_port}"
-    status, _, found = ask(
-        server, "POST", "/answer", SMALL, Host=f"localhost:{server.server_port}", Origin=origin
-    )
+    host = f"localhost:{server.server_port}"
+    status, _, found = ask(server, "POST", "/answer", SMALL, Host=host, Origin=f"http://{host}")
     assert status == 200
     assert found["name"] == "R+SM"
 
@@ -127,47 +116,45 @@ def test_other_methods_are_not_known(server: Server) -> None:
     assert ask(server, "PUT", "/answer", SMALL)[0] == 501
 
 
-def test_a_run_that_does_not_end_is_ended_and_the_next_is_answered() -> None:
-    workers = warm(Workers(longest_s=0.7))
-    try:
-        with pytest.raises(TooMuch, match=r"did not end within 0\.7 s"):
+@pytest.mark.parametrize(
+    ("bounds", "says"),
+    [
+        ({"longest_s": 0.7}, r"did not end within 0\.7 s"),
+        pytest.param(
+            {"longest_s": 120, "most_bytes": 48 << 20},
+            "memory",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="other systems do not bound it so"),
+        ),
+    ],
+)
+def test_a_run_that_takes_too_much_is_ended_and_the_next_is_answered(bounds: Any, says: str) -> None:
+    with closing(warm(Workers(**bounds))) as workers:
+        with pytest.raises(TooMuch, match=says):
             workers.ask(LONG, "a")
         workers.longest_s = 60
-        assert workers.ask({"what": "answer", **SMALL}, "a")["name"] == "R+SM"
-    finally:
-        workers.close()
+        assert workers.ask(ASKED, "a")["name"] == "R+SM"
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not bound it so")
-def test_a_run_that_takes_too_much_memory_is_told_and_the_next_is_answered() -> None:
-    workers = warm(Workers(longest_s=120, most_bytes=48 << 20))
-    try:
-        with pytest.raises(TooMuch, match="memory"):
-            workers.ask(LONG, "a")
-        assert workers.ask({"what": "answer", **SMALL}, "a")["name"] == "R+SM"
-    finally:
-        workers.close()
+@pytest.fixture
+def patient() -> Iterator[Workers]:
+    with closing(warm(Workers(longest_s=120))) as workers:
+        yield workers
 
 
-def test_a_newer_request_takes_the_place_of_an_older_one() -> None:
-    workers = warm(Workers(longest_s=120))
+def test_a_newer_request_takes_the_place_of_an_older_one(patient: Workers) -> None:
     ended: list[type[Exception]] = []
 
     def older() -> None:
         try:
-            workers.ask(LONG, "a")
+            patient.ask(LONG, "a")
         except Exception as error:
             ended.append(type(error))
 
     thread = threading.Thread(target=older)
     thread.start()
-    while "a" not in workers._asked:
+    while "a" not in patient._asked:
         pass
-    try:
-        assert workers.ask({"what": "answer", **SMALL}, "a")["name"] == "R+SM"
-        thread.join(60)
-        assert ended == [Superseded]
-        both = [workers.ask({"what": "answer", **SMALL}, who)["name"] for who in "aabb"]
-        assert both == ["R+SM"] * 4
-    finally:
-        workers.close()
+    assert patient.ask(ASKED, "a")["name"] == "R+SM"
+    thread.join(60)
+    assert ended == [Superseded]
+    assert [patient.ask(ASKED, who)["name"] for who in "aabb"] == ["R+SM"] * 4

@@ -2,6 +2,7 @@
 
 import math
 from itertools import combinations, pairwise
+from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from tests.reports.made_up import fake_result, joined
 from tideover.models.schema import block
 from tideover.reports import figures
 from tideover.reports.figures import style
@@ -16,9 +18,11 @@ from tideover.reports.figures.strategies import baseline
 from tideover.reports.figures.style import to_svg
 from tideover.reports.figures.timeline import stages
 from tideover.reports.pages import failure_by_failure
-from tideover.reports.published import pair_recoveries, with_cells
+from tideover.reports.published import pair_recoveries
 from tideover.scenarios.statistics.intervals import estimate
 
+LATE = ["time_to_recover_s", "catch_up_stage_s", "windows_stage_s"]
+"""What is undefined of a recovery that has not ended."""
 STAGES = [column.key for column in block("recoveries", "stages_s")]
 
 
@@ -38,13 +42,29 @@ def bands(axes) -> dict[str, tuple[float, float]]:
 
 
 @pytest.fixture
-def replay(make_result):
-    return make_result("source_replay")
+def replay():
+    return fake_result("source_replay")
 
 
-def test_the_stages_are_shaded_where_they_are(replay):
+@pytest.fixture
+def drawn(replay):
+    return figures.timeline(replay.timeline, replay.recoveries)
+
+
+@pytest.fixture(scope="module")
+def recoveries(four):
+    """Of four strategies."""
+    return joined(four, "recoveries")
+
+
+@pytest.fixture(scope="module")
+def timeline(four):
+    return joined(four, "timeline")
+
+
+def test_the_stages_are_shaded_where_they_are(drawn):
     """25 s of the 60 s of state recovery are a wait for the source's timeout, and not shaded as a replay."""
-    for axes in figures.timeline(replay.timeline, replay.recoveries):
+    for axes in drawn:
         shaded = bands(axes)
         assert shaded["wait"] == pytest.approx((0, 25), abs=0.1)
         assert shaded["replay"] == pytest.approx((25, 60), abs=0.1)
@@ -61,11 +81,11 @@ def test_stages_follow_one_another_and_undefined_ones_are_left_out(replay):
     assert [stage.name for stage in stages(cut_off)] == STAGES[:5]
 
 
-def test_latency_is_end_to_end_and_that_of_retries_stands_beside_it(replay):
+def test_latency_is_end_to_end_and_that_of_retries_stands_beside_it(replay, drawn):
     """Second 125 is 50 s after the failure, amid the retries: 30 s late since their first emission, and some
     60 ms since their creation stamp. The backlog has that of the reference run beside it.
     """
-    _, latency, backlog = figures.timeline(replay.timeline, replay.recoveries)
+    _, latency, backlog = drawn
     second = replay.timeline.query("second == 125")
     lines = {line.get_label(): line for line in [*latency.lines, *backlog.lines]}
     for column in ("end_to_end_mean_ms", "latency_mean_ms", "backlog_without_failures"):
@@ -135,9 +155,9 @@ def bars(axes) -> list[dict[str, tuple[float, float]]]:
     return [rows[row] for row in sorted(rows)]
 
 
-def test_the_stages_of_a_bar_add_up_to_the_mean_time_to_recover(make_result):
+def test_the_stages_of_a_bar_add_up_to_the_mean_time_to_recover():
     """R+SM: 0.05 + 0.37 + 0.48 = 0.9 s, and the mean wobble of the replays; without a gap between them."""
-    recoveries = make_result("rsm").recoveries
+    recoveries = fake_result("rsm").recoveries
     axes = figures.recovery_stages(recoveries)
     (row,) = bars(axes)
     assert list(row) == ["restore", "replay", "catch_up"]
@@ -147,8 +167,8 @@ def test_the_stages_of_a_bar_add_up_to_the_mean_time_to_recover(make_result):
     assert axes.get_xlabel() == "time from the failure (s)"
 
 
-def test_every_recovery_and_the_interval_of_the_mean_are_drawn(make_result):
-    recoveries = make_result("source_replay", replications=10, spread=3.0).recoveries
+def test_every_recovery_and_the_interval_of_the_mean_are_drawn():
+    recoveries = fake_result("source_replay", replications=10, spread=3.0).recoveries
     axes = figures.recovery_stages(recoveries)
     dots = next(line for line in axes.lines if line.get_linestyle() == "None")
     assert sorted(dots.get_xdata()) == sorted(recoveries["time_to_recover_s"])
@@ -159,23 +179,22 @@ def test_every_recovery_and_the_interval_of_the_mean_are_drawn(make_result):
     assert f"{mean:.1f} s ({low:.1f} to {high:.1f})" in texts(axes)
 
 
-def test_the_legend_of_a_figure_that_stands_alone_is_not_cut(make_result):
-    figure = figures.recovery_stages(make_result("rsm").recoveries).figure
+def test_the_legend_of_a_figure_that_stands_alone_is_not_cut():
+    figure = figures.recovery_stages(fake_result("rsm").recoveries).figure
     figure.draw_without_rendering()
     box = figure.legends[0].get_window_extent()
     assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
 
 
-def test_who_has_not_recovered_is_counted_and_in_no_mean(make_result):
+def test_who_has_not_recovered_is_counted_and_in_no_mean():
     """One of five: the bar is the mean of the four. All five: the known stages, 25 + 35 s."""
-    recoveries = make_result("source_replay", spread=0.0).recoveries
-    late = ["time_to_recover_s", "catch_up_stage_s", "windows_stage_s"]
-    recoveries.loc[0, late] = None
+    recoveries = fake_result("source_replay", spread=0.0).recoveries
+    recoveries.loc[0, LATE] = None
     recoveries.loc[0, "replay_s"] = 100.0
     axes = figures.recovery_stages(recoveries)
     assert bars(axes)[0]["windows"] == pytest.approx((74.0, 75.0))
     assert "75.0 s; 1 of 5 not recovered" in texts(axes)
-    recoveries[late] = None
+    recoveries[LATE] = None
     recoveries["replay_s"] = 35.0
     axes = figures.recovery_stages(recoveries)
     assert bars(axes)[0]["replay"] == pytest.approx((25.0, 60.0))
@@ -186,21 +205,21 @@ def test_who_has_not_recovered_is_counted_and_in_no_mean(make_result):
 
 
 @pytest.fixture
-def several(make_result):
+def several():
     """Three failures in each of two replications, given out of order: at 50 s (crash_task, 75 s), at 80 s
     (lose_state, not recovered from) and at 200 s (crash_host, 75 s).
     """
-    one = make_result("source_replay", replications=2, spread=0.0).recoveries
+    one = fake_result("source_replay", replications=2, spread=0.0).recoveries
     late = one.assign(failed_at_s=200.0, kind="crash_host", component="host 3")
     early = one.assign(failed_at_s=50.0, kind="crash_task")
-    found = pd.concat([late, early, one.assign(failed_at_s=80.0)], ignore_index=True)
-    found.loc[found["failed_at_s"] == 80.0, ["time_to_recover_s", "catch_up_stage_s", "windows_stage_s"]] = (
-        None
-    )
-    return found
+    never = one.assign(failed_at_s=80.0, **dict.fromkeys(LATE, np.nan))
+    return pd.concat([late, early, never], ignore_index=True)
 
 
 def test_each_failure_of_the_first_replication_has_a_bar_of_its_stages(several):
+    """The later one is marked where it struck, 30 s after the first, whose recovery took 75 s; the third came
+    when the bars were over.
+    """
     axes = figures.waterfall(several)
     first, second, third = bars(axes)
     whole = {"wait": (0, 25), "replay": (25, 60), "catch_up": (60, 74), "windows": (74, 75)}
@@ -211,16 +230,11 @@ def test_each_failure_of_the_first_replication_has_a_bar_of_its_stages(several):
         "80.0 s  lose_state of count: not recovered",
         "200.0 s  crash_host of host 3: 75.0 s",
     ]
+    assert [list(line.get_xdata()) for line in axes.lines] == [[30.0, 30.0]]
 
 
-def test_a_later_failure_is_marked_where_it_struck(several):
-    """30 s after the first one, whose recovery took 75 s; the third came when the bars were over."""
-    lines = figures.waterfall(several).lines
-    assert [list(line.get_xdata()) for line in lines] == [[30.0, 30.0]]
-
-
-def test_a_page_has_failures_one_by_one_if_there_are_several(several, make_result):
-    assert failure_by_failure(make_result("rsm").recoveries) == ()
+def test_a_page_has_failures_one_by_one_if_there_are_several(several):
+    assert failure_by_failure(fake_result("rsm").recoveries) == ()
     (picture,) = failure_by_failure(several)
     assert "first replication" in picture.caption
     assert "are drawn" not in picture.caption
@@ -229,48 +243,43 @@ def test_a_page_has_failures_one_by_one_if_there_are_several(several, make_resul
     assert "Of 21 failures the first 20 are drawn" in picture.caption
 
 
-def test_a_stage_too_short_to_see_is_still_there_and_written_out(make_result):
-    result = make_result("rsm")
+def test_a_stage_too_short_to_see_is_still_there_and_written_out():
+    result = fake_result("rsm")
     top = figures.timeline(result.timeline, result.recoveries)[0]
     low, high = bands(top)["restore"]
     assert 0.05 < high - low < 1.0
     assert "restore 50 ms" in texts(top)
 
 
-def test_the_failure_is_marked_at_zero(replay):
-    for axes in figures.timeline(replay.timeline, replay.recoveries):
+def test_every_axis_of_a_timeline_has_its_unit_and_the_failure_at_zero(drawn):
+    labels = [axes.get_ylabel() for axes in drawn]
+    assert labels == ["throughput\n(tuples/s)", "latency\n(ms)", "backlog\n(roots)"]
+    assert drawn[-1].get_xlabel() == "time from the failure (s)"
+    for axes in drawn:
         lines = [line for line in axes.lines if line.get_label() == "failure"]
         assert [list(line.get_xdata()) for line in lines] == [[0.0, 0.0]]
 
 
-def test_every_axis_of_a_timeline_has_its_unit(replay):
-    drawn = figures.timeline(replay.timeline, replay.recoveries)
-    assert [axes.get_ylabel() for axes in drawn] == [
-        "throughput\n(tuples/s)",
-        "latency\n(ms)",
-        "backlog\n(roots)",
-    ]
-    assert drawn[-1].get_xlabel() == "time from the failure (s)"
-
-
-def test_what_is_drawn_is_the_mean_over_replications_from_the_failure(replay):
-    axes = figures.timeline(replay.timeline, replay.recoveries)[0]
-    line = axes.lines[0]
+def test_what_is_drawn_is_the_mean_over_replications_from_the_failure(replay, drawn):
+    line = drawn[0].lines[0]
     at = list(line.get_xdata()).index(0.5)
     wanted = replay.timeline.query("second == 75")["throughput_per_s"].mean()
     assert line.get_ydata()[at] == pytest.approx(wanted)
 
 
-def test_no_value_is_cut_off_in_any_column(four, joined):
+def test_no_value_and_no_title_is_cut_off_in_any_column(recoveries, timeline):
     names = ["source_replay", "rsm", "active_replication"]
-    figure = figures.timelines(joined(four, "timeline"), joined(four, "recoveries"), names)
+    figure = figures.timelines(timeline, recoveries, names)
+    figure.draw_without_rendering()
     for axes in figure.axes:
         top = max(max(line.get_ydata()) for line in axes.lines if line.get_label() != "failure")
         assert axes.get_ylim()[1] >= top
+    for axes in figure.axes[:3]:
+        assert axes._left_title.get_window_extent().y1 < figure.bbox.y1 - 0.05 * figure.dpi
 
 
-def test_a_run_without_a_failure_is_shown_whole(make_result):
-    result = make_result(failed_at=None)
+def test_a_run_without_a_failure_is_shown_whole():
+    result = fake_result(failed_at=None)
     drawn = figures.timeline(result.timeline, result.recoveries)
     assert drawn[-1].get_xlabel() == "time (s)"
     assert drawn[-1].get_xlim() == (0.0, 240.0)
@@ -283,14 +292,14 @@ def test_failures_at_other_moments_in_each_replication_are_aligned(replay):
     assert axes.lines[0].get_xdata()[0] < 0
 
 
-def test_a_timeline_shows_one_strategy(four, joined):
+def test_a_timeline_shows_one_strategy(recoveries, timeline):
     with pytest.raises(ValueError, match="one strategy"):
-        figures.timeline(joined(four, "timeline"), joined(four, "recoveries"))
+        figures.timeline(timeline, recoveries)
 
 
-def test_recovery_times_intervals_and_published_marks(four, joined):
+def test_recovery_times_intervals_and_published_marks(recoveries):
     published = {("source_replay",): 60.0, ("rsm",): 0.0}
-    axes = figures.recovery(joined(four, "recoveries"), column="state_recovery_s", published=published)
+    axes = figures.recovery(recoveries, column="state_recovery_s", published=published)
     assert axes.get_xlabel() == "state recovery (s)"
     shown = texts(axes)
     for word in ("source replay", "R+SM", "60.0 s", "0.424 s"):
@@ -300,8 +309,8 @@ def test_recovery_times_intervals_and_published_marks(four, joined):
     assert marks.get_offsets().tolist() == [[60.0, 0.0], [0.0, 1.0]]
 
 
-def test_the_interval_drawn_is_the_bootstrap_interval(make_result):
-    recoveries = make_result("source_replay", replications=10, spread=3.0).recoveries
+def test_the_interval_drawn_is_the_bootstrap_interval():
+    recoveries = fake_result("source_replay", replications=10, spread=3.0).recoveries
     axes = figures.recovery(recoveries)
     ends = [line.get_xdata() for line in axes.lines if len(line.get_xdata()) > 1]
     widest = max(ends, key=lambda xs: max(xs) - min(xs))
@@ -310,14 +319,13 @@ def test_the_interval_drawn_is_the_bootstrap_interval(make_result):
 
 
 def test_rows_by_further_columns_name_them_with_units(reproduction):
-    cells = with_cells(reproduction[0], rate="topology.sentences.rate", window_s=30.0)
-    axes = figures.recovery(cells, by=["tuples_per_s", "fail_at_s"])
+    axes = figures.recovery(reproduction.cells, by=["tuples_per_s", "fail_at_s"])
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert len(labels) == 18
     assert labels[0] == "source replay, 10/s, 5 s"
 
 
-def test_costs_are_relative_to_none(four, joined):
+def test_costs_are_relative_to_none(four):
     drawn = figures.cost(joined(four, "runs"))
     titles = [axes.get_title(loc="left") for axes in drawn]
     assert titles == ["CPU time (s)", "network (bytes)", "store (bytes)", "peak of buffered tuples", "hosts"]
@@ -334,40 +342,42 @@ def test_without_none_the_cheapest_is_the_base():
 
 
 def test_published_beside_simulated_has_an_axes_for_each_strategy(reproduction):
-    cells = with_cells(reproduction[0], rate="topology.sentences.rate", window_s=30.0)
-    drawn = figures.published(pair_recoveries(cells))
+    drawn = figures.published(pair_recoveries(reproduction.cells))
     assert [axes.get_title(loc="left") for axes in drawn] == ["source replay", "R+SM"]
     for axes in drawn:
         assert axes.get_xlabel() == "recovery time (s)"
         assert len(axes.patches) == 6
 
 
-def test_axes_that_are_handed_in_are_drawn_on(four, joined):
+def test_axes_that_are_handed_in_are_drawn_on(recoveries):
     mine = Figure().subplots()
-    assert figures.recovery(joined(four, "recoveries"), ax=mine) is mine
+    assert figures.recovery(recoveries, ax=mine) is mine
 
 
-def test_drawing_leaves_nothing_open_and_no_setting_changed(four, joined):
+def test_drawing_leaves_nothing_open_and_no_setting_changed(four, recoveries, timeline):
     before, settings = plt.get_fignums(), dict(plt.rcParams)
-    figures.timelines(joined(four, "timeline"), joined(four, "recoveries"), ["rsm"])
+    figures.timelines(timeline, recoveries, ["rsm"])
     figures.cost(joined(four, "runs"))
-    figures.recovery(joined(four, "recoveries"))
+    figures.recovery(recoveries)
     assert plt.get_fignums() == before
     assert dict(plt.rcParams) == settings
 
 
-def test_colours_can_be_told_apart_by_lightness_or_come_with_a_marker():
+def test_strategies_are_told_apart():
+    """Six, two from outside, by colour and by marker; all there are, and one more, by both together."""
     names = ["source_replay", "rsm", "active_replication", "none", "mine", "yours"]
-    assert len(set(style.colours(names).values())) == len(names)
-    assert len(set(style.markers(names).values())) == len(names)
+    assert len(set(style.colours(names).values())) == len(set(style.markers(names).values())) == len(names)
+    every = [*style._STRATEGIES, "mine"]
+    looks = {(style.colours(every)[name], style.markers(every)[name]) for name in every}
+    assert len(looks) == len(every)
 
 
 # SVG
 
 
-def test_svg_holds_no_reference_and_no_markup_of_ours(make_result):
+def test_svg_holds_no_reference_and_no_markup_of_ours():
     name = '<script>alert(1)</script> $x^{ & "quoted"'
-    frame = make_result().recoveries.assign(strategy=name)
+    frame = fake_result().recoveries.assign(strategy=name)
     text = to_svg(figures.recovery(frame).figure, prefix="f", alt=name)
     assert text.startswith("<svg")
     for forbidden in ("http", "xmlns", "<!", "<?", "<script", "<metadata", "//"):
@@ -375,12 +385,9 @@ def test_svg_holds_no_reference_and_no_markup_of_ours(make_result):
     assert 'aria-label="&lt;script&gt;alert(1)&lt;/script&gt; $x^{ &amp; &quot;quoted&quot;"' in text
 
 
-def test_svg_is_well_formed_and_its_ids_are_prefixed(four, joined):
-    from xml.etree import ElementTree
-
-    root = ElementTree.fromstring(
-        to_svg(figures.cost(joined(four, "runs"))[0].figure, prefix="cost", alt="a")
-    )
+def test_svg_is_well_formed_and_its_ids_are_prefixed(four):
+    figure = figures.cost(joined(four, "runs"))[0].figure
+    root = ElementTree.fromstring(to_svg(figure, prefix="cost", alt="a"))
     ids = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
     assert ids
     assert len(ids) == len(set(ids))
@@ -389,29 +396,15 @@ def test_svg_is_well_formed_and_its_ids_are_prefixed(four, joined):
     assert {name.removeprefix("#") for name in used} <= set(ids)
 
 
-def test_the_same_frame_gives_the_same_svg(four, joined):
-    def draw():
-        return to_svg(figures.recovery(joined(four, "recoveries")).figure, prefix="f", alt="a")
-
-    assert draw() == draw()
-
-
-def test_ink_follows_the_page(four, joined):
-    text = to_svg(figures.recovery(joined(four, "recoveries")).figure, prefix="f", alt="a")
+def test_the_same_frame_gives_the_same_svg_whose_ink_follows_the_page(recoveries):
+    text, again = (to_svg(figures.recovery(recoveries).figure, prefix="f", alt="a") for _ in range(2))
+    assert text == again
     assert f"var(--ink, {style.INK})" in text
     assert f"fill: {style.INK}" not in text
 
 
-def test_a_figure_without_spread_or_with_one_replication_is_drawn(make_result):
-    result = make_result(replications=1)
+def test_a_figure_without_spread_or_with_one_replication_is_drawn():
+    result = fake_result(replications=1)
     axes = figures.recovery(result.recoveries)
     assert math.isfinite(axes.get_xlim()[1])
     assert len(figures.timeline(result.timeline, result.recoveries)) == 3
-
-
-def test_no_title_is_cut_at_the_edge(four, joined):
-    frames = [joined(four[:3], table) for table in ("timeline", "recoveries")]
-    figure = figures.timelines(*frames)
-    figure.draw_without_rendering()
-    for axes in figure.axes[:3]:
-        assert axes._left_title.get_window_extent().y1 < figure.bbox.y1 - 0.05 * figure.dpi

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
 
 import pytest
 from matplotlib.text import Text
-from rich.console import Console
 
 import tideover
+from tests.reports.made_up import fake_result, joined, shown
 from tideover.models.schema import LOSSY, OPEN, UNAFFECTED
 from tideover.reports import figures, pages, tables, terminal
 from tideover.reports.conclusions import verdict
 from tideover.reports.figures import style
-from tideover.reports.pages import join
 from tideover.reports.tables import WITH_LOSS
 
 NAMES = [*style._STRATEGIES, "my_own_strategy"]
@@ -22,14 +20,13 @@ NAMES = [*style._STRATEGIES, "my_own_strategy"]
 
 
 @pytest.fixture
-def records(make_result):
+def records():
     """Made-up ones under all these names, each with other figures."""
     found = []
     for place, name in enumerate(NAMES):
-        record = make_result("rsm").to_dict() | {"strategy": name}
-        times = [
-            r | {"time_to_recover_s": 60.0 - 4 * place, "output_gap_s": 1.0} for r in record["recoveries"]
-        ]
+        record = fake_result("rsm").to_dict() | {"strategy": name}
+        more = {"time_to_recover_s": 60.0 - 4 * place, "output_gap_s": 1.0}
+        times = [recovery | more for recovery in record["recoveries"]]
         found.append(record | {"recoveries": times, "cost": record["cost"] | {"hosts": place + 3}})
     return found
 
@@ -40,10 +37,8 @@ def test_the_fastest_comes_first_and_what_did_not_recover_last(records):
         recovery |= {"time_to_recover_s": None, "ended": OPEN}
     found = tables.rows(records)
     assert [row.strategy for row in found[:2]] == [NAMES[-1], NAMES[-4]]
-    assert [(row.strategy, row.cells[0]) for row in found[-2:]] == [
-        (NAMES[-2], "4.00 (4/5)"),
-        (NAMES[-3], "never"),
-    ]
+    last = [(row.strategy, row.cells[0]) for row in found[-2:]]
+    assert last == [(NAMES[-2], "4.00 (4/5)"), (NAMES[-3], "never")]
 
 
 def test_a_loss_stands_beside_the_time(records):
@@ -65,26 +60,21 @@ def test_the_table_is_as_wide_as_a_terminal(records):
     assert by_name["my own strategy"][-1] == str(len(NAMES) + 2)
 
 
-def test_a_terminal_shows_the_answer_and_a_glance_on_its_first_screen(records, make_result):
+def test_a_terminal_shows_the_answer_and_a_glance_on_its_first_screen(records, four):
     """The verdict first, then one table, however many there are; all figures only if they are asked for."""
-    results = [make_result(name) for name in ("source_replay", "rsm")]
-    found = verdict(join(results, "recoveries"), join(results, "runs"))
+    found = verdict(joined(four[:2], "recoveries"), joined(four[:2], "runs"))
 
-    def shown(n: int, details: bool = False) -> str:
-        console = Console(width=100, record=True, file=io.StringIO())
-        console.print(terminal.compare_view(records[:n], found, details))
-        return console.export_text()
+    def told(n: int, details: bool = False) -> str:
+        return shown(terminal.compare_view(records[:n], found, details))
 
     for n in (2, 14):
-        lines = shown(n).splitlines()
+        lines = told(n).splitlines()
         assert " ".join(found.text.split()).startswith(" ".join(lines[1].split()))
         assert lines.index(next(line for line in lines if line.startswith("At a glance"))) < 10
         assert "95th percentile" not in "".join(lines)
         assert len(lines) < 24 + n
-    assert "95th percentile" in shown(6, details=True)
-    rows = [
-        line for line in shown(14).splitlines() if re.match(r"(active replication|none \(amnesia\)) ", line)
-    ]
+    assert "95th percentile" in told(6, details=True)
+    rows = re.findall(r"^(?:active replication|none \(amnesia\)) .*", told(14), re.MULTILINE)
     assert all(len(row.split("  ")) > 8 for row in rows)
     assert len(rows) == 2
 
@@ -124,9 +114,3 @@ def test_a_page_shows_few_without_and_many_with_it(records):
     assert pages.at_a_glance(records[:5]) == ()
     (picture,) = pages.at_a_glance(records)
     assert "<svg" in picture.svg
-
-
-def test_strategies_are_told_apart(records):
-    """Law: no two have the same colour and marker, those from outside included."""
-    looks = [(style.colours(NAMES)[name], style.markers(NAMES)[name]) for name in NAMES]
-    assert len(set(looks)) == len(NAMES)

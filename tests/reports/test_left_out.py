@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
-import pytest
 
-from tideover.calibrate.capacities import NUMBERS
-from tideover.cli import app
+from tests.cli_worlds import SATURATED
 from tideover.reports.calibration import recoveries
 from tideover.reports.calibration.recoveries import Aim
 
@@ -65,30 +62,13 @@ def test_a_loss_is_noticed_between_the_timeout_and_an_interval_before() -> None:
     assert min(row["simulated_s"] for row in late) >= 25
 
 
-def command(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
-    monkeypatch.setattr(sys, "argv", ["tideover", *args])
-    try:
-        app.main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
-
-
-def profiles(path: Path) -> str:
-    """Twelve saturated runs whose core carries 1,000/s, on 1 to 12 TaskManagers of 2 cores with 2 slots."""
-    scatter = np.random.default_rng(1).normal(0, 0.05, 12)
-    rows = [f"made,{2 * i},2,4096,2,{2000 * i * np.exp(x)},1" for i, x in enumerate(scatter, 1)]
-    path.write_text("\n".join([",".join(("workload", *NUMBERS)), *rows]) + "\n")
-    return str(path)
-
-
-def test_capacities_that_are_left_out_are_predicted(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_capacities_that_are_left_out_are_predicted(tideover: Any, tmp_path: Path) -> None:
     """Runs that scatter by 5 % are predicted within a few percent; on one page with the detection."""
-    given = ("--from", profiles(tmp_path / "made.csv"), "--set", "run.replications=2")
-    assert command(monkeypatch, "reproduce", "demeter", *given, "--json", "--out", str(tmp_path / "out")) == 0
-    record = json.loads(capsys.readouterr().out)
+    (tmp_path / "made.csv").write_text(SATURATED)
+    given = ("--from", tmp_path / "made.csv", "--set", "run.replications=2")
+    code, printed, _ = tideover("reproduce", "demeter", *given, "--json", "--out", tmp_path / "out")
+    assert code == 0
+    record = json.loads(printed)
     (row,) = record["left_out"]
     assert (row["workload"], row["quantity"], row["points"]) == ("made", "capacity", 12)
     assert row["verdict"] == "predicted"
@@ -98,38 +78,3 @@ def test_capacities_that_are_left_out_are_predicted(
     page = (tmp_path / "out" / "report.html").read_text()
     assert "1 of 1 quantities are predicted within their aims." in page
     assert "Left out and predicted: made.csv" in page
-
-
-@pytest.mark.parametrize(
-    ("args", "says"),
-    [
-        (["khaos"], "--from: is missing; khaos needs its recoveries (khaos_flink"),
-        (["khaos", "--set", "rate=1/s", "--from", "made.csv"], "--set: nothing is simulated in khaos"),
-        (["khaos", "--from", "made.csv"], "--from: made.csv: has capacities, and khaos has none"),
-        (
-            ["demeter", "--from", "lag.csv"],
-            "--from: lag.csv: has no column latency_recovered_at_s; demeter needs",
-        ),
-        (
-            ["ksafety", "--from", "made.csv"],
-            "--from: goes with demeter and khaos only; ksafety has its figures",
-        ),
-        (["demeter", "--from", "none.csv"], "none.csv"),
-    ],
-)
-def test_other_files_are_refused(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    args: list[str],
-    says: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    profiles(tmp_path / "made.csv")
-    rows = [f"mine,30,{rate},{rate / 100}" for rate in (1000, 2000, 3000, 4000, 5000, 6000)]
-    header = "workload,checkpoint_interval_s,rate_per_s,recovery_s"
-    (tmp_path / "lag.csv").write_text("\n".join([header, *rows]) + "\n")
-    assert command(monkeypatch, "reproduce", *args) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(says)

@@ -87,13 +87,8 @@ def test_it_is_in_what_is_said_of_hours():
 
 
 def test_it_is_in_what_is_said_of_a_plan(lossy):
-    plan = {
-        "scenario": SCENARIO,
-        "prices": {"store_per_gb": 1},
-        "objectives": ["recovery <= 20 s"],
-        "choices": {"strategy.kind": ["none"]},
-    }
-    spec = read(plan)
+    plan = {"scenario": SCENARIO, "prices": {"store_per_gb": 1}, "objectives": ["recovery <= 20 s"]}
+    spec = read(plan | {"choices": {"strategy.kind": ["none"]}})
     one = judged(spec.wanted, {}, spec.space.at({"strategy.kind": "none"}), lossy.runs, lossy.recoveries)
     assert plans._value(one.judgements[0]) == "8.01 s (loss)"
 

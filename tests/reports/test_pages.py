@@ -2,24 +2,34 @@
 
 import json
 import re
+from functools import cache
 from html.parser import HTMLParser
 
+import pandas as pd
 import pytest
 
+from tests.reports.made_up import (
+    EVIL,
+    PARAMETERS,
+    every_table,
+    fake_reproduction,
+    fake_result,
+    joined,
+    points_of,
+    recovery_fit,
+)
 from tideover.models.schema import block
 from tideover.reports import pages
-from tideover.reports.columns import TABLES
+from tideover.reports.calibration.page import calibration_page, summary
+from tideover.reports.calibration.recoveries import recoveries_page
+from tideover.reports.columns import CALIBRATION, RECOVERY_FITS, TABLES
 from tideover.reports.conclusions import verdict
 from tideover.reports.html import Page, Picture, Section, render
-from tideover.reports.parquet import write_all
-from tideover.reports.published import group, pair_recoveries, why_sixty, with_cells
+from tideover.reports.parquet import read_tables, write_all
+from tideover.reports.published import group, pair_recoveries, why_sixty
 from tideover.reports.sweeps.page import sweep_page
-from tideover.reports.sweeps.points import points
 from tideover.reports.tables import Table, point_record, setup
-from tideover.scenarios.sweeps.rows import summarise
 
-EVIL = "<script>alert(1)</script>"
-PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 
@@ -53,74 +63,76 @@ class Reader(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-@pytest.fixture(scope="module")
-def compared(make_result):
+@cache
+def compared():
     warning = "the message timeout is not longer than the window"
     return [
-        make_result("source_replay", warnings=(warning,)),
-        make_result("rsm"),
-        make_result("active_replication"),
+        fake_result("source_replay", warnings=(warning,)),
+        fake_result("rsm"),
+        fake_result("active_replication"),
     ]
 
 
-@pytest.fixture(scope="module")
-def compare_page(compared):
-    return pages.compare_page(compared)
-
-
-@pytest.fixture(scope="module")
-def compare_html(compare_page):
-    return render(compare_page)
-
-
-@pytest.fixture(scope="module")
-def reproduce_html(reproduction, compared):
-    recoveries, runs, _ = reproduction
-    cells = with_cells(recoveries, rate="topology.sentences.rate", window_s=30.0)
-    table = group("stableford", "recovery")
-    timelines = (pages.join(compared, "timeline"), pages.join(compared, "recoveries"))
+def reproduced():
+    made, table = fake_reproduction(), group("stableford", "recovery")
+    timelines = (joined(compared(), "timeline"), joined(compared(), "recoveries"))
     parts = {"title": table.title, "source": table.source, "parameters": PARAMETERS, "timelines": timelines}
-    return render(pages.reproduce_page(pair_recoveries(cells), cells, runs, **parts))
+    return pages.reproduce_page(pair_recoveries(made.cells), made.cells, made.runs, **parts)
 
 
-def swept_page(recoveries, runs):
-    found = points(*summarise(recoveries, runs, PARAMETERS), PARAMETERS)
-    return sweep_page(found, point_record(0, recoveries, runs))
+def swept(recoveries, runs):
+    return sweep_page(points_of(recoveries, runs), point_record(0, recoveries, runs))
 
 
-@pytest.fixture(scope="module", params=["compare", "reproduce", "run", "sweep"])
-def html(request, compare_html, reproduce_html, compared, reproduction):
-    if request.param == "run":
-        return render(pages.run_page(compared[0]))
-    if request.param == "sweep":
-        recoveries, runs, _ = reproduction
-        return render(swept_page(recoveries, runs))
-    return compare_html if request.param == "compare" else reproduce_html
+MADE = {
+    "compare": lambda: pages.compare_page(compared()),
+    "reproduce": reproduced,
+    "run": lambda: pages.run_page(compared()[0]),
+    "sweep": lambda: swept(*fake_reproduction()),
+    "calibration": lambda: calibration_page(every_table(), {}, profile="name: mine"),
+    "fit": lambda: recoveries_page(recovery_fit(), {}, profiles={"mine.yaml": "name: mine"}),
+}
+OF_RUNS = ["compare", "reproduce", "run", "sweep"]
 
 
-def test_nothing_is_loaded_from_anywhere(html):
-    assert "http://" not in html
-    assert "https://" not in html
-    assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?\s*//""", html)
-    assert "@import" not in html
-    page = Reader(html)
+@cache
+def html_of(kind):
+    return render(MADE[kind]())
+
+
+@pytest.fixture(params=OF_RUNS)
+def html(request):
+    return html_of(request.param)
+
+
+@pytest.fixture(params=MADE)
+def any_html(request):
+    return html_of(request.param)
+
+
+def test_nothing_is_loaded_from_anywhere(any_html):
+    assert "http://" not in any_html
+    assert "https://" not in any_html
+    assert not re.search(r"""(?:src|href|url)\s*[=(]\s*["']?\s*//""", any_html)
+    assert "@import" not in any_html
+    page = Reader(any_html)
     assert not {"script", "link", "iframe", "object", "embed", "img", "base"} & set(page.tags)
     for tag, name, value in page.attributes:
         assert not name.startswith("on")
         if name in ("href", "src", "xlink:href"):
             assert value.startswith(("#", "data:image/png;base64,")), (tag, name, value)
-    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", html))
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", any_html))
 
 
-def test_every_tag_is_closed_and_ids_are_unique(html):
-    page = Reader(html)
+def test_every_tag_is_closed_and_ids_are_unique(any_html):
+    page = Reader(any_html)
     assert page.stack == []
     ids = [value for _, name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
 
 
-def test_figures_have_a_text_for_those_who_cannot_see_them(html):
-    page = Reader(html)
+def test_figures_have_a_text_for_those_who_cannot_see_them(any_html):
+    page = Reader(any_html)
     figures = page.tags.count("figure")
     assert figures >= 1
     labels = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"]
@@ -143,13 +155,14 @@ def test_figures_are_legible_on_a_telephone(html):
     assert "repeat(auto-fit, minmax(min(100%, 17rem), 1fr))" in html
 
 
-def test_the_first_figure_of_a_comparison_is_the_headline(compare_html, compared):
+def test_the_first_figure_of_a_comparison_is_the_headline():
     """Panels of the timelines come next, one a strategy, then the five resources; nothing in them is wide."""
-    text = Reader(compare_html).text
+    html = html_of("compare")
+    text = Reader(html).text
     assert "Figure 1. Time to recover by strategy." in text
     assert "Figure 2. Around the failure." in text
-    assert compare_html.count("<svg ") == 1 + len(compared) + 5
-    assert 'class="wide"' not in compare_html
+    assert html.count("<svg ") == 1 + len(compared()) + 5
+    assert 'class="wide"' not in html
     for name in (stage.label for stage in block("recoveries", "stages_s")):
         assert text.count(name) >= 2  # in both legends
 
@@ -174,26 +187,26 @@ def test_the_glossary_names_every_column(html):
         assert column.meaning in text
 
 
-def test_verdict_warnings_and_scenarios_are_there(compare_html, compared):
-    text = Reader(compare_html).text
-    found = verdict(pages.join(compared, "recoveries"), pages.join(compared, "runs"))
+def test_verdict_warnings_and_scenarios_are_there():
+    text = Reader(html_of("compare")).text
+    found = verdict(joined(compared(), "recoveries"), joined(compared(), "runs"))
     assert " ".join(found.text.split()) in text
     assert "source replay: the message timeout is not longer than the window" in text
-    for result in compared:
+    for result in compared():
         scenario = json.dumps(result.to_dict()["scenario"], indent=2)
         assert " ".join(scenario.split()) in text
 
 
-def test_reproduction_shows_both_tables_the_source_and_the_five_sentences(reproduce_html):
-    text = Reader(reproduce_html).text
+def test_reproduction_shows_both_tables_the_source_and_the_five_sentences():
+    text = Reader(html_of("reproduce")).text
     assert "12 of 12 published recovery times are met." in text
     assert group("stableford", "recovery").source in text
     for sentence in why_sixty():
         assert sentence in text
 
 
-def test_a_cell_that_is_missed_is_named(reproduction):
-    cells = with_cells(reproduction[0], rate="topology.sentences.rate", window_s=30.0)
+def test_a_cell_that_is_missed_is_named():
+    cells = fake_reproduction().cells
     late = cells["strategy"].eq("rsm") & cells["tuples_per_s"].eq(20) & cells["fail_at_s"].eq(30)
     pairs = pair_recoveries(
         cells.assign(**{c: cells[c].mask(late, 7.0) for c in ("state_recovery_s", "replay_s")})
@@ -204,8 +217,8 @@ def test_a_cell_that_is_missed_is_named(reproduction):
     )
 
 
-def test_everything_is_escaped(make_result):
-    result = make_result("rsm", name=EVIL, warnings=(f"{EVIL} & more",))
+def test_everything_is_escaped():
+    result = fake_result("rsm", name=EVIL, warnings=(f"{EVIL} & more",))
     result.recoveries["component"] = EVIL
     result.runs["strategy"] = result.recoveries["strategy"] = result.timeline["strategy"] = f"{EVIL}$^{{"
     record = result.to_dict() | {"strategy": EVIL}
@@ -221,29 +234,30 @@ def test_everything_is_escaped(make_result):
     assert f"{EVIL} & more" in page.text
 
 
-@pytest.mark.long  # of a run's page the same is asked in test_cli.py, across processes
-def test_equal_input_gives_equal_bytes(compared, compare_html):
-    assert render(pages.compare_page(compared)) == compare_html
+@pytest.mark.parametrize("kind", ["calibration", pytest.param("compare", marks=pytest.mark.long)])
+def test_equal_input_gives_equal_bytes(kind):
+    """Of a run's page the same is asked in test_cli.py, across processes."""
+    assert render(MADE[kind]()) == html_of(kind)
 
 
-def test_no_date_and_no_path_is_in_it(html):
-    assert not re.search(r"\b20\d\d-\d\d-\d\d\b", html)
-    assert "/home/" not in html
-    assert "/tmp" not in html
+def test_no_date_and_no_path_is_in_it(any_html):
+    assert not re.search(r"\b20\d\d-\d\d-\d\d\b", any_html)
+    assert "/home/" not in any_html
+    assert "/tmp" not in any_html
 
 
-def test_the_setup(compared):
-    answers = dict(setup([result.to_dict() for result in compared]))
+def test_the_setup():
+    answers = dict(setup([result.to_dict() for result in compared()]))
     assert answers["Strategies"] == "source replay, R+SM, active replication"
     assert answers["Components"] == "sentences → split → count"
     assert answers["Failures"] == "lose_state of count at 75 s"
     assert answers["Simulated time"] == "240 s"
 
 
-def test_what_out_writes(tmp_path, compared, compare_page, joined):
-    tables = {name: joined(compared, name) for name in TABLES}
-    records = [result.to_dict() for result in compared]
-    what = {"tables": tables, "page": compare_page, "record": json.dumps(records)}
+def test_what_out_writes(tmp_path):
+    tables = {name: joined(compared(), name) for name in TABLES}
+    records = [result.to_dict() for result in compared()]
+    what = {"tables": tables, "page": MADE["compare"](), "record": json.dumps(records)}
     paths = write_all(tmp_path / "out", **what)
     names = [path.name for path in paths]
     assert names == ["report.html", *(f"{name}.parquet" for name in TABLES), "result.json"]
@@ -253,10 +267,26 @@ def test_what_out_writes(tmp_path, compared, compare_page, joined):
     assert [path.read_bytes() for path in again] == before
 
 
-def test_a_sweep_with_failed_runs_says_so(reproduction):
-    recoveries, runs, _ = reproduction
+@pytest.mark.parametrize(
+    ("kind", "frames", "columns"),
+    [("calibration", every_table(), CALIBRATION), ("fit", recovery_fit(), RECOVERY_FITS)],
+    ids=["calibration", "fit"],
+)
+def test_what_calibrations_write_is_read_back(tmp_path, kind, frames, columns):
+    write_all(tmp_path / "out", tables=frames, page=MADE[kind]())
+    found = read_tables(tmp_path / "out")
+    assert list(found) == list(columns)
+    for name, table in frames.items():
+        read = found[name][list(table.columns)]
+        pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_dtype=False)
+    if kind == "calibration":
+        pd.testing.assert_frame_equal(summary(found["pairs"]), summary(frames["pairs"]))
+
+
+def test_a_sweep_with_failed_runs_says_so():
+    recoveries, runs = fake_reproduction()
     broken = runs.assign(error=runs["error"].where(runs["point"] != 3, "ValueError: it broke"))
-    text = Reader(render(swept_page(recoveries, broken))).text
+    text = Reader(render(swept(recoveries, broken))).text
     assert "18 points of the grid, 180 runs; 10 failed and are left out." in text
     assert "10/10" in text
 

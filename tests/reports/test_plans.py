@@ -55,11 +55,8 @@ def test_what_is_drawn_is_what_was_tried(plan):
     assert (chosen["interval_s"], chosen["feasible"]) == (4.0, True)
     without = table[table["interval_s"].isna()]
     assert without["recovery"].isna().all()
-    assert [picture.title for picture in pictures(plan)] == [
-        "Cost, recovery and latency",
-        "Cost by checkpoint interval",
-        "Replications spent",
-    ]
+    titles = ["Cost, recovery and latency", "Cost by checkpoint interval", "Replications spent"]
+    assert [picture.title for picture in pictures(plan)] == titles
 
 
 def test_every_candidate_is_in_the_table_with_its_choices_and_objectives(plan):
@@ -71,9 +68,8 @@ def test_every_candidate_is_in_the_table_with_its_choices_and_objectives(plan):
     interval, meets = (data["columns"][names.index(name)] for name in ("checkpoint_interval", "meets all"))
     numbers = dict(zip(interval["values"], interval["numbers"], strict=True))
     assert numbers.items() <= {"1 s": 1.0, "2 s": 2.0, "4 s": 4.0, "8 s": 8.0}.items()
-    verdicts = {
-        row[names.index("candidate")]: meets["values"][row[names.index("meets all")]] for row in data["rows"]
-    }
+    at, all_met = names.index("candidate"), names.index("meets all")
+    verdicts = {row[at]: meets["values"][row[all_met]] for row in data["rows"]}
     ordered = sorted(plan.found, key=lambda one: one.cost)
     assert verdicts == {n + 1: "yes" if one.holds else "no" for n, one in enumerate(ordered)}
     assert "recovery &lt;= 10 s" in page

@@ -1,12 +1,11 @@
 """The report of a fit to somebody else's recoveries: errors of unseen points, what is not identified."""
 
-import io
 import re
 
 import pandas as pd
 import pytest
-from rich.console import Console
 
+from tests.reports.made_up import NAN, fluid, point, recovery_fit, shown
 from tideover.reports import figures
 from tideover.reports.calibration.recoveries import (
     points_table,
@@ -17,50 +16,11 @@ from tideover.reports.calibration.recoveries import (
 )
 from tideover.reports.columns import RECOVERY_FITS
 from tideover.reports.html import render
-from tideover.reports.parquet import read_tables, write_all
-
-NAN = float("nan")
-
-
-def fluid(interval: float, rate: float, capacity: float = 1000.0) -> float:
-    """Recovery of a plain fluid queue after an outage of 50 s that lost a whole interval."""
-    return 50 + rate * (interval + 50) / (capacity - rate) if rate < capacity else NAN
-
-
-def point(interval, rate, factor, **more):
-    """A point whose fitted, left-out and fluid predictions are 1, ``factor`` and twice what was measured."""
-    measured = fluid(interval, rate)
-    row = {"workload": "mine", "checkpoint_interval_s": float(interval), "rate_per_s": rate}
-    row |= {"measured_s": measured, "fitted_s": measured, "left_out_s": factor * measured}
-    return row | {"fluid_s": 2 * measured, "fluid_left_out_s": 2 * measured} | more
 
 
 @pytest.fixture
 def frames():
-    """Three points: one is missed, one never ends by the plain law; curves up to saturation."""
-    points = [point(30, 100.0, 1.1), point(30, 500.0, 1.4), point(90, 900.0, 0.9, fluid_left_out_s=NAN)]
-    curves = [
-        {"workload": "mine", "checkpoint_interval_s": t, "rate_per_s": r, "predicted_s": fluid(t, r)}
-        | {"low_s": 0.8 * fluid(t, r), "high_s": 1.2 * fluid(t, r)}
-        for t in (30.0, 60.0, 90.0)
-        for r in (100.0, 500.0, 900.0, 1000.0)
-    ]
-    errors = [
-        {"workload": "mine", "model": model, "kind": kind, "n": 3}
-        | {"mean_error": error, "median_error": error, "worst_error": 2 * error}
-        for model, kind, error in (
-            ("mechanism", "fit", 0.02),
-            ("mechanism", "leave_one_out", 0.2),
-            ("fluid", "leave_one_out", 1.0),
-        )
-    ]
-    parameters = [
-        {"workload": "mine", "parameter": name, "value": 1.0, "low": 0.5, "high": 2.0, "unit": "s"}
-        | {"identified": known, "meaning": f"what {name} is"}
-        for name, known in (("detection", True), ("restart", False), ("reload", False))
-    ]
-    tables = {"points": points, "fit_parameters": parameters, "errors": errors, "curves": curves}
-    return {name: pd.DataFrame(rows) for name, rows in tables.items()}
+    return recovery_fit()
 
 
 def test_the_verdict_is_of_unseen_points_and_names_the_plain_law(frames):
@@ -70,6 +30,7 @@ def test_the_verdict_is_of_unseen_points_and_names_the_plain_law(frames):
     )
     only_seen = frames["errors"].query("kind == 'fit'")
     assert recoveries_verdict(only_seen) == "No point was predicted by a fit that had not seen it."
+    assert "No point was predicted" in render(recoveries_page({}, {}))
 
 
 @pytest.mark.parametrize(
@@ -108,14 +69,9 @@ def test_each_point_has_its_error_and_misses_are_marked(frames):
     ]
 
 
-def test_a_recovery_that_is_predicted_never_to_end_is_a_miss():
-    rows = points_table(pd.DataFrame([point(30, 100.0, NAN)])).rows
-    assert rows[1][5:7] == ("∞", "NO")
-
-
-def test_without_a_fluid_law_its_column_is_undefined():
-    rows = points_table(pd.DataFrame([point(30, 100.0, 1.0, fluid_s=NAN, fluid_left_out_s=NAN)])).rows
-    assert rows[1][7] == "–"
+def test_a_recovery_that_is_predicted_never_to_end_is_a_miss_and_a_law_that_there_is_not_undefined():
+    rows = points_table(pd.DataFrame([point(30, 100.0, NAN, fluid_s=NAN, fluid_left_out_s=NAN)])).rows
+    assert rows[1][5:] == ("∞", "NO", "–")
 
 
 def test_what_the_data_do_not_determine_is_named(frames):
@@ -125,12 +81,11 @@ def test_what_the_data_do_not_determine_is_named(frames):
 
 def test_the_terminal_tells_once_what_a_parameter_means(frames):
     twice = pd.concat([frames["fit_parameters"].assign(workload=name) for name in ("one", "two")])
-    console = Console(width=100, file=io.StringIO())
-    console.print(recoveries_view({"fit_parameters": twice}))
-    assert console.file.getvalue().count("what restart is") == 1
+    assert shown(recoveries_view({"fit_parameters": twice})).count("what restart is") == 1
 
 
 def test_lines_are_the_predictions_and_marks_the_measurements(frames):
+    """And the legend shows them as they are drawn."""
     (ax,) = figures.recoveries_over_rate(frames["points"], frames["curves"])
     lines = [line for line in ax.lines if len(line.get_xdata()) == 4]
     assert [list(line.get_ydata())[:3] for line in lines] == [
@@ -142,10 +97,6 @@ def test_lines_are_the_predictions_and_marks_the_measurements(frames):
     assert (500.0, 1.4 * fluid(30, 500.0)) in marks
     assert len(ax.collections) == 2
     assert ax.get_ylim()[0] == 0
-
-
-def test_the_legend_shows_lines_as_they_are_drawn(frames):
-    (ax,) = figures.recoveries_over_rate(frames["points"], frames["curves"])
     (legend,) = ax.figure.legends
     looks = {
         text.get_text(): (line.get_linestyle(), line.get_marker() not in ("", "None"))
@@ -159,22 +110,15 @@ def test_the_caption_says_where_lines_get_steep(frames):
     """One workload up to saturation, one at low rates only, or only the latter."""
     steep = frames["curves"]
     flat = steep[steep["rate_per_s"] < 300].assign(workload="flat")
-    told = [
-        render(recoveries_page(frames | {"curves": curves}, {}))
-        for curves in (steep, pd.concat([steep, flat]), flat)
-    ]
-    for html, says in zip(
-        told, ("the right end:", "the right end of mine:", "No line gets steep"), strict=True
-    ):
+    cases = ((steep, "the right end:"), (pd.concat([steep, flat]), "the right end of mine:"))
+    for curves, says in (*cases, (flat, "No line gets steep")):
+        html = render(recoveries_page(frames | {"curves": curves}, {}))
         assert says in html
-    assert "Look at the right end" not in told[2]
+        assert ("Look at the right end" in html) is (curves is not flat)
 
 
-def test_intervals_of_a_posterior_are_not_called_a_bootstrap(frames):
-    assert "bootstrap" not in render(recoveries_page(frames, {})).lower()
-
-
-def test_the_page_says_everything_and_loads_nothing(frames):
+def test_the_page_says_everything(frames):
+    """Intervals of a posterior are not called a bootstrap."""
     html = render(recoveries_page(frames, {"Source": "a study"}, profiles={"mine.yaml": "name: <mine>"}))
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
     for part in (
@@ -186,7 +130,7 @@ def test_the_page_says_everything_and_loads_nothing(frames):
         "Figure 1.",
     ):
         assert part in text, part
-    assert "http:" not in html
+    assert "bootstrap" not in text.lower()
     for column in (c for columns in RECOVERY_FITS.values() for c in columns):
         assert column.name in text
 
@@ -198,23 +142,10 @@ def test_steps_of_the_curves_are_explained_if_there_are_any(frames, window, said
     assert ("windows of 30 s" in html) is said
 
 
-def test_a_page_without_tables_still_renders():
-    assert "No point was predicted" in render(recoveries_page({}, {}))
-
-
 def test_the_terminal_shows_the_verdict_then_parameters(frames):
-    console = Console(width=100, file=io.StringIO())
-    console.print(recoveries_view(frames, ["take care"]))
-    text = console.file.getvalue()
+    text = shown(recoveries_view(frames, ["take care"]))
     missed = "Off by more than 30 % when left out, 1 of 3 points: mine every 30 s at 500/s (measured "
     for part in ("restart", "by 100 %", "Warning: take care", missed):
         assert part in " ".join(text.split()), part
     assert " ".join(text.split()).startswith(" ".join(recoveries_verdict(frames["errors"]).split()))
     assert "Every point  " not in text
-
-
-def test_the_tables_are_written_and_read_back(tmp_path, frames):
-    write_all(tmp_path / "out", tables=frames, page=recoveries_page(frames, {}))
-    found = read_tables(tmp_path / "out")
-    assert list(found) == list(RECOVERY_FITS)
-    pd.testing.assert_frame_equal(found["points"], frames["points"])

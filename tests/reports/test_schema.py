@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
-from tests.kept import as_kept
+from tests.sweeps import as_kept
 from tideover.models.results import Result
 from tideover.models.schema import RECORD, TABLES, Column, block
 from tideover.reports import pages
@@ -17,18 +17,11 @@ from tideover.scenarios import runs
 from tideover.scenarios.loader import load
 from tideover.scenarios.reference import results_reference
 
-SPILLED = Column(
-    "spilled_s",
-    "how long tuples went to disk",
-    "s",
-    undefined="no disk",
-    record=("spilled_s",),
-    label="spill",
-)
+DISK = "how long tuples went to disk"
+SPILLED = Column("spilled_s", DISK, "s", undefined="no disk", record=("spilled_s",), label="spill")
 PAUSE = Column("pause_s", "stage: the pause", "s", record=("stages_s", "pause"), label="paused")
-PARKED = Column(
-    "parked", "roots put aside", "roots", "int64", record=("ledger", "parked"), label="put aside", pool="sum"
-)
+ASIDE = {"record": ("ledger", "parked"), "label": "put aside", "pool": "sum"}
+PARKED = Column("parked", "roots put aside", "roots", "int64", **ASIDE)
 ENERGY = Column("energy_j", "energy used", "J", record=("cost", "energy_j"), label="energy", pool="mean")
 TURNS = Column("turns", "how often the task got the processor", "number", "int64")
 ADDED = {"recoveries": (SPILLED, PAUSE), "runs": (PARKED, ENERGY), "tasks": (TURNS,)}
@@ -66,9 +59,7 @@ def test_a_registered_field_is_in_the_record(registered: None, measured: Result)
     assert record["cost"]["energy_j"] == 7.5
 
 
-def test_a_registered_field_is_a_column_of_frames_and_files(
-    registered: None, measured: Result, tmp_path
-) -> None:
+def test_a_registered_field_is_a_column_of_files(registered: None, measured: Result, tmp_path) -> None:
     """With its type, unit, meaning, and why it may be missing."""
     frames = {table: getattr(Result(measured.scenario, measured.replications), table) for table in ADDED}
     write_tables(tmp_path, frames)
@@ -91,12 +82,10 @@ def test_a_registered_field_is_in_the_tables_that_readers_see(registered: None, 
     assert rows["paused"] == ("1.25",)
     assert rows["put aside"] == ("6",)
     assert rows["energy"] == ("7.50",)
-    labels = [row[0] for row in table.rows]
-    assert (
-        labels.index("Its stages, s")
-        < labels.index("paused")
-        < labels.index("Other measures of the recovery")
-    )
+    places = [
+        list(rows).index(name) for name in ("Its stages, s", "paused", "Other measures of the recovery")
+    ]
+    assert places == sorted(places)
     assert "– undefined (spill, s): no disk" in table.notes
     page = render(pages.run_page(Result(measured.scenario, measured.replications, measured.document)))
     assert all(column.meaning in page for columns in ADDED.values() for column in columns)
@@ -113,10 +102,8 @@ def test_a_registered_field_is_in_the_reference(registered: None) -> None:
 def test_a_registered_field_is_kept_on_disk(registered: None, measured: Result) -> None:
     """What a sweep keeps of a run gives the same result again."""
     again = [as_kept(one) for one in measured.replications]
-    assert (
-        Result(measured.scenario, again).to_json()
-        == Result(measured.scenario, measured.replications).to_json()
-    )
+    wanted = Result(measured.scenario, measured.replications).to_json()
+    assert Result(measured.scenario, again).to_json() == wanted
 
 
 def test_the_record_has_the_documented_keys_and_no_others(measured: Result) -> None:
@@ -129,14 +116,10 @@ def test_the_record_has_the_documented_keys_and_no_others(measured: Result) -> N
         assert list(record["recoveries"][0][name]) == [column.key for column in block("recoveries", name)]
 
 
-def test_no_two_fields_have_one_place() -> None:
-    """Neither a name twice in a table, nor a place of the record twice."""
+def test_each_field_has_a_place_of_its_own_and_says_how_several_are_made_one() -> None:
+    """What the record has of runs is summed, averaged, pooled, or the extreme."""
     for columns in TABLES.values():
         places = [column.record for column in columns if column.record]
         assert len(set(places)) == len(places)
-
-
-def test_a_figure_of_several_replications_says_how_it_is_made() -> None:
-    """What the record has of runs is summed, averaged, pooled, or the extreme."""
     for column in TABLES["runs"]:
         assert bool(column.pool) == (len(column.record) == 2), column.name

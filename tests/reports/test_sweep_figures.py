@@ -9,26 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 
+from tests.reports.made_up import NAN, points_of
 from tideover.reports import figures
 from tideover.reports.figures import style
 from tideover.reports.sweeps.page import effects, main_effects
-from tideover.reports.sweeps.points import cells, layout, points
-from tideover.scenarios.sweeps.rows import summarise
+from tideover.reports.sweeps.points import cells, layout
 
-TIME, NAN = "time_to_recover_s", float("nan")
+TIME = "time_to_recover_s"
 
 
 def summarised(rows):
     """``rows``: swept values, and the times of the replications of that point."""
     runs, recoveries = [], []
-    keys = list(rows[0][0])
     for point, (swept, times) in enumerate(rows):
         for replication, time in enumerate(times):
             head = {"point": point, "replication": replication, "strategy": "rsm", **swept}
             runs.append(head | {"error": None, "lost": 0, "duplicated": 0, "run_ends_at_s": 41.0})
             failure = {"failed_at_s": 1.0, "kind": "k", "component": "c"}
             recoveries.append(head | failure | {TIME: time})
-    return points(*summarise(pd.DataFrame(recoveries), pd.DataFrame(runs), keys), keys)
+    return points_of(pd.DataFrame(recoveries), pd.DataFrame(runs), list(rows[0][0]))
 
 
 def offsets(axes):
@@ -36,22 +35,14 @@ def offsets(axes):
     return [np.asarray(one.get_offsets()).tolist() for one in axes.collections if len(one.get_offsets())]
 
 
-# Cells.
-
-
 def test_a_cell_of_several_points_is_their_mean_and_its_ends_are_the_means_of_theirs():
     """With two replications 2 apart each half-width is t(1) = 12.706 times 1, and so is that of the mean of
     two points: they share their luck. A point of one replication has no interval, so neither has its cell;
     what does not recover in the 40 s that are left counts with these: (5 + (7 + 40) / 2) / 2.
     """
-    found = summarised(
-        [
-            ({"a.x": 1, "a.name": "n"}, [9.0, 11.0]),
-            ({"a.x": 1, "a.name": "m"}, [19.0, 21.0]),
-            ({"a.x": 2, "a.name": "n"}, [5.0]),
-            ({"a.x": 2, "a.name": "m"}, [7.0, NAN]),
-        ]
-    )
+    times = ([9.0, 11.0], [19.0, 21.0], [5.0], [7.0, NAN])
+    swept = [{"a.x": x, "a.name": name} for x in (1, 2) for name in "nm"]
+    found = summarised([*zip(swept, times, strict=True)])
     x = next(key for key in found.keys if key.name == "a.x")
     table = cells(found, [x])
     assert table["a.x"].tolist() == [1.0, 2.0]
@@ -102,18 +93,10 @@ def test_of_too_many_values_those_are_shown_that_have_a_place():
     assert layout(lines).left_out() == ["of name, the first 8 of 30 values are shown"]
 
 
-# Main effects.
-
-
 def test_main_effects_are_the_means_over_the_other_factors():
     """Time = 10 a + b: the effects of a are 15 and 25 (b adds 5 on average), those of b 17.5 and 22.5."""
-    found = summarised(
-        [
-            ({"k.a": a, "k.b": b}, [10.0 * a + value] * 2)
-            for a in (1, 2)
-            for b, value in (("p", 2.5), ("q", 7.5))
-        ]
-    )
+    added = {"p": 2.5, "q": 7.5}
+    found = summarised([({"k.a": a, "k.b": b}, [10.0 * a + added[b]] * 2) for a in (1, 2) for b in added])
     keys = [key for key in found.keys if key.name != "strategy"]
     table = effects(found, keys)
     assert table["mean"].tolist() == [15.0, 25.0, 17.5, 22.5]
@@ -124,13 +107,8 @@ def test_main_effects_are_the_means_over_the_other_factors():
     assert names.containers[1].lines[0].get_xydata().tolist() == [[1, 22.5]]
     (picture,) = main_effects(found)
     assert picture.title == "Main effects of a and b"
-
-
-def test_one_factor_alone_needs_no_main_effects():
+    # One factor alone needs none.
     assert main_effects(summarised([({"k.a": a}, [1.0 * a]) for a in (1, 2)])) == ()
-
-
-# Ranges.
 
 
 def test_a_range_has_the_quantiles_below_the_mean():
@@ -142,9 +120,6 @@ def test_a_range_has_the_quantiles_below_the_mean():
     assert axes.containers[0].lines[0].get_xydata().tolist() == [[50, 0]]
     (triangle,) = (line for line in axes.lines if line.get_marker() == ">")
     assert np.column_stack(triangle.get_data()).tolist() == [[40, 1]]  # at least
-
-
-# Differences.
 
 
 def test_differences_are_filled_where_the_interval_leaves_out_nought():
@@ -169,19 +144,13 @@ def test_differences_are_filled_where_the_interval_leaves_out_nought():
     assert [text.partition("(")[2] for text in said if "(" in text] == ["n = 5)", "n = 5 of 7)", "n = 5)"]
 
 
-# Sensitivities.
-
-
 def test_a_tornado_has_the_factor_that_matters_most_on_top():
     table = pd.DataFrame({"factor": ["x", "y"], "first_order": [0.1, 0.5], "total": [0.2, 0.7]})
     with_ends = table.assign(total_low=[0.1, 0.6], total_high=[0.3, NAN])
     axes = figures.tornado(with_ends)
     assert [label.get_text() for label in axes.get_yticklabels()] == ["y", "x"]
     assert [bar.get_width() for bar in axes.patches] == [0.7, 0.2, 0.5, 0.1]
-    assert all(
-        abs(bar.get_y() + bar.get_height() / 2 - row) < 0.5
-        for bar, row in zip(axes.patches, (0, 1, 0, 1), strict=True)
-    )
+    assert [round(bar.get_y() + bar.get_height() / 2) for bar in axes.patches] == [0, 1, 0, 1]
     morris = figures.tornado(pd.DataFrame({"factor": ["x", "y"], "mu_star": [1.0, 4.0], "sigma": [3.0, 2.0]}))
     assert [bar.get_width() for bar in morris.patches] == [4.0, 1.0, 2.0, 3.0]
 
@@ -220,12 +189,10 @@ def test_the_front_is_a_stair_of_what_is_cheaper_or_quicker():
 
 def test_a_race_has_a_bar_for_each_candidate_the_cheapest_first():
     axes = figures.race(CANDIDATES, most=5)
-    heights = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in axes.patches[5:]}
-    assert [heights[place] for place in range(1, 6)] == [1, 2, 5, 5, 4]
-    colours = {
-        round(bar.get_x() + bar.get_width() / 2): to_hex(bar.get_facecolor()) for bar in axes.patches[5:]
-    }
-    assert [colours[place] == style.GREEN for place in range(1, 6)] == [False, False, True, True, True]
+    bars = {round(bar.get_x() + bar.get_width() / 2): bar for bar in axes.patches[5:]}
+    assert [bars[place].get_height() for place in range(1, 6)] == [1, 2, 5, 5, 4]
+    green = [to_hex(bars[place].get_facecolor()) == style.GREEN for place in range(1, 6)]
+    assert green == [False, False, True, True, True]
     assert axes.lines[0].get_xdata().tolist() == [3]
 
 

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import io
 import itertools
 import json
 import re
@@ -10,8 +9,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 
+from tests.reports.made_up import points_of, shown
 from tideover.reports import figures
 from tideover.reports.html import render
 from tideover.reports.sweeps.page import (
@@ -23,17 +22,8 @@ from tideover.reports.sweeps.page import (
     sweep_page,
     sweep_view,
 )
-from tideover.reports.sweeps.points import (
-    cells,
-    effects_table,
-    key_tables,
-    layout,
-    points,
-    quantities,
-    summary,
-)
+from tideover.reports.sweeps.points import cells, effects_table, key_tables, layout, quantities, summary
 from tideover.reports.tables import point_record
-from tideover.scenarios.sweeps.rows import summarise
 
 AT, RATE, KIND = "failures.0.at", "topology.sentences.rate", "strategy.kind"
 
@@ -64,16 +54,12 @@ def frames(grid, headline, replications=1, **columns):
 
 
 def summarised(grid, headline, replications=1, **columns):
-    return of_frames(*frames(grid, headline, replications, **columns), list(grid))
+    return points_of(*frames(grid, headline, replications, **columns), list(grid))
 
 
-def of_frames(recoveries, runs, parameters):
-    return points(*summarise(recoveries, runs, parameters), parameters)
-
-
-def page_of(recoveries, runs, parameters, **more):
-    found = of_frames(recoveries, runs, parameters)
-    return render(sweep_page(found, point_record(0, recoveries, runs), **more))
+def page_of(grid, headline, columns=(), **more):
+    made = frames(grid, headline, **dict(columns))
+    return render(sweep_page(points_of(*made, list(grid)), point_record(0, *made), **more))
 
 
 def seconds(count):
@@ -111,12 +97,12 @@ def test_what_is_not_all_of_one_kind_is_a_name(values):
 def test_columns_of_numbers_with_a_unit_read_as_texts_do():
     """A table may hold 30 s as the text or as the number 30.0 whose unit is known."""
     recoveries, runs = frames({AT: seconds(3)}, number_of)
-    as_text = of_frames(recoveries, runs, [AT]).keys[1]
+    as_text = points_of(recoveries, runs, [AT]).keys[1]
     held = [
         frame.assign(**{AT: [number_of(row) for row in frame.to_dict("records")]})
         for frame in (recoveries, runs)
     ]
-    as_number = of_frames(*held, {AT: "s"}).keys[1]
+    as_number = points_of(*held, {AT: "s"}).keys[1]
     assert as_number.numbers.tolist() == as_text.numbers.tolist() == [10.0, 11.0, 12.0]
     assert as_number.labels == as_text.labels
     assert as_number.about == as_text.about == "at (s)"
@@ -129,9 +115,8 @@ def test_few_points_are_listed_with_the_headline_first():
     """Two points, each with recoveries of 9, 10 and 11 s more than its moment: t(2) is 4.303, and the
     standard deviation 1, so the half-width is 4.303/√3 = 2.48.
     """
-    found = summarised(
-        {AT: ["20 s", "30 s"]}, lambda row: number_of(row) + 9 + row["replication"], 3, duplicated=2
-    )
+    grid = {AT: ["20 s", "30 s"]}
+    found = summarised(grid, lambda row: number_of(row) + 9 + row["replication"], 3, duplicated=2)
     (table,) = key_tables(found)
     assert table.columns[:4] == ("strategy", "at", "time to recover, s", "roots lost")
     assert table.rows[0] == ("R+SM", "20 s", "30.0 ± 2.5", "0", "6", "0", "1.00 kB", "0/3")
@@ -141,20 +126,12 @@ def test_the_best_are_right_and_the_worst_are_wrong_or_never_recover():
     """Point n recovers in n s. Those of even number lose roots, number 1 does not recover: the best are 3, 5,
     7, …; the worst lose roots, the slowest of them first.
     """
-    grid = {AT: seconds(100)}
-    found = summarised(
-        grid,
-        lambda row: np.nan if row["point"] == 1 else float(row["point"]),
-        lost=lambda row: int(row["point"] % 2 == 0),
-    )
+    times = [0.0, np.nan, *map(float, range(2, 100))]
+    lost = {"lost": lambda row: int(row["point"] % 2 == 0)}
+    found = summarised({AT: seconds(100)}, lambda row: times[row["point"]], **lost)
     best, worst, _ = key_tables(found)
-    assert [row[2] for row in best.rows] == [
-        "3.00",
-        "5.00",
-        "7.00",
-        "9.00",
-        *(f"{n}.0" for n in range(11, 23, 2)),
-    ]
+    slower = [f"{n}.0" for n in range(11, 23, 2)]
+    assert [row[2] for row in best.rows] == ["3.00", "5.00", "7.00", "9.00", *slower]
     assert [row[2] for row in worst.rows] == [f"{n}.0" for n in range(98, 88, -2)]
     assert found.ranked[49] == 1  # the last of the fifty that are right
     assert summary(found) == (
@@ -194,9 +171,7 @@ def test_the_effect_of_a_key_is_the_mean_over_the_others():
 @pytest.mark.parametrize("count", [25, 2_000])
 def test_many_points_fit_a_screen_or_two(count):
     found = summarised({AT: seconds(count)}, number_of)
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(sweep_view(found, [f"remark {n}" for n in range(1000)], kept=True))
-    text = console.export_text()
+    text = shown(sweep_view(found, [f"remark {n}" for n in range(1000)], kept=True))
     assert len(text.splitlines()) < 100
     assert f"{count:,} points of the grid" in text
     assert "report.html" in text
@@ -232,8 +207,7 @@ def values_of(key, count):
 def test_no_figure_grows_with_the_values(sizes):
     """No figure is higher than 1.3 times its width, and none has a shape for each of thousands of cells."""
     grid = {key: values_of(key, count) for key, count in sizes.items()}
-    recoveries, runs = frames(grid, lambda row: float(row["point"]))
-    found = of_frames(recoveries, runs, list(grid))
+    found = summarised(grid, lambda row: float(row["point"]))
     for picture in (*recovery_times(found), *main_effects(found), *costs(found)):
         assert size_of(picture.svg) < 1.3
         assert len(picture.svg) < 400_000
@@ -254,15 +228,15 @@ def test_one_numeric_key_is_an_axis_with_a_line_each():
 
 def test_what_never_recovers_is_drawn_as_what_it_takes_at_least():
     """The failure at 10 s, the end of the run at 60: at least 50 s; said on the page, too."""
-    made = frames({AT: seconds(3)}, lambda row: np.nan if number_of(row) == 11 else 4.0)
-    found = of_frames(*made, [AT])
+    made = {AT: seconds(3)}, lambda row: np.nan if number_of(row) == 11 else 4.0
+    found = summarised(*made)
     (axes,) = recovery(found, layout(found))
     line, triangles = axes.lines
     assert line.get_xydata().tolist() == [[10, 4], [11, 50], [12, 4]]
     assert (triangles.get_xydata().tolist(), triangles.get_marker()) == ([[11, 50]], "^")
-    assert "A hollow triangle: at least so much. 1 of 3 points have runs" in page_of(*made, [AT])
+    assert "A hollow triangle: at least so much. 1 of 3 points have runs" in page_of(*made)
     assert "(at 10 s) to at least 50.0 s (at 11 s). In 1 point not every run recovers" in summary(found)
-    assert "hollow triangle" not in page_of(*frames({AT: seconds(3)}, 4.0), [AT])
+    assert "hollow triangle" not in page_of({AT: seconds(3)}, 4.0)
 
 
 def test_cells_that_do_not_recover_are_striped():
@@ -289,14 +263,14 @@ def test_a_mean_over_what_does_not_recover_says_so():
     assert [line.get_ydata().tolist() for line in marks] == [[27.5], [27.5]]
 
 
-def test_a_sweep_is_called_by_its_name():
-    made = frames({AT: seconds(3)}, 4.0)
-    page = page_of(*made, [AT], name="the great sweep")
+def test_a_sweep_is_called_by_its_name_and_what_it_has_found_is_said_before_its_table():
+    made = {AT: seconds(3)}, number_of
+    page = page_of(*made, name="the great sweep")
     assert "<h1>the great sweep</h1>" in page
     assert "<dt>Scenario</dt><dd>made up</dd>" in page
-    console = Console(record=True, width=100, file=io.StringIO())
-    console.print(sweep_view(of_frames(*made, [AT]), name="the great sweep"))
-    assert console.export_text().startswith("the great sweep\n")
+    name, said, *_ = shown(sweep_view(summarised(*made), name="the great sweep")).splitlines()
+    assert name == "the great sweep"
+    assert said.startswith("Mean time to recover of a point: 10.0 s (at 10 s) to 12.0 s (at 12 s).")
 
 
 def test_two_numeric_keys_are_a_heat_map_and_others_are_panels():
@@ -348,8 +322,7 @@ def test_further_names_are_small_multiples_on_one_scale():
 def test_costs_have_the_swept_axis():
     """Network is 1000 B times the rate: a line through (1, 1000), (2, 2000), (4, 4000); not its mean."""
     grid = {AT: seconds(2), RATE: ["1/s", "2/s", "4/s"]}
-    recoveries, runs = frames(grid, 1.0, network_bytes=lambda row: 1000 * number_of(row, RATE))
-    found = of_frames(recoveries, runs, list(grid))
+    found = summarised(grid, 1.0, network_bytes=lambda row: 1000 * number_of(row, RATE))
     (picture,) = costs(found)
     assert (picture.title, picture.caption.endswith("Averaged over at.")) == ("Cost over rate", True)
     table = cells(found, [found.keys[2]], metric="network_bytes")
@@ -381,9 +354,9 @@ def large():
     grid = {KIND: ["rsm", "</script><b>"], AT: seconds(100), RATE: [f"{n + 1}/s" for n in range(50)]}
     rng = np.random.default_rng(1)
     times = rng.gamma(2.0, 10.0, 10_000)
-    recoveries, runs = frames(grid, lambda row: times[row["point"]], network_bytes=lambda row: 123_456_789)
+    columns = {"network_bytes": 123_456_789}
     warnings = [f"a remark on point {n}" for n in range(10_000)]
-    return page_of(recoveries, runs, list(grid), warnings=warnings), times
+    return page_of(grid, lambda row: times[row["point"]], columns, warnings=warnings), times
 
 
 def test_ten_thousand_points_are_a_page_of_less_than_three_megabytes(large):
@@ -417,25 +390,14 @@ def test_only_our_script_may_run(large):
 
 
 def test_a_few_points_need_no_script():
-    recoveries, runs = frames({AT: seconds(24)}, number_of)
-    page = page_of(recoveries, runs, [AT])
+    page = page_of({AT: seconds(24)}, number_of)
     assert "<script" not in page
     assert "script-src" not in page
 
 
 def test_the_page_says_what_was_swept_and_not_one_value_of_it():
-    recoveries, runs = frames({AT: seconds(30), "run.seed": [1, 2]}, number_of)
-    page = page_of(recoveries, runs, [AT, "run.seed"])
+    page = page_of({AT: seconds(30), "run.seed": [1, 2]}, number_of)
     assert "failures.0.at: 30 values from 10 s to 39 s; run.seed: 1, 2" in page
     assert "<dt>Seed</dt>" not in page
     assert "<dt>Failures</dt>" not in page
     assert "<dt>Simulated time</dt>" in page
-
-
-def test_what_a_sweep_has_found_is_said_before_its_table():
-    found = summarised({AT: seconds(3)}, number_of)
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(sweep_view(found, name="moments"))
-    name, said, *_ = console.export_text().splitlines()
-    assert name == "moments"
-    assert said.startswith("Mean time to recover of a point: 10.0 s (at 10 s) to 12.0 s (at 12 s).")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -183,31 +183,18 @@ def handovers() -> Iterator[Figures]:
         yield {"simulated, mean of 40": float(np.mean(times)), "least and greatest": min(times)}
 
 
-def overheads() -> Iterator[Figures]:
-    for row in published.overhead():
-        yield {"published": row["published"], "simulated": row["simulated"]}
-
-
-def stages() -> Iterator[Figures]:
-    for row in published.recovery():
-        yield {
-            "stateful tasks affected": row["stateful_tasks_affected"],
-            "published": row["published"],
-            "simulated": row["simulated"],
-        }
-
-
 def throughputs() -> Iterator[Figures]:
     found = tideover.sweep(PAPERS["ksafety"], master=None)
     points = [found.result(point).scenario for point in found.points["point"]]
-    for row in published.ksafety_rows(points, list(found.records())):
-        if row["published_per_s"] is not None:
-            yield {"published": row["published_per_s"], "simulated": row["simulated_per_s"]}
+    rows = published.ksafety_rows(points, list(found.records()))
+    yield from of_rows((row for row in rows if row["published_per_s"] is not None), unit="_per_s")
 
 
-def noticed() -> Iterator[Figures]:
-    for row in recoveries.detection_rows():
-        yield {"published": row["published_s"], "simulated": row["simulated_s"], "verdict": row["verdict"]}
+def of_rows(rows: Iterable[dict[str, Any]], *more: str, unit: str = "") -> Iterator[Figures]:
+    """What a study has published and simulated, and ``more`` of its columns."""
+    for row in rows:
+        both = {name: row[f"{name}{unit}"] for name in ("published", "simulated")}
+        yield both | {name.replace("_", " "): row[name] for name in more}
 
 
 LAW = "plain fluid law, mean"
@@ -225,12 +212,12 @@ TABLES: list[tuple[str, int, Computed]] = [
     ("Latency without failures", 0, lambda: ack_costs(0)),
     ("Latency without failures", 1, lambda: ack_costs(1)),
     ("Recovery of Flink jobs", 0, lambda: left_out("khaos_flink_recovery_calibration.csv", KHAOS)),
-    ("Failures of Flink jobs", 0, noticed),
+    ("Failures of Flink jobs", 0, lambda: of_rows(recoveries.detection_rows(), "verdict", unit="_s")),
     ("Failures of Flink jobs", 1, lambda: left_out("demeter_flink_failures.csv", DEMETER)),
     ("Failures of Flink jobs", 2, capacity),
     ("Maximum throughput under active replication", 0, throughputs),
-    ("Overhead of state management", 0, overheads),
-    ("Stages of recovery", 0, stages),
+    ("Overhead of state management", 0, lambda: of_rows(published.overhead())),
+    ("Stages of recovery", 0, lambda: of_rows(published.recovery(), "stateful_tasks_affected")),
     ("Handover of Kafka Streams tasks", 0, handovers),
 ]
 
