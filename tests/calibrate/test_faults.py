@@ -1,4 +1,4 @@
-"""The fit of faults finds, from output gaps and catch-up times alone, what the runs were made with."""
+"""Faults: the fit finds what the runs were made with, batches are put off, ``run`` says the same."""
 
 from dataclasses import replace
 from functools import cache
@@ -6,14 +6,17 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.calibrate import campaigns
-from tideover.calibrate import comparison
+from tideover.calibrate import comparison, counterpart
 from tideover.calibrate import fits as fitting
 from tideover.calibrate.comparison import correctness, fit, pairs, ranking, timelines
-from tideover.calibrate.counterpart import Faults, predicted, simulated
-from tideover.calibrate.episodes import BacklogCurve, Fault, episodes
+from tideover.calibrate.counterpart import Faults, noisy, predicted, simulated
+from tideover.calibrate.episodes import BacklogCurve, Batches, Fault, episodes
 from tideover.calibrate.fits import fit_costs
+from tideover.models.simulation import simulate
 
 TRUE = {
     "kill_executor": Faults(detection_s=0.05, restart_s=1.9, executor_cold_s=2.1, state_cold_s=0.6),
@@ -70,11 +73,16 @@ def silent(done, what):
     pass
 
 
+def fault_fits(*made):
+    """The fits to episodes with their costs."""
+    known = [episode for episode, _ in made]
+    costs = {episode.condition: cost for episode, cost in made}
+    return fitting.fit_faults(known, costs, np.random.default_rng(1), silent)
+
+
 @pytest.mark.parametrize("kind", sorted(TRUE))
 def test_what_was_put_in_is_found(kind):
-    made = [killed(kind, 12.1), killed(kind, 12.6)]
-    known = [e for e, _ in made]
-    found = fitting.fit_faults(known, {e.condition: c for e, c in made}, np.random.default_rng(1), silent)
+    found = fault_fits(killed(kind, 12.1), killed(kind, 12.6))
     fitted, truth = found["micro_batch", kind], TRUE[kind]
     assert fitted.cold_identified is (truth.cold_s > 0)
     assert fitted.faults.detection_s == pytest.approx(truth.detection_s)
@@ -90,8 +98,7 @@ def test_what_was_put_in_is_found(kind):
 @pytest.mark.parametrize("cold_s", [0.0, pytest.param(5.0, marks=pytest.mark.long)])
 def test_a_cold_start_that_costs_nothing_is_not_told(cold_s, monkeypatch):
     monkeypatch.setitem(TRUE, "kill_driver", replace(TRUE["kill_driver"], cold_s=cold_s))
-    episode, costs = killed("kill_driver", 12.3)
-    found = fitting.fit_faults([episode], {episode.condition: costs}, np.random.default_rng(1), silent)
+    found = fault_fits(killed("kill_driver", 12.3))
     assert found["micro_batch", "kill_driver"].cold_identified is (cold_s > 0)
 
 
@@ -145,7 +152,7 @@ def test_the_other_query_tells_how_slow_it_was():
     other["sink_s"] = other["start_s"] + [0.5, 0.5, 0.5, 0.6, 0.9, 0.5]
     other["end_s"] = other["sink_s"]
     episode = replace(episode, other_batches=other)
-    found = fitting.fit_faults([episode], {episode.condition: costs}, np.random.default_rng(1), silent)
+    found = fault_fits((episode, costs))
     fitted = found["active_replication", "kill_driver"].faults
     assert fitted.slowdown == pytest.approx(np.sqrt(1.2 * 1.8))
     assert fitted.noise == pytest.approx(np.log(1.8 / 1.2) / 2)
@@ -159,3 +166,119 @@ def test_a_quicker_batch_has_got_further_when_it_is_struck():
     busy = replace(idle, fault=replace(idle.fault, in_batch_s=0.3))
     assert comparison._struck_later(busy, np.log(2)).fault.at_s == pytest.approx(busy.fault.at_s + 0.3)
     assert comparison._struck_later(idle, np.log(2)) == idle
+
+
+def batches(triggered, lasted, commit=0.0, rate=100.0):
+    """Batches that take all rows created up to their trigger."""
+    triggered = np.asarray(triggered, float)
+    visible = triggered + lasted
+    return Batches(triggered, visible, visible + commit, rate * triggered)
+
+
+@pytest.mark.parametrize("more", [0.1, 0.3, 0.9])
+def test_longer_batches_are_as_simulated(more):
+    """A second to a trigger, 0.45 s to a batch: with 0.9 s more each starts when the one before is done.
+    (Rows cost nothing here: those that a late batch takes besides would cost more.)
+    """
+    episode, costs = steady_episode()
+    costs = replace(costs, row_s=0.0)
+    plain = simulated(episode, costs).batches
+    moments, rows = plain.delayed(np.full(len(plain.done), more), 1.0, episode.rate_per_s)
+    slow = simulated(episode, replace(costs, output_s=costs.output_s + more)).batches
+    n = min(len(moments), len(slow.visible))
+    assert n > 5
+    lump = episode.rate_per_s / 40
+    assert moments[:n] == pytest.approx(slow.visible[:n])
+    assert rows[:n] == pytest.approx(slow.done[:n], abs=2 * lump)
+
+
+def test_a_late_batch_puts_off_those_that_wait_for_it():
+    """1.6 s instead of 0.6 s: the next starts at 2.7 s instead of 2 s, the one after it at 3.4 s, then 4."""
+    plain = batches([1, 2, 3, 4, 5], 0.6, commit=0.1)
+    moments, rows = plain.delayed(np.array([1.0, 0, 0, 0, 0]), 1.0, 100.0)
+    assert moments == pytest.approx([2.6, 3.3, 4.0, 4.7, 5.6])
+    assert rows == pytest.approx([100, 270, 340, 410, 500])
+
+
+def test_an_early_batch_lets_the_waiting_one_begin_at_its_trigger():
+    """The second has waited for the first until 2.5 s; if that is done at 1.9 s, it begins at 2 s."""
+    plain = batches([1, 2.5, 3.1], [1.5, 0.6, 0.6])
+    moments, _ = plain.delayed(np.array([-0.6, 0, 0]), 1.0, 100.0)
+    assert moments == pytest.approx([1.9, 2.6, 3.6])
+
+
+@given(st.lists(st.floats(0.1, 3.0), min_size=1, max_size=20))
+def test_without_delay_nothing_moves(lasted):
+    plain = batches(np.cumsum([1, *np.ceil(lasted[:-1])]), lasted)
+    moments, rows = plain.delayed(np.zeros(len(lasted)), 1.0, 100.0)
+    assert moments == pytest.approx(plain.visible)
+    assert rows == pytest.approx(plain.done)
+
+
+def test_longer_batches_are_as_noisy_as_the_measured_ones():
+    plain = batches(np.arange(10_000), 0.5)
+    z = np.random.default_rng(1).standard_normal(10_000)
+    lasted = 0.5 + plain.extra_s(np.full(10_000, 1.2), np.full(10_000, 0.15), z)
+    assert np.median(lasted) == pytest.approx(0.6, rel=0.02)
+    assert np.log(lasted).std() == pytest.approx(0.15, rel=0.05)
+
+
+def test_the_other_query_is_slower_until_the_restart():
+    """Of two queries, one is killed; the batches of the other are half as long again until it is back, and
+    the sink has nothing but those.
+    """
+    episode, costs = killed("kill_driver", 12.3, strategy="active_replication")
+    run = simulated(episode, costs, replace(TRUE["kill_driver"], slowdown=1.5))
+    seen, usual = run.curve(), run.other_batches.median_s()
+    lasted = seen.outputs - np.floor(seen.outputs)  # triggers are at whole seconds
+    truth = TRUE["kill_driver"]
+    restarted = run.failed_s + truth.detection_s + truth.restart_s
+    held_up = (np.floor(seen.outputs) > run.failed_s) & (np.floor(seen.outputs) < restarted)
+    assert held_up.sum() == 8
+    assert lasted[held_up] == pytest.approx(1.5 * usual, rel=0.01)
+    assert lasted[seen.outputs < run.failed_s][3:] == pytest.approx(usual, rel=0.01)
+
+
+@pytest.mark.parametrize("after_output", [0.005, 0.02])
+def test_rows_that_are_read_again_are_not_created_again(after_output):
+    """A driver dies between output and commit, and its batch is run again: the sink has seen it, and the
+    other query has no more to do than before.
+    """
+    episode, costs = killed("kill_driver", 12.3, strategy="active_replication")
+    batch = simulated(episode, costs).batches
+    at = episode.begin_s + 12 + batch.median_s() + after_output
+    episode, _ = killed("kill_driver", at - episode.begin_s, strategy="active_replication")
+    run = simulated(episode, costs, TRUE["kill_driver"])
+    seen_before = run.batches.visible < run.failed_s
+    assert run.batches.triggered[seen_before][-1] > run.failed_s  # run again
+    assert episode.figures()["catch_up_s"] == 0
+    outputs = run.curve().outputs
+    after = outputs[outputs > run.failed_s]
+    assert (run.curve().backlog(after) <= 1.01 * episode.rate_per_s * batch.median_s() + 100).all()
+
+
+def test_noise_decides_what_hangs_by_a_hair():
+    """With batches of the other query nearly long enough to be noticed, some ways are, and some are not."""
+    episode, costs = killed("kill_driver", 12.3, strategy="active_replication")
+    costs = replace(costs, noise=0.1)
+    faults = replace(TRUE["kill_driver"], slowdown=1.6, noise=0.3)
+    ways = noisy(episode, costs, faults, np.random.default_rng(1))
+    late = [way["catch_up_s"] > 0 for way in ways]
+    assert 0.1 < np.mean(late) < 0.95
+    again = noisy(episode, costs, faults, np.random.default_rng(1))
+    assert ways == again
+
+
+@pytest.mark.parametrize("kind", ["kill_executor", "kill_driver"])
+@pytest.mark.parametrize("at", [12.05, 12.3, 12.8])
+def test_run_and_calibrate_tell_the_same_catch_up_and_gap(kind, at):
+    """The scenario of an episode, run by itself, beside what the calibration predicts of it. A backlog falls
+    when results are out; ``run`` sees that at the next boundary of its slots of 10 ms.
+    """
+    episode, costs = killed(kind, at)
+    told = counterpart.predicted(episode, costs, TRUE[kind])
+    (row,) = simulate(counterpart.scenario(episode, costs, TRUE[kind])).recoveries
+    assert told["catch_up_s"] > 1
+    late = row["catch_up_s"] - told["catch_up_s"]
+    assert 0 <= late <= 0.01
+    assert row["output_gap_s"] == pytest.approx(told["output_gap_s"], abs=1e-6)

@@ -1,12 +1,17 @@
-"""What is to be measured: plans are sound, survive a file, and hold enough out."""
+"""What is to be measured, on which machine, and what there is to read if it cannot be."""
 
 import dataclasses
 import json
+import platform
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 from pydantic import TypeAdapter
 
+from tideover.calibrate.real import campaign, supervisor
 from tideover.calibrate.real.plan import (
     CLUSTER,
     LOCAL,
@@ -18,6 +23,9 @@ from tideover.calibrate.real.plan import (
     quick,
     tiny,
 )
+from tideover.calibrate.real.supervisor import SessionFailed
+from tideover.calibrate.real.tables import TABLES
+from tideover.scenarios.java import Java
 
 PLANS = [tiny(), quick(), full()]
 
@@ -73,17 +81,11 @@ def test_full_holds_out_what_is_promised():
     for the fit.
     """
     episodes = [(planned, e) for planned in full().sessions for e in planned.episodes]
-    steady = {
-        held: {
-            (p.pipeline, p.master, p.keys, e.rate_per_s)
-            for p, e in episodes
-            if not e.fault and e.held_out is held
-        }
-        for held in (True, False)
-    }
-    assert len(steady[True]) >= 6
-    assert len(steady[False]) >= 8
-    assert not steady[True] & steady[False]
+    steady = [(e.held_out, (p.pipeline, p.master, p.keys, e.rate_per_s)) for p, e in episodes if not e.fault]
+    unseen, seen = ({where for held_out, where in steady if held_out is held} for held in (True, False))
+    assert len(unseen) >= 6
+    assert len(seen) >= 8
+    assert not unseen & seen
     for strategy in ("micro_batch", "source_replay", "active_replication"):
         kills = [
             e for p, e in episodes if p.strategy == strategy and e.fault and e.fault.kind != "stop_executor"
@@ -100,16 +102,17 @@ def test_what_cannot_be_is_refused():
     steady = Episode(10.0, 20.0, 100, "steady")
     kill = Episode(20.0, 30.0, 100, "recovery", fault=Fault("kill_executor", 3.0))
     assert session(steady, kill).end_s == 30.0
-    with pytest.raises(ValueError, match="without gaps"):
-        session(kill, steady)
-    with pytest.raises(ValueError, match="without gaps"):
-        session()
-    with pytest.raises(ValueError, match="no executors"):
-        session(steady, kill, master=LOCAL)
-    with pytest.raises(ValueError, match="inside its episode"):
-        session(dataclasses.replace(kill, fault=Fault("kill_driver", 10.0)))
-    with pytest.raises(ValueError, match="query"):
-        session(dataclasses.replace(kill, fault=Fault("kill_driver", 1.0, query=1)))
+    late = dataclasses.replace(kill, fault=Fault("kill_driver", 10.0))
+    other = dataclasses.replace(kill, fault=Fault("kill_driver", 1.0, query=1))
+    for episodes, master, says in (
+        ((kill, steady), CLUSTER, "without gaps"),
+        ((), CLUSTER, "without gaps"),
+        ((steady, kill), LOCAL, "no executors"),
+        ((late,), CLUSTER, "inside its episode"),
+        ((other,), CLUSTER, "query"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            session(*episodes, master=master)
 
 
 def test_masters():
@@ -117,3 +120,86 @@ def test_masters():
     assert executors_of("local-cluster[2,3,1024]") == (2, 6)
     with pytest.raises(ValueError, match="neither"):
         executors_of("yarn")
+
+
+def test_a_machine_that_has_all_of_it(monkeypatch):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**33, total=2**34))
+    assert supervisor.requirements() == []
+
+
+@pytest.mark.parametrize("lacks", ["memory", "java", "system"])
+def test_what_is_missing_is_named_and_nothing_is_started(lacks, monkeypatch, tmp_path):
+    available = 2**30 if lacks == "memory" else 2**33
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=available, total=2**34))
+    if lacks == "java":
+        monkeypatch.setattr(supervisor, "find_java", lambda: None)
+    if lacks == "system":
+        monkeypatch.setattr(platform, "system", lambda: "Windows")
+    (problem,) = supervisor.requirements()
+    says = {
+        "memory": "3 GiB of free memory, and there are 1.0 GiB",
+        "java": "Java 17 or newer",
+        "system": "Windows",
+    }
+    assert says[lacks] in problem
+    with pytest.raises(campaign.NotPossible, match=says[lacks].split(",")[0]):
+        campaign.run(tiny(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_calibrations_do_not_share_a_directory(monkeypatch, tmp_path):
+    monkeypatch.setattr(campaign, "requirements", list)
+    with campaign.alone(tmp_path), pytest.raises(campaign.NotPossible, match="another calibration"):
+        campaign.run(tiny(), tmp_path)
+
+
+class NoSpark:
+    """Stands for a supervisor whose drivers do not start."""
+
+    def __init__(self, plan, directory, *rest):
+        assert directory.is_absolute()  # Spark's processes work elsewhere
+        self.reason = f"session {plan.name}: not ready"
+
+    def run(self):
+        raise SessionFailed(self.reason)
+
+
+@pytest.fixture
+def failed(tmp_path, monkeypatch):
+    """(plan, directory, tables) of a calibration of which no session begins; the directory is relative."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(campaign, "requirements", list)
+    monkeypatch.setattr(campaign, "find_java", lambda: Java(Path("/java"), 17, "PATH"))
+    monkeypatch.setattr(campaign, "Supervisor", NoSpark)
+    return quick(), Path("measured"), campaign.run(quick(), Path("measured"))
+
+
+def test_a_session_that_never_began_has_its_reason_in_the_tables(failed):
+    plan, _, tables = failed
+    assert tables["sessions"].error.tolist() == [f"session {s.name}: not ready" for s in plan.sessions]
+    assert tables["sessions"].strategy.tolist() == [s.strategy for s in plan.sessions]
+    assert all(tables[name].empty for name in TABLES if name != "sessions")
+
+
+def test_it_is_not_done_and_its_tables_can_be_read_again(failed):
+    plan, out, tables = failed
+    assert not any(campaign.is_done(out / "sessions" / s.name, s) for s in plan.sessions)
+    again = campaign.collect(plan, out)
+    assert all(table.equals(again[name]) for name, table in tables.items())
+
+
+def test_law_others_are_what_is_left(monkeypatch):
+    """In 2 s the cores spend 3 s; one of ours spends 1.0, and a new one 0.4: others 1.6 s, so 0.8 cores."""
+    now, busy, ours = [0.0], [100.0], [{}]
+    monkeypatch.setattr(supervisor.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(supervisor, "_busy", lambda: busy[0])
+    monkeypatch.setattr(supervisor, "_spent", lambda roots: dict(ours[0]))
+    others = supervisor.OtherWork()
+    now[0], ours[0] = 1.0, {(7, 0.0): 5.0}
+    assert others.look([7]) is None  # what ours had spent before is not known
+    now[0], busy[0], ours[0] = 3.0, 103.0, {(7, 0.0): 6.0, (8, 2.0): 0.4}
+    assert round(others.look([7]), 9) == 0.8
+    now[0] = 3.9
+    assert others.look([7]) is None  # too early
+    now[0], ours[0] = 4.0, {(8, 2.0): 0.4}
+    assert others.look([7]) == 0.0  # 7 has ended

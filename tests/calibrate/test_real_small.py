@@ -10,11 +10,13 @@ import pytest
 
 import tideover
 from tideover.calibrate import calibration
-from tideover.calibrate.episodes import DISTURBED
+from tideover.calibrate.episodes import DISTURBED, episodes
+from tideover.calibrate.fits import LEAST_BATCHES
 from tideover.calibrate.real import campaign, supervisor
 from tideover.calibrate.real.pipelines import read_events
-from tideover.calibrate.real.plan import LOCAL, Episode, Plan, SessionPlan, tiny
+from tideover.calibrate.real.plan import LOCAL, Episode, Plan, SessionPlan, quick, tiny
 from tideover.calibrate.real.tables import TABLES
+from tideover.reports.parquet import read_tables
 
 pytestmark = pytest.mark.spark
 
@@ -176,3 +178,37 @@ def test_what_was_measured_becomes_a_profile_that_predicts(tiny_run, tmp_path):
     told = result.prediction["output_gap_s"]
     assert told["low"] <= told["estimate"] <= told["high"]
     assert result.to_dict()["windows"]["wrong"] == 0
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_quick_calibration(tideover, tmp_path):
+    """What a user runs. So few kills rank no strategies and bound no error; but counts are exact after each,
+    what is fitted is possible, and each strategy with enough batches has a profile, on a quiet machine all.
+    """
+    out = tmp_path / "measured"
+    code, _, err = tideover("calibrate", "--quick", "--out", out)
+    assert code == 0, err
+    tables, measured = read_tables(out), campaign.collect(quick(), out)
+    strategies = {"micro_batch", "source_replay", "active_replication"}
+    correct = tables["correctness"]
+    assert set(correct["strategy"]) == strategies
+    assert (correct["exact"] == correct["kills"]).all()
+    assert (correct[["missing", "extra"]] == 0).all(axis=None)
+    assert (correct[["simulated_lost", "simulated_duplicated"]].fillna(0) == 0).all(axis=None)
+    found = episodes(measured)
+    fitted = {e.setup.strategy for e in found if e.fitted and len(e.settled()) >= LEAST_BATCHES}
+    assert fitted == strategies or any(e.others_cores > DISTURBED for e in found)
+    values = tables["parameters"]
+    assert set(values["strategy"]) == fitted
+    assert values["value"].between(0, 60).all()
+    assert (values["low"] <= values["high"]).all()
+    restarts = values[values["parameter"].str.endswith(".restart")]
+    assert restarts["value"].between(0.1, 60).all()  # neither a JVM nor a driver starts in less
+    gaps = tables["pairs"].query("measure == 'output_gap_s' and held_out")
+    assert gaps["predicted"].dropna().between(0.1, 120).all()
+    if fitted == strategies:
+        assert set(restarts["strategy"]) == set(gaps["strategy"]) == strategies
+    profiles = {f"{strategy.replace('_', '-')}-word-count.yaml" for strategy in fitted}
+    assert {path.name for path in out.glob("*-word-count.yaml")} == profiles
+    assert "<svg" in (out / "report.html").read_text(encoding="utf-8")

@@ -71,14 +71,20 @@ class Recorded:
 
 @pytest.fixture
 def recorded(tmp_path):
-    return lambda kind="kill_executor", **changes: Recorded(tmp_path, Fault(kind, 3.0), **changes)
+    """Makes a session whose query is there at 0.1, and whose first ``batches`` begin at 1, 2 and so on."""
+
+    def begin(kind="kill_executor", batches=0, **changes):
+        session = Recorded(tmp_path, Fault(kind, 3.0), **changes)
+        session.query(0.1)
+        for n in range(batches):
+            session.batch(n, start=n + 1.0, sink=n + 1.4, end=n + 1.5, rows=(10 * n, 10 * n + 10))
+        return session
+
+    return begin
 
 
 def test_a_batch_has_its_phases_its_rows_and_its_moment_in_the_sink(recorded):
-    session = recorded()
-    session.query(0.1)
-    session.batch(0, start=1.0, sink=1.4, end=1.5, rows=(0, 10))
-    session.batch(1, start=2.0, sink=2.4, end=2.5, rows=(10, 20))
+    session = recorded(batches=2)
     batches = session.tables()["batches"]
     assert batches.start_s.tolist() == [1.0, 2.0]
     assert batches.end_s.tolist() == [1.5, 2.5]
@@ -92,9 +98,7 @@ def test_a_batch_has_its_phases_its_rows_and_its_moment_in_the_sink(recorded):
 
 def test_results_of_a_batch_that_never_ended_are_kept_and_it_runs_again_in_the_next_life(recorded):
     """Batch 1 is in the sink at 2.4 and its driver is killed at 2.45: the next life runs it again."""
-    session = recorded("kill_driver")
-    session.query(0.1)
-    session.batch(0, start=1.0, sink=1.4, end=1.5, rows=(0, 10))
+    session = recorded("kill_driver", batches=1)
     session.batch(1, start=2.0, sink=2.4, end=2.5, rows=(10, 20), ended=False)
     session.fault(2.45, "kill_driver", logged=1, committed=0, logged_at=2.03)
     session.supervisor.write("spawn", T0 + 2.5, query=0, life=1)
@@ -115,9 +119,7 @@ def test_results_of_a_batch_that_never_ended_are_kept_and_it_runs_again_in_the_n
 
 
 def test_a_fault_between_batches(recorded):
-    session = recorded("kill_driver")
-    session.query(0.1)
-    session.batch(0, start=1.0, sink=1.4, end=1.5, rows=(0, 10))
+    session = recorded("kill_driver", batches=1)
     session.fault(1.7, "kill_driver", logged=0, committed=0, logged_at=1.03)
     (fault,) = session.tables()["faults"].itertuples()
     assert math.isnan(fault.batch_running)
@@ -129,9 +131,7 @@ def test_a_fault_between_batches(recorded):
 @pytest.mark.parametrize(("strategy", "ready"), [("micro_batch", 4.0), ("source_replay", 2.7)])
 def test_after_a_lost_executor_ready_is_what_the_strategy_waits_for(strategy, ready, recorded):
     """A new executor; or, where the query is started anew, that."""
-    session = recorded(strategy=strategy)
-    session.query(0.1)
-    session.batch(0, start=1.0, sink=1.4, end=1.5, rows=(0, 10))
+    session = recorded(strategy=strategy, batches=1)
     session.batch(1, start=2.0, sink=3.4, end=3.5, rows=(10, 20))
     session.fault(2.2, "kill_executor")
     session.log().write("executor_removed", T0 + 2.3, executor="0")
@@ -147,7 +147,6 @@ def test_windows_are_compared_with_the_truth_word_by_word(recorded):
     one there is no result.
     """
     session = recorded()
-    session.query(0.1)
     plan, schedule = session.plan, session.plan.schedule(T0)
     true = {window: dict(words_of_window(plan, schedule, window)) for window in range(10)}
     got = {window: dict(true[window]) for window in (1, 2, 3)}
@@ -174,7 +173,6 @@ def test_windows_are_compared_with_the_truth_word_by_word(recorded):
 def test_keys_are_compared_with_the_truth_and_each_mistake_counts_once(recorded):
     """4 keys, 10 rows/s: after the episode's 100 rows one key has one too few, and that stays so."""
     session = recorded(pipeline="running_count", keys=4)
-    session.query(0.1)
     directory = session.directory / "sink" / "batches" / "0"
     directory.mkdir(parents=True)
     for batch, (end, wrong) in enumerate([(50, 0), (100, 1), (200, 1)]):
@@ -194,7 +192,6 @@ def test_latency_is_from_the_stamp_to_the_first_time_in_the_sink(recorded):
     first at 3, and again at 10: latencies 0.1 ... 1.0, and 0.1 ... 7.0.
     """
     session = recorded()
-    session.query(0.1)
     session.batch(0, start=2.9, sink=3.0, end=3.1, rows=(20, 30))
     session.batch(1, start=9.0, sink=10.0, end=10.1, rows=(20, 100))
     latencies = [*(k / 10 for k in range(1, 11)), *(k / 10 for k in range(1, 71))]
@@ -206,7 +203,6 @@ def test_latency_is_from_the_stamp_to_the_first_time_in_the_sink(recorded):
 def test_an_episode_says_how_busy_others_were(recorded):
     """Looks at 3 and 9 lie in the episode [2, 10), the one at 10 does not."""
     session = recorded()
-    session.query(0.1)
     for at, cores in [(1.0, 9.0), (3.0, 0.5), (9.0, 1.5), (10.0, 0.0)]:
         session.supervisor.write("others", T0 + at, cores=cores)
     assert session.tables()["episodes"].others_cores.tolist() == [1.0, 0.0]

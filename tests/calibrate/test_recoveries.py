@@ -1,19 +1,16 @@
 """Fits to somebody else's recoveries: the law is the simulator's, and known values are found again."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import tideover
 from tideover.calibrate import recoveries
-from tideover.calibrate.recoveries import Calibration, posterior
+from tideover.calibrate.recoveries import posterior
 from tideover.calibrate.recoveries.measurements import COLUMNS, Points, Setting, read
 from tideover.calibrate.recoveries.posterior import Posterior, Prior, _log_likelihood, fit
 from tideover.calibrate.recoveries.recovery_time import Values, catch_up, fit_fluid, recovery, shown
@@ -25,28 +22,28 @@ TRUTH = Values(outage=40.0, capacity=5000.0, fraction=0.8, snapshot=0.1)
 GRID = tuple(itertools.product((30.0, 90.0), (600.0, 1800.0, 2700.0, 3300.0, 3700.0)))
 
 
-def lines(window: float | None, scatter: float = 0.03, truth: Values = TRUTH) -> list[str]:
-    """Recoveries as the law has them, catch-up off by a few percent and outages by half a second."""
+def measured(folder: Path, window: float | None, truth: Values = TRUTH, first: int = len(GRID)) -> Path:
+    """A file of recoveries as the law has them, catch-up off by 3 % and outages by half a second."""
     rng = np.random.default_rng(3)
     found = [",".join(COLUMNS)]
     for interval, rate in GRID:
         run = truth._replace(outage=truth.outage + 0.5 * rng.standard_normal())
-        after = catch_up(run, interval, rate) * np.exp(scatter * rng.standard_normal())
+        after = catch_up(run, interval, rate) * np.exp(0.03 * rng.standard_normal())
         found.append(f"mine,{interval:g},{rate:g},{float(run.outage + shown(after, window)):.1f}")
-    return found
+    path = folder / f"{window}.csv"
+    path.write_text("\n".join(found[: 1 + first]) + "\n")
+    return path
 
 
 @pytest.fixture(scope="module", params=[30.0, pytest.param(None, marks=pytest.mark.long)])
-def window(request: pytest.FixtureRequest) -> float | None:
+def window(request):
     """Through which the end was seen; the windows are the harder ones to fit."""
     return request.param
 
 
 @pytest.fixture(scope="module")
-def fitted(window: float | None, tmp_path_factory: pytest.TempPathFactory) -> Calibration:
-    path = tmp_path_factory.mktemp("recoveries") / f"{window}.csv"
-    path.write_text("\n".join(lines(window)) + "\n")
-    return recoveries.fit(read(path))
+def fitted(window, tmp_path_factory):
+    return recoveries.fit(read(measured(tmp_path_factory.mktemp("recoveries"), window)))
 
 
 # -- the law -------------------------------------------------------------------------------------------------
@@ -66,9 +63,12 @@ def cases() -> list[dict[str, float]]:
     ]
 
 
+WINDOWS = pytest.mark.parametrize("window", [None, 30.0])
+
+
 @pytest.mark.parametrize("case", cases())
-@pytest.mark.parametrize("window", [None, 30.0])
-def test_the_law_is_what_the_simulator_does(case: dict[str, float], window: float | None) -> None:
+@WINDOWS
+def test_the_law_is_what_the_simulator_does(case, window):
     """``flink-recovery`` at a capacity of 1000/s: within 2 % of the law, stalls by snapshots included.
 
     Through a window both are whole numbers of windows after the restart, so they are equal unless the
@@ -97,7 +97,7 @@ def test_the_law_is_what_the_simulator_does(case: dict[str, float], window: floa
         assert any(row["catch_up_s"] == pytest.approx(end, abs=0.01) for end in ends)
 
 
-def test_what_never_ends_is_infinite() -> None:
+def test_what_never_ends_is_infinite():
     """Snapshots of 1 s every 10 s leave 900/s of 1000/s."""
     values = Values(10.0, 1000.0, 0.5, 1.0)
     assert np.isfinite(recovery(values, 10.0, 899.0, 30.0))
@@ -109,11 +109,9 @@ def test_what_never_ends_is_infinite() -> None:
 # -- the fit -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("window", [None, 30.0])
+@WINDOWS
 @pytest.mark.parametrize("load", [0.4, 0.7, 0.85])
-def test_the_likelihood_is_the_density_of_what_runs_show(
-    window: float | None, load: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_likelihood_is_the_density_of_what_runs_show(window, load, monkeypatch):
     """Its integral up to any time is the share of simulated runs that end by then, outliers aside."""
     monkeypatch.setattr(posterior, "OUTLIERS", 0.0)
     prior = Prior(window, top_rate=1000.0, interval=30.0, recovery=200.0)
@@ -129,10 +127,8 @@ def test_the_likelihood_is_the_density_of_what_runs_show(
     assert np.cumsum(density) * 0.25 == pytest.approx(wanted, abs=0.02)
 
 
-@pytest.mark.parametrize("window", [None, 30.0])
-def test_many_points_are_taken_a_few_draws_at_a_time(
-    window: float | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@WINDOWS
+def test_many_points_are_taken_a_few_draws_at_a_time(window, monkeypatch):
     """The likelihood of each draw is its own: in parts it is what it is at once."""
     interval, rate = np.array(GRID).T
     points = Points("mine", interval, rate, recovery(TRUTH, interval, rate, window))
@@ -150,7 +146,7 @@ def test_many_points_are_taken_a_few_draws_at_a_time(
     assert len(sizes) > 1
 
 
-def test_known_values_are_found_again(fitted: Calibration, window: float | None) -> None:
+def test_known_values_are_found_again(fitted, window):
     """The way in which the end was seen is told apart by itself; the draws reach around the truth."""
     found = fitted.fitted["mine"]
     assert found.posterior.prior.window == window
@@ -158,12 +154,11 @@ def test_known_values_are_found_again(fitted: Calibration, window: float | None)
         low, high = np.quantile(getattr(found.posterior.values, name), [0.005, 0.995])
         assert low <= getattr(TRUTH, name) <= high, name
     for name in ("outage", "capacity"):
-        assert getattr(found.posterior.values, name)[found.point] == pytest.approx(
-            getattr(TRUTH, name), rel=0.1
-        )
+        estimate = getattr(found.posterior.values, name)[found.point]
+        assert estimate == pytest.approx(getattr(TRUTH, name), rel=0.1)
 
 
-def test_points_that_were_left_out_are_predicted(fitted: Calibration, window: float | None) -> None:
+def test_points_that_were_left_out_are_predicted(fitted, window):
     """With the mechanism in the data, errors of unseen points are of the order of the noise.
 
     Through the window they are no more than a step, where the catch-up ends near a boundary; the plain fluid
@@ -176,7 +171,7 @@ def test_points_that_were_left_out_are_predicted(fitted: Calibration, window: fl
         assert errors["mechanism", "leave_one_out"] < errors["fluid", "leave_one_out"]
 
 
-def test_intervals_of_unseen_points_hold_what_was_measured(fitted: Calibration) -> None:
+def test_intervals_of_unseen_points_hold_what_was_measured(fitted):
     """At 90 % of 10 points, fewer than 7 in their intervals would come about once in a hundred times."""
     alone = fitted.fitted["mine"].held_out["leave_one_out"]
     assert len(alone.points) == 10
@@ -185,7 +180,7 @@ def test_intervals_of_unseen_points_hold_what_was_measured(fitted: Calibration) 
     assert (alone.mechanism < alone.high).all()
 
 
-def test_what_the_data_cannot_say_is_said(fitted: Calibration) -> None:
+def test_what_the_data_cannot_say_is_said(fitted):
     """Snapshots of 0.1 s every 30 s cost 0.3 % of the capacity, less than the scatter."""
     known = fitted.frames["fit_parameters"].set_index("parameter")["identified"]
     assert known["capacity"]
@@ -194,9 +189,7 @@ def test_what_the_data_cannot_say_is_said(fitted: Calibration) -> None:
 
 
 @pytest.mark.parametrize(("outage", "intervals"), [(0.3, (0.5, 2.0)), (600.0, (30.0, 90.0))])
-def test_very_short_and_very_long_outages_are_found_again(
-    outage: float, intervals: tuple[float, ...]
-) -> None:
+def test_very_short_and_very_long_outages_are_found_again(outage, intervals):
     """Recoveries of a second, and of hours, off by 2 %: each is fitted to a tenth."""
     truth = Values(outage, 1000.0, 0.5, 0.0)
     interval, rate = (part.ravel() for part in np.meshgrid(intervals, (200.0, 400.0, 600.0, 800.0)))
@@ -210,17 +203,14 @@ def test_very_short_and_very_long_outages_are_found_again(
 
 
 @pytest.mark.parametrize(("fraction", "low", "high"), [(1.0, 0.6, 1.0), (0.5, 0.0, 0.1)])
-def test_failures_at_the_end_of_the_interval_are_told_from_earlier_ones(
-    fraction: float, low: float, high: float, tmp_path: Path
-) -> None:
+def test_failures_at_the_end_of_the_interval_are_told_from_earlier_ones(fraction, low, high, tmp_path):
     """Half of the prior is on the very end: more than that if failures struck there, else next to nothing."""
-    path = tmp_path / "a.csv"
-    path.write_text("\n".join(lines(None, truth=TRUTH._replace(fraction=fraction))) + "\n")
+    path = measured(tmp_path, None, TRUTH._replace(fraction=fraction))
     found = fit(read(path).workloads["mine"], None)
     assert low <= np.mean(np.asarray(found.values.fraction) == 1) <= high
 
 
-def test_tables_have_the_columns_that_are_documented(fitted: Calibration) -> None:
+def test_tables_have_the_columns_that_are_documented(fitted):
     frames = fitted.frames
     for name, columns in RECOVERY_FITS.items():
         wanted = [column.name for column in columns if column.name == "better" or not column.optional]
@@ -229,17 +219,15 @@ def test_tables_have_the_columns_that_are_documented(fitted: Calibration) -> Non
     assert len(frames["points"]) == len(GRID)
 
 
-def test_the_same_seed_gives_the_same_draws(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("\n".join(lines(30.0)) + "\n")
-    points = read(path).workloads["mine"]
+def test_the_same_seed_gives_the_same_draws(tmp_path):
+    points = read(measured(tmp_path, 30.0)).workloads["mine"]
     first, second, other = (fit(points, 30.0, draws=200, seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.v, second.v)
     assert first.evidence == second.evidence
     assert not np.array_equal(first.v, other.v)
 
 
-def test_the_plain_law_finds_its_own_values_again() -> None:
+def test_the_plain_law_finds_its_own_values_again():
     interval, rate = np.array(GRID).T
     truth = Values(40.0, 5000.0, 0.8, 0.0)
     points = Points("mine", interval, rate, recovery(truth, interval, rate, None))
@@ -251,7 +239,7 @@ def test_the_plain_law_finds_its_own_values_again() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("window", [None], indirect=True)
-def test_a_profile_predicts_unseen_rates_and_intervals(fitted: Calibration, tmp_path: Path) -> None:
+def test_a_profile_predicts_unseen_rates_and_intervals(fitted, tmp_path):
     """Between and beyond the measured intervals, the truth lies in the interval of prediction."""
     path = tmp_path / "mine.yaml"
     path.write_text(fitted.profiles["mine"])
@@ -274,7 +262,7 @@ def test_a_profile_predicts_unseen_rates_and_intervals(fitted: Calibration, tmp_
         assert found["scenario"]["profile"]["sha256"] == profile.sha256
 
 
-def test_beyond_the_capacity_there_is_no_recovery(fitted: Calibration, tmp_path: Path) -> None:
+def test_beyond_the_capacity_there_is_no_recovery(fitted, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(fitted.profiles["mine"])
     settings = [f"profile={path}", "rate=5500/s", "run.duration=900 s"]
@@ -295,22 +283,20 @@ def _after(start: str, shown: str) -> str:
 
 
 @pytest.mark.long
-def test_the_command_writes_profiles_tables_and_a_page(tideover_command: Any, tmp_path: Path) -> None:
+def test_the_command_writes_profiles_tables_and_a_page(tideover, tmp_path):
     """Twice into the same directory, and then the run with what was written that it says to try."""
-    path = tmp_path / "a.csv"
-    path.write_text("\n".join(lines(None)[:7]) + "\n")
-    out = tmp_path / "my results"
-    code, shown, err = tideover_command("calibrate", "--from", path, "--out", out)
+    path, out = measured(tmp_path, None, first=6), tmp_path / "my results"
+    code, shown, err = tideover("calibrate", "--from", path, "--out", out)
     assert code == 0, err
-    code, told, _ = tideover_command("calibrate", "--from", path, "--out", out, "--json")
+    code, told, _ = tideover("calibrate", "--from", path, "--out", out, "--json")
     assert code == 0
     assert json.loads(told)["profiles"] == ["mine"]
     assert {"report.html", "mine.yaml", "points.parquet", "result.json"} <= {p.name for p in out.iterdir()}
-    code, told, _ = tideover_command(*shlex.split(_after("Try: tideover ", shown)))
+    code, told, _ = tideover(*shlex.split(_after("Try: tideover ", shown)))
     assert code == 0
     assert "extrapolates" not in told
     assert "Predicted from the profile (90 % interval)" in told
-    code, _, err = tideover_command("run", "wordcount", "--out", out)
+    code, _, err = tideover("run", "wordcount", "--out", out)
     assert code == 2
     assert err.startswith(f"--out: {out}: holds what tideover calibrate --from wrote; name another directory")
 
@@ -319,7 +305,7 @@ def test_the_command_writes_profiles_tables_and_a_page(tideover_command: Any, tm
 
 
 @pytest.mark.skipif(not PUBLISHED.exists(), reason="the published measurements are not here")
-def test_a_published_study_is_predicted_better_than_by_the_fluid_law() -> None:
+def test_a_published_study_is_predicted_better_than_by_the_fluid_law():
     """16 Flink recoveries of two workloads (Geldenhuys et al., 2022), each predicted without having seen it.
 
     It looks as if their lag was read from Kafka's records-lag-max, with its windows of 30 s. So the mechanism

@@ -1,14 +1,16 @@
-"""Files of recoveries come from anywhere: what cannot be used is refused, the rest is warned of."""
-
-from __future__ import annotations
+"""Files of recoveries and of capacities come from anywhere: what cannot be used is refused, or warned of."""
 
 import json
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 
+from tideover.calibrate import capacities
+from tideover.calibrate.capacities import NUMBERS, Profiles, fit, is_one, left_out
+from tideover.calibrate.capacities import read as read_capacities
 from tideover.calibrate.recoveries.measurements import COLUMNS, MOST, read
+from tideover.reports.columns import CAPACITY_FITS
 from tideover.scenarios.errors import ScenarioError
 
 ROWS = ("30,600,78.1", "30,1800,102.3", "90,600,87.4", "90,1800,140.2", "90,2700,260")
@@ -54,9 +56,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("old", "new", "line", "column", "says"), BROKEN)
-def test_broken_files(
-    tmp_path: Path, old: str, new: str, line: int, column: str, says: str, tideover_command: Any
-) -> None:
+def test_broken_files(tmp_path, old, new, line, column, says, tideover):
     """Nothing is written either: neither a result nor the directory for it."""
     path, out = tmp_path / "a.csv", tmp_path / "out"
     path.write_text(GOOD.replace(old, new, 1))
@@ -64,13 +64,13 @@ def test_broken_files(
         read(path)
     assert f"{path}:{line}: {column}: " in str(caught.value)
     assert says in str(caught.value)
-    code, _, err = tideover_command("calibrate", "--from", path, "--out", out)
+    code, _, err = tideover("calibrate", "--from", path, "--out", out)
     assert code == 2
     assert "Traceback" not in err
     assert not out.exists()
 
 
-def test_files_that_cannot_be_read(tmp_path: Path, tideover_command: Any) -> None:
+def test_files_that_cannot_be_read(tmp_path, tideover):
     (tmp_path / "b.csv").write_bytes(b"\xff\xfe\x00")
     (tmp_path / "c.csv").write_text(GOOD, encoding="utf-16")
     (tmp_path / "d.csv").write_text(GOOD, encoding="utf-16-le")
@@ -82,14 +82,14 @@ def test_files_that_cannot_be_read(tmp_path: Path, tideover_command: Any) -> Non
         "d.csv": "UTF-8",
     }
     for name, says in broken.items():
-        code, _, err = tideover_command("calibrate", "--from", tmp_path / name)
+        code, _, err = tideover("calibrate", "--from", tmp_path / name)
         assert code == 2
         assert says in err
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_what_other_programs_write_is_read(tmp_path: Path, encoding: str, end: str) -> None:
+def test_what_other_programs_write_is_read(tmp_path, encoding, end):
     """Quotes, blanks, empty lines, a mark of the byte order, other columns, any end of a line."""
     (tmp_path / "good.csv").write_text(GOOD)
     path = tmp_path / "a.csv"
@@ -103,7 +103,7 @@ def test_what_other_programs_write_is_read(tmp_path: Path, encoding: str, end: s
     assert read(path).remarks == ()
 
 
-def test_the_command_warns_of_what_such_data_cannot_say(tmp_path: Path, tideover_command: Any) -> None:
+def test_the_command_warns_of_what_such_data_cannot_say(tmp_path, tideover):
     """One interval only, and a row that is there twice: on the terminal, in JSON and on the page."""
     path, out = tmp_path / "a.csv", tmp_path / "out"
     path.write_text(GOOD.replace("90,", "30,").replace("30,1800,140.2", "30,600,78.1"))
@@ -111,10 +111,108 @@ def test_the_command_warns_of_what_such_data_cannot_say(tmp_path: Path, tideover
     assert len(wanted) == 2
     assert "a.csv:5: says the same as line 2" in wanted[0]
     assert "an interval of 30 s" in wanted[1]
-    code, told, err = tideover_command("calibrate", "--from", path, "--out", out, "--json")
+    code, told, err = tideover("calibrate", "--from", path, "--out", out, "--json")
     assert code == 0
     assert json.loads(told)["warnings"] == list(wanted)
     page = (out / "report.html").read_text()
     for text in wanted:
         assert f"Warning: {text}" in err
         assert text[:60] in page
+
+
+PUBLISHED = Path(__file__).parents[2].parent / "shared" / "published" / "demeter_profile_recoveries.csv"
+
+
+def lawful(seed: int, scatter: float, n: int = 200) -> Profiles:
+    """A core carries 9000/s, slots slow it by the root, and below 512 MB memory does by its 0.7th power."""
+    rng = np.random.default_rng(seed)
+    cores, sharing = rng.integers(1, 20, n).astype(float), rng.choice([0.5, 1.0, 2.0, 4.0], n)
+    memory = rng.choice([128.0, 256.0, 1024.0, 4096.0], n)
+    rate = 9000 * cores / np.sqrt(sharing) * np.minimum(memory / 512, 1) ** 0.7
+    return Profiles(cores, sharing, memory, rate * np.exp(scatter * rng.standard_normal(n)), np.ones(n, bool))
+
+
+def test_the_law_is_found_again():
+    law = fit(lawful(1, 0.0))
+    assert law.knee == 512
+    assert np.exp(law.values[0]) == pytest.approx(9000)
+    assert law.values[1:] == pytest.approx([0.5, 0.7])
+    two = Profiles(*(np.array([x]) for x in (6.0, 4.0, 256.0, 1.0, 1.0)))
+    assert law.capacity(two)[0] == pytest.approx(6 * 9000 / 2 * 0.5**0.7)
+
+
+def test_intervals_hold_nine_in_ten():
+    """Of 200 runs that scatter by 20 %, each left out; three standard deviations are 6.4 %."""
+    runs = lawful(2, 0.2)
+    found = left_out(runs)
+    inside = (found[:, 1] <= runs.rate) & (runs.rate <= found[:, 2])
+    assert inside.mean() == pytest.approx(0.9, abs=0.064)
+    assert np.log(found[:, 2] / found[:, 1]).mean() == pytest.approx(2 * 1.645 * 0.2, rel=0.1)
+
+
+def runs_of(*saturated: int) -> list[str]:
+    """Four slots of 8 make 2 TaskManagers of 3 cores; runs of 1000/s, 2000/s, …"""
+    rows = [f"mine,8,3,2048,4,{1000 * (i + 1)},{one}" for i, one in enumerate(saturated)]
+    return ["# made up", ",".join(("workload", *NUMBERS)), *rows]
+
+
+def test_slots_make_task_managers_and_these_have_cores(tmp_path):
+    """The last one is only half used, but it is there."""
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([*runs_of(*[1] * 8), "mine,9,3,2048,4,500,0"]) + "\n")
+    assert is_one(path)
+    runs = read_capacities(path).workloads["mine"]
+    assert runs.cores.tolist() == [6.0] * 8 + [9.0]
+    assert runs.sharing[0] == pytest.approx(4 / 3)
+    assert runs.memory[0] == 512
+    assert runs.saturated.tolist() == [True] * 8 + [False]
+
+
+FIRST = "mine,8,3,2048,4,1000,1"
+BROKEN_CAPACITIES = [
+    (FIRST, "mine,8,0,2048,4,1000,1", r"a.csv:3: cpu_per_tm: must be a number above 0, not '0'"),
+    (FIRST, "mine,8,3,2048,4,1000,2", r"a.csv:3: saturated: must be from 0 to 1, not '2'"),
+    (FIRST, "mine,8,3,2048,4,1000,-1", r"a.csv:3: saturated: must be from 0 to 1, not '-1'"),
+    (FIRST, "mine,8,3,2048,4,1000", r"a.csv:3: \(row\): has 6 cells; the first line has 7"),
+    (FIRST, "mine,8,3,2048,4,1000,0", r"a.csv:2: saturated: mine has 7 saturated runs; at least 8"),
+    ("slots_per_tm", "slots", r"a.csv:2: slots_per_tm: is missing; the columns are workload, parallel"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "says"), BROKEN_CAPACITIES)
+def test_broken_capacities(tmp_path, old, new, says, tideover):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(runs_of(*[1] * 8)).replace(old, new, 1) + "\n")
+    with pytest.raises(ScenarioError, match=says):
+        read_capacities(path)
+    code, _, err = tideover("calibrate", "--from", path, "--out", tmp_path / "out")
+    assert code == 2
+    assert "Traceback" not in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_writes_tables_and_a_page(tmp_path, tideover):
+    """As documented, column by column; one run that was not saturated exceeds what the law gives it."""
+    runs = lawful(3, 0.1, n=12)
+    rows = zip(runs.cores, runs.sharing, runs.memory, runs.rate, strict=True)
+    made = [f"mine,{s * c:g},{1},{m * s:g},{s:g},{r:.0f},1" for c, s, m, r in rows if s >= 1]
+    path, out = tmp_path / "a.csv", tmp_path / "out"
+    path.write_text("\n".join([*runs_of()[:2], *made, "mine,4,1,2048,4,99999,0"]) + "\n")
+    code, told, _ = tideover("calibrate", "--from", path, "--out", out, "--json")
+    assert code == 0
+    errors = json.loads(told)["errors"]
+    assert [row["kind"] for row in errors] == ["fit", "leave_one_out"]
+    for table, frame in capacities.frames(read_capacities(path)).items():
+        assert set(frame.columns) <= {column.name for column in CAPACITY_FITS[table]}
+    page = (out / "report.html").read_text()
+    assert "of 1 runs that were not saturated, 1 had a rate above" in page
+
+
+@pytest.mark.skipif(not PUBLISHED.exists(), reason="the measurements are not here")
+def test_capacities_of_demeter_are_predicted():
+    """Unseen ones within 15 % in the mean, nine in ten within their intervals."""
+    for runs in read_capacities(PUBLISHED).workloads.values():
+        saturated = runs.only(runs.saturated)
+        middle, low, high = left_out(saturated).T
+        assert np.abs(middle / saturated.rate - 1).mean() < 0.15
+        assert 0.85 <= ((low <= saturated.rate) & (saturated.rate <= high)).mean() <= 0.95

@@ -1,7 +1,5 @@
 """The profile of a fit to recoveries says what the fit says: its values, draws and predictions."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 
 import tideover
-from tideover.calibrate import profile
+from tideover.calibrate import profile as profile_yaml
 from tideover.calibrate.recoveries import profile as profiles_of
 from tideover.calibrate.recoveries.measurements import Measurements, Points, Setting
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Fitted, Posterior, Prior, fit
@@ -34,9 +32,8 @@ def known(top_rate: float, seed: int = 1, draws: int = 400) -> Fitted:
 def written(found: Fitted, folder: Path) -> Path:
     """The file of its profile."""
     path = folder / "mine.yaml"
-    path.write_text(
-        profile.text(profiles_of.as_profile("mine", found, Measurements("a.csv", "", {}), seed=1), width=120)
-    )
+    profile = profiles_of.as_profile("mine", found, Measurements("a.csv", "", {}), seed=1)
+    path.write_text(profile_yaml.text(profile, width=120))
     return path
 
 
@@ -52,7 +49,7 @@ def law(row: dict[str, str], interval: float, rate: float) -> float:
 
 
 @pytest.mark.parametrize("top_rate", [3, 20, 100, 600, 1500, 4000, 12_000])
-def test_a_profile_says_what_the_fit_says(top_rate: float, tmp_path: Path) -> None:
+def test_a_profile_says_what_the_fit_says(top_rate, tmp_path):
     """Capacities from 3 to 96,000 per s: each value and draw to 0.1 %, and the law at each draw to 1 %.
 
     Up to the highest measured rate, which some draws only just exceed.
@@ -72,7 +69,7 @@ def test_a_profile_says_what_the_fit_says(top_rate: float, tmp_path: Path) -> No
                 assert law(row, interval, load * top_rate) == pytest.approx(predicted, rel=0.01)
 
 
-def test_a_slow_job_is_predicted_from_its_profile(tmp_path: Path) -> None:
+def test_a_slow_job_is_predicted_from_its_profile(tmp_path):
     """Eight recoveries exactly as the law has them at a capacity of 70/s; then through ``run``, at 60/s:
     1 % of capacity is 7 % of the recovery. What a snapshot costs is not in the points: its prior makes
     estimates 3 to 8 % too low, by the seed. The run is near the law of its own values.
@@ -95,7 +92,7 @@ def test_a_slow_job_is_predicted_from_its_profile(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_values_lie_in_their_intervals(seed: int, tmp_path: Path) -> None:
+def test_values_lie_in_their_intervals(seed, tmp_path):
     """Those of the profile, and those of the table."""
     found = known(1000, seed, draws=150)
     profile = profiles.read(written(found, tmp_path))
@@ -108,7 +105,7 @@ def test_values_lie_in_their_intervals(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("intervals", [(1.0,), (10.0, 60.0)])
-def test_a_run_with_the_values_is_near_the_prediction(intervals: tuple[float, ...]) -> None:
+def test_a_run_with_the_values_is_near_the_prediction(intervals):
     """At measured rates: within 5 % of the estimate at measured intervals, within 10 % at 60 s.
 
     With one interval of 1 s nothing is known of what is lost at 60 s; draws differ by a factor there.
@@ -128,9 +125,7 @@ def test_a_run_with_the_values_is_near_the_prediction(intervals: tuple[float, ..
 
 
 @pytest.mark.parametrize(("top_rate", "warns"), [(1e5, False), (7e6, True)])
-def test_a_capacity_that_nanoseconds_do_not_hold_is_said(
-    top_rate: float, warns: bool, tmp_path: Path
-) -> None:
+def test_a_capacity_that_nanoseconds_do_not_hold_is_said(top_rate, warns, tmp_path):
     """What is not warned of is held to 0.1 %."""
     found = known(top_rate)
     service = seconds(KEYS[1], profiles.read(written(found, tmp_path)).values[KEYS[1]].plain())
@@ -140,9 +135,7 @@ def test_a_capacity_that_nanoseconds_do_not_hold_is_said(
 
 
 @pytest.mark.parametrize(("service", "simulated"), [("0.9 ms", 2), ("1 ms", 1), ("2 ms", 1)])
-def test_draws_that_can_never_catch_up_are_not_simulated(
-    service: str, simulated: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_draws_that_can_never_catch_up_are_not_simulated(service, simulated, tmp_path, monkeypatch):
     """At 1000/s with one draw of a capacity of 2000/s, and one of 1111, 1000 or 500/s.
 
     The run itself has the second one, and its backlog is not gone by the end: it would be after 11
@@ -168,9 +161,7 @@ def test_draws_that_can_never_catch_up_are_not_simulated(
 
 
 @pytest.mark.parametrize(("interval", "recovery_s", "longer"), [(60.0, 90.0, False), (3600.0, 5000.0, True)])
-def test_the_command_to_try_leaves_time_for_what_was_measured(
-    interval: float, recovery_s: float, longer: bool, tmp_path: Path
-) -> None:
+def test_the_command_to_try_leaves_time_for_what_was_measured(interval, recovery_s, longer, tmp_path):
     """The failure, which may strike at the end of an interval, and the longest recovery lie in the run."""
     found = known(1000)
     written(found, tmp_path)
@@ -184,7 +175,7 @@ def test_the_command_to_try_leaves_time_for_what_was_measured(
     assert scenario.run.duration >= (150 + interval + 2 * recovery_s) * S
 
 
-def test_a_draw_without_a_backlog_is_not_called_cut_off(tmp_path: Path) -> None:
+def test_a_draw_without_a_backlog_is_not_called_cut_off(tmp_path):
     """Its snapshots hold a tuple up each second: its catch-up may be undefined, but no run is too short."""
     keys = f"[{profiles_of.SERVICE}, {profiles_of.SNAPSHOT}]"
     (tmp_path / "mine.yaml").write_text(

@@ -1,17 +1,14 @@
 """Broken scenarios: each must end in one clear line with file, line, key, what is wrong and what is allowed."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
+from tests.scenarios.refused import refused, told
 from tideover.calibrate.recoveries import measurements
 from tideover.scenarios.errors import MOST_SHOWN, ScenarioError
 from tideover.scenarios.loader import load, load_text
@@ -33,6 +30,8 @@ links: {latency: 0.5 ms, local: 0 s, pairs: {"0-1": 5 ms}}
 store: {latency: 1 ms}
 run: {duration: 240 s, warmup: 60 s, seed: 1, replications: 5}
 """
+
+FAILURE = "{at: 75 s, kind: lose_state, component: count}"
 
 # ruff: noqa: E501
 # fmt: off
@@ -205,12 +204,10 @@ BROKEN = [
 
 
 def problems(text: str) -> list[str]:
-    with pytest.raises(ScenarioError) as caught:
-        load_text(text, "broken.yaml")
-    return str(caught.value).split("\n")
+    return refused(load_text, text, "broken.yaml")
 
 
-def test_the_table_is_long_enough_and_starts_from_a_good_file() -> None:
+def test_the_table_is_long_enough_and_starts_from_a_good_file():
     assert len(BROKEN) >= 70
     assert load_text(GOOD, "good.yaml").hosts == 4
 
@@ -218,29 +215,29 @@ def test_the_table_is_long_enough_and_starts_from_a_good_file() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "key", "says"), BROKEN, ids=[f"{c[3]}-{c[1]}"[:60] for c in BROKEN]
 )
-def test_each_problem_names_its_place(old: str, new: str, line: int, key: str, says: str) -> None:
+def test_each_problem_names_its_place(old, new, line, key, says):
     assert GOOD.count(old) == 1 or old in ("  split:",)
     shown = problems(GOOD.replace(old, new, 1))
-    assert len(shown) <= MOST_SHOWN
-    hits = [text for text in shown if text.startswith(f"broken.yaml:{line}: {key}: ") and says in text]
-    assert hits, shown
+    told(shown, f"broken.yaml:{line}: {key}: ", says)
     assert len(shown) <= 3, "one mistake should not be said many times"
 
 
-def test_all_problems_are_collected_and_sorted_by_line() -> None:
-    text = (
-        GOOD.replace("10/s", "10")
-        .replace("[word]", "[wrd]")
-        .replace("60 s", "1")
-        .replace("0.2 ms", "x")
-        .replace("hosts: 4", "h: 4")
-    )
+def test_all_problems_are_collected_and_sorted_by_line():
+    text = GOOD
+    for old, new in (
+        ("10/s", "10"),
+        ("[word]", "[wrd]"),
+        ("60 s", "1"),
+        ("0.2 ms", "x"),
+        ("hosts: 4", "h: 4"),
+    ):
+        text = text.replace(old, new)
     lines = [int(shown.split(":")[1]) for shown in problems(text)]
     assert lines == sorted(lines)
     assert set(lines) >= {3, 4, 8, 11}
 
 
-def test_at_most_twenty_problems_are_shown() -> None:
+def test_at_most_twenty_problems_are_shown():
     assert len(problems(GOOD + "".join(f"key{i}: 1\n" for i in range(100)))) == MOST_SHOWN
 
 
@@ -255,14 +252,14 @@ DEEP = {  # deeper than Python calls itself; the reader of YAML takes longer by 
 
 
 @pytest.mark.parametrize("text", DEEP.values(), ids=DEEP.keys())
-def test_deep_nesting(text: str) -> None:
+def test_deep_nesting(text):
     (shown,) = problems(text)
     assert re.match(r"broken\.yaml:\d+: ", shown)
     assert f"more than {MAX_DEPTH} levels" in shown
     assert len(shown) < 500
 
 
-def test_alias_bombs() -> None:
+def test_alias_bombs():
     names = "abcdefghi"
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
     bomb += "".join(f"{n}: &{n} [{', '.join(['*' + m] * 10)}]\n" for m, n in pairwise(names))
@@ -273,7 +270,7 @@ def test_alias_bombs() -> None:
     assert "levels" in shown
 
 
-def test_aliases_in_moderation_are_fine() -> None:
+def test_aliases_in_moderation_are_fine():
     text = GOOD.replace("service: 0.2 ms", "service: &s {kind: exponential, mean: 0.2 ms}").replace(
         "service: 0.1 ms", "service: *s"
     )
@@ -281,7 +278,7 @@ def test_aliases_in_moderation_are_fine() -> None:
     assert scenario.topology["split"].service == scenario.topology["count"].service
 
 
-def test_more_tuples_than_can_be_simulated() -> None:
+def test_more_tuples_than_can_be_simulated():
     """1e9/s for 240 s; a lump of 1000, a shorter run, or a peak of a millisecond are within reach."""
     hot = GOOD.replace("10/s", "1000000000/s")
     (shown,) = problems(hot)
@@ -295,7 +292,7 @@ def test_more_tuples_than_can_be_simulated() -> None:
     assert load_text(GOOD.replace("rate: 10/s", f"arrivals: {peak}"))
 
 
-def test_links_of_hosts_that_nothing_runs_on() -> None:
+def test_links_of_hosts_that_nothing_runs_on():
     """Three tasks on hosts of their own, 0 to 2; k = 1 doubles them, whichever strategy is simulated."""
     text = GOOD.replace("hosts: 4\n", "").replace('"0-1"', '"0-3"')
     (shown,) = problems(text)
@@ -307,183 +304,129 @@ def test_links_of_hosts_that_nothing_runs_on() -> None:
     assert "links.pairs.6-0: there is no host 6; this topology uses 0 to 5" in shown
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "~", "---\n"])
-def test_empty_files(text: str) -> None:
-    assert problems(text) == [
-        "broken.yaml:1: (file): is empty; a scenario is a mapping with topology, strategy and run"
-    ]
+A_SCENARIO = "a scenario is a mapping with topology, strategy and run"
+NO_SCENARIO = {
+    "is empty": ["", "\n\n", "# only a comment\n", "~", "---\n"],
+    "is no mapping of keys": ["- a\n- b", "word", "5", "true", "root:x:0:0:root:/root:/bin/sh\n" * 2],
+}
 
 
-@pytest.mark.parametrize("text", ["- a\n- b", "word", "5", "true", "root:x:0:0:root:/root:/bin/sh\n" * 2])
-def test_files_that_are_no_mapping(text: str) -> None:
+@pytest.mark.parametrize(
+    ("says", "text"), [(says, each) for says in NO_SCENARIO for each in NO_SCENARIO[says]]
+)
+def test_files_that_are_no_mapping(says, text):
     """Nothing of such a file is told: it may hold anything."""
-    assert problems(text) == [
-        "broken.yaml:1: (file): is no mapping of keys; a scenario is a mapping with topology, strategy and run"
-    ]
+    assert problems(text) == [f"broken.yaml:1: (file): {says}; {A_SCENARIO}"]
 
 
 @pytest.mark.parametrize("what", ["scenario", "sweep", "plan", "profile", "rates", "events", "measurements"])
-def test_a_file_of_another_kind_is_not_told(tmp_path: Path, what: str) -> None:
+def test_a_file_of_another_kind_is_not_told(tmp_path, what):
     """A file that somebody names by mistake, whose lines are keys and values, or cells."""
     secret = tmp_path / "other.yaml"
     secret.write_text("hunter2: swordfish\n")
     name = str(secret)
-    arrivals, failures = (
-        f"arrivals: {{kind: trace, file: {name}}}",
-        f"failures: [{{kind: events, file: {name}}}]",
-    )
     read = {
         "scenario": lambda: load(name),
         "sweep": lambda: sweep_file.read(name),
         "plan": lambda: spec.read(name),
         "profile": lambda: load("wordcount", [f"profile={name}"]),
-        "rates": lambda: load_text(GOOD.replace("rate: 10/s", arrivals)),
-        "events": lambda: load_text(
-            GOOD.replace("failures: [{at: 75 s, kind: lose_state, component: count}]", failures)
-        ),
+        "rates": lambda: load_text(GOOD.replace("rate: 10/s", f"arrivals: {{kind: trace, file: {name}}}")),
+        "events": lambda: load_text(GOOD.replace(FAILURE, f"{{kind: events, file: {name}}}")),
         "measurements": lambda: measurements.read(secret),
     }
-    with pytest.raises(ScenarioError) as refused:
-        read[what]()
-    assert not re.search("hunter2|swordfish", str(refused.value))
+    assert not re.search("hunter2|swordfish", "\n".join(refused(read[what])))
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_tables_are_regular_files(tmp_path: Path, kind: str) -> None:
+def test_tables_are_regular_files(tmp_path, kind):
     """A pipe that nobody writes to, and a device without end: neither is read."""
     name = "/dev/zero"
     if kind == "pipe":
         os.mkfifo(name := str(tmp_path / "pipe.csv"))
-    for part in ("arrivals: {kind: trace, file: %s}", "arrivals: {kind: day, file: %s}"):
-        assert "is not a regular file" in problems(GOOD.replace("rate: 10/s", part % name))[0]
-    assert (
-        "is not a regular file"
-        in problems(
-            GOOD.replace("{at: 75 s, kind: lose_state, component: count}", f"{{kind: events, file: {name}}}")
-        )[0]
-    )
+    for old, new in (
+        ("rate: 10/s", "arrivals: {kind: trace, file: %s}"),
+        ("rate: 10/s", "arrivals: {kind: day, file: %s}"),
+        (FAILURE, "{kind: events, file: %s}"),
+    ):
+        assert "is not a regular file" in problems(GOOD.replace(old, new % name))[0]
     assert fingerprint(name) is None
 
 
 @pytest.mark.parametrize("key", ["topology", "strategy", "run"])
 @pytest.mark.parametrize("value", [None, "", "5", "[]"])
-def test_the_three_parts_that_must_be_there(key: str, value: str | None) -> None:
-    lines = [
-        line
-        for line in GOOD.splitlines()
-        if not line.startswith((f"{key}:", "  " if key == "topology" else "#"))
-    ]
-    if value is not None:
-        lines.append(f"{key}: {value}")
-    assert any(
-        re.match(rf"broken\.yaml:\d+: {key}: (is missing|is empty|must be)", p)
-        for p in problems("\n".join(lines))
-    )
+def test_the_three_parts_that_must_be_there(key, value):
+    left_out = (f"{key}:", "  " if key == "topology" else "#")
+    text = "\n".join(line for line in GOOD.splitlines() if not line.startswith(left_out))
+    shown = problems(text if value is None else f"{text}\n{key}: {value}")
+    wanted = re.compile(rf"broken\.yaml:\d+: {key}: (is missing|is empty|must be)")
+    assert any(map(wanted.match, shown))
 
 
-def files(tmp_path: Path) -> dict[str, tuple[str, str]]:
-    """Broken sources by name: the argument, and part of the message."""
-    made = {
-        "binary": bytes(range(256)) * 10,
-        "zip": b"PK\x03\x04\x00\x00",
-        "latin1": "name: caf\xe9\n".encode("latin-1"),
-        "utf16": GOOD.encode("utf-16"),
-        "nul": b"name: a\x00b\n",
-        "huge": b"# " + b"x" * MAX_BYTES,
-        "escape": b"name: \x1b[31mred\n",
-    }
-    for name, data in made.items():
-        (tmp_path / f"{name}.yaml").write_bytes(data)
+BYTES = {  # what is in a file, and part of the message
+    "binary": (bytes(range(256)) * 10, "is not UTF-8 text"),
+    "zip": (b"PK\x03\x04\x00\x00", "control character"),
+    "latin1": ("name: caf\xe9\n".encode("latin-1"), "is not UTF-8 text"),
+    "utf16": (GOOD.encode("utf-16"), "is not UTF-8 text"),
+    "nul": (b"name: a\x00b\n", "control character"),
+    "huge": (b"# " + b"x" * MAX_BYTES, "larger than 1 MiB"),
+    "escape": (b"name: \x1b[31mred\n", "control character"),
+}
+SOURCES = {  # what is given, where {} is a folder
+    "missing": ("{}/missing.yaml", "does not exist"),
+    "directory": ("{}", "is a directory"),
+    "device": ("/dev/zero", "is not a regular file"),
+    "pipe": ("{}/pipe.yaml", "is not a regular file"),
+    "long": ("x" * 5000 + ".yaml", "cannot be read"),
+    "name": ("wordcout", "did you mean 'wordcount'?"),
+    "empty": ("", "neither a file nor a built-in scenario"),
+}
+
+
+@pytest.mark.parametrize("name", [*BYTES, *SOURCES])
+def test_sources_that_cannot_be_read(name, tmp_path):
+    if name in BYTES:
+        (tmp_path / "bytes.yaml").write_bytes(BYTES[name][0])
     os.mkfifo(tmp_path / "pipe.yaml")
-    return {
-        "missing": (str(tmp_path / "missing.yaml"), "does not exist"),
-        "directory": (str(tmp_path), "is a directory"),
-        "device": ("/dev/zero", "is not a regular file"),
-        "pipe": (str(tmp_path / "pipe.yaml"), "is not a regular file"),
-        "long": ("x" * 5000 + ".yaml", "cannot be read"),
-        "name": ("wordcout", "did you mean 'wordcount'?"),
-        "empty": ("", "neither a file nor a built-in scenario"),
-        "binary": (str(tmp_path / "binary.yaml"), "is not UTF-8 text"),
-        "zip": (str(tmp_path / "zip.yaml"), "control character"),
-        "latin1": (str(tmp_path / "latin1.yaml"), "is not UTF-8 text"),
-        "utf16": (str(tmp_path / "utf16.yaml"), "is not UTF-8 text"),
-        "nul": (str(tmp_path / "nul.yaml"), "control character"),
-        "huge": (str(tmp_path / "huge.yaml"), "larger than 1 MiB"),
-        "escape": (str(tmp_path / "escape.yaml"), "control character"),
-    }
-
-
-NAMES = (
-    "missing",
-    "directory",
-    "device",
-    "pipe",
-    "long",
-    "name",
-    "empty",
-    "binary",
-    "zip",
-    "latin1",
-    "utf16",
-    "nul",
-    "huge",
-    "escape",
-)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_sources_that_cannot_be_read(name: str, tmp_path: Path) -> None:
-    source, says = files(tmp_path)[name]
-    with pytest.raises(ScenarioError) as caught:
-        load(source)
-    shown = str(caught.value)
+    source, says = SOURCES.get(name, ("{}/bytes.yaml", BYTES.get(name, ("", ""))[1]))
+    (shown,) = refused(load, source.format(tmp_path))
     assert says in shown
     assert re.search(r":\d+: \(file\): ", shown)
     assert shown.isprintable()
 
 
-def test_messages_do_not_pass_on_terminal_codes() -> None:
+def test_messages_do_not_pass_on_terminal_codes():
     (shown,) = problems('"\\e[31m": 1\n' + GOOD)
     assert shown.isprintable()
 
 
-def test_a_source_may_be_a_mapping() -> None:
+def test_a_source_may_be_a_mapping():
     with pytest.raises(ScenarioError, match="scenario: hosts: must be at least 1"):
         load({"topology": {}, "strategy": "none", "run": {"duration": "1 s"}, "hosts": 0})
 
 
-CLI = find_spec("tideover.cli")
-needs_cli = pytest.mark.skipif(CLI is None or CLI.origin is None, reason="there is no command line yet")
-FOR_CLI = [BROKEN[0], BROKEN[-1]]
-
-
-@needs_cli
 @pytest.mark.parametrize(
-    "number", [n if n == 0 else pytest.param(n, marks=pytest.mark.long) for n in range(len(FOR_CLI) + 3)]
+    ("text", "place", "says"),
+    [
+        (GOOD.replace("name: test", "nam: test"), "/a.yaml:1: nam: ", "did you mean 'name'"),
+        pytest.param(
+            GOOD.replace("hosts: 4", "hosts: \x07"),
+            "/a.yaml:8: (file): ",
+            "control character",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(DEEP["lists"], "/a.yaml:1: ", "levels", marks=pytest.mark.long),
+        pytest.param(None, "/a.yaml:1: (file): ", "does not exist", marks=pytest.mark.long),
+        pytest.param("", ":1: (file): ", "is a directory", marks=pytest.mark.long),
+    ],
+    ids=["key", "character", "depth", "missing", "directory"],
 )
-def test_the_command_line_ends_with_exit_code_2(number: int, tmp_path: Path) -> None:
-    path = tmp_path / "broken.yaml"
-    if number < len(FOR_CLI):
-        old, new, line, key, says = FOR_CLI[number]
-        path.write_text(GOOD.replace(old, new, 1))
-        place = f"{path}:{line}: {key}: "
-    elif number == len(FOR_CLI):
-        path.write_text(DEEP["lists"])
-        place, says = f"{path}:1: ", "levels"
-    elif number == len(FOR_CLI) + 1:
-        path = tmp_path / "absent.yaml"
-        place, says = f"{path}:1: (file): ", "does not exist"
-    else:
-        path = tmp_path
-        place, says = f"{path}:1: (file): ", "is a directory"
-    done = subprocess.run(
-        [sys.executable, "-c", "from tideover.cli import main; main()", "run", str(path)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def test_the_command_line_ends_with_exit_code_2(text, place, says, tmp_path):
+    if text:
+        (tmp_path / "a.yaml").write_text(text)
+    path = tmp_path if text == "" else tmp_path / "a.yaml"
+    command = [sys.executable, "-c", "from tideover.cli import main; main()", "run", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr + done.stdout
-    assert place in done.stderr
+    assert f"{tmp_path}{place}" in done.stderr
     assert says in done.stderr

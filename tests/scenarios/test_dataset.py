@@ -1,19 +1,18 @@
 """A sweep's dataset: whole runs, found again by their names, the same bytes whatever happened on the way."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pandas as pd
 import polars
+import pyarrow.parquet as pq
 import pytest
 
 from tests.sweeps import SHORT, content, done
@@ -24,13 +23,15 @@ from tideover.scenarios import runs
 from tideover.scenarios.loader import load
 from tideover.scenarios.sweeps import engine, files, rows, sweep_file
 from tideover.scenarios.sweeps.dataset import METRICS, Sweep
-from tideover.scenarios.sweeps.files import ASIDE, NoDataset, aside
+from tideover.scenarios.sweeps.files import ASIDE, Damaged, LocalFiles, NoDataset, aside
+from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.recipe import Recipe
-from tideover.scenarios.sweeps.sweep import RunsFailed
+from tideover.scenarios.sweeps.sweep import RunsFailed, complete
 
 CORES = {"machines": {"node": {"count": 2, "cores": 2}}}
 RATE = "topology.sentences.rate"
 KIND = "strategy.kind"
+Runs = list[tuple[str, int]]
 
 
 def recipe(
@@ -40,16 +41,18 @@ def recipe(
     return sweep_file.read(spec | {"grid": {"strategy.kind": list(kinds), RATE: list(rates)}} | more)
 
 
-@pytest.fixture(autouse=True)
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def small_chunks():
     """One run in each."""
-    monkeypatch.setattr("tideover.scenarios.sweeps.survey.CHUNK_S", 0.01)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tideover.scenarios.sweeps.survey.CHUNK_S", 0.01)
+        yield
 
 
 @pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+def simulated(monkeypatch):
     """Which runs were simulated: strategy and replication."""
-    made: list[tuple[str, int]] = []
+    made: Runs = []
     really = engine.simulate
 
     def noted(scenario: Any, replication: int) -> Any:
@@ -67,7 +70,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     "settings",
     [{}, {"strategy.kind": "rsm", "queues": 1000}, {"strategy.kind": "none", "hosts": CORES}],
 )
-def test_a_row_gives_the_replication_back(settings: dict[str, Any], tmp_path: Path) -> None:
+def test_a_row_gives_the_replication_back(settings, tmp_path):
     scenario = load("wordcount", SHORT | settings | {"run.replications": 2})
     spec = {"scenario": "wordcount", "set": SHORT | settings}
     found = done(sweep_file.read(spec | {"grid": {"run.seed": [1]}, "replications": 2}), tmp_path)
@@ -75,26 +78,23 @@ def test_a_row_gives_the_replication_back(settings: dict[str, Any], tmp_path: Pa
     first = Result(scenario, [simulate(scenario, number) for number in range(2)])
     assert again.to_dict() | {"scenario": 0} == first.to_dict() | {"scenario": 0}
     for table in ("recoveries", "runs", "timeline", "tasks", "usage"):
-        shown, known = (
-            getattr(one, table).drop(columns="scenario_json", errors="ignore") for one in (again, first)
-        )
-        pd.testing.assert_frame_equal(shown, known)
+        both = [getattr(one, table).drop(columns="scenario_json", errors="ignore") for one in (again, first)]
+        pd.testing.assert_frame_equal(*both)
 
 
-def test_a_point_says_what_run_says(tmp_path: Path) -> None:
+def test_a_point_says_what_run_says(tmp_path):
     found = done(recipe(), tmp_path)
     text = [f"{key}={value}" for key, value in SHORT.items()]
     last = list(found.records())[-1]
     alone = runs.run(load("wordcount", [*text, "strategy.kind=rsm", f"{RATE}=20/s", "run.replications=2"]))
     said = alone.to_dict()
-    assert {key: last[key] for key in said if key != "warnings"} == {
-        k: said[k] for k in said if k != "warnings"
-    }
+    del said["warnings"]
+    assert last.items() >= said.items()
     assert last["swept"] == {"strategy.kind": "rsm", RATE: "20/s"}
     assert (last["point"], last["errors"]) == (3, [])
 
 
-def test_a_run_has_the_name_of_what_its_result_depends_on() -> None:
+def test_a_run_has_the_name_of_what_its_result_depends_on():
     base = load("wordcount")
     model = runs.code()
     same = load("wordcount", ["name=another", "run.replications=50"])
@@ -107,7 +107,7 @@ def test_a_run_has_the_name_of_what_its_result_depends_on() -> None:
 # The same bytes, whatever happened.
 
 
-def test_a_sweep_that_is_done_is_not_done_again(tmp_path: Path, simulated: list[tuple[str, int]]) -> None:
+def test_a_sweep_that_is_done_is_not_done_again(tmp_path, simulated):
     first = done(recipe(), tmp_path)
     assert sorted(simulated) == sorted([(kind, n) for kind in ("none", "rsm") for n in (0, 1)] * 2)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
@@ -116,29 +116,7 @@ def test_a_sweep_that_is_done_is_not_done_again(tmp_path: Path, simulated: list[
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_whatever_is_missing_or_broken_is_made_again_with_the_same_bytes(
-    tmp_path: Path, simulated: list[tuple[str, int]]
-) -> None:
-    """A chunk gone, one cut off, one no Parquet at all, the manifest or what is said of points gone."""
-    done(recipe(), tmp_path)
-    whole = content(tmp_path)
-    chunks = sorted((tmp_path / "data").iterdir())
-    assert len(chunks) == 8
-    for break_it in (
-        lambda: chunks[0].unlink(),
-        lambda: chunks[1].write_bytes(chunks[1].read_bytes()[:-20]),
-        lambda: chunks[2].write_bytes(b"not ours"),
-        lambda: (tmp_path / files.NAME).unlink(),
-        lambda: shutil.rmtree(tmp_path / "points"),
-    ):
-        simulated.clear()
-        break_it()
-        done(recipe(), tmp_path)
-        assert content(tmp_path) == whole
-        assert len(simulated) in (0, 1)
-
-
-def test_what_a_dead_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+def test_what_a_dead_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
     )
@@ -152,7 +130,7 @@ def test_what_a_dead_process_left_is_removed_and_what_a_living_one_writes_is_not
     assert dead not in left
 
 
-def test_two_sweeps_at_once_in_one_place_end_with_the_same_bytes(tmp_path: Path) -> None:
+def test_two_sweeps_at_once_in_one_place_end_with_the_same_bytes(tmp_path):
     """As processes of their own, started together."""
     spec = {"scenario": "wordcount", "set": SHORT, "grid": {RATE: ["10/s", "20/s"]}, "replications": 2}
     done(sweep_file.read(spec), tmp_path / "alone")
@@ -166,9 +144,7 @@ def test_two_sweeps_at_once_in_one_place_end_with_the_same_bytes(tmp_path: Path)
     assert content(tmp_path / "both") == content(tmp_path / "alone")
 
 
-def test_a_changed_grid_reuses_the_runs_that_it_shares(
-    tmp_path: Path, simulated: list[tuple[str, int]]
-) -> None:
+def test_a_changed_grid_reuses_the_runs_that_it_shares(tmp_path, simulated):
     """Another strategy, another order, a new name: only what is new is simulated, and the bytes are those of
     a sweep that never knew the old ones.
     """
@@ -183,9 +159,7 @@ def test_a_changed_grid_reuses_the_runs_that_it_shares(
     assert set(Sweep.open(tmp_path / "here").runs["scenario"]) == {"wider"}
 
 
-def test_more_replications_add_to_those_that_are_there(
-    tmp_path: Path, simulated: list[tuple[str, int]]
-) -> None:
+def test_more_replications_add_to_those_that_are_there(tmp_path, simulated):
     done(recipe(), tmp_path)
     simulated.clear()
     done(recipe(replications=3), tmp_path)
@@ -196,7 +170,7 @@ def test_more_replications_add_to_those_that_are_there(
 
 
 @pytest.fixture
-def failing() -> Iterator[list[bool]]:
+def failing():
     """A strategy that fails as long as the list says so."""
     asked = [True]
 
@@ -213,7 +187,7 @@ def failing() -> Iterator[list[bool]]:
     runs.code.cache_clear()
 
 
-def test_a_failed_run_is_a_row_with_its_error(failing: list[bool], tmp_path: Path) -> None:
+def test_a_failed_run_is_a_row_with_its_error(failing, tmp_path):
     found = done(recipe(("none", "failing"), ("10/s",)), tmp_path)
     frame = found.runs
     assert list(zip(frame["point"], frame["replication"], strict=True)) == [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -226,9 +200,7 @@ def test_a_failed_run_is_a_row_with_its_error(failing: list[bool], tmp_path: Pat
     assert [len(record["errors"]) for record in found.records()] == [0, 2]
 
 
-def test_failed_runs_are_done_again_only_if_that_is_asked(
-    failing: list[bool], tmp_path: Path, simulated: list[tuple[str, int]]
-) -> None:
+def test_failed_runs_are_done_again_only_if_that_is_asked(failing, tmp_path, simulated):
     asked = recipe(("none", "failing"), ("10/s",))
     done(asked, tmp_path)
     simulated.clear()
@@ -239,9 +211,7 @@ def test_failed_runs_are_done_again_only_if_that_is_asked(
     assert simulated == [("failing", 0), ("failing", 1)]
 
 
-def test_fail_fast_ends_with_the_first_failed_run(
-    failing: list[bool], tmp_path: Path, simulated: list[tuple[str, int]]
-) -> None:
+def test_fail_fast_ends_with_the_first_failed_run(failing, tmp_path, simulated):
     with pytest.raises(RunsFailed):
         done(recipe(("failing", "none"), ("10/s",)), tmp_path, fail_fast=True)
     assert {kind for kind, _ in simulated} == {"failing"}
@@ -252,7 +222,7 @@ def test_fail_fast_ends_with_the_first_failed_run(
 # Readers.
 
 
-def test_others_read_it_by_its_manifest(tmp_path: Path) -> None:
+def test_others_read_it_by_its_manifest(tmp_path):
     """DuckDB, Polars and pandas know nothing of Tideover; all find what ``Sweep.open`` does."""
     done(recipe(), tmp_path)
     known = json.loads((tmp_path / "manifest.json").read_text())
@@ -275,7 +245,7 @@ def test_others_read_it_by_its_manifest(tmp_path: Path) -> None:
     assert described[RATE]["unit"] == "1/s"
 
 
-def test_a_place_without_a_dataset_is_refused(tmp_path: Path) -> None:
+def test_a_place_without_a_dataset_is_refused(tmp_path):
     with pytest.raises(NoDataset, match=r"holds no dataset .*manifest\.json is missing"):
         Sweep.open(tmp_path)
     (tmp_path / "manifest.json").write_text('{"format": 2}')
@@ -283,7 +253,7 @@ def test_a_place_without_a_dataset_is_refused(tmp_path: Path) -> None:
         Sweep.open(tmp_path)
 
 
-def test_a_sweep_of_many_seconds_keeps_no_timeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_of_many_seconds_keeps_no_timeline(tmp_path, monkeypatch):
     monkeypatch.setattr("tideover.scenarios.sweeps.sweep.MOST_SECONDS", 300)
     found = done(recipe(), tmp_path)
     assert (len(found.timeline), len(found.runs)) == (0, 8)
@@ -293,7 +263,7 @@ def test_a_sweep_of_many_seconds_keeps_no_timeline(tmp_path: Path, monkeypatch: 
 # Summaries.
 
 
-def test_differences_are_those_of_pairs_of_replications(tmp_path: Path) -> None:
+def test_differences_are_those_of_pairs_of_replications(tmp_path):
     """Between strategies by themselves, between other values when asked for; each as by hand."""
     found = done(recipe(("none", "rsm"), ("10/s", "20/s"), replications=4), tmp_path)
     for key, frame in ((KIND, found.differences), (RATE, found.differences_of(RATE))):
@@ -311,3 +281,151 @@ def test_differences_are_those_of_pairs_of_replications(tmp_path: Path) -> None:
                 assert row["std"] == pytest.approx(by_hand.std())
     with pytest.raises(KeyError, match="was not swept"):
         found.differences_of("run.seed")
+
+
+# What a disk or a copy has damaged.
+
+
+def two() -> Recipe:
+    return recipe(("none",), ("10/s", "11/s"), replications=1)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    place = tmp_path_factory.mktemp("whole")
+    done(two(), place)
+    return place
+
+
+@pytest.fixture
+def place(whole, tmp_path):
+    """A copy."""
+    shutil.copytree(whole, tmp_path / "place")
+    return tmp_path / "place"
+
+
+def flip(path: Path, at: int) -> None:
+    """Change one byte."""
+    found = bytearray(path.read_bytes())
+    found[at] ^= 0x10
+    path.write_bytes(found)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def change_a_value(path: Path) -> None:
+    """Change a byte such that a reader finds another number there, and no fault."""
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    before = pq.read_table(path)["emitted"]
+    flip(path, columns["emitted"].data_page_offset - 8)  # where its page of distinct values ends: an int64
+    assert pq.read_table(path)["emitted"] != before
+
+
+def test_any_changed_byte_of_any_file_is_found_and_the_file_named(place):
+    """Each file at twelve places from its first to its last byte, headers, pages and footers."""
+    files = sorted(place.rglob("*.parquet"))
+    assert {path.parent.name for path in files} == {"data", "points", "summary"}
+    for path in files:
+        before = path.read_bytes()
+        for part in range(12):
+            flip(path, (len(before) - 1) * part // 11)
+            with pytest.raises(Damaged, match=f"{path.parent.name}/{path.name}"):
+                Sweep.open(place)
+            path.write_bytes(before)
+    assert Sweep.open(place).manifest.complete
+
+
+@pytest.mark.parametrize(
+    ("folder", "runs"), [("data", 1), ("summary", 0), ("points", 0)], ids=lambda v: str(v)
+)
+@pytest.mark.parametrize(
+    "damage",
+    [cut, lambda path: flip(path, 100), lambda path: path.write_bytes(b"not ours"), Path.unlink],
+    ids=["cut", "changed", "no Parquet", "gone"],
+)
+def test_what_is_damaged_is_named_and_alone_made_anew(whole, place, simulated, folder, runs, damage):
+    path = next((place / folder).iterdir())
+    damage(path)
+    with pytest.raises(Damaged, match=f"{folder}/{path.name}"):
+        Sweep.open(place)
+    warned = pytest.warns(UserWarning, match=f"damaged: {folder}/{path.name}")
+    with warned if path.exists() else nullcontext():
+        done(two(), place)
+    assert len(simulated) == runs
+    assert content(place) == content(whole)
+
+
+@pytest.mark.parametrize("folder", ["data", "summary"])
+def test_a_file_in_the_place_of_a_folder_is_damage(place, folder):
+    """As a copy leaves it that knows no folders: what was in it is missing."""
+    shutil.rmtree(place / folder)
+    (place / folder).touch()
+    with pytest.raises(Damaged, match=f"damaged or missing: {folder}/"):
+        Sweep.open(place)
+
+
+def test_a_manifest_that_is_cut_is_named_and_made_anew_from_the_data(whole, place, simulated):
+    cut(place / files.NAME)  # the line end: it still is one
+    assert Sweep.open(place).manifest.complete
+    cut(place / files.NAME)
+    with pytest.raises(Damaged, match=r"manifest\.json: is cut or damaged"):
+        Sweep.open(place)
+    with pytest.warns(UserWarning, match=r"manifest\.json: is cut or damaged .* is made anew"):
+        done(two(), place)
+    assert not simulated
+    assert content(place) == content(whole)
+
+
+def test_another_programs_manifest_is_left_alone(place):
+    (place / files.NAME).write_text("[]\n")
+    with pytest.raises(NoDataset, match="is not a manifest of Tideover; give another directory"):
+        done(two(), place)
+    assert (place / files.NAME).read_text() == "[]\n"
+
+
+def test_without_a_manifest_the_pages_own_checksums_tell(whole, place, simulated):
+    """And what is said of points is made anew from the runs."""
+    (place / files.NAME).unlink()
+    shutil.rmtree(place / "points")
+    path = next((place / "data").iterdir())
+    change_a_value(path)
+    with pytest.warns(UserWarning, match=f"damaged: data/{path.name}; its runs are simulated anew"):
+        done(two(), place)
+    assert len(simulated) == 1
+    assert content(place) == content(whole)
+
+
+def test_a_sweep_that_was_interrupted_knows_what_it_has_written(whole, tmp_path, simulated):
+    """Its manifest has the checksum of the one chunk that was done, so a changed footer is found, too."""
+
+    def end(what: str, runs: float, total: int) -> None:
+        if list(tmp_path.glob("data/*.parquet")):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        complete(two(), InProcess(LocalFiles(tmp_path)), report=end)
+    known = json.loads((tmp_path / files.NAME).read_text())
+    (path,) = (tmp_path / "data").iterdir()
+    assert {chunk["file"]: bool(chunk["sha256"]) for chunk in known["chunks"]}[f"data/{path.name}"]
+    assert sum(bool(chunk["sha256"]) for chunk in known["chunks"]) == 1
+    flip(path, path.stat().st_size - 200)
+    simulated.clear()
+    with pytest.warns(UserWarning, match=f"damaged: data/{path.name}"):
+        done(two(), tmp_path)
+    assert len(simulated) == 2
+    assert content(tmp_path) == content(whole)
+
+
+def test_no_run_is_taken_over_from_a_damaged_file(place, simulated, tmp_path):
+    """Another grid, which shares one run with the one that is there: a page of it was changed."""
+    for path in (place / "data").iterdir():
+        change_a_value(path)
+    (place / files.NAME).unlink()
+    asked = recipe(("none",), ("12/s", "10/s"), replications=1, set=SHORT | {"name": "another"})
+    with pytest.warns(UserWarning, match="damaged: data/"):
+        found = done(asked, place)
+    assert len(simulated) == 2
+    assert found.runs.equals(done(asked, tmp_path / "fresh").runs)

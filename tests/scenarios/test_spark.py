@@ -17,14 +17,9 @@ pytestmark = pytest.mark.spark
 
 def run(code, **variables):
     """In a process of its own, since a process has one Spark session at most. None takes a variable out."""
-    environment = os.environ | variables
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={name: value for name, value in environment.items() if value is not None},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {name: value for name, value in (os.environ | variables).items() if value is not None}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_workers_are_this_python_and_know_tideover(spark):
@@ -34,9 +29,8 @@ def test_the_workers_are_this_python_and_know_tideover(spark):
         for frame in frames:
             yield frame.assign(python=sys.executable, tideover=tideover.__file__)
 
-    rows = (
-        spark.range(8).repartition(4).mapInPandas(who, "id long, python string, tideover string").toPandas()
-    )
+    parts = spark.range(8).repartition(4)
+    rows = parts.mapInPandas(who, "id long, python string, tideover string").toPandas()
     assert len(rows) == 8
     assert set(rows.python) == {sys.executable}
     assert set(rows.tideover) == {tideover.__file__}
@@ -59,10 +53,8 @@ def test_a_session_that_runs_already_is_not_set_up_anew(spark):
     """What it has already may be asked for; anything else is refused, and nothing is changed."""
     with spark_session("local[1]", conf={"spark.ui.enabled": False}) as session:
         assert session.sparkContext is spark.sparkContext
-    with (
-        pytest.raises(SparkNotStarted, match=r"has a Spark session already.* not '77g'"),
-        spark_session("local[1]", conf={"spark.executor.memory": "77g"}),
-    ):
+    refused = pytest.raises(SparkNotStarted, match=r"has a Spark session already.* not '77g'")
+    with refused, spark_session("local[1]", conf={"spark.executor.memory": "77g"}):
         pass
 
 
@@ -89,17 +81,11 @@ print("done")
     (tmp_path / "tmp").mkdir()
     # Another Spark's settings are about, and the standard output is somebody's JSON.
     code = f"import os; os.chdir({str(tmp_path / 'here')!r})\n" + code
-    done = run(
-        code,
-        TMPDIR=str(tmp_path / "tmp"),
-        SPARK_HOME="/another/spark",
-        PYSPARK_SUBMIT_ARGS="--nonsense pyspark-shell",
-    )
+    others = {"SPARK_HOME": "/another/spark", "PYSPARK_SUBMIT_ARGS": "--nonsense pyspark-shell"}
+    done = run(code, TMPDIR=str(tmp_path / "tmp"), **others)
     assert done.stderr == ""
     assert done.stdout == "done\n"
-    assert [
-        path.name for path in (tmp_path / "tmp").iterdir() if path.name.startswith("tideover-spark")
-    ] == []
+    assert not list((tmp_path / "tmp").glob("tideover-spark*"))
 
 
 @pytest.mark.parametrize("error", [pytest.param("ValueError", marks=pytest.mark.long), "KeyboardInterrupt"])
@@ -179,11 +165,6 @@ def test_importing_tideover_loads_no_spark():
     assert run(code).stdout == "False\n"
 
 
-@pytest.mark.parametrize("master", ["local", "local[2]", "local[*,4]"])
-def test_embedded(master):
-    assert is_embedded(master)
-
-
 def closed_port() -> int:
     """A port of this machine at which nobody listens."""
     with socket.socket() as taken:
@@ -212,22 +193,19 @@ def test_one_of_several_masters_is_enough():
 
 def test_the_command_says_that_it_connects_and_that_it_could_not(tmp_path):
     master = f"spark://127.0.0.1:{closed_port()}"
-    command = [
-        "-m",
-        "tideover",
-        "sweep",
-        "wordcount-sweep",
-        "--master",
-        master,
-        "--set",
-        "run.replications=1",
-    ]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    asked = ["sweep", "wordcount-sweep", "--master", master, "--set", "run.replications=1"]
+    command = [sys.executable, "-m", "tideover", *asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout == ""
-    first, last = done.stderr.splitlines()
+    first, *slow, last = done.stderr.splitlines()
+    assert all(line.startswith("checking points: ") for line in slow)  # said every few seconds
     assert first == f"Note: connecting to {master}"
     assert last.startswith(f"tideover: the Spark cluster {master} cannot be reached")
+
+
+def test_what_is_embedded():
+    assert all(map(is_embedded, ["local", "local[2]", "local[*,4]"]))
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,32 @@
-"""Where a sweep is to run, as a user says it: what is taken, what is refused, and in which words."""
+"""Where a sweep is to run, as a user says it, and the archive of what workers there need."""
 
+import os
 import socket
+import subprocess
+import sys
+import tarfile
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import tideover
+from tests.scenarios.refused import refused, told
+from tideover.cli.output import BadInput, place
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.spark import settings
+from tideover.scenarios.spark import session, settings
 from tideover.scenarios.spark.session import spark_session
-from tideover.scenarios.spark.settings import LOCAL, SparkNotStarted, check_master, check_remote, reach_server
+from tideover.scenarios.spark.settings import (
+    LOCAL,
+    SparkNotStarted,
+    check_master,
+    check_remote,
+    reach_server,
+    schema_text,
+)
+from tideover.sim.plane.build import digest
 
 keys = st.from_regex(r"spark\.[a-z]+(\.[a-z]+)?", fullmatch=True).filter(
     lambda key: key not in settings.REQUIRED and not key.startswith(("spark.master", "spark.remote"))
@@ -42,10 +58,7 @@ def test_settings_are_what_was_written(given_settings):
     ],
 )
 def test_what_no_sweep_could_work_with_is_refused(text, said):
-    with pytest.raises(ScenarioError) as caught:
-        settings.parse(["spark.cores.max=4", text])
-    assert str(caught.value).startswith("--conf: ")
-    assert said in str(caught.value)
+    told(refused(settings.parse, ["spark.cores.max=4", text]), "--conf: ", said)
 
 
 @pytest.mark.parametrize("master", [LOCAL, "local-cluster[2,1,1024]", "spark://host:7077"])
@@ -61,47 +74,40 @@ def test_a_setting_given_twice():
         settings.parse(["spark.cores.max=4", "spark.cores.max=5"])
 
 
-@pytest.mark.parametrize(
-    "master",
-    [
-        *(
-            "local",
-            "local[*]",
-            "local[2, 4]",
-            "local-cluster[2,1,1024]",
-            "yarn",
-            "k8s://https://host:443/path",
-        ),
-        *("spark://host:7077", "spark://one:7077,two:7077", "spark://[::1]:7077"),
-    ],
+MASTERS = (
+    *("local", "local[*]", "local[2, 4]", "local-cluster[2,1,1024]", "yarn", "k8s://https://host:443/path"),
+    *("spark://host:7077", "spark://one:7077,two:7077", "spark://[::1]:7077"),
 )
-def test_masters(master):
-    assert check_master(master, "--master") == master
-
-
-@pytest.mark.parametrize(
-    "master",
-    ["", "local[0]", "local-cluster[2]", "spark://host", "spark://", "mesos://host:5050", "sc://host"],
+NO_MASTERS = (
+    "",
+    "local[0]",
+    "local-cluster[2]",
+    "spark://host",
+    "spark://",
+    "mesos://host:5050",
+    "sc://host",
 )
-def test_what_is_no_master(master):
-    with pytest.raises(ScenarioError, match=r"^--master: "):
-        check_master(master, "--master")
+SERVERS = ("sc://host", "sc://host:15002", "sc://[::1]:1/", "sc://host:443/;use_ssl=true;token=a%20b")
+NO_SERVERS = (
+    "",
+    "host:15002",
+    "sc://",
+    "sc://host:port",
+    "sc://host/path",
+    "sc://host:1/;token",
+    "spark://h:1",
+)
 
 
 @pytest.mark.parametrize(
-    "remote", ["sc://host", "sc://host:15002", "sc://[::1]:1/", "sc://host:443/;use_ssl=true;token=a%20b"]
+    ("check", "good", "bad"), [(check_master, MASTERS, NO_MASTERS), (check_remote, SERVERS, NO_SERVERS)]
 )
-def test_servers(remote):
-    assert check_remote(remote, "--remote") == remote
-
-
-@pytest.mark.parametrize(
-    "remote",
-    ["", "host:15002", "sc://", "sc://host:port", "sc://host/path", "sc://host:1/;token", "spark://h:1"],
-)
-def test_what_is_no_server(remote):
-    with pytest.raises(ScenarioError, match=r"^--remote: "):
-        check_remote(remote, "--remote")
+def test_addresses(check, good, bad):
+    for address in good:
+        assert check(address, "--option") == address
+    for address in bad:
+        with pytest.raises(ScenarioError, match=r"^--option: "):
+            check(address, "--option")
 
 
 def test_the_api_refuses_before_anything_is_started():
@@ -129,8 +135,6 @@ def test_a_server_that_nobody_is():
 
 def test_somebody_else_answers_at_the_address(monkeypatch):
     """Something listens there that is no Spark Connect server: found out within the time allowed."""
-    from tideover.scenarios.spark import session
-
     monkeypatch.setattr(session, "CONNECT_S", 0.2)
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
@@ -141,11 +145,116 @@ def test_somebody_else_answers_at_the_address(monkeypatch):
 
 
 def test_without_the_packages_for_connect_it_says_which(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "grpc", None)
     with (
         pytest.raises(SparkNotStarted, match=r'pip install "tideover\[connect\]"'),
         spark_session(remote="sc://h"),
     ):
         pass
+
+
+@pytest.fixture
+def archive(tmp_path, monkeypatch):
+    """One with a single package, which is written sooner."""
+    monkeypatch.setattr(session, "FOR_RUNS", ("simpy",))
+    path = tmp_path / "workers.tar.gz"
+    assert [name.split()[0] for name in session.write_archive(path)] == ["simpy"]
+    return path
+
+
+def test_the_same_archive_each_time(archive, tmp_path):
+    session.write_archive(tmp_path / "again.tar.gz")
+    assert (tmp_path / "again.tar.gz").read_bytes() == archive.read_bytes()
+
+
+def unpacked(archive, folder, *asked, path):
+    """What its Python prints, wherever it was unpacked."""
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    variables = os.environ | {"TIDEOVER_PYTHON": sys.executable, "PYTHONPATH": path}
+    command = [folder / "bin" / "python", "-P", *asked]
+    return subprocess.run(
+        command, env=variables, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.split()
+
+
+def test_its_python_has_its_packages(archive, tmp_path):
+    """The launcher runs another Python; what PYTHONPATH had comes after its own packages."""
+    told = "import os, simpy as s, tideover as t; print(s.__file__, t.__file__, os.environ['PYTHONPATH'])"
+    packages = tmp_path / "unpacked" / "packages"
+    assert unpacked(archive, tmp_path / "unpacked", "-c", told, path="/elsewhere") == [
+        str(packages / "simpy" / "__init__.py"),
+        str(packages / "tideover" / "__init__.py"),
+        f"{packages}:/elsewhere",
+    ]
+
+
+def test_it_opens_the_data_plane(tmp_path, monkeypatch):
+    """Where nothing else is installed, and from the zip that is sent with it, too."""
+    monkeypatch.setattr(session, "FOR_RUNS", ("cffi",))
+    archive, folder = tmp_path / "workers.tar.gz", tmp_path / "unpacked"
+    session.write_archive(archive)
+    told = (
+        "import tideover as t; from tideover.sim.plane.library import made_by; print(t.__file__, *made_by())"
+    )
+    for whence in (folder / "packages", session.zipped()):
+        code = f"import sys; sys.path.insert(0, {str(whence)!r}); {told}"
+        file, *made_by = unpacked(archive, folder, "-S", "-c", code, path="")
+        assert file.startswith(str(whence))
+        assert made_by[-1] == digest()
+
+
+def test_what_a_package_needs_comes_with_it():
+    """pandas needs numpy and dateutil; what only an extra of it needs, as pytest, stays out."""
+    names = {found.name.lower() for found in session._needed(["pandas"])}
+    assert {"pandas", "numpy", "python-dateutil"} <= names
+    assert not names & {"pytest", "hypothesis", "matplotlib", "pyspark"}
+
+
+def test_an_archive_for_others_is_refused(archive, tmp_path, monkeypatch):
+    assert session.check_archive(archive, "--archive") == archive.resolve()
+    (tmp_path / "text").write_text("no archive")
+    with tarfile.open(tmp_path / "other.tar", "w") as other:
+        other.add(tmp_path / "text", "text")
+    monkeypatch.setattr(session, "_python", lambda: "python2.7")
+    for name, said in {
+        "workers.tar.gz": "was made for python3",
+        "text": "cannot be read",
+        "missing": "cannot be read",
+        "other.tar": "is another archive",
+    }.items():
+        with pytest.raises(ScenarioError, match=f"^--archive: .*{name}: {said}.*; allowed: an archive that"):
+            session.check_archive(tmp_path / name, "--archive")
+
+
+def test_it_goes_with_a_cluster_only(archive):
+    with pytest.raises(BadInput, match="--archive: goes with --remote, or the --master of a cluster"):
+        place(None, None, None, archive, no_spark=False)
+    with pytest.raises(BadInput, match="--archive: does not go with --no-spark"):
+        place(None, None, None, archive, no_spark=True)
+    with pytest.raises(ScenarioError, match=r"^archive: "):
+        spark_session("local[2]", archive=archive)
+    assert place("yarn", None, None, archive, no_spark=False).archive == archive.resolve()
+    assert place(None, "sc://host", None, archive, no_spark=False).elsewhere == "sc://host"
+
+
+NESTED = pa.schema(
+    {
+        "run": pa.string(),
+        "failures.0.at": pa.float64(),
+        "a `b`, c:d": pa.bool_(),
+        "tasks": pa.list_(pa.struct({"task": pa.int64(), "hosts.of": pa.list_(pa.string())})),
+        "found": pa.binary(),
+    }
+)
+
+
+def test_a_schema_in_words():
+    assert schema_text(pa.schema({"run": pa.string(), "n": pa.int64()})) == "struct<`run`:string,`n`:bigint>"
+
+
+@pytest.mark.spark
+def test_spark_reads_what_was_meant(spark):
+    """Spark's parser gives back the very columns, whatever they are called and however nested."""
+    rows = spark.range(1).mapInArrow(lambda batches: iter(()), schema_text(NESTED))
+    assert rows.schema == from_arrow_schema(NESTED)

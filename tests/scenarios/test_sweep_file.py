@@ -1,14 +1,23 @@
-"""Sweep files are checked before anything runs."""
+"""Sweep files are checked before anything runs; a recipe makes any point by its number, wherever it is."""
 
+import itertools
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark import cloudpickle
 
+from tests.scenarios.refused import broken_file, refused, told
+from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import library, runs
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
-from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.sweeps.recipe import Recipe
+from tideover.scenarios.sweeps.recipe import Fixed, Recipe
+from tideover.scenarios.sweeps.sweep_file import read
 
 FILE = """\
 scenario: wordcount
@@ -26,43 +35,23 @@ replications: 3
 def read_file(tmp_path: Path, text: str, *settings: str) -> Recipe:
     path = tmp_path / "sweep.yaml"
     path.write_text(text)
-    return sweep_file.read(str(path), settings)
+    return read(str(path), settings)
 
 
-def test_points_are_the_product_in_the_order_of_the_file(tmp_path: Path) -> None:
-    found = read_file(tmp_path, FILE)
-    units = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
-    assert (list(found.parameters), found.parameters) == (list(units), units)
-    assert [tuple(point.values.values()) for point in found.checked()] == [
-        (kind, rate, at)
-        for kind in ("source_replay", "rsm")
-        for rate in ("10/s", "20/s")
-        for at in ("65 s", "75 s")
-    ]
-    assert [point.number for point in found.checked()] == list(range(8))
-    assert found.total * found.replications.least == 24
-    last = found.point(found.total - 1).scenario
-    expected = ["strategy.kind=rsm", "topology.sentences.rate=20/s", "failures.0.at=75s"]
-    same = load("wordcount", ["run.duration=180s", "run.replications=3", *expected])
-    assert last == same
-
-
-def test_the_command_line_changes_keys_of_all_points_and_values_of_the_grid(tmp_path: Path) -> None:
+def test_the_command_line_changes_keys_of_all_points_and_values_of_the_grid(tmp_path):
     found = read_file(tmp_path, FILE, "failures.0.at=[70 s]", "run.seed=9", "strategy.kind=none")
-    assert [tuple(point.values.values()) for point in found.checked()] == [
-        ("none", "10/s", "70 s"),
-        ("none", "20/s", "70 s"),
-    ]
+    points = [tuple(point.values.values()) for point in found.checked()]
+    assert points == [("none", "10/s", "70 s"), ("none", "20/s", "70 s")]
     assert {point.scenario.run.seed for point in found.checked()} == {9}
 
 
-def test_the_scenario_may_be_a_file_beside_it_or_stand_inside(tmp_path: Path) -> None:
+def test_the_scenario_may_be_a_file_beside_it_or_stand_inside(tmp_path):
     inside = tmp_path / "deeper"
     inside.mkdir()
     text = (Path(runs.__file__).parent / "library" / "wordcount.yaml").read_text()
     (inside / "mine.yaml").write_text(text)
     (inside / "sweep.yaml").write_text("scenario: mine.yaml\ngrid: {run.seed: [1, 2]}\n")
-    beside = sweep_file.read(inside / "sweep.yaml")
+    beside = read(inside / "sweep.yaml")
     indented = "".join(f"  {line}\n" for line in text.splitlines())
     within = read_file(tmp_path, f"scenario:\n{indented}grid: {{run.seed: [1, 2]}}\n")
     assert [p.scenario for p in beside.checked()] == [p.scenario for p in within.checked()]
@@ -86,59 +75,180 @@ BROKEN = [
     ("sentences.rate", "sentence.rate", 5, "grid.topology.sentence.rate", "did you mean 'sentences'"),
     ("- 75 s", "- 200 s", 8, "grid.failures.0.at", "not within the run"),
     ("failures.0", "failures.1", 7, "grid.failures.1.at", "no entry '1'"),
+    ("grid:", "grid:\n  strategy: [rsm, none]", 4, "grid.strategy", "is swept, so strategy.kind"),
     ("replications: 3", "replications: 0", 9, "replications", "at least 1"),
     ("replications: 3", "seed: -1", 9, "seed", "at least 0"),
     ("replications: 3", "replications: 3\nreplications: 4", 10, "replications", "given twice"),
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "line", "key", "says"), BROKEN)
-def test_a_broken_sweep_file_is_refused_in_its_line(
-    old: str, new: str, line: int, key: str, says: str, tmp_path: Path
-) -> None:
-    assert FILE.count(old) == 1
-    with pytest.raises(ScenarioError) as caught:
-        read_file(tmp_path, FILE.replace(old, new)).checked()
-    found = caught.value.problems
-    assert any((p.line, p.key) == (line, key) and says in p.message for p in found), str(caught.value)
-    assert all(p.file == str(tmp_path / "sweep.yaml") for p in found)
+@pytest.mark.parametrize("row", BROKEN)
+def test_a_broken_sweep_file_is_refused_in_its_line(row, tmp_path):
+    broken_file(lambda path: read(path).checked(), tmp_path / "sweep.yaml", FILE, row)
 
 
-def test_overlapping_keys_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"grid\.strategy: is swept, so strategy\.kind"):
-        read_file(tmp_path, FILE.replace("grid:", "grid:\n  strategy: [rsm, none]"))
-
-
-def test_a_grid_that_is_too_large_is_refused_at_once() -> None:
+def test_a_grid_that_is_too_large_is_refused_at_once():
     values = list(range(1, 400))
     with pytest.raises(ScenarioError, match="159,201 combinations"):
-        sweep_file.read({"scenario": "wordcount", "grid": {"run.seed": values, "strategy.k": values}})
+        read({"scenario": "wordcount", "grid": {"run.seed": values, "strategy.k": values}})
 
 
-def test_an_unknown_sweep_names_the_known_ones() -> None:
+def test_an_unknown_sweep_names_the_known_ones():
     with pytest.raises(ScenarioError, match=r"neither a file nor a built-in sweep; .*wordcount-sweep"):
-        sweep_file.read("nothing-like-it")
+        read("nothing-like-it")
     with pytest.raises(ScenarioError, match="did you mean 'wordcount-sweep'"):
-        sweep_file.read("wordcount")
+        read("wordcount")
 
 
 @pytest.mark.parametrize("name", library.sweeps())
-def test_built_in_sweeps_are_small_and_no_scenarios(name: str) -> None:
-    found = sweep_file.read(name)
+def test_built_in_sweeps_are_small_and_no_scenarios(name):
+    found = read(name)
     assert 4 <= found.total * found.replications.most <= 200
     assert "strategy.kind" in found.parameters
-    with pytest.raises(
-        ScenarioError, match=f"is a sweep, not a scenario; use it as in tideover sweep {name}"
-    ):
-        load(name)
+    use = f"is a sweep, not a scenario; use it as in tideover sweep {name}"
+    told(refused(load, name), "", use)
 
 
-def test_a_built_in_sweep_takes_settings() -> None:
-    found = sweep_file.read(
-        "wordcount-sweep", ["strategy.kind=rsm", "failures.0.at=[70 s]", "run.replications=1"]
-    )
-    assert [tuple(point.values.values()) for point in found.checked()] == [
-        ("rsm", "10/s", "70 s"),
-        ("rsm", "50/s", "70 s"),
+SPEC = {
+    "scenario": "wordcount",
+    "set": {"run.duration": "180 s"},
+    "grid": {
+        "strategy.kind": ["source_replay", "rsm"],
+        "topology.sentences.rate": ["10/s", "20/s", "30/s"],
+        "run.seed": [4, 5],
+    },
+    "replications": 3,
+}
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
+def test_a_number_names_what_the_product_has_there(sizes, data):
+    """Law: point n is the n-th of `itertools.product` of the lists: the last key changes fastest."""
+    keys = ["run.seed", "run.duration", "topology.sentences.rate", "topology.count.parallelism"]
+    grid = {key: [f"{key} {i}" for i in range(size)] for key, size in zip(keys, sizes, strict=False)}
+    recipe = read({"scenario": "wordcount", "grid": grid})
+    wanted = list(itertools.product(*grid.values()))
+    assert recipe.total == len(wanted)
+    number = data.draw(st.integers(0, recipe.total - 1))
+    assert recipe.values(number) == dict(zip(grid, wanted[number], strict=True))
+
+
+def test_a_point_is_the_scenario_with_its_values_set():
+    recipe = read(SPEC)
+    assert (recipe.name, recipe.replications) == ("word count", Fixed(3))
+    assert recipe.parameters == {"strategy.kind": "", "topology.sentences.rate": "1/s", "run.seed": ""}
+    for number in range(recipe.total):
+        point = recipe.point(number)
+        given = [f"{key}={value}" for key, value in point.values.items()]
+        assert point.scenario == load("wordcount", ["run.duration=180s", "run.replications=3", *given])
+        assert recipe.at(point.values).scenario == point.scenario
+    assert recipe.checked() == tuple(recipe.point(number) for number in range(recipe.total))
+
+
+def test_values_of_no_list_may_be_tried():
+    """What a planner asks for: any values of the swept keys, and all of them."""
+    recipe = read(SPEC)
+    values = {"strategy.kind": "rsm", "topology.sentences.rate": "17.5/s", "run.seed": 9}
+    found = recipe.at(values)
+    assert (found.number, found.values, found.scenario.run.seed) == (-1, values, 9)
+    with pytest.raises(ScenarioError) as caught:
+        recipe.at({"strategy.kind": "rsm", "run.sed": 1, "topology.sentences.rate": "1/s"})
+    said = str(caught.value)
+    assert "point: run.sed: is not swept; did you mean 'run.seed'?" in said
+    assert "point: run.seed: is missing" in said
+    with pytest.raises(ScenarioError, match=r"point: topology\.sentences\.rate: '5' has no unit"):
+        recipe.at(values | {"topology.sentences.rate": "5"})
+
+
+@pytest.mark.parametrize("number", [-1, 12])
+def test_there_are_no_other_points(number):
+    with pytest.raises(ScenarioError, match=f"there is no point {number}; points are 0 to 11"):
+        read(SPEC).values(number)
+
+
+def test_a_recipe_reads_points_when_they_are_asked_for(tmp_path):
+    """A value that spoils a point says so there, in its line, and the others can be made."""
+    path = tmp_path / "sweep.yaml"
+    path.write_text("scenario: wordcount\ngrid:\n  run.seed: [1, 2]\n  run.warmup:\n    - 5 s\n    - 5\n")
+    recipe = read(path)
+    assert recipe.point(2).values == {"run.seed": 2, "run.warmup": "5 s"}
+    with pytest.raises(ScenarioError, match=r"sweep\.yaml:6: grid\.run\.warmup: 5 has no unit"):
+        recipe.point(3)
+
+
+def test_replications_are_the_same_for_all_points():
+    """The number of runs is known without any point being made."""
+    assert read({"scenario": "wordcount", "grid": {}}).replications == Fixed(5)
+    recipe = read({"scenario": "wordcount", "grid": {"run.replications": [5, 7]}})
+    assert recipe.point(0).scenario.run.replications == 5
+    with pytest.raises(ScenarioError, match=r"run\.replications: is 7 in point 1; it cannot be swept"):
+        recipe.point(1)
+
+
+@pytest.mark.parametrize("pickler", [pickle, cloudpickle])
+def test_a_pickled_recipe_makes_the_same_points(pickler):
+    recipe = read(SPEC)
+    recipe.point(0)
+    again = pickle.loads(pickler.dumps(recipe))  # type: ignore[attr-defined]
+    assert again == recipe
+    assert again.checked() == recipe.checked()
+
+
+def test_what_is_pickled_does_not_grow_with_the_number_of_points():
+    """It has the lists, not their product: ten times the points by one more list of ten values are as many
+    bytes more as any ten values.
+    """
+    ten = [*range(1, 11)]
+    grid = {"run.seed": ten, "topology.count.parallelism": ten, "topology.split.parallelism": ten}
+    sizes = [
+        len(pickle.dumps(read({"scenario": "wordcount", "grid": dict([*grid.items()][:count])})))
+        for count in (1, 2, 3)
     ]
-    assert found.total * found.replications.least == 2
+    assert sizes[2] - sizes[1] == pytest.approx(sizes[1] - sizes[0], rel=0.1)
+
+
+def elsewhere(file: Path, asked: str) -> str:
+    """What another process prints of a pickled recipe."""
+    code = f"import pickle, sys; recipe = pickle.load(open(sys.argv[1], 'rb')); print({asked})"
+    command = [sys.executable, "-c", code, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True, cwd=file.parent)
+    return done.stdout.strip()
+
+
+def test_parts_of_others_travel_with_the_recipe(tmp_path):
+    """A strategy that was defined here, and nowhere that could be imported, is known in another process."""
+
+    class Own(Strategy):
+        def protocol(self, world):
+            raise NotImplementedError
+
+    STRATEGIES.register("own")(Own)
+    try:
+        recipe = read({"scenario": "wordcount", "grid": {"strategy.kind": ["own"]}})
+        (tmp_path / "recipe").write_bytes(cloudpickle.dumps(recipe))
+    finally:
+        STRATEGIES.discard("own")
+    assert elsewhere(tmp_path / "recipe", "type(recipe.point(0).scenario.strategy).__name__") == "Own"
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_recipe_needs_no_file_of_a_profile(swept, tmp_path):
+    """Law: the points of a pickled recipe are the same where the files that it was made from are not: in
+    another process and directory, after they are gone.
+    """
+    names = ["one", "two"] if swept else ["one"]
+    for name in names:
+        text = f"name: {name}\nvalues: {{failures: {{lose_state: {{detection: 5 s}}}}}}\n"
+        (tmp_path / f"{name}.yaml").write_text(text)
+    scenario = (Path(library.__file__).parent / "library" / "wordcount.yaml").read_text()
+    (tmp_path / "mine.yaml").write_text(scenario + ("" if swept else "profile: one.yaml\n"))
+    paths = [str(tmp_path / f"{name}.yaml") for name in names]
+    grid = {"strategy.kind": ["rsm"]} | ({"profile": paths} if swept else {})
+    recipe = read({"scenario": tmp_path / "mine.yaml", "grid": grid})
+    (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
+    here = recipe.checked()
+    for file in tmp_path.glob("*.yaml"):
+        file.unlink()
+    assert pickle.loads(pickle.dumps(recipe)).checked() == here
+    asked = "[recipe.point(number).scenario.profile.name for number in range(recipe.total)]"
+    assert elsewhere(tmp_path / "recipe", asked) == f"{names}"

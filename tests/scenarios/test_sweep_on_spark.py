@@ -1,7 +1,5 @@
 """A sweep as Spark jobs: the same rows as in this process, the same bytes however Spark does it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,13 +7,12 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
 
-from tests.sweeps import as_read
+from tests.sweeps import SHORT, as_read
 from tideover import api
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import runs
@@ -25,13 +22,6 @@ from tideover.scenarios.sweeps.sweep import sweep
 
 pytestmark = pytest.mark.spark
 
-SHORT = {
-    "run.duration": "40s",
-    "run.warmup": "10s",
-    "failures.0.at": "20s",
-    "failures.0.within": "5s",
-    "topology.count.window": "5s",
-}
 SPEC = {
     "scenario": "wordcount",
     "set": SHORT,
@@ -41,14 +31,14 @@ SPEC = {
 
 
 @pytest.fixture(autouse=True)
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_chunks(monkeypatch):
     """One or two runs in each, and a few in a job."""
     monkeypatch.setattr("tideover.scenarios.sweeps.survey.CHUNK_S", 0.04)
     monkeypatch.setattr(on_spark, "JOB_S", 0.1)
 
 
 @pytest.fixture(scope="module")
-def reference(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def reference(spark, tmp_path_factory):
     """The dataset of the sweep, undisturbed."""
     place = tmp_path_factory.mktemp("reference")
     with pytest.MonkeyPatch.context() as patch:
@@ -64,7 +54,7 @@ def same(one: Sweep, other: Sweep) -> None:
     assert one.manifest == other.manifest
 
 
-def test_spark_finds_what_this_process_finds(spark: Any, tmp_path: Path) -> None:
+def test_spark_finds_what_this_process_finds(spark, tmp_path):
     heard: list[Any] = []
     found = api.sweep(SPEC, out=tmp_path, report=lambda *said: heard.append(said))
     same(found, api.sweep(SPEC, master=None))
@@ -73,9 +63,7 @@ def test_spark_finds_what_this_process_finds(spark: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_the_bytes_do_not_depend_on_jobs_and_tasks(
-    spark: Any, reference: dict[str, bytes], tmp_path: Path, partitions: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bytes_do_not_depend_on_jobs_and_tasks(spark, reference, tmp_path, partitions, monkeypatch):
     """All in one job or each chunk in one of its own; with points that are looked at on the executors."""
     monkeypatch.setattr(on_spark, "JOB_S", 1e9 if partitions == 1 else 0.0)
     monkeypatch.setattr(on_spark, "_PARTITIONS", partitions)
@@ -84,7 +72,7 @@ def test_the_bytes_do_not_depend_on_jobs_and_tasks(
     assert as_read(tmp_path) == reference
 
 
-def test_a_changed_grid_reuses_what_is_there(spark: Any, tmp_path: Path) -> None:
+def test_a_changed_grid_reuses_what_is_there(spark, tmp_path):
     """Old runs get the new point's number and values, and the same bytes as if they had been made anew."""
     narrow = SPEC | {"grid": SPEC["grid"] | {"strategy.kind": ["rsm"]}}
     sweep(sweep_file.read(narrow), tmp_path / "here")
@@ -99,7 +87,7 @@ def test_a_changed_grid_reuses_what_is_there(spark: Any, tmp_path: Path) -> None
 
 
 @pytest.fixture
-def failing() -> Any:
+def failing():
     """A strategy that fails, and one that ends its process. They are local: Spark gets them by value."""
 
     class Failing(Strategy):
@@ -122,23 +110,21 @@ def failing() -> Any:
     runs.code.cache_clear()
 
 
-def test_a_failed_run_does_not_end_the_job(spark: Any, failing: None, tmp_path: Path) -> None:
+def test_a_failed_run_does_not_end_the_job(spark, failing, tmp_path):
     asked = sweep_file.read(SPEC | {"grid": {"strategy.kind": ["none", "failing"]}})
     found = sweep(asked, tmp_path)
     assert found.failed == [(1, n, f"replication {n}: ValueError: it cannot be done") for n in range(2)]
     assert found.points["failed"].tolist() == [0, 2]
 
 
-def test_of_a_point_whose_runs_all_fail_nothing_is_said(spark: Any, failing: None, tmp_path: Path) -> None:
+def test_of_a_point_whose_runs_all_fail_nothing_is_said(spark, failing, tmp_path):
     """What the last sweep in this place said of it is gone."""
     sweep(sweep_file.read(SPEC | {"grid": {"strategy.kind": ["rsm"]}}), tmp_path)
     found = sweep(sweep_file.read(SPEC | {"grid": {"strategy.kind": ["failing"]}}), tmp_path)
     assert (found.points["failed"].tolist(), len(found.summary), found.warnings) == ([2], 0, [])
 
 
-def test_a_run_that_ends_its_process_is_a_row_with_its_error(
-    spark: Any, failing: None, tmp_path: Path
-) -> None:
+def test_a_run_that_ends_its_process_is_a_row_with_its_error(spark, failing, tmp_path):
     """Those that were in the same job are done all the same."""
     asked = sweep_file.read(SPEC | {"grid": {"strategy.kind": ["none", "deadly"]}, "replications": 1})
     found = sweep(asked, tmp_path)
@@ -163,9 +149,7 @@ tideover.sweep(json.loads(sys.argv[1]), master="local[2,4]", data=sys.argv[2], r
 
 
 @pytest.mark.long
-def test_a_killed_driver_leaves_what_it_had_and_no_more_is_lost(
-    spark: Any, reference: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_killed_driver_leaves_what_it_had_and_no_more_is_lost(spark, reference, tmp_path):
     """It is killed as soon as two chunks are there; what it wrote aside is removed by the next."""
     killed = subprocess.run([sys.executable, "-c", KILLED, json.dumps(SPEC), str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -185,7 +169,7 @@ def test_a_killed_driver_leaves_what_it_had_and_no_more_is_lost(
 
 
 @pytest.fixture
-def elsewhere(spark: Any, tmp_path: Path) -> Any:
+def elsewhere(spark, tmp_path):
     """A file system that only Hadoop knows: its names stand for a directory of this machine."""
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     key = "fs.viewfs.mounttable.default.link./data"
@@ -197,9 +181,7 @@ def elsewhere(spark: Any, tmp_path: Path) -> Any:
     spark.conf.unset(f"spark.hadoop.{key}")
 
 
-def test_any_file_system_of_hadoops_holds_a_dataset(
-    spark: Any, reference: dict[str, bytes], elsewhere: str, tmp_path: Path
-) -> None:
+def test_any_file_system_of_hadoops_holds_a_dataset(spark, reference, elsewhere, tmp_path):
     found = sweep(sweep_file.read(SPEC), elsewhere)
     far = tmp_path / "far" / "sweep"
     kept = {path: text for path, text in as_read(far).items() if not path.endswith(".crc")}
@@ -227,7 +209,7 @@ def test_any_file_system_of_hadoops_holds_a_dataset(
         assert kept == reference
 
 
-def test_points_are_looked_at_on_the_executors_as_they_are_here(spark: Any, tmp_path: Path) -> None:
+def test_points_are_looked_at_on_the_executors_as_they_are_here(spark, tmp_path):
     recipe = sweep_file.read(SPEC | {"grid": {"run.seed": list(range(40))}})
     here = list(survey.survey(recipe, range(40), runs.code()))
     with on_spark.on_spark(nullcontext(spark), str(tmp_path), print) as engine:

@@ -3,12 +3,9 @@
 words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2     windows of 10 s ended by markers
 """
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,7 +36,7 @@ def audited(
         pytest.param("aligned_snapshots", "exactly once", marks=pytest.mark.long),
     ],
 )
-def test_what_a_strategy_claims_is_observed(strategy: str, claimed: str) -> None:
+def test_what_a_strategy_claims_is_observed(strategy, claimed):
     """Not less (it holds), and not more: amnesia loses, replays count twice."""
     found = audited(strategy, begin="27 s", end="28 s")
     assert (found.claimed, found.observed, found.holds) == (claimed, claimed, True)
@@ -64,7 +61,7 @@ OF_TUPLES = "topology.count.window={tuples: 5}"
         ),
     ],
 )
-def test_batches_promise_what_is_observed(recovery: str, setting: str, claims: dict[str, str]) -> None:
+def test_batches_promise_what_is_observed(recovery, setting, claims):
     """Whatever is kept of a query, windows of time are exact. What is in no window is put out again if
     nothing is kept; windows of tuples hold others where several tasks make the tuples and batches are longer.
     """
@@ -76,7 +73,7 @@ def test_batches_promise_what_is_observed(recovery: str, setting: str, claims: d
 
 
 @pytest.mark.parametrize(("trigger", "right"), [("tick", False), ("marker", True)])
-def test_replicas_disagree_where_a_timer_ends_windows(trigger: str, right: bool) -> None:
+def test_replicas_disagree_where_a_timer_ends_windows(trigger, right):
     """Tanuwidjaja 2015: both replicas of split send the same words, which come at other moments. With a timer
     the replicas of the count put out other sums, and which is read is chance: wrong, though nothing fails.
     """
@@ -85,7 +82,7 @@ def test_replicas_disagree_where_a_timer_ends_windows(trigger: str, right: bool)
     assert (found.quiet.wrong == 0, found.holds) == (right, right)
 
 
-def test_a_window_longer_than_the_timeout_counts_twice() -> None:
+def test_a_window_longer_than_the_timeout_counts_twice():
     """Source replay: tuples are acked at the end of their window of 10 s, and given up after 4 to 8 s."""
     found = audited(
         "source_replay", "strategy.message_timeout=4 s", "run.duration=32s", begin="20 s", end="20.2 s"
@@ -94,7 +91,7 @@ def test_a_window_longer_than_the_timeout_counts_twice() -> None:
     assert found.observed == "at least once"
 
 
-def test_buffers_are_lost_with_the_upstream_task() -> None:
+def test_buffers_are_lost_with_the_upstream_task():
     """R+SM keeps its word after each single fault of the count. If the split whose buffer it asks for dies
     meanwhile, what is in it is gone.
     """
@@ -122,7 +119,7 @@ def found_in(found: Audit, component: str) -> dict[str, str]:
     return {cause: text for e in reversed(mine) for cause, text in zip(e.causes, e.tuples, strict=False)}
 
 
-def test_storm_commits_before_it_acks() -> None:
+def test_storm_commits_before_it_acks():
     """The first of two causes that Storm's own documentation names: *it is possible that the state is
     committed but the worker crashes before acking the tuples*. One task each, so nobody waits for a marker.
 
@@ -142,7 +139,7 @@ def test_storm_commits_before_it_acks() -> None:
     assert ", after committed at 10.0" in text  # of some; the others' acks have been sent
 
 
-def test_storm_counts_what_comes_while_it_waits_for_a_marker() -> None:
+def test_storm_counts_what_comes_while_it_waits_for_a_marker():
     """The second: *it continues to process the tuples from a stream after it has received a checkpoint tuple
     on one stream while waiting for checkpoint to arrive on other input streams*. Such a word is in the state,
     another word of its sentence in the next one, which the crash of a split undoes. No ack is missing.
@@ -162,7 +159,7 @@ def test_storm_counts_what_comes_while_it_waits_for_a_marker() -> None:
     assert "counted twice: in a state that was saved; not acked" not in told
 
 
-def test_an_example_of_a_scenario_made_in_python_runs_again(tmp_path: Path) -> None:
+def test_an_example_of_a_scenario_made_in_python_runs_again(tmp_path):
     """Law: where the command says FILE, the scenario as ``to_yaml`` writes it loses what the audit says."""
     scenario = tideover.load("audit", {"strategy.kind": "none", "run.duration": "42 s"})
     found = tideover.audit(scenario, kinds=["lose_state"], end="20.02 s", each=1, second=False, master=None)

@@ -1,4 +1,4 @@
-"""What a candidate costs, how far it is from its limits, and what others are expected to be."""
+"""What a candidate costs and how far it is from its limits; formulas for checkpoint intervals."""
 
 import math
 import re
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tideover
 from tests.scenarios.planning.worlds import BASE, World
@@ -13,6 +15,7 @@ from tideover.models.config import daily_share
 from tideover.scenarios import saturation
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.planning.candidate import judged, margin, saved
+from tideover.scenarios.planning.checkpoint_interval import closed_form, daly, utilisation, young
 from tideover.scenarios.planning.plan import kept
 from tideover.scenarios.planning.search import Ask, Session, promising, tables
 from tideover.scenarios.planning.spec import read
@@ -105,10 +108,7 @@ def test_margins_are_parts_of_the_limit():
 
 def test_savings_are_paired():
     """Law: what all replications have in common cancels: what is saved each time is sure."""
-    dear, cheap = (
-        found([[10.0], [400.0]], store=(10**9,) * 2),
-        found([[10.0], [400.0]], store=(9 * 10**8,) * 2),
-    )
+    dear, cheap = (found([[10.0], [400.0]], store=(size,) * 2) for size in (10**9, 9 * 10**8))
     low, high = saved(cheap, dear, 0.99)
     assert low == pytest.approx(high) == pytest.approx(0.1 * 2 * 730 * 3600 / 40)
     assert cheap.cost_interval[1] > dear.cost_interval[0]
@@ -175,10 +175,8 @@ def test_the_example_is_a_plan():
     (block,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "planning.md").read_text("utf-8"), re.S)
     assert block in path.read_text("utf-8")
     first = next(iter(spec.space))
-    values = spec.space.values(first) | {
-        "strategies.aligned_snapshots.checkpoint_interval": "16 s",
-        "hosts.count": 6,
-    }
+    interval = {"strategies.aligned_snapshots.checkpoint_interval": "16 s"}
+    values = spec.space.values(first) | interval | {"hosts.count": 6}
     with kept(spec.space, None, Place(None), print) as evaluator:
         session = Session(spec.space, spec.wanted, evaluator)
         (one,) = session.evaluate([Ask(values, 0, 1)])
@@ -186,3 +184,54 @@ def test_the_example_is_a_plan():
     assert one.costs["machines"] == pytest.approx([6 * 0.20 * 730] * 2)
     assert [judgement.n for judgement in one.judgements] == [2] * 4
     assert session.runs == 2
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-6, 20.0))
+def test_the_closed_form_has_the_greatest_utilisation(cost, part):
+    """Law: no other interval of a fine grid around it, or far from it, is used better."""
+    mtbf = cost / part
+    best = closed_form(cost, mtbf)
+    assert best > cost
+    top = utilisation(best, cost, mtbf, 3.0)
+    others = cost + (best - cost) * np.geomspace(0.01, 20, 200)
+    assert max(utilisation(float(one), cost, mtbf, 3.0) for one in others) <= top * (1 + 1e-9)
+    for factor in (0.97, 1.03):
+        assert utilisation(cost + (best - cost) * factor, cost, mtbf, 3.0) < top
+
+
+def test_utilisation_is_what_a_process_with_failures_has():
+    """Law: what it says is what a simulation of intervals counts that begin anew."""
+    rng = np.random.default_rng(7)
+    interval, cost, mtbf, restart = 30.0, 4.0, 50.0, 5.0
+    clock, done = 0.0, 0
+    while done < 40_000:
+        life = rng.exponential(mtbf)
+        if life >= interval:
+            clock += interval
+            done += 1
+        else:
+            clock += life + restart
+    used = done * (interval - cost) / clock
+    assert used == pytest.approx(utilisation(interval, cost, mtbf, restart), rel=0.01)
+
+
+@given(st.floats(1e-3, 10.0))
+def test_all_agree_where_failures_are_rare(cost):
+    """Law: Young's is the first term of the others: they meet as checkpoints get short."""
+    mtbf = cost * 1e6
+    assert young(cost, mtbf) == pytest.approx(closed_form(cost, mtbf), rel=2e-3)
+    assert daly(cost, mtbf) == pytest.approx(closed_form(cost, mtbf), rel=1e-5)
+
+
+def test_daly_is_nearer_to_the_optimum_than_young():
+    for cost, mtbf in ((1.0, 50.0), (5.0, 100.0), (20.0, 600.0)):
+        best = closed_form(cost, mtbf)
+        assert abs(daly(cost, mtbf) - best) < abs(young(cost, mtbf) - best)
+
+
+def test_published_cases():
+    """Young (1974): sqrt(2 c M). Daly (2006): M where a checkpoint takes twice the MTBF."""
+    assert young(5.0, 3600.0) - 5.0 == pytest.approx(math.sqrt(36_000))
+    assert daly(200.0, 100.0) - 200.0 == 100.0
+    with pytest.raises(ValueError, match="positive"):
+        young(1.0, 0.0)

@@ -5,9 +5,8 @@ import re
 
 import pytest
 
-import tideover
-from tests.scenarios.planning.worlds import BASE
-from tideover.cli import main
+from tests.scenarios.planning.worlds import asked
+from tideover import load, plan
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.planning.candidate import machines_per_month
 from tideover.scenarios.planning.spec import read
@@ -87,21 +86,15 @@ def test_load_is_the_rate_of_all_spouts(file):
         ("hosts.type: [small", "hosts.type: [{a: 1}", 9, "choices.hosts.type", "no machine a mapping"),
         ("scenario: wordcount", "scenario: wordcont", 1, "scenario", "wordcount"),
         ("choices:", "choises:", 6, "choises", "choices"),
+        ("set: ", "search: {confidence: 20 %}\nset: ", 2, "search.confidence", "50 %"),
         (
-            "scenario: wordcount",
-            "scenario: wordcount\nsearch: {confidence: 20 %}",
-            2,
-            "search.confidence",
-            "50 %",
-        ),
-        (
-            "scenario: wordcount",
-            "scenario: wordcount\nsearch: {replications: {least: 9, most: 3}}",
+            "set: ",
+            "search: {replications: {least: 9, most: 3}}\nset: ",
             2,
             "search.replications",
             "more than",
         ),
-        ("scenario: wordcount", "scenario: wordcount\nload: fast", 2, "load", "rate"),
+        ("set: ", "load: fast\nset: ", 2, "load", "rate"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(file, old, new, line, key, said):
@@ -115,40 +108,22 @@ def test_what_is_wrong_is_told_with_its_place(file, old, new, line, key, said):
     assert said in problem.message
 
 
-@pytest.fixture
-def command(monkeypatch, capsys):
-    """The command line; returns its exit code and both streams."""
-
-    def call(*args):
-        monkeypatch.setattr("sys.argv", ["tideover", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return (ended.value.code or 0, *capsys.readouterr())
-
-    return call
-
-
-def test_the_command_says_the_same_as_the_function(command, tmp_path):
+def test_the_command_says_the_same_as_the_function(tideover, tmp_path):
     """Law: ``--json`` is ``to_dict`` of ``tideover.plan``; without an answer it exits with 1."""
     path = tmp_path / "plan.yaml"
-    spec = {
-        "scenario": BASE,
-        "objectives": ["recovery <= 60 s"],
-        "choices": {"strategy.checkpoint_interval": ["2 s", "4 s"]},
-        "search": {"replications": {"least": 2, "most": 2}},
-    }
+    spec = asked({"strategy.checkpoint_interval": ["2 s", "4 s"]}, "recovery <= 60 s", replications=(2, 2))
     path.write_text(json.dumps(spec))
-    code, out, _ = command("plan", path, "--no-spark", "--json", "--out", tmp_path / "out")
-    expected = tideover.plan(spec, master=None).to_dict()
+    code, out, _ = tideover("plan", path, "--no-spark", "--json", "--out", tmp_path / "out")
+    expected = plan(spec, master=None).to_dict()
     assert code == 0
     assert json.loads(out) == json.loads(json.dumps(expected).replace("Infinity", "null"))
     assert (tmp_path / "out" / "report.html").is_file()
     assert json.loads((tmp_path / "out" / "result.json").read_text()) == json.loads(out)
-    best = tideover.load(tmp_path / "out" / "scenario.yaml")
-    assert best.strategy == tideover.load(expected["best"]["scenario"]).strategy
+    best = load(tmp_path / "out" / "scenario.yaml")
+    assert best.strategy == load(expected["best"]["scenario"]).strategy
     assert [one.objective for one in best.slo] == spec["objectives"]
     path.write_text(json.dumps(spec | {"objectives": ["recovery <= 1 ms"]}))
-    code, out, errors = command("plan", path, "--no-spark")
+    code, out, errors = tideover("plan", path, "--no-spark")
     assert code == 1
     assert re.search(
         r"^So far, after \d+ runs: nothing .* the nearest misses recovery <= 1 ms: ", errors, re.M
@@ -159,14 +134,13 @@ def test_the_command_says_the_same_as_the_function(command, tmp_path):
 @pytest.mark.parametrize(("most", "few"), [(71, True), (72, False)])
 def test_too_few_replications_are_remarked_on(most, few):
     """A 95 % quantile needs 72 (docs/statistics.md)."""
-    asked = {"scenario": BASE, "objectives": ["recovery_p95 <= 9 s"]}
-    asked["choices"] = {"strategy.checkpoint_interval": ["2 s"]}
-    found = read(asked | {"search": {"replications": {"least": 2, "most": most}}})
+    choices = {"strategy.checkpoint_interval": ["2 s"]}
+    found = read(asked(choices, "recovery_p95 <= 9 s", replications=(2, most)))
     assert any("72 replications" in remark for remark in found.remarks) is few
 
 
-def test_a_dry_run_counts(command, file):
-    code, out, errors = command("plan", file(), "--dry-run", "--json")
+def test_a_dry_run_counts(tideover, file):
+    code, out, errors = tideover("plan", file(), "--dry-run", "--json")
     assert (code, errors) == (0, "")
     found = json.loads(out)
     each, whole, first = (found.pop(key) for key in ("seconds_per_run", "core_s", "first_core_s"))
@@ -175,7 +149,7 @@ def test_a_dry_run_counts(command, file):
     assert found == {"candidates": 12, "runs": 12 * 40, "expected_runs": 12 * 5 + 40 + 5 * 40}
 
 
-def test_a_file_that_is_wrong_exits_with_2(command, file):
-    code, _, errors = command("plan", file("lost = 0", "lst = 0"), "--dry-run")
+def test_a_file_that_is_wrong_exits_with_2(tideover, file):
+    code, _, errors = tideover("plan", file("lost = 0", "lst = 0"), "--dry-run")
     assert code == 2
     assert ":5: objectives.1:" in errors

@@ -1,7 +1,5 @@
 """Worlds whose answers are known: figures of a run as functions of what was chosen, with noise."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 
@@ -27,6 +25,15 @@ BASE = {
 }
 MONTH_S = 730 * 3600.0
 DURATION_S = 40.0
+
+
+def asked(
+    choices: dict[str, object], *objectives: str, replications: tuple[int, int], **more: object
+) -> dict[str, object]:
+    """A plan for the small job. ``objectives``: beside that no root is lost; ``more``: other keys."""
+    search = {"replications": {"least": replications[0], "most": replications[1]}}
+    lossless = {"objectives": [*objectives, "lost = 0"]}
+    return {"scenario": BASE} | lossless | {"choices": choices, "search": search} | more
 
 
 def seconds(text: str) -> float:

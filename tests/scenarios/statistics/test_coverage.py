@@ -1,7 +1,5 @@
 """Intervals cover what they should as often as they say: 95 %, within 93 and 97 %, in 1,000 experiments."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 
@@ -41,7 +39,7 @@ def covered(intervals: Iterable[tuple[float, float]], truth: float, of: int = EX
     ],
     ids=["normal", "uniform", "gamma"],
 )
-def test_of_means(draw, truth: float, n: int) -> None:
+def test_of_means(draw, truth, n):
     values = draw(np.random.default_rng(1), (EXPERIMENTS, n))
     found = (estimate(row, resample=False).t for row in values)
     assert 0.93 <= covered(found, truth) <= 0.97
@@ -49,7 +47,7 @@ def test_of_means(draw, truth: float, n: int) -> None:
 
 @pytest.mark.parametrize("q", [0.1, 0.5, 0.75, 0.9])
 @pytest.mark.parametrize("name", ["expon", "norm", "uniform", "lognorm"])
-def test_of_quantiles(name: str, q: float) -> None:
+def test_of_quantiles(name, q):
     """Of 40 replications; ends are interpolated, or more than 97 % would be covered."""
     law = stats.lognorm(1.0) if name == "lognorm" else getattr(stats, name)()
     rows = law.ppf(np.random.default_rng(2).uniform(size=(EXPERIMENTS, 40)))
@@ -57,7 +55,7 @@ def test_of_quantiles(name: str, q: float) -> None:
     assert 0.93 <= covered(((one.low, one.high) for one in found), float(law.ppf(q))) <= 0.97
 
 
-def test_of_a_high_quantile() -> None:
+def test_of_a_high_quantile():
     """The 95 % quantile of 100 replications."""
     rows = np.random.default_rng(3).exponential(20, (EXPERIMENTS, 100))
     found = (quantile_interval(row, 0.95) for row in rows)
@@ -65,7 +63,7 @@ def test_of_a_high_quantile() -> None:
 
 
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
-def test_of_batch_means_of_a_series_that_remembers(phi: float) -> None:
+def test_of_batch_means_of_a_series_that_remembers(phi):
     """x' = phi x + noise, from its stationary distribution: its mean is 0."""
     rng = np.random.default_rng(4)
     noise = rng.normal(size=(EXPERIMENTS, 6_000))
@@ -75,7 +73,7 @@ def test_of_batch_means_of_a_series_that_remembers(phi: float) -> None:
     assert 0.93 <= covered(((one.low, one.high) for one in found if not one.correlated), 0.0) <= 0.97
 
 
-def test_of_batch_means_of_waiting_times() -> None:
+def test_of_batch_means_of_waiting_times():
     """M/M/1 at a load of 0.5, by Lindley's recursion W' = max(0, W + S - A): the mean wait is 1 service."""
     rng = np.random.default_rng(5)
     steps = rng.exponential(1.0, (EXPERIMENTS, 12_500)) - rng.exponential(2.0, (EXPERIMENTS, 12_500))
@@ -86,7 +84,7 @@ def test_of_batch_means_of_waiting_times() -> None:
 
 
 @pytest.mark.long
-def test_of_batch_means_of_the_engine() -> None:
+def test_of_batch_means_of_the_engine():
     """M/M/1 at a load of 0.5, simulated: 12,000 tuples a run, of which the first 500 are warm-up. The mean
     time in the system is twice a service.
     """
@@ -118,19 +116,19 @@ FEW_OR_ALL = pytest.mark.parametrize(
 
 
 @FEW_OR_ALL
-def test_of_paired_differences(n: int, slack: float) -> None:
+def test_of_paired_differences(n, slack):
     found = (paired(frame, "b", "a", "cpu_s", resample=False).difference.t for frame in pairs(n, 10))
     assert 0.93 - slack <= covered(found, 3.0, n) <= 0.97 + slack
 
 
 @FEW_OR_ALL
-def test_of_differences_of_quantiles(n: int, slack: float) -> None:
+def test_of_differences_of_quantiles(n, slack):
     """Of medians of 40 replications."""
     found = (paired_quantiles(frame, "b", "a", "cpu_s", 0.5) for frame in pairs(n, 40))
     assert 0.93 - slack <= covered(((one.low, one.high) for one in found), 3.0, n) <= 0.97 + slack
 
 
-def test_of_availability() -> None:
+def test_of_availability():
     """Two kinds of failures with recoveries of gamma and uniform length, 15 and 25 replications."""
     rng = np.random.default_rng(7)
     hosts, racks = rng.gamma(4, 15, (EXPERIMENTS, 15)), rng.uniform(0, 400, (EXPERIMENTS, 25))

@@ -1,16 +1,19 @@
 """One long run: batch means, and where the warm-up ends."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tideover import load
 from tideover.scenarios.statistics.intervals import batch_means
-from tideover.scenarios.statistics.warm_up import mser5
+from tideover.scenarios.statistics.warm_up import mser5, settling
 
 
-def test_batches_of_independent_values_make_student_s_interval() -> None:
+def test_batches_of_independent_values_make_student_s_interval():
     """3,600 values: 30 batches of 120, whose means are as replications."""
     values = np.random.default_rng(1).normal(5, 2, 3_605)
     found = batch_means(values)
@@ -19,14 +22,14 @@ def test_batches_of_independent_values_make_student_s_interval() -> None:
     assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
 
 
-def test_a_run_that_remembers_too_long_has_no_interval() -> None:
+def test_a_run_that_remembers_too_long_has_no_interval():
     """A random walk: batches depend on one another however long they are."""
     found = batch_means(np.cumsum(np.random.default_rng(2).normal(size=5_000)))
     assert (found.correlated, found.low, found.high) == (True, None, None)
     assert found.mean is not None
 
 
-def test_few_values_have_no_interval() -> None:
+def test_few_values_have_no_interval():
     assert batch_means([1.0] * 39).low is None
     assert (batch_means([1.0] * 40).low, batch_means([]).mean) == (1.0, None)
     with pytest.raises(ValueError, match="every place"):
@@ -42,13 +45,13 @@ def slow(series: np.ndarray) -> int:
 
 
 @given(st.integers(0, 10_000), st.integers(50, 300), st.floats(0, 50))
-def test_the_rule_is_what_it_says(seed: int, n: int, bias: float) -> None:
+def test_the_rule_is_what_it_says(seed, n, bias):
     rng = np.random.default_rng(seed)
     series = rng.normal(size=n) + bias * np.exp(-np.arange(n) / 20)
     assert mser5(series).values == slow(series)
 
 
-def test_a_warm_up_is_found() -> None:
+def test_a_warm_up_is_found():
     """A queue that starts empty and needs 200 s to fill: the rest has mean 10."""
     rng = np.random.default_rng(3)
     series = rng.poisson(10 * np.minimum(1, np.arange(2_000) / 200))
@@ -57,8 +60,50 @@ def test_a_warm_up_is_found() -> None:
     assert not found.too_short
 
 
-def test_what_never_settles_is_too_short() -> None:
+def test_what_never_settles_is_too_short():
     assert mser5(np.arange(200.0)).too_short
     assert mser5(np.ones(49)).too_short
     with pytest.raises(ValueError, match="every place"):
         mser5([float("nan")] * 60)
+
+
+FILLING = {
+    "name": "filling",
+    "topology": {
+        "s": {"spout": "keys", "keys": 4, "arrivals": {"kind": "poisson", "rate": "20/s"}},
+        "a": {"bolt": "forward", "from": {"s": "shuffle"}, "service": "1 ms"},
+    },
+    "strategy": {"kind": "none"},
+    "links": {"latency": "20 s"},
+    "run": {"duration": "1500 s", "warmup": "10 s", "replications": 3},
+}
+"""Tuples are on the wire for 20 s: until then the backlog grows, and nothing comes out."""
+
+
+def test_what_fills_up_for_twenty_seconds_has_settled_then():
+    """Or a little later, as arrivals are drawn; failures are left out of it."""
+    crash = {"kind": "crash_task", "at": "200 s", "component": "a", "restart": "50 s"}
+    for failures in ([], [crash]):
+        found = settling(load(FILLING | {"failures": failures}))
+        assert found.found_s in range(20, 101)
+        assert found.by_curve["throughput_per_s"] in range(20, 101)
+        assert f"--set run.warmup={found.found_s}s" in found.sentence
+
+
+def test_a_warm_up_that_is_long_enough_is_left_alone():
+    assert "enough" in settling(load(FILLING, {"run.warmup": "100 s"})).sentence
+
+
+def test_a_backlog_that_grows_never_settles():
+    slow = {"topology.a.service": "60 ms", "run.duration": "300 s", "links.latency": "0.1 s"}
+    found = settling(load(FILLING, slow))
+    assert found.found_s is None
+    assert "no end of the warm-up shows in backlog and mean latency" in found.sentence
+
+
+def test_the_command_says_the_same(tideover):
+    asked = ("run", "wordcount", "--set", "run.replications=2", "--find-warmup")
+    _, told, _ = tideover(*asked)
+    _, found, _ = tideover(*asked, "--json")
+    assert json.loads(found)["given_s"] == 60
+    assert "run.warmup is 60 s" in " ".join(told.split())
