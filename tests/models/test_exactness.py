@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tests.oracle import Figures, Trace, judge
 from tests.oracle.comparison import unequal
-from tests.oracle.random_parameters import BATCHES, STORM, STRATEGY_NAMES
-from tests.oracle.random_settings import SETTINGS
-from tests.oracle.random_worlds import overlapping, worlds
+from tests.oracle.random_changes import SETTINGS
+from tests.oracle.random_worlds import BATCHES, STORM, STRATEGY_NAMES, overlapping, worlds
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models.accounts import recoveries
 from tideover.models.config import Scenario

@@ -20,10 +20,7 @@ from tests.models.test_diagram import (
 )
 from tests.models.test_plane_laws import FEW_OR_MANY
 from tests.oracle.program import play, run
-from tests.oracle.random_logs import logs
-from tests.oracle.random_networks import networks
-from tests.oracle.random_queues import queues
-from tests.oracle.random_together import together
+from tests.oracle.random_changes import logs, networks, queues, together
 from tests.oracle.random_worlds import overlapping
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.accounts import ledger

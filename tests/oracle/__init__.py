@@ -5,17 +5,16 @@ pure: the configuration, the draws, the distributions and the moments of a spout
 ``Figures`` of a run besides: what is said of its recoveries, latencies, windows and costs.
 
 How to read it: ``layout`` says what depends on no clock (places, identities, contents), ``channels`` what is
-on its way, ``lines`` who has to wait with it, ``tasks`` is one queue (``entrances``) and one server each
-(``bolts``, ``spouts``; what they know in ``states``), ``program`` sets them going. ``record`` and ``outages``
-note what happens, ``windows`` and ``figures`` make the figures of it, ``comparison`` holds them against the
-engine's. The strategies stand in ``acks`` (with ``rotating_map``), ``buffers``, ``replicas``, ``snapshots``
-and ``batches`` (with ``executors``, ``rehearsal`` and ``starting_anew``). Random worlds are made in
-``random_worlds``, of what ``random_topologies``, ``random_windows`` and ``random_parameters`` draw;
-``random_settings`` and others change something about them.
+on its way and who has to wait with it, ``tasks`` is one queue and one server each (``bolts``, ``spouts``),
+``program`` sets them going. ``record`` notes what happens, ``windows`` and ``figures`` make the figures of
+it, ``comparison`` holds them against the engine's. ``protocol`` is all that a strategy may do; the
+strategies stand in ``acks``, ``storm``, ``buffers``, ``standbys``, ``replicas``, ``snapshots``,
+``changelogs``, ``batches`` (on ``executors``) and ``trident``. Random worlds are made in ``random_worlds``;
+``random_changes`` and ``random_clusters`` change something about them.
 """
 
 from .figures import Figures
 from .program import judge, run
-from .trace import Trace
+from .record import Trace
 
 __all__ = ["Figures", "Trace", "judge", "run"]

@@ -11,11 +11,10 @@ here it is ignored. Ours are the number of buckets and the phase as parameters, 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import numpy as np
 import simpy
 
 from tideover.sim.draws import Purpose
@@ -24,15 +23,58 @@ from tideover.sim.registry import kind_of
 from .clock import Clock, Rank, control, departure
 from .layout import MACHINES, Datum
 from .protocol import Protocol
-from .rotating_map import RotatingMap
 
 if TYPE_CHECKING:
     from .bolts import Bolt
     from .channels import Message
-    from .outages import Outage
     from .program import World
+    from .record import Outage
     from .spouts import SpoutTask
     from .tasks import Task
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class RotatingMap(Generic[Key, Value]):
+    """``buckets``: how many, at least 2; each in the order in which entries came."""
+
+    def __init__(self, buckets: int) -> None:
+        assert buckets >= 2
+        self._buckets: list[dict[Key, Value]] = [{} for _ in range(buckets)]  # the newest first
+
+    def put(self, key: Key, value: Value) -> None:
+        """A new entry; one of that key, in whatever bucket, is gone."""
+        self.remove(key)
+        self._buckets[0][key] = value
+
+    def get(self, key: Key) -> Value | None:
+        return next((bucket[key] for bucket in self._buckets if key in bucket), None)
+
+    def remove(self, key: Key) -> None:
+        for bucket in self._buckets:
+            bucket.pop(key, None)
+
+    def rotate(self) -> dict[Key, Value]:
+        """What has expired: it was in the oldest bucket."""
+        self._buckets.insert(0, {})
+        return self._buckets.pop()
+
+    def keep(self, dead: dict[Key, Value]) -> None:
+        """Nobody was there to be told what has expired: it will at the next rotation."""
+        self._buckets[-1] = dead | self._buckets[-1]
+
+    def clear(self) -> None:
+        for bucket in self._buckets:
+            bucket.clear()
+
+    def items(self) -> Iterator[tuple[Key, Value]]:
+        """All entries, those that were put first coming first."""
+        for bucket in reversed(self._buckets):
+            yield from bucket.items()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._buckets))
 
 
 class Memory:
@@ -48,13 +90,13 @@ class AckCosts(Protocol):
     """Acks that nobody waits for: they take time at the bolt, each tuple's at once, a window's at its end."""
 
     def extra_service(self, task: Task, datum: Datum) -> int:
-        held = self.world.layout.stateful(task.component) or not datum.anchored
+        held = task.stateful or not datum.anchored
         return 0 if held else self.params.ack_cost
 
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """The task is busy until the last."""
         if task.component not in self.world.at_once:
-            task.occupy(self.world.clock.now + len(data) * self.params.ack_cost)
+            task.occupy(self.now + len(data) * self.params.ack_cost)
 
 
 class SourceReplay(AckCosts):
@@ -73,14 +115,8 @@ class SourceReplay(AckCosts):
         for spout in self.world.spouts:
             self.memory[spout] = Memory(self.params.timeout_buckets)
             self._begin(spout)
-        self.world.clock.at(0, control(Rank.ROTATION), self._rotate_acker)
-
-    # -- the acker -----------------------------------------------------------------------------------------
-
-    def _rotate_acker(self) -> None:
-        self.trees.rotate()
-        later = self.world.clock.now + self.params.message_timeout
-        self.world.clock.at(later, control(Rank.ROTATION), self._rotate_acker)
+        timeout = self.params.message_timeout
+        self.clock.each(timeout, control(Rank.ROTATION), self.trees.rotate, first=0)
 
     def emitted(self, spout: SpoutTask, datum: Datum, sent: list[Datum]) -> None:
         self.memory[spout].pending.put(datum.root, datum)
@@ -103,7 +139,7 @@ class SourceReplay(AckCosts):
         for spout in self.world.spouts:
             pending = self.memory[spout].pending.get(datum.root)
             if pending is not None and pending.attempt == datum.attempt:
-                self.world.trace.completed.append((datum.root, datum.attempt, self.world.clock.now))
+                self.world.trace.completed.append((datum.root, datum.attempt, self.now))
                 self._remove(spout, datum.root)
 
     def machines_failed(self, fault: Any, down_for: int | None) -> None:
@@ -114,7 +150,7 @@ class SourceReplay(AckCosts):
         """The acker lives in the first worker of its host, if it has one."""
         home = self.params.acker_host
         if kind_of(fault) in MACHINES:
-            return ["acker"] if home is not None and self.world.layout.fails(fault, home, 0) else []
+            return ["acker"] if home is not None and self.layout.fails(fault, home, 0) else []
         return ["acker"] if fault.component == "acker" else []
 
     def acker_failed(self, down_for: int | None) -> None:
@@ -124,48 +160,45 @@ class SourceReplay(AckCosts):
         self.acker_down = True
         if down_for is not None:
             Clock.cancel(self.acker_ready)
-            when = self.world.clock.now + down_for
-            self.acker_ready = self.world.clock.at(when, control(Rank.READY), self.acker_ready_again)
+            when = self.now + down_for
+            self.acker_ready = self.clock.at(when, control(Rank.READY), self.acker_ready_again)
 
     def acker_ready_again(self) -> None:
         self.acker_down = False
         self.world.outages.back("acker")
-
-    # -- bolts ---------------------------------------------------------------------------------------------
 
     def done_late(self, task: Bolt, datum: Datum) -> None:
         self.done(datum, [])
 
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """One after the other; the task is busy until the last."""
-        cost, now = self.params.ack_cost, self.world.clock.now
+        self.ack_all(task, data)
+        super().ack_window(task, data)
+
+    def ack_all(self, task: Task, data: list[Datum]) -> None:
+        """One after the other; the task is kept for that already."""
+        cost = self.params.ack_cost
         for i, datum in enumerate(data, 1):
             if cost == 0:
                 self.done(datum, [])
             else:
-                event = self.world.clock.at(
-                    now + i * cost, departure(task.rank), partial(self.done, datum, [])
-                )
-                task.unsent.append((event, datum))
-        super().ack_window(task, data)
-
-    # -- spouts --------------------------------------------------------------------------------------------
+                act, priority = partial(self.done, datum, []), departure(task.rank)
+                task.unsent.append((self.clock.at(self.now + i * cost, priority, act), datum))
 
     def _begin(self, spout: SpoutTask) -> None:
         """The rotation starts with the spout."""
         phase, timeout = self.params.timeout_phase, self.params.message_timeout
         if phase is None:
-            bits = self.world.layout.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
-            phase = int(bits[0] >> np.uint64(11)) * timeout >> 53
-        self._next_rotation(spout, self.world.clock.now + phase)
+            phase = self.layout.phase(spout.name, Purpose.PHASE, timeout)
+        self._next_rotation(spout, self.now + phase)
 
     def _next_rotation(self, spout: SpoutTask, time: int) -> None:
         rotate = partial(self._rotate, spout)
-        self.memory[spout].rotation = self.world.clock.at(time, control(Rank.ROTATION, spout.rank), rotate)
+        self.memory[spout].rotation = self.clock.at(time, control(Rank.ROTATION, spout.rank), rotate)
 
     def _rotate(self, spout: SpoutTask) -> None:
         """Fail every root that expires, in order of its last emission; a spout that is down does so later."""
-        memory, now = self.memory[spout], self.world.clock.now
+        memory, now = self.memory[spout], self.now
         full, dead = not self.may_emit(spout), memory.pending.rotate()
         if spout.down:
             memory.pending.keep(dead)
@@ -176,7 +209,7 @@ class SourceReplay(AckCosts):
     def _fail(self, spout: SpoutTask, dead: dict[int, Datum], full: bool) -> None:
         """These, which are not pending any more, are to be emitted again; ``full``: the spout waited."""
         for root, datum in dead.items():
-            self.world.trace.failed.append((root, datum.attempt, self.world.clock.now))
+            self.world.trace.failed.append((root, datum.attempt, self.now))
             self.causes[root, datum.attempt + 1] = self.world.ledger.timed_out(datum)
         if dead and full:
             spout.freed()
@@ -235,8 +268,6 @@ class SourceReplay(AckCosts):
         if task in self.memory and self.memory[task].rotation is None:
             self._begin(task)
 
-    # -- figures -------------------------------------------------------------------------------------------
-
     def because(self, task: Task, message: Message) -> int | None:
         datum = message.datum
         return None if datum is None else self.causes.get((datum.root, datum.attempt))
@@ -253,8 +284,6 @@ class SourceReplay(AckCosts):
 
     def kept_for_replay(self) -> int:
         return sum(len(memory.pending) for memory in self.memory.values())
-
-    # -- the end -------------------------------------------------------------------------------------------
 
     def kept_roots(self) -> set[int]:
         return {

@@ -7,8 +7,7 @@ from functools import partial
 from .channels import Message
 from .clock import Rank
 from .layout import MS, Datum, Logical, Panes
-from .states import State
-from .tasks import Task
+from .tasks import State, Task
 
 OPEN = 0
 """The pane that the next tick ends."""
@@ -24,15 +23,14 @@ class Bolt(Task):
         because = world.protocol.because(self, message)
         world.protocol.served(self, message)
         if datum is not None:
-            row = (*self.physical, datum.uid, datum.attempt, arrived, world.clock.now)
-            world.trace.processed.append(row)
+            world.trace.processed.append((*self.physical, datum.uid, datum.attempt, arrived, self.now))
             world.record.served(self, datum, arrived, because)
-            if world.layout.stateful(self.component) and self.is_late(datum, message.channel.up.component):
+            if self.stateful and self.is_late(datum, message.channel.up.component):
                 world.ledger.came_late(self, datum)
                 world.protocol.done_late(self, datum)
-            elif world.layout.stateful(self.component) and self.state.compares:
+            elif self.stateful and self.state.compares:
                 self._compare(datum)
-            elif world.layout.stateful(self.component):
+            elif self.stateful:
                 self.count(datum, arrived)
                 self.world.record.applied(self, datum)
                 self.fill()
@@ -44,10 +42,9 @@ class Bolt(Task):
 
     def _hand_on(self, datum: Datum) -> None:
         sent: list[Datum] = []
-        if self.world.layout.down[self.component]:
-            for child in (
-                () if self.silent and not self.keeps else self.world.layout.children(self.component, datum)
-            ):
+        if self.readers:
+            says = self.keeps or not self.silent
+            for child in self.layout.children(self.component, datum) if says else ():
                 sent += self.send(child)
         elif datum.anchored:
             self.world.ledger.left(self, datum)
@@ -59,8 +56,7 @@ class Bolt(Task):
             self.world.protocol.done(datum, sent)
 
     def count(self, datum: Datum, arrived: int = -1) -> None:
-        state, layout = self.state, self.world.layout
-        panes = layout.panes(self.component)
+        state, layout, panes = self.state, self.layout, self.panes
         if self.window.gap is not None and self.window.by == "arrival":
             datum = datum._replace(event=arrived)
         if panes is not None and not layout.by_marker(self.component):
@@ -81,10 +77,9 @@ class Bolt(Task):
 
     def fill(self) -> None:
         """So many tuples end a window."""
-        state, panes = self.state, self.world.layout.panes(self.component)
-        if self.window.tuples is not None and state.tuples == (
-            self.window.slide_tuples or self.window.tuples
-        ):
+        state, panes = self.state, self.panes
+        number = self.window.slide_tuples or self.window.tuples
+        if number is not None and state.tuples == number:
             self.windows_closed += 1
             newest = None if panes is None else state.taken // panes.length
             self.close_windows([(self.windows_closed, newest)])
@@ -113,7 +108,7 @@ class Bolt(Task):
         if self.window.by != "event":
             return False
         state.newest[up] = max(datum.event, state.newest.get(up, datum.event))
-        state.heard[up] = self.world.clock.now
+        state.heard[up] = self.now
         if self.window.gap is not None:
             return self._session(datum) * MS <= state.watermark
         return datum.event <= state.watermark
@@ -144,21 +139,17 @@ class Bolt(Task):
         state.markers[up] = max(number, state.markers.get(up, 0))
         least = min(state.markers.get(channel.up.logical, 0) for channel in self.inputs.values())
         if least > state.handed:
-            layout = self.world.layout
-            if layout.stateful(self.component) and layout.by_marker(self.component):
-                panes = layout.panes(self.component)
-                ends = [(least, least - 1)]
+            if self.stateful and self.layout.by_marker(self.component):
+                panes, ends = self.panes, [(least, least - 1)]
                 if panes is not None:
                     passed = range(state.handed + 1, least + 1)
                     ends = [(p // panes.slide, p - 1) for p in passed if p % panes.slide == 0]
                 self.close_windows(ends)
             self.send_marker(least)
 
-    # -- windowed counts -----------------------------------------------------------------------------------
-
     @property
     def window(self):
-        return self.world.layout.config[self.component].bolt.window
+        return self.layout.config[self.component].bolt.window
 
     def tick(self, number: int) -> None:
         """The window, or pane, ends, when the queue before the tick has been served."""
@@ -167,20 +158,17 @@ class Bolt(Task):
 
     def ticked(self, number: int) -> None:
         """The turn of a tick has come."""
+        panes = self.panes
         if self.state.compares:
             return
-        panes = self.world.layout.panes(self.component)
         if self.window.by == "event":
-            assert panes is not None
             before = self._watermark()
             self.close_due(panes, before)
             return
         if panes is None:
             self.close_windows([(number, None)])
         elif self.window.gap is not None:
-            beat = self.world.layout.beat(self.component)
-            assert beat is not None
-            self.close_windows([(number, number * beat // MS)])
+            self.close_windows([(number, number * self.layout.beat(self.component) // MS)])
         else:
             self._end_pane(number)
             if number % panes.slide:
@@ -190,7 +178,7 @@ class Bolt(Task):
 
     def _watermark(self) -> int:
         """Look how far events have come; returns the watermark before."""
-        state, window, now = self.state, self.window, self.world.clock.now
+        state, window, now = self.state, self.window, self.now
         before = state.watermark
         ups = {channel.up.component for channel in self.inputs.values()}
         for up in ups:
@@ -214,10 +202,9 @@ class Bolt(Task):
                 number += 1
             if panes.stays:
                 due.add(number)
-        due = {number for number in due if before < number * step <= self.state.watermark}
-        for number in sorted(due):
-            self.windows_closed = number
-        self.close_windows([(number, number * panes.slide) for number in sorted(due)])
+        ended = sorted(number for number in due if before < number * step <= self.state.watermark)
+        self.windows_closed = ended[-1] if ended else self.windows_closed
+        self.close_windows([(number, number * panes.slide) for number in ended])
 
     def _end_pane(self, number: int) -> None:
         """What has come since the last tick is a pane."""
@@ -242,7 +229,7 @@ class Bolt(Task):
     def take_out(self, newest: int | None) -> tuple[State, list[Datum]]:
         """Forget what leaves with a window; returns what is in it, and what has left."""
         world, old, new = self.world, self.state.copy(), self.state
-        panes = world.layout.panes(self.component)
+        panes = self.panes
         eldest = None if panes is None or newest is None else newest - panes.per_window + 1
         if self.window.gap is not None and self.window.by == "arrival":
             eldest = None  # what has ended earlier, too
@@ -260,14 +247,10 @@ class Bolt(Task):
         if world.layout.goes_on(self.component):
             new.counts |= {(SO_FAR, key): total for key, total in old.keys().items()}
         emitted = [datum for datum in old.held if leaves(datum.epoch) and datum.anchored]
-        for datum in (
-            [datum for datum in old.held if is_in(datum.epoch)] if self.window.saved == "ids" else ()
-        ):
-            new.put_out[datum.route[-1]] = max(datum.uid, new.put_out.get(datum.route[-1], datum.uid))
-        for datum in (
-            [datum for datum in old.held if leaves(datum.epoch)] if self.window.saved == "ids" else ()
-        ):
-            new.left[datum.route[-1]] = max(datum.uid, new.left.get(datum.route[-1], datum.uid))
+        if self.window.saved == "ids":
+            for ids, counts in ((new.put_out, is_in), (new.left, leaves)):
+                for datum in [datum for datum in old.held if counts(datum.epoch)]:
+                    ids[datum.route[-1]] = max(datum.uid, ids.get(datum.route[-1], datum.uid))
         return old, emitted
 
     def close_window(self, number: int, newest: int | None) -> tuple[list[Datum], int]:
@@ -285,8 +268,9 @@ class Bolt(Task):
         serialising = 0
         known = again and not world.layout.needs.readers_go_back
         for key, value in sorted(() if known else old.keys().items()):
-            layout = world.layout
-            aggregate = layout.aggregate(self.component, self.index, number, key, value, self.state.handed)
+            aggregate = self.layout.aggregate(
+                self.component, self.index, number, key, value, self.state.handed
+            )
             self.send(aggregate)
             serialising += self.serialising(aggregate)
         world.protocol.window_ended(self, number)
@@ -294,7 +278,7 @@ class Bolt(Task):
 
     def say_window(self, number: int, sums: dict[int, int]) -> None:
         """To whoever reads it."""
-        self.world.trace.windows.append((*self.physical, number, self.world.clock.now, sums))
+        self.world.trace.windows.append((*self.physical, number, self.now, sums))
         self.world.record.window(self, number)
         if self.world.sinks.withholds(self):
             self.world.sinks.window(self, number, sums)

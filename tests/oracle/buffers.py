@@ -3,64 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tideover.sim.registry import kind_of
-
-from .channels import Channel, Message, transfer
+from .channels import Channel, Message
 from .clock import Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
-from .shelves import Shelf
-from .states import State
+from .stores import Shelf, Store
+from .tasks import State
 
 if TYPE_CHECKING:
     from .bolts import Bolt
-    from .outages import Outage
     from .program import World
+    from .record import Outage
     from .tasks import Task
-
-
-SECOND = 1_000_000_000
-
-
-class Store:
-    """One request after the other. ``name``: None: that of the scenario, or that its strategy names."""
-
-    def __init__(self, world: World, name: str | None = None) -> None:
-        self.world = world
-        self.name = name or getattr(world.layout.scenario.strategy, "store", None)
-        self.free: dict[int, int] = {}  # by host
-        self.bytes = 0
-
-    def request(self, size: int, host: int, write: bool, operations: int = 1) -> int:
-        """Queue a request of a task on ``host`` now; when it ends."""
-        scenario = self.world.layout.scenario
-        if self.name is None:
-            return self._queue(size, 0, scenario.store.latency + transfer(size, scenario.store.bandwidth))
-        config: Any = scenario.stores[self.name]
-        work = transfer(size, config.bandwidth)
-        if kind_of(config) == "redis":
-            return (
-                self._queue(size, 0, work + round(operations * SECOND / config.operations)) + config.latency
-            )
-        hosts = 1 + max(self.world.layout.host.values())
-        copies = config.replication if kind_of(config) == "dfs" and write else 1
-        places = {(host + i) % hosts for i in range(copies)}
-        return max(self._queue(size, place, config.latency + work) for place in places)
-
-    def keep(self, work: int, host: int) -> int:
-        """A task on ``host`` keeps it for so long; until when."""
-        config = self.world.layout.scenario.stores.get(self.name)
-        one = config is None or kind_of(config) == "redis"
-        return self._queue(0, 0 if one else host % (1 + max(self.world.layout.host.values())), work)
-
-    def _queue(self, size: int, host: int, work: int) -> int:
-        self.bytes += size
-        self.free[host] = max(self.world.clock.now, self.free.get(host, 0)) + work
-        return self.free[host]
 
 
 @dataclass
@@ -69,6 +27,8 @@ class Checkpoint:
 
     state: State = field(default_factory=State)
     numbers: dict[Channel, int] = field(default_factory=dict)
+    had: dict[Any, int] = field(default_factory=dict)
+    """The greatest number of a tuple served, on each route."""
     windows_closed: int = 0
     shelved: int = 0  # entries of the bolt's `state` that are written
     tuples: int = 0  # that the task had served
@@ -81,6 +41,7 @@ class Keeper:
     shelf: Shelf
     valid: Checkpoint = field(default_factory=Checkpoint)
     processed: dict[Channel, int] = field(default_factory=dict)
+    had: dict[Any, int] = field(default_factory=dict)  # by route, as in checkpoints
     accepted: dict[Channel, int] = field(default_factory=dict)
     life: int = 0  # counts faults: what an earlier life began is void
     writing: bool = False
@@ -108,11 +69,10 @@ class UpstreamBuffer(Protocol):
         self.keepers: dict[Task, Keeper] = {}
         self.requests: list[Request] = []  # those whose end marker has not left
         self.ends: dict[Message, Request] = {}  # end markers, which a crash may find in their sender's line
-        self.leaving: dict[Task, list[Message]] = {}  # replays that have not left, by sender
 
     def start(self) -> None:
         for task in self.world.tasks:
-            if self.world.layout.stateful(task.component):
+            if task.stateful:
                 self.keepers[task] = Keeper(Shelf.of(self.world, task))
                 self._tick(task)
 
@@ -120,7 +80,7 @@ class UpstreamBuffer(Protocol):
         """Parameters of the strategy that the task is under."""
         return self.params
 
-    def store(self, task: Task) -> Store:
+    def store_of(self, task: Task) -> Store:
         """Where its state is saved."""
         name = getattr(self.settings(task), "store", None)
         return self.stores.setdefault(name, Store(self.world, name))
@@ -134,25 +94,18 @@ class UpstreamBuffer(Protocol):
     def _at(self, time: int, priority: Priority, task: Task, act: Callable[[], None]) -> None:
         """At that time, unless a fault strikes the task before."""
         keeper, life = self.keepers[task], self.keepers[task].life
-        self.world.clock.at(time, priority, lambda: act() if keeper.life == life else None)
+        self.clock.at(time, priority, lambda: act() if keeper.life == life else None)
 
     def buffers(self, up: Task, down: Task) -> bool:
-        spouts = self.world.layout.spouts
-        return self.world.layout.stateful(down.component) and (
-            up.component not in spouts or self.settings(down).spout_buffer
-        )
-
-    # -- checkpoints ---------------------------------------------------------------------------------------
+        spouts = self.layout.spouts
+        return down.stateful and (up.component not in spouts or self.settings(down).spout_buffer)
 
     def _tick(self, task: Bolt) -> None:
-        priority = control(Rank.CHECKPOINT, task.rank)
-
         def tick() -> None:
             if not task.waiting:
                 task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
-            self._tick(task)
 
-        self.world.clock.at(self.world.clock.now + self.interval(task), priority, tick)
+        self.clock.each(self.interval(task), control(Rank.CHECKPOINT, task.rank), tick)
 
     def interval(self, task: Task) -> int:
         """Between two checkpoints."""
@@ -160,33 +113,35 @@ class UpstreamBuffer(Protocol):
 
     def content(self, task: Task) -> Checkpoint:
         """Of a checkpoint that is taken now."""
-        return Checkpoint(task.state.copy(), dict(self.keepers[task].processed), task.windows_closed)
+        keeper = self.keepers[task]
+        known = dict(keeper.processed), dict(keeper.had)
+        shelved = keeper.shelf.changed(), keeper.shelf.tuples
+        return Checkpoint(task.state.copy(), *known, task.windows_closed, *shelved)
 
     def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
-        """Serialise, which occupies the task; then write, which does not."""
         keeper = self.keepers[task]
         if keeper.writing:
             keeper.wanted |= wanted
-        if self.recovering(task) or keeper.writing:
-            return
-        keeper.writing = True
-        content, settings = self.content(task), self.settings(task)
-        content.shelved, content.tuples = keeper.shelf.changed(), keeper.shelf.tuples
+        if not (self.recovering(task) or keeper.writing):
+            keeper.writing = True
+            self.save(task, self.content(task))
+
+    def save(self, task: Bolt, content: Checkpoint) -> None:
+        """Serialise, which occupies the task; then write, which does not."""
+        settings = self.settings(task)
         entries = content.state.entries + content.shelved
         work = settings.serialise_time + entries * settings.serialise_cost
-        end = self.world.clock.now + work
         task.occupy_longer(work)
-        if end == self.world.clock.now:
-            self._write(task, content)
-        else:
+        if work:
             priority = control(Rank.CHECKPOINT, task.rank)
-            self._at(end, priority, task, partial(self._write, task, content))
+            self._at(self.now + work, priority, task, partial(self._write, task, content))
+        else:
+            self._write(task, content)
 
     def _write(self, task: Bolt, content: Checkpoint) -> None:
-        host = self.world.layout.host[task.physical]
-        size = content.state.entries * self.settings(task).entry_size
-        size += content.shelved * self.keepers[task].shelf.entry_size
-        end = self.store(task).request(size, host, True)
+        entry_size, shelf = self.settings(task).entry_size, self.keepers[task].shelf
+        size = shelf.size(content.state.entries, entry_size, content.shelved)
+        end = self.store_of(task).request(size, task.host, True)
         self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
 
     def _written(self, task: Bolt, content: Checkpoint) -> None:
@@ -214,8 +169,6 @@ class UpstreamBuffer(Protocol):
     def ticked(self, task: Bolt) -> None:
         """A checkpoint at the window's end, too."""
         self._checkpoint(task, wanted=True)
-
-    # -- faults --------------------------------------------------------------------------------------------
 
     def failed(self, task: Task, crash: bool) -> None:
         if crash:
@@ -246,21 +199,29 @@ class UpstreamBuffer(Protocol):
         keeper.unfinished = set(keeper.replaying)
         keeper.life += 1
         own, shelved = keeper.valid.state.entries, keeper.shelf.stored()
-        host = self.world.layout.host[task.physical]
         settings = self.settings(task)
-        size = own * settings.entry_size + shelved * keeper.shelf.entry_size
-        end = self.store(task).request(size, host, False)
+        size = keeper.shelf.size(own, settings.entry_size, shelved)
+        end = self.store_of(task).request(size, task.host, False)
         end += settings.restore_time + (own + shelved) * settings.restore_cost
         self._at(end, control(Rank.RESTORE, task.rank), task, partial(self._restore, task))
 
     def _restore(self, task: Task) -> None:
         keeper = self.keepers[task]
         keeper.shelf.restored()
-        task.state, task.windows_closed = keeper.valid.state.copy(), keeper.valid.windows_closed
-        self.world.outages.restored(task.fault, len(task.state.held))
-        keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
-        keeper.restoring = False
+        task.has_back(keeper.valid.state, keeper.valid.windows_closed)
         self.goes_back(task)
+        self._ask_for_the_rest(task)
+
+    def goes_back(self, task: Task) -> None:
+        """It has the state of its checkpoint; what was held has not arrived yet."""
+        keeper = self.keepers[task]
+        keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
+        keeper.had = dict(keeper.valid.had)
+
+    def _ask_for_the_rest(self, task: Task) -> None:
+        """What was held arrives now, and what its checkpoint lacks is sent once more."""
+        keeper = self.keepers[task]
+        keeper.restoring = False
         task.restored()
         self._ask_again(task)
         for channel in self._buffered(task):
@@ -268,17 +229,12 @@ class UpstreamBuffer(Protocol):
             self.requests = [old for old in self.requests if old.channel is not channel] + [request]
             self._ask(request)
 
-    def goes_back(self, task: Task) -> None:
-        """It has the state of its checkpoint; what was held has not arrived yet."""
-
-    # -- replay --------------------------------------------------------------------------------------------
-
     def _ask(self, request: Request) -> None:
         """If the sender is not ready it is asked when it is."""
         up = request.channel.up
         if not (up.down or up.waiting):
             place = partial(up.place, Rank.REQUEST, partial(self._serve, request))
-            self.world.clock.at(self.world.clock.now, control(Rank.REQUEST, up.rank), place)
+            self.clock.at(self.now, control(Rank.REQUEST, up.rank), place)
 
     def _ask_again(self, up: Task) -> None:
         """The sender has begun anew: it has forgotten what it was asked for."""
@@ -288,47 +244,25 @@ class UpstreamBuffer(Protocol):
 
     def _serve(self, request: Request) -> None:
         """The buffer in order, one message every ``step``; the end marker leaves with the last."""
-        channel, up, now = request.channel, request.channel.up, self.world.clock.now
+        channel, up, now = request.channel, request.channel.up, self.now
         if request.recovery != self.keepers[channel.down].life:
             return  # who asked has failed since
         settings = self.settings(channel.down)
         rate = settings.replay_rate
         step = max(settings.replay_cost, 0 if rate is None else round(1e9 / rate))
         messages = [message for message in channel.buffer if message.number > request.after]
-        self.leaving.setdefault(up, []).extend(messages)
-        for message in messages:
-            self.world.record.there(message.datum)
-        for i, message in enumerate(messages, 1):
-            self._leave(up, now + i * step, partial(self._send_again, request, message))
-        self._leave(up, now + len(messages) * step, partial(self._send_end, request))
-        up.occupy(now + len(messages) * step)
+        for i, old in enumerate(messages, 1):
+            again = replace(old, recovery=request.recovery)
+            up.send_again(old, again, now + i * step)
+        end = now + len(messages) * step
+        up.later(end, partial(self._send_end, request))
+        up.occupy(end)
         if messages and step == 0:
             up.freed()  # a spout's calls start from here all the same
 
-    def _leave(self, up: Task, time: int, act: Callable[[], None]) -> None:
-        if time == self.world.clock.now:
-            act()
-        else:
-            up.later(time, act)
-
-    def _send_again(self, request: Request, old: Message) -> None:
-        if old.datum is not None and old.datum.anchored:
-            self.world.ledger.replayed.add(old.datum.root)
-        channel = request.channel
-        again = Message(channel, old.datum, old.marker, number=old.number, recovery=request.recovery)
-        channel.up.put(again)
-        self.leaving[channel.up].remove(old)
-        self.world.record.gone(old.datum)
-
-    def gave_up(self, task: Task) -> None:
-        for message in self.leaving.pop(task, []):
-            self.world.record.gone(message.datum)
-
     def _drop(self, task: Task, message: Message) -> None:
         """It comes again, or has been here."""
-        task.give_back(message)
-        if message.datum is not None and message.datum.anchored:
-            self.world.record.gone(message.datum)
+        if task.filter_out(message):
             self.world.outages.dropped()
 
     def _send_end(self, request: Request) -> None:
@@ -361,16 +295,16 @@ class UpstreamBuffer(Protocol):
         return True
 
     def served(self, task: Bolt, message: Message) -> None:
-        if task in self.keepers:
-            self.keepers[task].shelf.tuples += message.datum is not None
-        if message.channel.buffered:
-            keeper = self.keepers[task]
-            if message.end:
-                keeper.unfinished.discard(message.channel)
-            else:
-                keeper.processed[message.channel] = message.number
-
-    # -- figures -------------------------------------------------------------------------------------------
+        keeper = self.keepers.get(task)
+        if keeper is None:
+            return
+        if message.datum is not None:
+            keeper.shelf.tuples += 1
+            keeper.had[message.datum.route] = message.datum.uid
+        if message.end:
+            keeper.unfinished.discard(message.channel)
+        elif message.channel.buffered:
+            keeper.processed[message.channel] = message.number
 
     def because(self, task: Task, message: Message) -> int | None:
         return None if message.recovery is None else task.fault
@@ -384,8 +318,6 @@ class UpstreamBuffer(Protocol):
 
     def bytes_stored(self) -> int:
         return sum(store.bytes for store in self.stores.values())
-
-    # -- the end -------------------------------------------------------------------------------------------
 
     def kept_data(self) -> list[tuple[Task, Datum]]:
         return [

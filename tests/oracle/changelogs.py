@@ -5,25 +5,99 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import simpy
 
 from .bolts import Bolt
-from .buffers import Store
 from .channels import Channel, Message
-from .clock import Clock, Rank, control
-from .copies import Batch, Copies
+from .clock import Clock, Part, Rank, control
 from .layout import Datum
 from .protocol import Protocol
-from .shelves import Shelf
 from .spouts import SpoutTask
-from .states import State
+from .stores import Shelf, Store
+from .tasks import State
 
 if TYPE_CHECKING:
-    from .outages import Outage
     from .program import World
+    from .record import Outage
     from .tasks import Task
+
+SPARED = ("crash_task", "crash_worker", "false_detection", "reassigned")
+"""What leaves disks as they are."""
+
+
+class Batch(NamedTuple):
+    """Changes that go into a changelog together."""
+
+    number: int
+    entries: int
+    size: int
+
+
+@dataclass
+class Standby:
+    """One that follows a changelog."""
+
+    done: int | None = 0  # when it has worked on all that is there; None: it has not read it yet
+    waiting: int = 0  # entries that have come since it began to read
+
+
+class Copies(Part):
+    """Of one task."""
+
+    def __init__(self, protocol: Changelogs, task: Task) -> None:
+        super().__init__(protocol.world)
+        self.protocol, self.params, self.task = protocol, protocol.params, task
+        self.tail: list[Batch] = []  # not on disk
+        self.standbys = [Standby() for _ in range(self.params.standby_replicas)]
+        self.disk: int | None = None  # of which host is as it was
+        self.restored()
+
+    @property
+    def host(self) -> int:
+        return self.task.host
+
+    def add(self, batch: Batch) -> None:
+        """It is in the changelog."""
+        self.tail.append(batch)
+        for standby in self.standbys:
+            self.world.record.control_bytes += batch.size
+            if standby.done is None:
+                standby.waiting += batch.entries
+            else:
+                begin = max(self.now, standby.done)
+                standby.done = begin + batch.entries * self.params.restore_cost
+
+    def committed(self, batch: Batch) -> None:
+        self.tail = [each for each in self.tail if each.number > batch.number]
+
+    def failed(self, kind: str) -> None:
+        if kind not in SPARED:
+            self.disk = None
+
+    def restored(self) -> None:
+        self.tail = []
+        self.disk = self.host if self.params.local_state else None
+
+    def read(self, entries: int, size: int) -> int:
+        """The task asks for its state, of which the changelog has so much; when it has it."""
+        now, cost, store = self.now, self.params.restore_cost, self.protocol.store
+        known = [standby.done for standby in self.standbys if standby.done is not None]
+        if self.disk == self.host:
+            entries, size = sum(each.entries for each in self.tail), sum(each.size for each in self.tail)
+        elif known:
+            new = Standby(None)
+            used = next(standby for standby in self.standbys if standby.done == min(known))
+            self.standbys = [new if each is used else each for each in self.standbys]
+
+            def has_read() -> None:
+                new.done = self.now + (entries + new.waiting) * cost
+
+            end = store.request(size, self.host, False)
+            self.clock.at(end, control(Rank.RESTORE, self.task.rank), has_read)
+            return max(now, min(known)) + self.params.restore_time
+        return store.request(size, self.host, False) + self.params.restore_time + entries * cost
 
 
 @dataclass
@@ -71,29 +145,21 @@ class Changelogs(Protocol):
         self.covers: dict[Message, list[Message]] = {}  # of a commit message
 
     def start(self) -> None:
-        bolts = [task for task in self.world.tasks if isinstance(task, Bolt)]
+        bolts = self.world.bolts
         self.desks = {task: Desk(Shelf.of(self.world, task), Copies(self, task)) for task in bolts}
         for task in bolts:
-            self._each(self.params.commits, task, self._commit_due)
+            priority = control(Rank.CHECKPOINT, task.rank)
+            self.clock.each(self.params.commits, priority, partial(self._commit_due, task))
             if self.params.batch_interval is not None and self.keeps(task):
-                self._each(self.params.batch_interval, task, self._batch_due)
-
-    def _each(self, interval: int, task: Task, act: Callable[[Task], None]) -> None:
-        def due() -> None:
-            self._each(interval, task, act)
-            act(task)
-
-        self.world.clock.at(self.world.clock.now + interval, control(Rank.CHECKPOINT, task.rank), due)
+                self.clock.each(self.params.batch_interval, priority, partial(self._batch_due, task))
 
     def _at(self, time: int, task: Task, rank: Rank, act: Callable[[], None]) -> None:
         """Unless the task fails before."""
-        self.desks[task].events.append(self.world.clock.at(time, control(rank, task.rank), act))
+        self.desks[task].events.append(self.clock.at(time, control(rank, task.rank), act))
 
     def keeps(self, task: Task) -> bool:
         """Whether it has state, of a count or a `state`."""
-        return self.world.layout.stateful(task.component) or self.desks[task].shelf.entries > 0
-
-    # -- what is read --------------------------------------------------------------------------------------
+        return task.stateful or self.desks[task].shelf.entries > 0
 
     def comes(self, task: Task, message: Message) -> bool:
         channel = message.channel
@@ -124,8 +190,6 @@ class Changelogs(Protocol):
         desk.served += 1
         desk.shelf.tuples += message.datum is not None
 
-    # -- what is put out -----------------------------------------------------------------------------------
-
     def sends(self, message: Message) -> None:
         if self.once and message.channel.up in self.desks:
             self.desks[message.channel.up].sent.append(message)
@@ -138,8 +202,6 @@ class Changelogs(Protocol):
         if self.once:
             self.desks[task].left.append(datum)
 
-    # -- batches and commits -------------------------------------------------------------------------------
-
     def _write(self, task: Task) -> tuple[int, Batch]:
         """All that has changed up to now; when it is written, and its number, entries, bytes."""
         desk = self.desks[task]
@@ -149,7 +211,7 @@ class Changelogs(Protocol):
         size = own * self.params.entry_size + shelved * desk.shelf.entry_size
         desk.batches += 1
         batch = Batch(desk.batches, own + shelved, size)
-        return self.store.request(size, self.world.layout.host[task.physical], True), batch
+        return self.store.request(size, task.host, True), batch
 
     def _there(self, task: Task, content: Offsets, batch: Batch) -> None:
         """A batch is in the changelog."""
@@ -161,7 +223,7 @@ class Changelogs(Protocol):
 
     def _batch_due(self, task: Task) -> None:
         desk = self.desks[task]
-        if self.world.clock.now % self.params.commits == 0 or not task.live:
+        if self.now % self.params.commits == 0 or not task.live:
             return
         if desk.committing or desk.writing or desk.shelf.tuples == desk.written:
             return
@@ -182,7 +244,7 @@ class Changelogs(Protocol):
             task.place_first(Rank.CHECKPOINT, partial(self._commit, task))
 
     def _commit(self, task: Task) -> None:
-        desk, clock, wait = self.desks[task], self.world.clock, self.params.commit_time
+        desk, clock, wait = self.desks[task], self.clock, self.params.commit_time
         content, sent, windows, left = self._now(task), list(desk.sent), len(desk.windows), len(desk.left)
         end, batch = self._write(task) if self.keeps(task) else (clock.now, None)
 
@@ -214,14 +276,11 @@ class Changelogs(Protocol):
         else:
             self._at(end, task, Rank.TRIM, written)
 
-    # -- faults --------------------------------------------------------------------------------------------
-
     def failed(self, task: Task, crash: bool) -> None:
         if task not in self.desks:
             return
         desk = self.desks[task]
-        for event in desk.events:
-            Clock.cancel(event)
+        Clock.cancel(*desk.events)
         desk.events.clear()
         desk.committing = desk.writing = False
         if self.once:
@@ -230,8 +289,7 @@ class Changelogs(Protocol):
         desk.copies.failed(self.world.outages.all[-1].fault.kind)
         position = desk.offsets.served
         again = desk.log[position:]
-        for message in again[: len(again) - len(queued)]:
-            self.world.record.there(message.datum)
+        self.world.record.all_there(again[: len(again) - len(queued)])
         desk.known = max(desk.known, len(desk.log))
         desk.again |= set(again)
         desk.log, desk.served = desk.log[:position], position
@@ -252,7 +310,7 @@ class Changelogs(Protocol):
         for number in desk.windows:
             self.world.ledger.reopened(task, number)
         for datum in desk.left:
-            self.world.ledger.has_not_left(task, datum)
+            self.world.ledger.not_left(task, datum)
         desk.sent, desk.windows, desk.left = [], [], []
 
     def ready(self, task: Task, was_down: bool) -> None:
@@ -275,13 +333,10 @@ class Changelogs(Protocol):
         task.state.handed = desk.offsets.state.handed
         desk.written = desk.shelf.tuples
         desk.copies.restored()
-        if self.world.layout.stateful(task.component):
+        if task.stateful:
             self.world.outages.restored(task.fault, len(task.state.held))
-        data = [message.datum for message in task.inbox if message in desk.again]
-        self.world.ledger.replayed |= {datum.root for datum in data if datum is not None and datum.anchored}
+        self.world.ledger.read_again(message for message in task.inbox if message in desk.again)
         task.restored()
-
-    # -- figures -------------------------------------------------------------------------------------------
 
     def because(self, task: Task, message: Message) -> int | None:
         return task.fault if message in self.desks[task].again else None
@@ -298,18 +353,8 @@ class Changelogs(Protocol):
             len(desk.log) - desk.offsets.served + len(task.inbox) for task, desk in self.desks.items()
         )
 
-    def bytes_stored(self) -> int:
-        return self.store.bytes
-
-    # -- the end -------------------------------------------------------------------------------------------
-
-    def elsewhere(self) -> list[tuple[str, Datum]]:
-        found = [
-            (task.component, message.datum)
-            for task, desk in self.desks.items()
-            for message in desk.log[desk.offsets.served :]
-        ]
-        return [(name, datum) for name, datum in found if datum is not None and datum.anchored]
+    def elsewhere(self) -> list[Message]:
+        return [message for desk in self.desks.values() for message in desk.log[desk.offsets.served :]]
 
     def kept_data(self) -> list[tuple[Task, Datum]]:
         return [(task, datum) for task, desk in self.desks.items() for datum in desk.changelog.state.effects]

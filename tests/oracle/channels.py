@@ -1,4 +1,12 @@
-"""Channels: what they carry, and when it arrives."""
+"""Channels: what they carry, when it arrives, and what cuts them; and the lines before them.
+
+Bounded queues are those of `docs/semantics.md`: what a task sends waits in one line until there is room for
+it where it goes. A queue that blocks has so many places, for tuples that wait. A tuple takes one when it
+leaves its sender, and frees it for good when its service begins, or when it is lost; senders that wait are
+let in in the order in which they asked. With credits each channel has places of its own, and its sender
+learns one link later that one is free. What takes no service (a marker, a barrier, the end of a replay) takes
+no place.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +14,140 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import simpy
 
 from tideover.sim.draws import Purpose
+from tideover.sim.registry import kind_of
 
-from .clock import Clock, Priority, arrival, network
+from .clock import Clock, Part, Priority, Rank, arrival, control, departure, network
 from .layout import Datum
-from .lines import places_of
 
 if TYPE_CHECKING:
     from .program import World
+    from .record import Outage
     from .tasks import Task
+
+
+class Places(Part):
+    """Those of one task's queue, or, with credits, of one channel (``delay``: until its sender knows)."""
+
+    def __init__(self, world: World, number: int, delay: int = 0, owner: Channel | None = None) -> None:
+        super().__init__(world)
+        self.free, self.delay, self.owner = number, delay, owner
+        self.taken: set[Message] = set()
+        self.waiting: list[tuple[int, int, Line]] = []  # since when, number of the sender
+
+    def ask(self, line: Line) -> None:
+        self.waiting.append((self.now, line.task.rank, line))
+        self.waiting.sort(key=lambda asked: asked[:2])
+
+    def room(self, line: Line) -> bool:
+        """Whether it is among the first, for whom there is a place each."""
+        return any(waits is line for _, _, waits in self.waiting[: max(0, self.free)])
+
+    def take(self, line: Line, message: Message) -> None:
+        self.forget(line)
+        self.free -= 1
+        self.taken.add(message)
+
+    def forget(self, line: Line) -> None:
+        """It does not wait any more; who comes next may have room."""
+        self.waiting = [asked for asked in self.waiting if asked[2] is not line]
+
+    def give_back(self, message: Message) -> None:
+        """Once only."""
+        if message not in self.taken:
+            return
+        self.taken.remove(message)
+        if self.owner is None:
+            self.freed()
+            return
+        clock = self.clock
+        known = arrival(self.owner.up.rank, self.owner.down.rank)
+        clock.at(clock.now + self.delay, known, self.freed)
+
+    def freed(self) -> None:
+        self.free += 1
+        self.wake()
+
+    def wake(self) -> None:
+        """The first of those who wait go on."""
+        for _, _, line in self.waiting[: max(0, self.free)]:
+            line.wake()
+
+
+class Line(Part):
+    """What one task has made and not yet sent, in the order in which it was made."""
+
+    def __init__(self, world: World, task: Task) -> None:
+        super().__init__(world)
+        self.task = task
+        self.limit = world.layout.limit(task.component)
+        self.messages: deque[Message] = deque()
+        self.tuples = 0  # of the messages
+        self.asked: Places | None = None  # by the first one
+        self.stuck = False
+
+    @property
+    def full(self) -> bool:
+        """Whether the task has to wait with what it does next."""
+        return self.tuples > self.limit.send
+
+    def add(self, message: Message) -> None:
+        self.messages.append(message)
+        self.tuples += message.datum is not None
+        self.move()
+
+    def wake(self) -> None:
+        """Move, when whatever goes on now is over."""
+        self.clock.at(self.now, departure(self.task.rank), self.move)
+
+    def move(self) -> None:
+        """Send what there is room for."""
+        while self.messages and self.task.runs and self._has_room(self.messages[0]):
+            message = self.messages.popleft()
+            self.tuples -= message.datum is not None
+            if self.asked is not None:
+                self.asked.take(self, message)
+                self.asked = None
+            message.channel.send(message)
+        if self.full:
+            self.stuck = True
+        elif self.stuck:
+            self.stuck = False
+            self.task.line_is_shorter()
+
+    def _has_room(self, message: Message) -> bool:
+        places = message.channel.places if message.datum is not None else None
+        if places is None:
+            return True
+        if self.asked is None:
+            self.asked = places
+            places.ask(self)
+        return places.room(self)
+
+    def lost(self) -> list[Message]:
+        """Its task has crashed."""
+        if self.asked is not None:
+            self.asked.forget(self)
+            self.asked.wake()
+        messages = list(self.messages)
+        self.messages.clear()
+        self.asked, self.stuck, self.tuples = None, False, 0
+        return messages
+
+
+def places_of(world: World, channel: Channel, queue: Places | None) -> Places | None:
+    """Those that a tuple on this channel needs; ``queue``: those of the receiver's queue."""
+    layout, limit = world.layout, world.layout.limit(channel.down.component)
+    logged = layout.needs.log and channel.up.component in layout.spouts
+    if limit.length is None or limit.when_full == "drop" or logged:
+        return None
+    if limit.when_full == "block":
+        return queue
+    return Places(world, limit.length, round(channel.latency.mean_ns), channel)
 
 
 def transfer(size: int, bandwidth: int) -> int:
@@ -38,6 +167,11 @@ class Message:
     recovery: int | None = None  # replayed, for this recovery of the receiver
     barrier: int | None = None  # of the snapshot with this number
     commit: bool = False  # of what was sent before
+
+    @property
+    def anchored(self) -> bool:
+        """Whether it is a tuple that belongs to a root."""
+        return self.datum is not None and self.datum.anchored
 
 
 class Card:
@@ -89,14 +223,15 @@ class Arrivals:
             self.clock.at(max(self.clock.now, each.earliest), each.priority, each.act)
 
 
-class Channel:
+class Channel(Part):
     """From one physical task to another: first in, first out, nothing is lost on the wire.
 
     Between hosts a message goes out through the card of the one and in through that of the other.
     """
 
     def __init__(self, world: World, up: Task, down: Task) -> None:
-        self.world, self.up, self.down = world, up, down
+        super().__init__(world)
+        self.up, self.down = up, down
         self.sent = 0
         self.bytes_to_others = 0
         self.last_arrival = 0
@@ -120,7 +255,7 @@ class Channel:
         """By where both ends are."""
         world, up, down = self.world, self.up, self.down
         self.latency = world.layout.latency(up.physical, down.physical)
-        self.remote = world.layout.host[up.physical] != world.layout.host[down.physical]
+        self.remote = up.host != down.host
         self.size = world.layout.size(up.component, self.remote)
         sent = self.remote and not world.layout.needs.batches
         self.out = world.card("out", up) if sent else None
@@ -134,7 +269,7 @@ class Channel:
         if self.into is not None:
             for place, event in enumerate(coming):
                 if event in self.flying:  # to that card
-                    time, clock = max(event.plan[0], self.through), self.world.clock
+                    time, clock = max(event.plan[0], self.through), self.clock
                     Clock.cancel(event)
                     coming[place] = clock.at(time, arrival(self.down.rank, self.up.rank), self._arrive)
                     self.through = time
@@ -144,7 +279,7 @@ class Channel:
 
     def let_go(self) -> None:
         """What is sent from now on is not held up any more, and what was held up arrives now."""
-        clock, after = self.world.clock, 0
+        clock, after = self.clock, 0
         due = [event for event in self.due if event.callbacks]
         flying, self.due, self.flying = self.flying, [], []
         for event in due:
@@ -191,7 +326,7 @@ class Channel:
         self.sent += 1
         self.bytes_to_others += self.remote * self.size
         self.wire.append(message)
-        now = self.world.clock.now
+        now = self.now
         if self.out is None:
             self._fly(now, message)
         else:
@@ -204,22 +339,21 @@ class Channel:
         flying, self.due, self.flying = self.flying, [], []
         for event in events:
             by = until - event.plan[0] if event in flying else 0
-            self.due.append(self.world.clock.postpone(event, by) if by > 0 else event)
+            self.due.append(self.clock.postpone(event, by) if by > 0 else event)
             if event in flying:
                 self.flying.append(self.due[-1])
 
     def _then(self, time: int, priority: Priority, act: Callable[[], None], flies: bool = False) -> None:
         """What happens next to a message, unless the connection breaks."""
         self.due = [event for event in self.due if event.callbacks]
-        self.due.append(self.world.clock.at(time, priority, act))
+        self.due.append(self.clock.at(time, priority, act))
         self.flying = [event for event in self.flying if event.callbacks] + self.due[-1:] * flies
 
     def _bytes(self, message: Message) -> int:
         return 0 if message.datum is None else self.size
 
     def _go_out(self, message: Message) -> None:
-        assert self.out is not None
-        gone = self.out.through(self.world.clock.now, self._bytes(message), self._factor(1))
+        gone = self.out.through(self.now, self._bytes(message), self._factor(1))
         if self._is_lost(message):
             self.wire.remove(message)
             self.sent -= 1
@@ -233,8 +367,8 @@ class Channel:
     def _fly(self, leaves: int, message: Message) -> None:
         """Leaves the sender's host, now or later."""
         name = f"{self.up.name}->{self.down.name}"
-        delay = self.world.layout.sample(self.latency, name, Purpose.LATENCY, self.flown)
-        if self.world.layout.needs.batches and self.up.component not in self.world.layout.spouts:
+        delay = self.layout.sample(self.latency, name, Purpose.LATENCY, self.flown)
+        if self.layout.needs.batches and self.up.component not in self.layout.spouts:
             delay = 0
         delay = round(delay * self._factor(0))
         self.flown += 1
@@ -246,8 +380,7 @@ class Channel:
             self._then(self.last_arrival, priority, partial(self._come_in, message), flies=True)
 
     def _come_in(self, message: Message) -> None:
-        assert self.into is not None
-        here = self.into.through(self.world.clock.now, self._bytes(message), self._factor(1))
+        here = self.into.through(self.now, self._bytes(message), self._factor(1))
         self.through = here = max(here, self.through)
         self._then(here, arrival(self.down.rank, self.up.rank), self._arrive)
 
@@ -261,11 +394,95 @@ class Channel:
 
     def cut(self) -> None:
         """The connection breaks: what is on the wire is lost, and a new one begins."""
-        for event in self.due:
-            Clock.cancel(event)
+        Clock.cancel(*self.due)
         for message in self.wire:
             self.world.destroyed(self.down, message, self.down.fault)
         self.due.clear()
         self.wire.clear()
         self.through = 0
         self.last_arrival = self.held
+
+
+class Cut(Part):
+    """One such fault."""
+
+    def __init__(self, world: World, fault: Any, outage: Outage) -> None:
+        super().__init__(world)
+        self.fault, self.outage = fault, outage
+        self.over = world.clock.now + fault.duration
+        count = 1 + max(world.layout.every_host)
+        others = set(range(count)) - {*fault.hosts} if fault.others is None else {*fault.others}
+        self.sides = ({*fault.hosts}, others)
+        self.holds = kind_of(fault) == "partition"
+        self.loses = self.holds and fault.messages == "lose"
+        self.hit: list[Channel] = []
+        outage.unfelt = True
+        for task in world.tasks:
+            for channel in task.outputs.values():
+                wire = not world.layout.needs.batches or task in world.spouts
+                if wire and self.parts(channel):
+                    self.begin(channel)
+        if self.loses or not self.holds:
+            world.clock.at(self.over, control(Rank.READY, 0), self.ends)
+
+    def parts(self, channel: Channel) -> bool:
+        up, down = (end.host for end in (channel.up, channel.down))
+        return self.is_between(up, down)
+
+    def is_between(self, up: int, down: int) -> bool:
+        return any(up in one and down in other for one, other in (self.sides, self.sides[::-1]))
+
+    def begin(self, channel: Channel) -> None:
+        self.hit.append(channel)
+        self.outage.unfelt = False
+        if self.loses:
+            channel.lose(self.outage.number)
+        if self.holds:
+            channel.hold(self.over)
+        else:
+            channel.slow[self.outage] = self.fault.latency_factor, self.fault.transfer_factor
+
+    def ends(self) -> None:
+        for channel in list(self.hit):
+            self.end(channel)
+
+    def end(self, channel: Channel) -> None:
+        self.hit.remove(channel)
+        if self.loses:
+            channel.losing.remove(self.outage.number)
+        if not self.holds:
+            channel.slow.pop(self.outage)
+
+
+class Cuts(Part):
+    """All of them."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.all: list[Cut] = []
+
+    def strike(self, fault: Any, outage: Outage) -> None:
+        self.all.append(Cut(self.world, fault, outage))
+        layout = self.layout
+        there = [task for task in self.world.tasks if task.host in fault.hosts]
+        # bolts of batches live in executors, wherever they are placed
+        outage.tasks = [t for t in there if not layout.needs.batches or t.component in layout.spouts]
+
+    def parted_until(self, one: int, other: int) -> int:
+        """When these two hosts hear of one another again."""
+        return max((cut.over for cut in self.all if cut.holds and cut.is_between(one, other)), default=0)
+
+    def moved(self, task: Task) -> None:
+        """It lives elsewhere now: what goes on does so for the channels that are between the sides now."""
+        going_on = [cut for cut in self.all if cut.over > self.now]
+        for channel in [*task.inputs.values(), *task.outputs.values()]:
+            left = [cut for cut in going_on if channel in cut.hit and not cut.parts(channel)]
+            for cut in left:
+                cut.end(channel)
+            if any(cut.holds for cut in left):
+                channel.let_go()
+            for cut in going_on:
+                if channel not in cut.hit and cut.parts(channel):
+                    cut.begin(channel)
+                elif cut.holds and channel in cut.hit and left:
+                    channel.hold(cut.over)

@@ -104,7 +104,6 @@ def _by_second(ours: Figures, theirs: Replication) -> Iterator[Pair]:
 
 def _by_slot(ours: Figures, theirs: Replication) -> Iterator[Pair]:
     """What is normal is asked slot by slot."""
-    assert theirs.world is not None
     present = curves(theirs.world).present.tolist()
     if ours.present != present:  # there are thousands of slots
         for slot, both in enumerate(zip(ours.present, present, strict=True)):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from .clock import Rank, control
+from .clock import Part, Rank, control
 
 if TYPE_CHECKING:
     from .program import World
@@ -88,28 +88,19 @@ def alive(process: Process | None) -> bool:
     return process is not None and process[0].process == process[1]
 
 
-class Scheduler:
+class Scheduler(Part):
     """All tasks of a stage have to end before the next begins; ``done`` is called after the last one."""
 
     def __init__(self, world: World, done: Callable[[], None]) -> None:
-        self.world, self.done = world, done
+        super().__init__(world)
+        self.done = done
         self.params: Any = world.layout.scenario.strategy
         self.lineage = getattr(self.params, "recovery", None) == "lineage"
-        bolts = [task for task in world.tasks if task not in world.spouts]
-        homes = {
-            task: (world.layout.host[task.physical], world.layout.worker[task.physical]) for task in bolts
-        }
-        order = sorted(set(homes.values()))
+        bolts = world.bolts
+        order = sorted({task.home for task in bolts})
         self.executors = [Executor(home, index) for index, home in enumerate(order)]
-        self.own = {task: self.executors[order.index(homes[task])] for task in bolts}
-        self.jobs = {
-            task: Job(
-                task,
-                self.own[task].now,
-                world.layout.stateful(task.component),
-            )
-            for task in bolts
-        }
+        self.own = {task: self.executors[order.index(task.home)] for task in bolts}
+        self.jobs = {task: Job(task, self.own[task].now, task.stateful) for task in bolts}
         self.on = False  # a batch is run
         self.writes = True  # its states
         self.headless = False  # the driver is dead
@@ -118,8 +109,6 @@ class Scheduler:
         self.stage: list[Job] = []
         self.since = 0
         self.preferred: dict[Job, Process | None] = {}
-
-    # -- a batch -------------------------------------------------------------------------------------------
 
     def run(self, shares: dict[Task, tuple[int, int]], writes: bool) -> None:
         """Run all stages; ``shares`` are service and rows of each task; ``writes``: states, too."""
@@ -132,7 +121,7 @@ class Scheduler:
 
     def _stages(self) -> list[list[Job]]:
         """Jobs by component, in topological order."""
-        names = [name for name in self.world.layout.order if name not in self.world.layout.spouts]
+        names = [name for name in self.layout.order if name not in self.layout.spouts]
         return [[job for job in self.jobs.values() if job.task.component == name] for name in names]
 
     def _go_on(self) -> None:
@@ -144,7 +133,7 @@ class Scheduler:
             self.on = False
             self.done()
             return
-        now = self.world.clock.now
+        now = self.now
         if self.stage != left[0]:
             self.stage, self.since = left[0], now
             self.preferred = {job: job.home for job in self.stage if not job.finished}
@@ -162,7 +151,7 @@ class Scheduler:
 
     def _read_by(self, job: Job) -> list[Job]:
         """The jobs whose results a job reads."""
-        ups = self.world.layout.inputs(job.task.component)
+        ups = self.layout.inputs(job.task.component)
         return [other for other in self.jobs.values() if other.task.component in ups]
 
     def _where(self, job: Job) -> Executor | None:
@@ -178,14 +167,14 @@ class Scheduler:
             end = self.since + self.params.locality_wait
             others = [process for other, process in self.preferred.items() if other is not job]
             waits = not self.lineage and any(alive(process) for process in others)
-            if end > self.world.clock.now and waits:
+            if end > self.now and waits:
                 self._wake(end)
                 return None
         states = [other.home for other in self.jobs.values() if other.stateful]
         return min(free, key=lambda e: (states.count(e.now), e.running, e.index)) if free else None
 
     def _wake(self, time: int) -> None:
-        self.world.clock.at(time, control(Rank.BATCH, LATE), self._go_on)
+        self.clock.at(time, control(Rank.BATCH, LATE), self._go_on)
 
     def _again(self, job: Job, time: int) -> None:
         job.finished, job.after = False, time
@@ -194,7 +183,7 @@ class Scheduler:
         self._wake(time)
 
     def _run_job(self, job: Job, executor: Executor) -> None:
-        p, now = self.params, self.world.clock.now
+        p, now = self.params, self.now
         cold = reload = 0
         if not job.stateful:
             cold = 0 if executor.warm else p.executor_cold
@@ -233,16 +222,13 @@ class Scheduler:
         start = max(now, executor.stopped)
         job.loading_until = start + cold + reload
         for up in self._read_by(job):
-            assert up.ran is not None
             parted = self.world.cuts.parted_until(up.ran[0].home[0], executor.home[0])
             start = max(start, parted - cold - reload)  # it has what it reads then
-        job.end = self.world.clock.at(start + time, control(Rank.BATCH, job.task.rank), end)
-
-    # -- faults --------------------------------------------------------------------------------------------
+        job.end = self.clock.at(start + time, control(Rank.BATCH, job.task.rank), end)
 
     def hit(self, fault: Any) -> list[Executor]:
         """Those that a fault of a worker, a host or a rack takes down."""
-        return [executor for executor in self.executors if self.world.layout.fails(fault, *executor.home)]
+        return [executor for executor in self.executors if self.layout.fails(fault, *executor.home)]
 
     def _executor_of(self, job: Job) -> Executor:
         """Where a job runs or its state is; else that of its worker."""
@@ -255,13 +241,13 @@ class Scheduler:
     def pause(self, job: Job, until: int) -> None:
         """The executor of a job does nothing until then."""
         executor = self._executor_of(job)
-        shift = until - max(self.world.clock.now, executor.stopped)
+        shift = until - max(self.now, executor.stopped)
         if executor.up and shift > 0:
             executor.stopped = until
             for job in self.jobs.values():
                 if job.running and job.ran == executor.now:
-                    job.end = self.world.clock.postpone(job.end, shift)
-                    if job.loading_until is not None and job.loading_until > self.world.clock.now:
+                    job.end = self.clock.postpone(job.end, shift)
+                    if job.loading_until is not None and job.loading_until > self.now:
                         job.loading_until += shift
 
     def kill(
@@ -291,12 +277,9 @@ class Scheduler:
                 for job in self.jobs.values():
                     lost = job.ran is not None and job.ran[0] is executor and not alive(job.ran)
                     if (lost and not job.finished and job.after == NEVER) or (
-                        lost
-                        and job.finished
-                        and job in current
-                        and self.world.layout.down[job.task.component]
+                        lost and job.finished and job in current and self.layout.down[job.task.component]
                     ):
-                        self._again(job, self.world.clock.now)
+                        self._again(job, self.now)
             self._go_on()
 
         def back() -> None:
@@ -306,8 +289,8 @@ class Scheduler:
                 self._go_on()
                 then()
 
-        self.world.clock.at(noticed, control(Rank.FAULT, LATE + executor.index), notice)
-        self.world.clock.at(ready, control(Rank.READY, executor.index + 1), back)
+        self.clock.at(noticed, control(Rank.FAULT, LATE + executor.index), notice)
+        self.clock.at(ready, control(Rank.READY, executor.index + 1), back)
 
     def _others_take_over(self) -> None:
         """If an executor lives, and a driver, nobody waits any more for those that are known to be dead."""
@@ -321,17 +304,16 @@ class Scheduler:
         if kind == "lose_state":
             job.spoilt += 1
             job.lost_by = outage
-            if ready == self.world.clock.now and not job.stopped:
-                self.world.clock.at(ready, control(Rank.READY, job.task.rank), lambda: self._is_back(job))
+            if ready == self.now and not job.stopped:
+                self.clock.at(ready, control(Rank.READY, job.task.rank), lambda: self._is_back(job))
                 return
         job.stopped = True
         job.stop_life += 1
         life = job.stop_life
         if job.running:
-            assert job.ran is not None
             job.ran[0].running -= 1
             job.running, job.again = 0, outage
-            self._wake(self.world.clock.now)
+            self._wake(self.now)
 
         def back() -> None:
             if job.stop_life == life:
@@ -339,7 +321,7 @@ class Scheduler:
                 self._is_back(job)
                 self._go_on()
 
-        self.world.clock.at(ready, control(Rank.READY, job.task.rank), back)
+        self.clock.at(ready, control(Rank.READY, job.task.rank), back)
 
     def _is_back(self, job: Job) -> None:
         if not job.stopped:

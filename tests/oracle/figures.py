@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .clock import Part
 from .windows import Verdict
 
 if TYPE_CHECKING:
-    from .outages import Outage
     from .program import World
+    from .record import Outage
 
 SECOND = 1_000_000_000
 SLOT = SECOND // 100
@@ -124,11 +125,11 @@ class Course:
         return around(self.done, 10 * SECOND // SLOT - 1, 0, 0).sum(axis=1)
 
 
-class Comparison:
+class Comparison(Part):
     """A run beside the same without failures."""
 
     def __init__(self, world: World, quiet: World, verdict: Verdict, other: Verdict) -> None:
-        self.world = world
+        super().__init__(world)
         self.run, self.quiet = Course(world), Course(quiet)
         self.reach = max(CALM, 2 * self.quiet.beat) // SLOT
         self.interval = self.quiet.beat if world.layout.needs.batches else 0
@@ -229,7 +230,7 @@ class Comparison:
 
     def _for_good(self, outage: Outage, missing: int) -> bool:
         """Whether a state lacks something, or has it twice, and no window has ended since."""
-        hit = {task.logical for task in outage.tasks if self.world.layout.stateful(task.component)}
+        hit = {task.logical for task in outage.tasks if task.stateful}
         ended = {place[:2] for place, (time, _) in self.world.record.window_times.items() if time > outage.at}
         return bool(missing or outage.extra) and not hit <= ended
 

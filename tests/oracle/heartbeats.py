@@ -9,22 +9,75 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import simpy
 
 from tideover.sim.draws import Purpose
 from tideover.sim.registry import kind_of
 
 from .bolts import Bolt
-from .clock import Clock, Priority, Rank, control
-from .seats import Seats
+from .clock import Clock, Part, Priority, Rank, control
+from .record import STEPS
 from .tasks import Task
 
 if TYPE_CHECKING:
     from tideover.sim.distributions import Distribution
 
-    from .outages import Outage
     from .program import World
+    from .record import Outage
+
+Seat = tuple[int, int]  # host, worker
+
+
+class Seats(Part):
+    """Those that are kept for tasks until they are launched there."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.kept: dict[Task, Seat] = {}
+
+    def of(self, task: Task) -> Seat:
+        return self.kept.get(task, task.home)
+
+    def struck(self, fault: Any, things: list[Hashable]) -> None:
+        """In order: the tasks of hosts that fail."""
+        tasks = [task for task in self.world.tasks if task in things]
+        lost = [task for task in tasks if self.layout.breaks(fault, self.of(task)[0])]
+        for task in lost:
+            self.kept.pop(task, None)
+        for task in lost:
+            usable = [host for host in self.layout.every_host if not self.layout.breaks(fault, host)]
+            self._find(task, usable)
+
+    def _find(self, task: Task, usable: list[int]) -> None:
+        now = self.now
+        others = [other for other in self.world.tasks if other is not task]
+        free = []
+        for host in usable:
+            there = [other for other in others if self.of(other)[0] == host]
+            slots = self.layout.machines[host].slots if self.layout.machines else None
+            room = slots is None or len(there) < slots
+            if room and self.world.repaired.get(host, 0) <= now and host != task.host:
+                twin = any(other.logical == task.logical for other in there)
+                free.append((twin, len(there), host))
+        if free:
+            host = min(free)[2]
+            crew = [self.of(other)[1] for other in others if self.of(other)[0] == host]
+            workers = range(getattr(self.world.scenario.hosts, "workers", 1))
+            self.kept[task] = host, min(workers, key=crew.count)
+
+    def usable(self, thing: Any) -> int:
+        """From when on it can be launched."""
+        if thing in self.kept:
+            return 0
+        acker = thing not in self.world.tasks
+        host = self.world.scenario.strategy.acker_host if acker else self.of(thing)[0]
+        return self.world.repaired.get(host, 0)
+
+    def go(self, thing: Any) -> None:
+        """It is launched now."""
+        if thing in self.kept:
+            self.world.move(thing, *self.kept.pop(thing))
+
 
 BEAT: Priority = (1, 0, 0, 0)
 """Ahead of the faults of the instant."""
@@ -94,11 +147,11 @@ class JobRestart:
         self.noticed = self.ordered = False
 
 
-class Listener:
+class Listener(Part):
     """Who hears the heartbeats, misses them, and has processes launched."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.clock = world, world.clock
+        super().__init__(world)
         self.detector: Any = world.scenario.detector
         self.processes: dict[Hashable, Process] = {}
         self.job_restarts = Restarts(self.detector.restarts)
@@ -107,29 +160,23 @@ class Listener:
         self.seats = Seats(world) if self.detector.restart_on == "free_slot" else None
 
     def start(self) -> None:
-        layout = self.world.layout
-        names = {
-            task: f"worker {layout.host[task.physical]}.{layout.worker[task.physical]}"
-            for task in self.world.tasks
-        }
+        layout = self.layout
+        names = {task: "worker {}.{}".format(*task.home) for task in self.world.tasks}
         for thing, name in {**names, "acker": "acker.0"}.items():
             process = self.processes[thing] = Process(thing, name, self.detector.restarts)
             self._heard(process)
-            bits = layout.draws.bits(name, Purpose.HEARTBEAT, np.zeros(1, np.int64))
-            phase = int(bits[0] >> np.uint64(11)) * self.detector.interval >> 53
+            phase = layout.phase(name, Purpose.HEARTBEAT, self.detector.interval)
             process.beat = self.clock.at(phase, BEAT, partial(self._beat, process))
-
-    # -- signs of life -------------------------------------------------------------------------------------
 
     def _beat(self, process: Process) -> None:
         self._heard(process)
-        later = self.clock.now + self.detector.interval
+        later = self.now + self.detector.interval
         process.beat = self.clock.at(later, BEAT, partial(self._beat, process))
 
     def _heard(self, process: Process) -> None:
         process.overdue = False
         Clock.cancel(process.timer)
-        over = self.clock.now + self.detector.timeout
+        over = self.now + self.detector.timeout
         process.timer = self.clock.at(over, LISTEN, partial(self._time_out, process))
 
     def _time_out(self, process: Process) -> None:
@@ -145,15 +192,13 @@ class Listener:
         process.usable = 0 if self.seats is None else self.seats.usable(process.thing)
         self.world.outages.again(process.thing)
         if process.overdue:
-            self.clock.at(self.clock.now, LISTEN, missed)
-
-    # -- launching -----------------------------------------------------------------------------------------
+            self.clock.at(self.now, LISTEN, missed)
 
     def _launch(self, process: Process, outage: Outage, then: Callable[[], None]) -> None:
         """The order is a sign of life; ``then``: when it runs."""
         process.state, process.missed = "launching", None
         self._heard(process)
-        runs = self.clock.now + self._drawn(self.detector.launch, process.name, Purpose.LAUNCH, outage)
+        runs = self.now + self._drawn(self.detector.launch, process.name, Purpose.LAUNCH, outage)
         process.coming = self.clock.at(runs, BEAT, partial(self._runs, process, then))
 
     def _runs(self, process: Process, then: Callable[[], None]) -> None:
@@ -162,7 +207,7 @@ class Listener:
         then()
 
     def _drawn(self, what: Distribution, name: str, purpose: Purpose, outage: Outage) -> int:
-        return self.world.layout.sample(what, name, purpose, outage.number)
+        return self.layout.sample(what, name, purpose, outage.number)
 
     def _prepares(self, thing: Hashable, outage: Outage) -> int:
         """How long."""
@@ -179,11 +224,10 @@ class Listener:
 
         return self.clock.at(time, control(Rank.READY, rank), ready)
 
-    # -- one by itself -------------------------------------------------------------------------------------
-
     def taken_down(self, found: list[Task], fault: Any) -> list[Task]:
         """With these all whose slots it takes."""
-        more = [] if self.seats is None else self.seats.waiting_on(fault)
+        kept = {} if self.seats is None else self.seats.kept
+        more = [task for task, (host, _) in kept.items() if self.layout.breaks(fault, host)]
         return [task for task in self.world.tasks if task in found or task in more]
 
     def struck(self, outage: Outage, things: list[Hashable]) -> None:
@@ -191,7 +235,7 @@ class Listener:
         if self.seats is not None:
             self.seats.struck(outage.fault, [each for each in things if not self.processes[each].given_up])
         lives = outage.fault.process_lives
-        job = [each for each in things if self.world.layout.needs.one_job and isinstance(each, Bolt)]
+        job = [each for each in things if self.layout.needs.one_job and isinstance(each, Bolt)]
         for thing in things:
             if thing not in job:
                 self._alone(self.processes[thing], outage, lives)
@@ -201,24 +245,24 @@ class Listener:
     def _alone(self, process: Process, outage: Outage, lives: bool) -> None:
         outages, thing = self.world.outages, process.thing
         if process.gone or (lives and process.state != "ready"):
-            outages.notice(thing, process.state != "dead")
-            outages.order(thing, not process.gone)
-            outages.launch(thing, process.state == "preparing")
+            known = {"dead": 0, "noticed": 1, "launching": 2, "preparing": 3}[process.state]
+            for step in STEPS[:known]:
+                outages.comes_to(step, thing)
         elif lives:
             Clock.cancel(process.coming)
-            process.coming = self._ready_at(thing, self.clock.now, lambda: None)  # unless it dies now
+            process.coming = self._ready_at(thing, self.now, lambda: None)  # unless it dies now
         else:
             self._dies(process, partial(self._missed, process, outage))
 
     def _missed(self, process: Process, outage: Outage) -> None:
         process.state, process.missed = "noticed", None
         Clock.cancel(process.timer)
-        self.world.outages.notice(process.thing)
-        wait = process.restarts.wait(self.clock.now)
+        self.world.outages.comes_to("noticed", process.thing)
+        wait = process.restarts.wait(self.now)
         if wait is None:
             self._give_up([process])
             return
-        order = max(self.clock.now + wait, process.usable)
+        order = max(self.now + wait, process.usable)
         self.clock.at(order, LISTEN, partial(self._ordered, process, outage))
 
     def _give_up(self, processes: list[Process]) -> None:
@@ -232,22 +276,19 @@ class Listener:
             self.seats.go(process.thing)
 
     def _ordered(self, process: Process, outage: Outage) -> None:
-        self.world.outages.order(process.thing)
+        self.world.outages.comes_to("ordered", process.thing)
         self._go(process)
         self._launch(process, outage, partial(self._prepare, process, outage))
 
     def _prepare(self, process: Process, outage: Outage) -> None:
-        self.world.outages.launch(process.thing)
-        ready = self.clock.now + self._prepares(process.thing, outage)
+        self.world.outages.comes_to("launched", process.thing)
+        ready = self.now + self._prepares(process.thing, outage)
         process.coming = self._ready_at(process.thing, ready, partial(self._is_back, process))
 
     def _is_back(self, process: Process) -> None:
         process.state = "ready"
-        process.restarts.ready[-1] = self.clock.now
+        process.restarts.ready[-1] = self.now
 
-    # -- a job ---------------------------------------------------------------------------------------------
-
-    @property
     def _job_things(self) -> list[Task]:
         return [task for task in self.world.tasks if isinstance(task, Bolt)]
 
@@ -255,14 +296,13 @@ class Listener:
         alive = [process for process in struck if not process.gone]
         outages = self.world.outages
         if not alive:
-            for task in self._job_things:  # with the fault before
-                outages.notice(task, self.job is not None and self.job.noticed)
-                outages.order(task, self.job is not None and self.job.ordered)
+            for task in self.world.bolts:  # with the fault before
+                for step in STEPS[: 0 if self.job is None else self.job.noticed + self.job.ordered]:
+                    outages.comes_to(step, task)
             return
         restart = self.job = JobRestart(outage, [] if lives else alive)
-        for event in self.job_ready:
-            Clock.cancel(event)
-        for task in self._job_things:
+        Clock.cancel(*self.job_ready)
+        for task in self.world.bolts:
             outages.again(task)
         for process in restart.killed:
             self._dies(process, partial(self._missed_of_job, restart, process))
@@ -278,25 +318,25 @@ class Listener:
         """Behind whatever else strikes, or is missed, at this instant, if nothing more is to be missed."""
         if not restart.missing:
             behind = (*LISTEN[:-1], 1 + restart.outage.number)
-            self.clock.at(self.clock.now, behind, partial(self._job_noticed, restart))
+            self.clock.at(self.now, behind, partial(self._job_noticed, restart))
 
     def _job_noticed(self, restart: JobRestart) -> None:
         restart.noticed = True
         if restart is self.job:
-            for task in self._job_things:
-                self.world.outages.notice(task)
-        wait = self.job_restarts.wait(self.clock.now)
+            for task in self.world.bolts:
+                self.world.outages.comes_to("noticed", task)
+        wait = self.job_restarts.wait(self.now)
         if wait is None:
             self._give_up(restart.killed)
             return
-        order = max([self.clock.now + wait, *(process.usable for process in restart.killed)])
+        order = max([self.now + wait, *(process.usable for process in restart.killed)])
         self.clock.at(order, LISTEN, partial(self._job_ordered, restart))
 
     def _job_ordered(self, restart: JobRestart) -> None:
         restart.ordered = True
         if restart is self.job:
-            for task in self._job_things:
-                self.world.outages.order(task)
+            for task in self.world.bolts:
+                self.world.outages.comes_to("ordered", task)
         for process in restart.killed:
             self._go(process)
             self._launch(process, restart.outage, self._prepare_job)
@@ -304,19 +344,18 @@ class Listener:
 
     def _prepare_job(self) -> None:
         """When the last process runs that is to."""
-        processes = [self.processes[task] for task in self._job_things]
+        processes = [self.processes[task] for task in self.world.bolts]
         restart = self.job
-        assert restart is not None
         if not restart.ordered or any(p.gone or p.state == "launching" for p in processes):
             return
-        takes = max(self._prepares(task, restart.outage) for task in self._job_things)
-        for task in self._job_things:
-            self.world.outages.launch(task)
+        takes = max(self._prepares(task, restart.outage) for task in self.world.bolts)
+        for task in self.world.bolts:
+            self.world.outages.comes_to("launched", task)
         self.job_ready = [
-            self._ready_at(task, self.clock.now + takes, self._job_is_back) for task in self._job_things
+            self._ready_at(task, self.now + takes, self._job_is_back) for task in self.world.bolts
         ]
 
     def _job_is_back(self) -> None:
-        self.job_restarts.ready[-1] = self.clock.now
-        for task in self._job_things:
+        self.job_restarts.ready[-1] = self.now
+        for task in self.world.bolts:
             self.processes[task].state = "ready"

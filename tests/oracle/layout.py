@@ -1,4 +1,4 @@
-"""What depends on no clock: what tuples are called, what they contain and where they go."""
+"""What depends on no clock: what tuples are called, what they contain and where they go; where tasks sit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,19 @@ from tideover.sim.distributions import Distribution, Zipf
 from tideover.sim.draws import Draws, Purpose, below, uniform01
 from tideover.sim.registry import kind_of
 
-from .lines import Limit
-from .placement import Logical, Physical, Placement
+Logical = tuple[str, int]  # component, task
+Physical = tuple[str, int, int]  # component, task, replica
+
+
+class Limit(NamedTuple):
+    """Of a component: places of each task's queue (None: no end), what happens when they are taken, and how
+    many tuples may be left in a task's line when it begins with the next.
+    """
+
+    length: int | None = None
+    when_full: str = "block"
+    send: int = 0
+
 
 SENTENCES = (
     "tinker taylor soldier spy",
@@ -78,7 +89,7 @@ def sampled(
     return int(what.sample(drawn(seed, replication, name, purpose, index, attempt).copy())[0])
 
 
-class Layout(Placement):
+class Layout:
     """The scenario, looked at without time."""
 
     def __init__(self, scenario: Scenario, draws: Draws) -> None:
@@ -100,13 +111,16 @@ class Layout(Placement):
         self.edge_bits: dict[str, int] = {}
         self.task_bits: dict[str, int] = {}
         self.key_count: dict[str, int] = {}
-        self._kinds = {name: self._kind(name) for name in self.order}
+        self._kinds = {
+            name: kind_of(config.spout if isinstance(config, SpoutConfig) else config.bolt)
+            for name, config in self.config.items()
+        }
         for name in self.order:
             self._widths(name)
         self.physical = self._physical()
-        super().__init__()
-
-    # -- shape ---------------------------------------------------------------------------------------------
+        plain = scenario.hosts is None or isinstance(scenario.hosts, int)
+        self.host = self._hosts() if plain else self._on_machines(scenario.hosts)
+        self.worker = self._workers()
 
     def inputs(self, name: str) -> dict:
         """{upstream: grouping}, in topological order."""
@@ -115,10 +129,6 @@ class Layout(Placement):
     def kind(self, name: str) -> str:
         """The registered name of the bolt, or of the spout."""
         return self._kinds[name]
-
-    def _kind(self, name: str) -> str:
-        config = self.config[name]
-        return kind_of(config.spout if isinstance(config, SpoutConfig) else config.bolt)
 
     def stateful(self, name: str) -> bool:
         return self.kind(name) in ("windowed_count", "windowed_join", "running_count")
@@ -224,8 +234,6 @@ class Layout(Placement):
             given |= {field: value for field, value in fields.items() if value is not None}
         return Limit(**given)
 
-    # -- identity ------------------------------------------------------------------------------------------
-
     def fan_bits(self, name: str) -> int:
         kind = self.kind(name)
         if kind == "split_words":
@@ -296,14 +304,16 @@ class Layout(Placement):
         """The spout task that makes it."""
         return self.spout_tasks[root & ((1 << self.spout_bits) - 1)]
 
-    # -- content -------------------------------------------------------------------------------------------
-
     def _bits(self, name: str, purpose: Purpose, index: int, attempt: int = 0) -> np.ndarray:
         return drawn(self.draws.seed, self.draws.replication, name, purpose, index, attempt).copy()
 
     def sample(self, what: Distribution, name: str, purpose: Purpose, index: int, attempt: int = 0) -> int:
         """One duration."""
         return sampled(what, self.draws.seed, self.draws.replication, name, purpose, index, attempt)
+
+    def phase(self, name: str, purpose: Purpose, period: int, number: int = 0) -> int:
+        """When what comes every ``period`` comes first."""
+        return int(self._bits(name, purpose, number)[0] >> np.uint64(11)) * period >> 53
 
     def root(self, spout: str, task: int, number: int) -> Datum | None:
         """The spout task's new tuple of that number (from 0); None: it has no more."""
@@ -367,3 +377,108 @@ class Layout(Placement):
                 for _, crossed in self.cross(name, down, child):
                     found |= self.effects(down, crossed)
         return found
+
+    # -- where tasks sit: hosts, workers, racks, and what is between them ----------------------------------
+
+    def _hosts(self) -> dict[Physical, int]:
+        """Tasks without a list of hosts: one after the other; replica r sits r hosts further."""
+        hosts: dict[Physical, int] = {}
+        logical = [(name, task) for name, task, replica in self.physical if replica == 0]
+        for number, (name, task) in enumerate(logical):
+            given, n = self.config[name].hosts, self.scenario.hosts
+            for replica in range(self.replicas(name)):
+                host = number if given is None else given[task % len(given)]
+                further = host + replica * (len(logical) if n is None else 1)
+                hosts[name, task, replica] = further if n is None else further % n
+        return hosts
+
+    @property
+    def every_host(self) -> range:
+        """Those that there are."""
+        hosts = self.scenario.hosts
+        if hosts is None:
+            return range(1 + max(self.host.values()))
+        return range(hosts if isinstance(hosts, int) else hosts.count)
+
+    def nic(self, physical: Physical) -> int | None:
+        """Bandwidth of the card of a task's host; None: no limit."""
+        return self.machines[self.host[physical]].nic if self.machines else None
+
+    @property
+    def machines(self) -> list[Any]:
+        """By host; none, if hosts are only numbered."""
+        kinds = getattr(self.scenario.hosts, "machines", {}).values()
+        return [machine for machine in kinds for _ in range(machine.count)]
+
+    def _on_machines(self, cluster: Any) -> dict[Physical, int]:
+        """Tasks with a list of hosts; the others one after the other; all first replicas behind their
+        primaries, one after the other; and so on. A placement that this program does not know is to be named
+        by hand.
+        """
+        kind = kind_of(cluster.placement)
+        assert kind in ("round_robin", "k_safe", "by_hand"), f"no rules for {kind}"
+        slots = [machine.slots for machine in self.machines]
+        usable = len(slots) - cluster.reserve
+        logical = [(name, task) for name, task, replica in self.physical if replica == 0]
+        sits: dict[Physical, int] = {}
+        for name, task in logical:
+            if self.config[name].hosts is not None:
+                sits[name, task, 0] = self.config[name].hosts[task]
+        order = sorted(self.physical, key=lambda place: (place[2], logical.index(place[:2])))
+        for name, task, replica in order:
+            if (name, task, replica) in sits:
+                continue
+            first = sits[name, task, 0] + replica if replica else logical.index((name, task))
+            if kind == "by_hand":
+                sits[name, task, replica] = cluster.placement.tasks[name][task][replica]
+                continue
+            turns = [(first + further) % usable for further in range(usable)]
+            there = list(sits.values())
+            turns = [host for host in turns if slots[host] is None or there.count(host) < slots[host]]
+            fleet = [sits[name, task, other] for other in range(replica)]
+            apart = [host for host in turns if host not in fleet]
+            if kind == "k_safe":
+                if min(cluster.racks, usable) >= self.replicas(name):
+                    racks = [host % cluster.racks for host in fleet]
+                    apart = [host for host in apart if host % cluster.racks not in racks]
+                apart.sort(key=there.count)
+            else:
+                apart = apart or turns
+            sits[name, task, replica] = apart[0]
+        return sits
+
+    def _workers(self) -> dict[Physical, int]:
+        """The tasks of a host go round its workers."""
+        processes = getattr(self.scenario.hosts, "workers", 1)
+        seen: dict[int, int] = {}
+        workers = {}
+        for physical in self.physical:
+            host = self.host[physical]
+            workers[physical] = seen.get(host, 0) % processes
+            seen[host] = seen.get(host, 0) + 1
+        return workers
+
+    def fails(self, fault: Any, host: int, worker: int) -> bool:
+        """Whether a fault of a worker, a host or a rack takes down this worker of this host."""
+        kind = kind_of(fault)
+        if kind == "crash_rack":
+            return host % getattr(self.scenario.hosts, "racks", 1) == fault.rack
+        return host == fault.host and (kind == "crash_host" or worker == fault.worker)
+
+    def breaks(self, fault: Any, host: int) -> bool:
+        """Whether a fault of a host or a rack takes down this host."""
+        return kind_of(fault) in ("crash_host", "crash_rack") and self.fails(fault, host, -1)
+
+    @property
+    def cores(self) -> dict[int, float]:
+        """Of each host on which they matter."""
+        each = enumerate(machine.cores for machine in self.machines)
+        slow = {fault.host for fault in self.scenario.failures if kind_of(fault) == "slow_host"}
+        return dict.fromkeys(slow, math.inf) | {host: cores for host, cores in each if cores is not None}
+
+    def latency(self, up: Physical, down: Physical) -> Distribution:
+        a, b = sorted((self.host[up], self.host[down]))
+        links = self.scenario.links
+        if a == b:
+            return links.local
+        return links.pairs.get(f"{a}-{b}", links.pairs.get(f"{b}-{a}", links.latency))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import count
+from typing import Any
 
 from tideover.models.config import Scenario, timed
 from tideover.sim.draws import Draws
@@ -11,43 +12,27 @@ from tideover.sim.faults import Fault, Site
 from tideover.sim.registry import kind_of
 
 from .acks import SourceReplay
+from .batches import JobAgain, MicroBatches, StartingAnew
 from .bolts import Bolt
 from .buffers import UpstreamBuffer
 from .changelogs import Changelogs
-from .channels import Arrivals, Card, Channel, Message
-from .clock import LAST, Clock, Priority, Rank, control
-from .cores import Cores
-from .cuts import Cuts
+from .channels import Arrivals, Card, Channel, Cuts, Message
+from .clock import LAST, Clock, Cores, Priority, Rank, control
+from .coordinators import Group, Nimbus
 from .figures import Figures, figures
-from .fleets import Fleets
-from .groups import Group
 from .heartbeats import Listener
-from .hybrids import Hybrid
 from .layout import MACHINES, Layout, Logical, Physical
-from .ledger import Ledger
-from .nimbus import Nimbus
-from .outages import Outage, Outages
-from .pairs import ActiveStandby
 from .protocol import Protocol
-from .record import Record
-from .replicas import Replication
+from .record import Ledger, Outage, Outages, Record, Trace
+from .replicas import ActiveStandby, Hybrid, Replication
 from .sinks import Sinks
-from .snapshots import Snapshots
+from .snapshots import Overtaking, Snapshots
 from .spouts import SpoutTask
 from .standbys import PassiveStandby, UpstreamBackup
-from .starting_anew import batch_jobs, micro_batches
+from .storm import Fleets, StormCheckpoint
 from .tasks import Task
-from .trace import Trace
-from .transactions import StormCheckpoint
 from .trident import Trident
-from .unaligned import Overtaking
 from .windows import Twin, verdict
-
-
-def snapshots(world: World) -> Snapshots:
-    """By its parameter."""
-    return Overtaking(world) if world.scenario.strategy.unaligned else Snapshots(world)
-
 
 PROTOCOLS = {
     "none": Protocol,
@@ -59,10 +44,10 @@ PROTOCOLS = {
     "upstream_backup": UpstreamBackup,
     "active_replication": Replication,
     "active_standby": ActiveStandby,
-    "aligned_snapshots": snapshots,
-    "micro_batch": micro_batches,
+    "aligned_snapshots": Snapshots,
+    "micro_batch": MicroBatches,
     "trident": Trident,
-    "batch_rerun": batch_jobs,
+    "batch_rerun": MicroBatches,
     "changelog": Changelogs,
     "hybrid": Hybrid,
 }
@@ -73,6 +58,18 @@ LISTENERS: dict[str, type[Listener] | type[Nimbus] | type[Group]] = {
     "storm": Nimbus,
     "consumer_group": Group,
 }
+
+
+def protocol_of(strategy: Any) -> type[Protocol]:
+    """By its kind, and its parameters."""
+    kind = kind_of(strategy)
+    if kind == "aligned_snapshots" and strategy.unaligned:
+        return Overtaking
+    if kind == "micro_batch" and strategy.recovery == "replay":
+        return StartingAnew
+    if kind == "batch_rerun" and strategy.retry == "job":
+        return JobAgain
+    return PROTOCOLS[kind]
 
 
 class World:
@@ -109,13 +106,15 @@ class World:
         self.listener = LISTENERS[detector](self) if detector in LISTENERS else None
         self._idents = count(1)
         self.marker_length: int | None = None
-        self.protocol = (protocol or PROTOCOLS[kind_of(scenario.strategy)])(self)
+        self.protocol = (protocol or protocol_of(scenario.strategy))(self)
         self.arrivals = Arrivals(self.clock)
         self.cards: dict[tuple[str, int], Card] = {}
         self.cores = {host: Cores(self.clock, number) for host, number in self.layout.cores.items()}
         self.cuts = Cuts(self)
         self.used = set(self.layout.host.values())
         """Hosts that have, or have had, a task."""
+        self.repaired: dict[int, int] = {}
+        """Until when each host that has failed is."""
         self.tasks: list[Task] = []
         for rank, physical in enumerate(self.layout.physical):
             kind = SpoutTask if physical[0] in self.layout.spouts else Bolt
@@ -124,9 +123,10 @@ class World:
         for task in self.tasks:
             self.replicas.setdefault(task.logical, []).append(task)
         self.spouts = [task for task in self.tasks if isinstance(task, SpoutTask)]
+        self.bolts = [task for task in self.tasks if isinstance(task, Bolt)]
         for up in self.tasks:
             for down in self.tasks:
-                if down.component in self.layout.down[up.component]:
+                if down.component in up.readers:
                     up.outputs[down.physical] = down.inputs[up.physical] = Channel(self, up, down)
 
     def card(self, way: str, task: Task) -> Card | None:
@@ -134,7 +134,7 @@ class World:
         bandwidth = self.layout.nic(task.physical)
         if bandwidth is None:
             return None
-        return self.cards.setdefault((way, self.layout.host[task.physical]), Card(bandwidth))
+        return self.cards.setdefault((way, task.host), Card(bandwidth))
 
     def cores_of(self, physical: Physical) -> Cores | None:
         """Those of its host, which spouts do not use."""
@@ -145,7 +145,7 @@ class World:
         """A task that is down lives elsewhere from now on."""
         layout = self.layout
         layout.worker[task.physical] = worker
-        if layout.host[task.physical] == host:
+        if task.host == host:
             return
         layout.host[task.physical] = host
         self.used.add(host)
@@ -153,6 +153,13 @@ class World:
         for channel in [*task.inputs.values(), *task.outputs.values()]:
             channel.lead()
         self.cuts.moved(task)
+
+    def at_home(self) -> dict[tuple[int, int], list[Task]]:
+        """The tasks of each worker, by host and number."""
+        at: dict[tuple[int, int], list[Task]] = {}
+        for task in self.tasks:
+            at.setdefault(task.home, []).append(task)
+        return at
 
     def emissions(self) -> dict[Logical, list[tuple[int, int]]]:
         """When each spout task has emitted its roots for the first time, and their numbers."""
@@ -187,12 +194,9 @@ class World:
 
     def overflows(self, task: Task, message: Message) -> None:
         """It has come to a queue that is full."""
-        assert message.datum is not None
         self.record.gone(message.datum)
         self.trace.overflowed.append((*task.physical, message.datum.uid, self.clock.now))
         self.ledger.overflowed(message.datum)
-
-    # -- what happens by the clock -------------------------------------------------------------------------
 
     def start(self) -> None:
         scenario = self.scenario
@@ -202,7 +206,7 @@ class World:
             for moment, struck in fault.strikes(index, self.layout.draws, site):
                 self.clock.at(moment, self._turn(index, fault), partial(self._strike, struck))
         for task in self.tasks:
-            if isinstance(task, Bolt) and self.layout.stateful(task.component):
+            if isinstance(task, Bolt) and task.stateful:
                 self._start_windows(task)
         self.protocol.start()
         if self.listener is not None:
@@ -236,55 +240,46 @@ class World:
         if by_marker and self.marker_length is None:
             self.marker_length = beat
             for spout in self.spouts:
-                self._mark(spout, 1, beat)
+                self.clock.each(beat, control(Rank.MARKER, spout.rank), partial(self._mark, spout, beat))
         elif self.layout.needs.batches and self.layout.by_event(task.component):
             return  # batches end them
         elif not by_marker and beat is not None:
-            self._tick(task, 1, beat)
+            tick = partial(self._tick, task, beat)
+            self.clock.each(beat, control(Rank.WINDOW, task.rank), tick)
 
-    def _tick(self, task: Bolt, number: int, beat: int) -> None:
-        def tick() -> None:
-            task.tick(number)
-            self._tick(task, number + 1, beat)
+    def _tick(self, task: Bolt, beat: int) -> None:
+        task.tick(self.clock.now // beat)
 
-        self.clock.at(number * beat, control(Rank.WINDOW, task.rank), tick)
-
-    def _mark(self, spout: SpoutTask, number: int, length: int) -> None:
-        def mark() -> None:
-            spout.place(Rank.MARKER, partial(spout.send_marker, number))
-            self._mark(spout, number + 1, length)
-
-        self.clock.at(number * length, control(Rank.MARKER, spout.rank), mark)
+    def _mark(self, spout: SpoutTask, beat: int) -> None:
+        spout.place(Rank.MARKER, partial(spout.send_marker, self.clock.now // beat))
 
     def _strike(self, fault: Fault) -> None:
-        """Hit a task, a worker, a host or a rack with all that is there, or the acker."""
-        outage = self.outages.strikes(fault)
-        if kind_of(fault) == "slow_host":
+        """Hit a task, a worker, a host or a rack with all that is there, the acker, or links."""
+        outage, kind = self.outages.strikes(fault), kind_of(fault)
+        if kind == "slow_host":
             self._slow_down(fault, outage)
-            return
-        if kind_of(fault) in ("partition", "slow_link"):
+        elif kind in ("partition", "slow_link"):
             self.cuts.strike(fault, outage)
-            self.outages.stops(outage)
-            self.protocol.struck(fault)
-            outage.masked = self._is_masked(outage)
-            return
-        if kind_of(fault) == "pause":
-            outage.tasks = [task for task in self.tasks if self._is_hit(task, fault, False)]
+        elif kind == "pause":
+            outage.tasks = [task for task in self.tasks if self._is_hit(task, fault)]
             for task in outage.tasks:
                 if not self.protocol.spares(task):
                     task.stop(self.clock.now + fault.duration)
+        else:
+            self._take_down(fault, outage)
+        if not fault.kills:
             self.outages.stops(outage)
-            self.protocol.struck(fault)
-            outage.masked = self._is_masked(outage)
-            return
-        kind = kind_of(fault)
+        self.protocol.struck(fault)
+        outage.masked = self._is_masked(outage)
+
+    def _take_down(self, fault: Fault, outage: Outage) -> None:
+        kind, machines = kind_of(fault), kind_of(fault) in MACHINES
         down_for = max(fault.detection + fault.restart, fault.out_of_order) if self.listener is None else None
-        machines = kind in MACHINES
-        found = [task for task in self.tasks if self._is_hit(task, fault, machines)]
-        if isinstance(self.listener, Nimbus):
-            self.listener.breaks(fault)
-            found = self.listener.taken_down(found, fault.process_lives)
-        if isinstance(self.listener, Listener | Group):
+        for host in self.layout.every_host:
+            if self.layout.breaks(fault, host):
+                self.repaired[host] = max(self.repaired.get(host, 0), self.clock.now + fault.out_of_order)
+        found = [task for task in self.tasks if self._is_hit(task, fault)]
+        if self.listener is not None:
             found = self.listener.taken_down(found, fault)
         hit = [task for task in found if not self.protocol.spares(task)]
         job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job
@@ -303,47 +298,34 @@ class World:
             self.protocol.acker_failed(down_for)
         if self.listener is not None:
             self.listener.struck(outage, [*found, *also])
-        self.protocol.struck(fault)
-        outage.masked = self._is_masked(outage)
 
     def _slow_down(self, fault: Fault, outage: Outage) -> None:
         cores = self.cores[fault.host]
         cores.slow_down(fault, fault.factor)
-        there = [task for task in self.tasks if self.layout.host[task.physical] == fault.host]
-        rank = min((task.rank for task in there), default=0)
+        outage.tasks = [task for task in self.tasks if task.host == fault.host]
+        rank = min((task.rank for task in outage.tasks), default=0)
         well = partial(cores.slow_down, fault, 1.0)
         self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
-        outage.tasks = there
         outage.unfelt = self.layout.needs.batches or not any(isinstance(t, Bolt) for t in outage.tasks)
-        self.outages.stops(outage)
-        self.protocol.struck(fault)
-        outage.masked = self._is_masked(outage)
 
     def _is_masked(self, outage: Outage) -> bool:
         """Whether all that was hit has a live replica that goes on."""
         return bool(outage.tasks) and all(
-            any(
-                other.live and not other.silent
-                for other in self.tasks
-                if other.logical == task.logical and other is not task
-            )
+            any(one.live and not one.silent for one in self.replicas[task.logical] if one is not task)
             for task in outage.tasks
         )
 
-    def _is_hit(self, task: Task, fault: Fault, machines: bool) -> bool:
-        if machines:
-            layout, physical = self.layout, task.physical
-            return layout.fails(fault, layout.host[physical], layout.worker[physical])
+    def _is_hit(self, task: Task, fault: Fault) -> bool:
+        if kind_of(fault) in MACHINES:
+            return self.layout.fails(fault, *task.home)
         return task.physical == (fault.component, fault.task, fault.replica)
-
-    # -- the end -------------------------------------------------------------------------------------------
 
     def finish(self) -> Trace:
         trace = self.trace
         for task in self.tasks:
-            if self.layout.stateful(task.component):
+            if task.stateful:
                 trace.final_state[task.physical] = task.state.keys()
-        roots = {datum.root for _, datum in self.ledger.moving()}
+        roots = {message.datum.root for message in self.ledger.moving()}
         trace.in_flight = len(roots | self.protocol.waiting_roots())
         trace.ledger = self.ledger.settle()
         trace.outages = self.outages.moments()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from .clock import Part
 from .layout import Datum
 
 if TYPE_CHECKING:
@@ -12,23 +15,27 @@ if TYPE_CHECKING:
 
     from .bolts import Bolt
     from .channels import Message
-    from .outages import Outage
     from .program import World
+    from .record import Outage
     from .spouts import SpoutTask
     from .tasks import Task
 
 
-class Protocol:
+def median_gap(moments: list[int]) -> int:
+    """The median distance of two that follow one another; 0: there are none."""
+    return int(median([after - before for before, after in pairwise(moments)] or [0]))
+
+
+class Protocol(Part):
     """After a fault, start again with nothing."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
-        self.params = world.layout.scenario.strategy
+        super().__init__(world)
+        self.params = self.layout.scenario.strategy
+        self.store: Any = None  # where it saves states
 
     def start(self) -> None:
         """Time 0: the tasks are there."""
-
-    # -- data ----------------------------------------------------------------------------------------------
 
     def buffers(self, up: Task, down: Task) -> bool:
         """Whether ``up`` keeps what it sends on this channel."""
@@ -95,8 +102,6 @@ class Protocol:
     def ticked(self, task: Bolt) -> None:
         """A tick has ended a window."""
 
-    # -- spouts --------------------------------------------------------------------------------------------
-
     def may_emit(self, spout: SpoutTask) -> bool:
         """Whether calls go on."""
         return True
@@ -125,8 +130,6 @@ class Protocol:
 
     def emitted(self, spout: SpoutTask, datum: Datum, sent: list[Datum]) -> None:
         """A root has left."""
-
-    # -- faults --------------------------------------------------------------------------------------------
 
     def failed(self, task: Task, crash: bool) -> None:
         """A fault has struck (its state is gone already)."""
@@ -158,11 +161,6 @@ class Protocol:
         """The tasks that fail with what is ``hit`` in the place of tasks."""
         return []
 
-    def gave_up(self, task: Task) -> None:
-        """A task does not do any more what it had planned."""
-
-    # -- what is asked for the figures ---------------------------------------------------------------------
-
     def settled(self, outage: Outage) -> bool:
         """Whether everything that was to be replayed because of a fault was."""
         return True
@@ -177,13 +175,11 @@ class Protocol:
 
     def bytes_stored(self) -> int:
         """What was written to a store, and read from it."""
-        return 0
+        return 0 if self.store is None else self.store.bytes
 
     def beat(self) -> int:
         """Period of what interrupts the flow in normal operation; 0: nothing does."""
         return 0
-
-    # -- the end -------------------------------------------------------------------------------------------
 
     def kept_roots(self) -> set[int]:
         """Roots that a spout would emit again."""
@@ -193,8 +189,8 @@ class Protocol:
         """Roots that wait for a retry."""
         return set()
 
-    def elsewhere(self) -> list[tuple[str, Datum]]:
-        """(component, tuple): copies that can still be served there."""
+    def elsewhere(self) -> list[Message]:
+        """Copies that can still be served."""
         return []
 
     def kept_data(self) -> list[tuple[Task, Datum]]:

@@ -1,4 +1,4 @@
-"""Active replication: every replica does everything; numbers tell what is new."""
+"""Replicas of tasks: all that do everything, pairs of which one speaks, and bolts with a strategy each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tideover.sim.registry import kind_of
+
 from .bolts import Bolt
-from .channels import Message, transfer
+from .buffers import Checkpoint, Keeper, UpstreamBuffer
+from .channels import Channel, Message, transfer
 from .clock import Rank, control
-from .entrances import Control, Entry
 from .protocol import Protocol
+from .stores import Shelf
+from .tasks import Control, Entry
 
 if TYPE_CHECKING:
     from .program import World
@@ -36,13 +40,10 @@ class Replication(Protocol):
         if message.datum is not None:
             route, number = ("tuple", message.datum.route), message.datum.uid
         else:
-            assert message.marker is not None
             route, number = ("marker", (message.channel.up.logical,)), message.marker
         greatest = self.greatest[task]
         if number <= greatest.get(route, -1):
-            task.give_back(message)
-            if message.datum is not None and message.datum.anchored:
-                self.world.record.gone(message.datum)
+            if task.filter_out(message):
                 self.world.outages.repeated(task)
             return False
         greatest[route] = number
@@ -55,10 +56,8 @@ class Replication(Protocol):
 
     def _peer(self, task: Task) -> Task | None:
         """The live one with the lowest index."""
-        for peer in self.world.tasks:
-            if peer.logical == task.logical and peer is not task and not peer.down and not peer.waiting:
-                return peer
-        return None
+        fleet = self.world.replicas[task.logical]
+        return next((peer for peer in fleet if peer is not task and peer.live), None)
 
     def ready(self, task: Task, was_down: bool) -> None:
         """Wait until the peer has all that was sent while this replica was not there."""
@@ -69,15 +68,15 @@ class Replication(Protocol):
                 self.goes_on(task, None)
             waited = task.waiting
             if waited:
-                task.queue = deque(Entry(self.world.clock.now, entry.what) for entry in task.queue)
+                task.queue = deque(Entry(self.now, entry.what) for entry in task.queue)
                 task.restored()
             if was_down or waited:
                 self.there(task)
             return
-        task.queue.extend(Entry(self.world.clock.now, message) for message in task.interrupt())
+        task.queue.extend(Entry(self.now, message) for message in task.interrupt())
         task.waiting = True
         settings = self.settings(task)
-        bandwidth, copied = settings.copy_bandwidth, self.world.clock.now + settings.copy_time
+        bandwidth, copied = settings.copy_bandwidth, self.now + settings.copy_time
         size = peer.state.entries * settings.entry_size
         self.world.record.control_bytes += size
         if bandwidth is not None:
@@ -93,10 +92,8 @@ class Replication(Protocol):
         if peer.down or peer.waiting:
             self.ready(task, False)
             return
-        task.state, task.windows_closed = peer.state.copy(), peer.windows_closed
+        task.has_back(peer.state, peer.windows_closed)
         self.greatest[task] = dict(self.greatest[peer])
-        if self.world.layout.stateful(task.component):
-            self.world.outages.restored(task.fault, len(task.state.held))
         task.memory = task.queued() + task.memory  # its own queue, if it kept one
         task.queue.clear()
         for down, channel in peer.outputs.items():
@@ -113,9 +110,8 @@ class Replication(Protocol):
             if isinstance(what, Control) and what.window is None:
                 continue
             if isinstance(what, Control):  # a tick: of the same window, in the same place
-                assert isinstance(task, Bolt)
                 what = Control(what.rank, partial(task.ticked, what.window), what.window)
-            task.queue.append(Entry(self.world.clock.now, what))
+            task.queue.append(Entry(self.now, what))
         self.goes_on(task, peer)
         task.restored()
         self.there(task)
@@ -129,3 +125,193 @@ class Replication(Protocol):
 
     def goes_on(self, task: Task, peer: Task | None) -> None:
         """A task is there again, with what it has copied of its peer (None: of nobody)."""
+
+
+class ActiveStandby(Replication):
+    """Output queues, trimmed by acks; who takes over sends what is in them."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.unsaid: dict[Task, dict[int, dict[int, int]]] = {}
+        self.said: dict[Task, int] = {}
+        self.speaker: dict[Any, Task] = {}
+
+    def buffers(self, up: Task, down: Task) -> bool:
+        return up.component not in self.layout.spouts
+
+    def start(self) -> None:
+        super().start()
+        for task in self.world.bolts:
+            task.keeps, task.silent = True, task.replica > 0
+            self.speaker.setdefault(task.logical, task)
+            self.unsaid[task], self.said[task] = {}, 0
+            for channel in task.outputs.values():
+                channel.withheld = task.silent
+            self._ack(task)
+
+    def _ack(self, task: Bolt) -> None:
+        def ack() -> None:
+            if task.live:
+                self._tell(task)
+
+        self.clock.each(self.params.ack_interval, control(Rank.TRIM, task.rank), ack)
+
+    def _tell(self, task: Bolt) -> None:
+        for channel in task.inputs.values():
+            if channel.buffered and channel.up.live:
+                self.world.record.control_bytes += self.params.ack_size
+                channel.buffer = [message for message in channel.buffer if not self._had(task, message)]
+
+    def _had(self, task: Bolt, message: Message) -> bool:
+        if message.datum is None:
+            return message.marker <= task.state.markers.get(message.channel.up.logical, 0)
+        return message.datum.uid <= self.greatest[task].get(("tuple", message.datum.route), -1)
+
+    def unsaid_window(self, task: Bolt, number: int, sums: dict[int, int], again: bool) -> None:
+        if not again:
+            self.unsaid[task][number] = sums
+
+    def to_be_said(self, task: Task) -> list[int]:
+        newest = max((self.said.get(each, 0) for each in self.world.replicas[task.logical]), default=0)
+        return [number for number in self.unsaid.get(task, ()) if number > newest]
+
+    def said_window(self, task: Bolt, number: int) -> None:
+        self.said[task] = max(number, self.said[task])
+
+    def failed(self, task: Task, crash: bool) -> None:
+        super().failed(task, crash)
+        if not isinstance(task, Bolt):
+            return
+        if crash:
+            self.unsaid[task] = {}
+        task.is_back_when_noticed()
+
+    def ready(self, task: Task, was_down: bool) -> None:
+        if isinstance(task, Bolt) and self.speaker[task.logical] is task:
+            other = self._peer(task)
+            if other is not None:
+                self._speaks(other)
+        super().ready(task, was_down)
+
+    def goes_on(self, task: Task, peer: Task | None) -> None:
+        if peer is not None:
+            for down, channel in task.outputs.items():
+                channel.buffer = list(peer.outputs[down].buffer)
+            self.unsaid[task] = dict(self.unsaid[peer])
+        speaker = self.speaker[task.logical]
+        if speaker is task or not speaker.live:
+            self._speaks(task)
+
+    def _speaks(self, task: Task) -> None:
+        self.speaker[task.logical] = task
+        for each in self.world.replicas[task.logical]:
+            if each is not task:
+                each.silent = True
+                for channel in each.outputs.values():
+                    channel.withheld = True
+
+        def place() -> None:
+            if task.live and task.silent:
+                task.place(Rank.REQUEST, partial(self._send_kept, task))
+
+        self.clock.at(self.now, control(Rank.REQUEST, task.rank), place)
+
+    def _send_kept(self, task: Task) -> None:
+        if not task.silent or self.speaker[task.logical] is not task:
+            return
+        newest = max(self.said[each] for each in self.world.replicas[task.logical])
+        unsaid, self.unsaid[task] = self.unsaid[task], {}
+        for number, sums in sorted(unsaid.items()):
+            if number > newest:
+                task.say_window(number, sums)
+        task.silent = False
+        end = self.now
+        for channel in [channel for channel in task.outputs.values() if channel.withheld]:
+            channel.withheld = False
+            for kept in channel.buffer:
+                end += self.params.replay_cost
+                task.send_again(kept, Message(channel, kept.datum, kept.marker, recovery=0), end)
+        task.occupy(end)
+
+    def kept_for_replay(self) -> int:
+        return sum(len(c.buffer) for task in self.world.tasks for c in task.inputs.values() if c.buffered)
+
+
+class Hybrid(UpstreamBuffer, Replication):
+    """Each task goes by its member's rules; all drop what they have had, if there are replicas."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        params: Any = self.params
+        members = [params.rest, *params.bolts.values(), *([params.stateless] * bool(params.stateless))]
+        self.filters = any(kind_of(member) == "active_replication" for member in members)
+
+    def settings(self, task: Task) -> Any:
+        return self.layout.member(task.component)
+
+    def is_under(self, kind: str, task: Task) -> bool:
+        """Whether that is its member."""
+        return task.component not in self.layout.spouts and kind_of(self.settings(task)) == kind
+
+    def start(self) -> None:
+        Replication.start(self)
+        for task in self.world.bolts:
+            if task.stateful and self.is_under("rsm", task):
+                self.keepers[task] = Keeper(Shelf.of(self.world, task))
+                self._tick(task)
+
+    def buffers(self, up: Task, down: Task) -> bool:
+        return self.is_under("rsm", down) and super().buffers(up, down)
+
+    def admit(self, task: Task, message: Message) -> bool:
+        if not UpstreamBuffer.admit(self, task, message):
+            return False
+        if not self.filters or message.datum is None or task.waiting:
+            return True
+        datum, greatest = message.datum, self.greatest[task]
+        if datum.uid <= greatest.get(datum.route, -1):
+            if task.filter_out(message):
+                self.world.outages.repeated(task)
+            return False
+        greatest[datum.route] = datum.uid
+        return True
+
+    def ticked(self, task: Bolt) -> None:
+        if task in self.keepers:
+            super().ticked(task)
+
+    def _safe(self, channel: Channel, content: Checkpoint) -> None:
+        super()._safe(channel, content)
+        if self.filters:
+            channel.buffer = [
+                message
+                for message in channel.buffer
+                if message.datum is None or message.datum.uid > content.had.get(message.datum.route, -1)
+            ]
+
+    def goes_back(self, task: Task) -> None:
+        super().goes_back(task)
+        self.greatest[task] = dict(self.keepers[task].had)
+
+    def failed(self, task: Task, crash: bool) -> None:
+        UpstreamBuffer.failed(self, task, crash)
+        Replication.failed(self, task, crash)
+
+    def ready(self, task: Task, was_down: bool) -> None:
+        if self.is_under("active_replication", task):
+            Replication.ready(self, task, was_down)
+        else:
+            UpstreamBuffer.ready(self, task, was_down)
+
+    def goes_on(self, task: Task, peer: Task | None) -> None:
+        """It keeps what its peer keeps."""
+        for down, channel in () if peer is None else peer.outputs.items():
+            mine = task.outputs[down]
+            mine.buffer = []
+            for message in channel.buffer:
+                mine.numbered += 1
+                copy = Message(mine, message.datum, message.marker, number=mine.numbered)
+                mine.buffer.append(copy)
+
+    def there(self, task: Task) -> None:
+        self._ask_again(task)

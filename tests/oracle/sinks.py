@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 import simpy
 
-from .clock import Clock, Rank, control
+from .clock import Clock, Part, Rank, control
 from .layout import Datum
 
 if TYPE_CHECKING:
@@ -39,21 +40,21 @@ class Producer:
     events: list[simpy.Event] = field(default_factory=list)
 
 
-class Sinks:
+class Sinks(Part):
     """Of all tasks that nobody reads."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
+        super().__init__(world)
         sink = getattr(world.scenario.strategy, "sink", None)
         self.terms = None if sink is None else sink.terms
-        self.producers: dict[Task, Producer] = {}
+        self.producers: dict[Task, Producer] = defaultdict(Producer)
         self.seen: dict[Place, Seen] = {}  # windows
         self.delays: list[int] = []
         self.lost: list[Place] = []  # windows
 
     def withholds(self, task: Task) -> bool:
         """Whether readers have to wait for what a task puts out."""
-        return self.terms is not None and not self.world.layout.down[task.component]
+        return self.terms is not None and not task.readers
 
     def hidden(self) -> set[Place]:
         """Windows that are in transactions."""
@@ -63,26 +64,22 @@ class Sinks:
                 found |= {(*task.logical, number) for number, _, _ in transaction.windows}
         return found
 
-    # -- writing -------------------------------------------------------------------------------------------
-
     def _write(self, task: Task) -> Transaction:
-        current = self.producers.setdefault(task, Producer()).current
+        current = self.producers[task].current
         if current.opened is None:
-            current.opened = self.world.clock.now
+            current.opened = self.now
         return current
 
     def window(self, task: Task, number: int, sums: dict[int, int]) -> None:
         """A window is put out."""
-        self._write(task).windows.append((number, self.world.clock.now, sums))
+        self._write(task).windows.append((number, self.now, sums))
 
     def tuple(self, task: Task, datum: Datum) -> None:
         """A tuple leaves."""
-        self._write(task).tuples.append((self.world.clock.now, datum))
-
-    # -- two phases ----------------------------------------------------------------------------------------
+        self._write(task).tuples.append((self.now, datum))
 
     def pre_commit(self, task: Task, number: int) -> None:
-        producer, clock = self.producers.setdefault(task, Producer()), self.world.clock
+        producer, clock = self.producers[task], self.clock
         written = producer.current
         if self.terms is None or written.opened is None:
             return
@@ -91,7 +88,7 @@ class Sinks:
         clock.at(end, control(Rank.ROTATION, task.rank), partial(self._times_out, task, number, written))
 
     def to_commit(self, task: Task, number: int) -> None:
-        producer, clock = self.producers.setdefault(task, Producer()), self.world.clock
+        producer, clock = self.producers[task], self.clock
         if self.terms is None:
             return
         producer.decided = max(producer.decided, number)
@@ -103,7 +100,7 @@ class Sinks:
         producer.events.append(clock.at(when, control(Rank.TRIM, task.rank), commit))
 
     def _commit(self, task: Task, number: int) -> None:
-        producer, record, now = self.producers[task], self.world.record, self.world.clock.now
+        producer, record, now = self.producers[task], self.world.record, self.now
         for n in sorted(n for n in producer.flushed if n <= number):
             written = producer.flushed.pop(n)
             self.world.trace.committed.append((*task.logical, n, now))
@@ -117,9 +114,8 @@ class Sinks:
                 self.delays.append(now - put_out)
 
     def roll_back(self, task: Task, number: int) -> None:
-        producer = self.producers.setdefault(task, Producer())
-        for event in producer.events:
-            Clock.cancel(event)
+        producer = self.producers[task]
+        Clock.cancel(*producer.events)
         producer.events.clear()
         for n in [n for n in producer.flushed if n > number]:
             self._undo(task, producer.flushed.pop(n))

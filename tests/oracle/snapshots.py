@@ -1,29 +1,29 @@
-"""Aligned snapshots: barriers, one snapshot of all tasks at a time, and all of them back to the last one."""
+"""Snapshots: barriers, one snapshot of all tasks at a time, and all of them back to the last one; where
+barriers overtake what waits, that is part of the snapshot.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from tideover.sim.registry import kind_of
-
 from .bolts import Bolt
-from .buffers import Store
 from .channels import Channel, Message
 from .clock import Clock, Priority, Rank, control
 from .layout import Datum
 from .protocol import Protocol
-from .shelves import Shelf
 from .spouts import SpoutTask
-from .states import State
+from .stores import Shelf, Store
+from .tasks import State
 
 if TYPE_CHECKING:
-    from .outages import Outage
     from .program import World
+    from .record import Outage
     from .tasks import Task
 
 
@@ -76,25 +76,22 @@ class Snapshots(Protocol):
         self.stopped_by: Outage | None = None  # the newest fault of the job
         self.overtaken: set[int] = set()  # faults whose replay a newer one has cut short
 
-    @property
     def bolts(self) -> list[Task]:
         return [task for task in self.world.tasks if isinstance(task, Bolt)]
 
     def start(self) -> None:
-        self.seats = {task: Seat(Shelf.of(self.world, task)) for task in self.bolts}
+        self.seats = {task: Seat(Shelf.of(self.world, task)) for task in self.world.bolts}
         phase = self.params.checkpoint_phase
         self._expect(self.params.checkpoint_interval if phase is None else phase)
 
     def _at(self, time: int, priority: Priority, act: Callable[[], None]) -> None:
-        self.events.append(self.world.clock.at(time, priority, act))
-
-    # -- the coordinator -----------------------------------------------------------------------------------
+        self.events.append(self.clock.at(time, priority, act))
 
     def _expect(self, time: int) -> None:
         self._at(time, control(Rank.CHECKPOINT), self._due)
 
     def _due(self) -> None:
-        now = self.world.clock.now
+        now = self.now
         self._expect(now + self.params.checkpoint_interval)
         if self.wanted or self.last_trigger == now:
             return
@@ -104,42 +101,37 @@ class Snapshots(Protocol):
 
     def _trigger_after_pause(self) -> None:
         """At once if there is nothing to wait for."""
-        now = self.world.clock.now
+        now = self.now
         if self.last_end + self.params.min_pause > now and self.count:
             self._at(self.last_end + self.params.min_pause, control(Rank.CHECKPOINT), self._trigger)
         else:
             self._trigger()
 
     def _trigger(self) -> None:
-        now = self.world.clock.now
+        now = self.now
         self.count += 1
         self.current, self.wanted, self.last_trigger = self.count, False, now
-        self.pictures, self.missing = {}, list(self.bolts)
+        self.pictures, self.missing = {}, list(self.world.bolts)
         number = self.count
         self._at(now + self.params.checkpoint_timeout, control(Rank.ROTATION), lambda: self._expire(number))
-        for task in self.bolts:
+        for task in self.world.bolts:
             from_spouts = [c for c in task.inputs.values() if isinstance(c.up, SpoutTask)]
             if from_spouts:
-                self.place_source(task, from_spouts, number)
-
-    def place_source(self, task: Task, channels: list[Channel], number: int) -> None:
-        """The barrier of the sources, before all that waits in the log."""
-        task.place_first(Rank.CHECKPOINT, partial(self._reached, task, channels, number))
+                # the barrier of the sources, before all that waits in the log
+                task.place_first(Rank.CHECKPOINT, partial(self._reached, task, from_spouts, number))
 
     def _expire(self, number: int) -> None:
         if self.current == number:
             self.current = None
-            for task in self.bolts:
+            for task in self.world.bolts:
                 self._unblock(task)
             self._ended()
 
     def _ended(self) -> None:
-        now = self.world.clock.now
+        now = self.now
         self.last_end = now
         if self.wanted:
             self._at(now + self.params.min_pause, control(Rank.CHECKPOINT), self._trigger)
-
-    # -- barriers ------------------------------------------------------------------------------------------
 
     def admit(self, task: Task, message: Message) -> bool:
         seat = self.seats[task]
@@ -181,44 +173,61 @@ class Snapshots(Protocol):
         task.requeue(messages)
 
     def _picture(self, task: Task) -> None:
-        now, seat, number = self.world.clock.now, self.seats[task], self.current
-        assert number is not None
-        seat.last_picture = number
-        picture = self.pictures[task] = Picture(task.state.copy(), task.windows_closed, seat.served)
-        picture.shelved, picture.tuples = seat.shelf.changed(), seat.shelf.tuples
-        self.world.sinks.pre_commit(task, number)
+        number = self.current
+        self.take_picture(task)
         for channel in task.outputs.values():
             task.put(Message(channel, barrier=number))
-        if not self.keeps(task):
-            self._acknowledge(task, number)
-        else:
-            entries = task.state.entries + picture.shelved
-            end = now + self.params.snapshot_time + entries * self.params.snapshot_cost
-            task.occupy(end)
-            upload = partial(self._upload, task, number, picture)
-            if end == now:
-                upload()
-            else:
-                self._at(end, control(Rank.CHECKPOINT, task.rank), upload)
+        self.copy_state(task, number)
         self._unblock(task)
+
+    def take_picture(self, task: Task, queue: Iterable[Message] = (), line: Iterable[Message] = ()) -> None:
+        """As it is now."""
+        seat = self.seats[task]
+        shelved = seat.shelf.changed(), seat.shelf.tuples
+        known = task.state.copy(), task.windows_closed, seat.served
+        self.pictures[task] = Picture(*known, list(queue), list(line), *shelved)
+        seat.last_picture = self.current
+        self.world.sinks.pre_commit(task, self.current)
+
+    def copy_state(self, task: Task, number: int) -> None:
+        """Which keeps the task for a while."""
+        entries, params, takes = task.state.entries + self.pictures[task].shelved, self.params, 0
+        if self.keeps(task):
+            takes = params.snapshot_time + entries * params.snapshot_cost
+        task.occupy(self.now + takes)
+        if takes:
+            copied = partial(self.copied, task, number)
+            self._at(self.now + takes, control(Rank.CHECKPOINT, task.rank), copied)
+        else:
+            self.copied(task, number)
+
+    def copied(self, task: Task, number: int) -> None:
+        if self.current == number:
+            self.write(task, number)
 
     def keeps(self, task: Task) -> bool:
         """Whether it has state, of a count or a `state`."""
-        return self.world.layout.stateful(task.component) or self.seats[task].shelf.entries > 0
+        return task.stateful or self.seats[task].shelf.entries > 0
 
-    def _upload(self, task: Task, number: int, picture: Picture) -> None:
-        if self.current == number:
-            host = self.world.layout.host[task.physical]
-            size = picture.state.entries * self.params.entry_size
-            size += picture.shelved * self.seats[task].shelf.entry_size
-            end = self.store.request(size, host, True) + self.params.upload_time
-            self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
+    def write(self, task: Task, number: int) -> None:
+        """What the task has in the snapshot, if that is anything."""
+        picture = self.pictures[task]
+        size = self.seats[task].shelf.size(picture.state.entries, self.params.entry_size, picture.shelved)
+        messages = self.messages_size(picture)
+        if messages or self.keeps(task):
+            self.upload(task, number, size + messages)
             self.copy(task, number, size)
+        else:
+            self._acknowledge(task, number)
+
+    def upload(self, task: Task, number: int, size: int) -> None:
+        end = self.store.request(size, task.host, True) + self.params.upload_time
+        self._at(end, control(Rank.TRIM, task.rank), partial(self._acknowledge, task, number))
 
     def copy(self, task: Task, number: int, size: int) -> None:
         """So many bytes of state go to the disk of the task's host, too."""
         if self.disk is not None and self.keeps(task):
-            host = self.world.layout.host[task.physical]
+            host = task.host
             end = self.disk.request(size, host, True)
             copies = self.seats[task].copies
             self._at(end, control(Rank.TRIM, task.rank), lambda: copies.update({number: host}))
@@ -227,14 +236,9 @@ class Snapshots(Protocol):
         """What has to be repaired has lost what was on its disk."""
         if fault.out_of_order:
             for seat in self.seats.values():
-                gone = [n for n, host in seat.copies.items() if self._breaks(fault, host)]
+                gone = [n for n, host in seat.copies.items() if self.layout.breaks(fault, host)]
                 for number in gone:
                     del seat.copies[number]
-
-    def _breaks(self, fault: Any, host: int) -> bool:
-        if kind_of(fault) == "crash_rack":
-            return bool(host % getattr(self.world.scenario.hosts, "racks", 1) == fault.rack)
-        return kind_of(fault) == "crash_host" and host == fault.host
 
     def _acknowledge(self, task: Task, number: int) -> None:
         if self.current != number:
@@ -253,25 +257,21 @@ class Snapshots(Protocol):
         if not self.world.sinks.withholds(task):
             seat.out.append((seat.last_picture, number))
 
-    # -- back to the last one ------------------------------------------------------------------------------
-
     def failed(self, task: Task, crash: bool) -> None:
         """Each bolt task comes here, for they all fail."""
         if not isinstance(task, Bolt):
             return
-        if task is self.bolts[0]:
+        if task is self.world.bolts[0]:
             if self.stopped_by is not None and not self.settled(self.stopped_by):
                 self.overtaken.add(self.stopped_by.number)
             self.stopped_by = self.world.outages.all[-1]
-        for event in self.events:
-            Clock.cancel(event)
+        Clock.cancel(*self.events)
         self.events.clear()
         self.current, self.wanted = None, False
         seat = self.seats[task]
         seat.blocked = set()
-        position = self.valid[task].served if task in self.valid else 0
-        for message in seat.log[position:]:
-            self.world.record.there(message.datum)
+        position = self.position(task)
+        self.world.record.all_there(seat.log[position:])
         for message in seat.aside:
             self.world.destroyed(task, message, task.fault)
         seat.aside = []
@@ -286,22 +286,26 @@ class Snapshots(Protocol):
         seat.again = seat.log[position:] + seat.again
         seat.log = seat.log[:position]
 
+    def position(self, task: Task) -> int:
+        """From where on a task reads its log again."""
+        return self.valid[task].served if task in self.valid else 0
+
     def ready(self, task: Task, was_down: bool) -> None:
         if not isinstance(task, Bolt):
             return
         task.waiting = True
-        if task is not self.bolts[-1]:
+        if task is not self.world.bolts[-1]:
             return
-        last = self.world.clock.now, -1
-        for each in self.bolts:
+        last = self.now, -1
+        for each in self.world.bolts:
             picture = self.valid.get(each, Picture())
             shelf = self.seats[each].shelf
             messages = self.messages_size(picture)
-            size = picture.state.entries * self.params.entry_size + shelf.stored() * shelf.entry_size
+            size = shelf.size(picture.state.entries, self.params.entry_size, shelf.stored())
             entries = picture.state.entries + shelf.stored()
             if not (messages or self.keeps(each)):
                 continue
-            host = self.world.layout.host[each.physical]
+            host = each.host
             if self.disk is not None and self.seats[each].copies.get(self.valid_number) == host:
                 end = self.disk.request(size, host, False)
                 if messages:
@@ -309,7 +313,7 @@ class Snapshots(Protocol):
             else:
                 end = self.store.request(size + messages, host, False)
             last = max(last, (end + self.params.restore_time + entries * self.params.restore_cost, each.rank))
-        number = self.bolts[-1].rank if last[1] < 0 else last[1]
+        number = self.world.bolts[-1].rank if last[1] < 0 else last[1]
         self._at(last[0], control(Rank.RESTORE, number), self._go_on)
 
     def messages_size(self, picture: Picture) -> int:
@@ -320,29 +324,24 @@ class Snapshots(Protocol):
         """For snapshots that have queues."""
 
     def _go_on(self) -> None:
-        for task in self.bolts:
+        for task in self.world.bolts:
             picture, seat = self.valid.get(task, Picture()), self.seats[task]
-            task.state, task.windows_closed = picture.state.copy(), picture.windows_closed
+            task.has_back(picture.state, picture.windows_closed)
             seat.served = picture.served
             seat.shelf.restored()
-            if self.world.layout.stateful(task.component):
-                self.world.outages.restored(task.fault, len(task.state.held))
-            roots = {message.datum.root for message in seat.again if message.datum is not None}
-            self.world.ledger.replayed |= roots
+            self.world.ledger.read_again(seat.again)
             seat.again = []
         self.give_queues_back()
-        for task in self.bolts:
+        for task in self.world.bolts:
             self.world.sinks.to_commit(task, self.valid_number)
             task.restored()
-        self.last_end = self.world.clock.now - self.params.min_pause
-        self._expect(self.world.clock.now + self.params.checkpoint_interval)
-
-    # -- figures -------------------------------------------------------------------------------------------
+        self.last_end = self.now - self.params.min_pause
+        self._expect(self.now + self.params.checkpoint_interval)
 
     def because(self, task: Task, message: Message) -> int | None:
-        layout, datum = self.world.layout, message.datum
-        ends = layout.stateful(task.component) or not layout.down[task.component]
-        if task.fault is None or datum is None or not datum.anchored or not ends:
+        datum = message.datum
+        ends = task.stateful or not task.readers
+        if task.fault is None or not message.anchored or not ends:
             return None
         return task.fault if datum.born <= self.world.outages.all[task.fault].at else None
 
@@ -352,18 +351,17 @@ class Snapshots(Protocol):
         """
         if outage is not self.stopped_by:
             return outage.number not in self.overtaken
-        if not all(task.live for task in self.bolts):
+        if not all(task.live for task in self.world.bolts):
             return False
-        aside = [message.datum for seat in self.seats.values() for message in seat.aside]
-        waiting = [*(datum for _, datum in self.world.ledger.moving()), *aside]
-        return not any(datum.born <= outage.at for datum in waiting if datum is not None and datum.anchored)
+        aside = [message for seat in self.seats.values() for message in seat.aside if message.anchored]
+        return not any(m.datum.born <= outage.at for m in (*self.world.ledger.moving(), *aside))
 
     def kept_for_replay(self) -> int:
         """Of the logs: what was read and may be read again, and what waits there for the job."""
         kept = 0
         for task, seat in self.seats.items():
             if any(isinstance(channel.up, SpoutTask) for channel in task.inputs.values()):
-                position = self.valid[task].served if task in self.valid else 0
+                position = self.position(task)
                 kept += len(seat.log) - position + len(task.inbox)
         return kept
 
@@ -374,15 +372,165 @@ class Snapshots(Protocol):
         stalls = self.params.snapshot_time or self.params.snapshot_cost
         return self.params.checkpoint_interval if stalls else 0
 
-    # -- the end -------------------------------------------------------------------------------------------
-
-    def elsewhere(self) -> list[tuple[str, Datum]]:
+    def elsewhere(self) -> list[Message]:
         found = []
         for task, seat in self.seats.items():
-            position = self.valid[task].served if task in self.valid else 0
-            messages = seat.log[position:] + seat.aside
-            found += [(task.component, m.datum) for m in messages if m.datum is not None and m.datum.anchored]
+            found += seat.log[self.position(task) :] + seat.aside
         return found
 
     def kept_data(self) -> list[tuple[Task, Datum]]:
         return [(task, datum) for task, picture in self.valid.items() for datum in picture.state.effects]
+
+
+@dataclass
+class Way:
+    """What a task knows of the newest snapshot of which it has seen a barrier."""
+
+    number: int = 0
+    passed: set[Channel] = field(default_factory=set)  # their barriers have come
+    after: set[Message] = field(default_factory=set)  # came behind one
+    turned: set[Channel] = field(default_factory=set)  # the barriers had their turns
+    taken: bool = False
+    copied: bool = False
+
+
+class Overtaking(Snapshots):
+    """aligned_snapshots with ``unaligned``."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.ways: dict[Task, Way] = {}
+
+    def start(self) -> None:
+        self.ways = {task: Way() for task in self.world.bolts}
+        super().start()
+
+    def _way(self, task: Task, number: int) -> Way:
+        if number > self.ways[task].number:
+            self.ways[task] = Way(number)
+        return self.ways[task]
+
+    def _trigger(self) -> None:
+        for task in self.world.bolts:
+            task.hurries = not self.params.aligned_timeout
+        super()._trigger()
+        if self.params.aligned_timeout:
+            when = self.now + self.params.aligned_timeout
+            self._at(when, control(Rank.ROTATION), partial(self._timeout, self.count))
+
+    def _timeout(self, number: int) -> None:
+        """From now on barriers overtake."""
+        if self.current != number:
+            return
+        for task in self.world.bolts:
+            task.hurries = True
+            task.place_first(Rank.CHECKPOINT, partial(self._switch, task, number))
+            task.hurry()
+
+    def _switch(self, task: Task, number: int) -> None:
+        """The task is free for the first time since then."""
+        seat, line = self.seats[task], task.line
+        if self.current != number:
+            return
+        if task not in self.pictures:
+            if seat.blocked:
+                self._way(task, number).turned |= seat.blocked
+                self._picture_ahead(task)
+                self._unblock(task)
+        elif any(message.barrier == number for message in line.messages):
+            before = list(line.messages)
+            while before.pop().barrier != number:
+                pass
+            picture = self.pictures[task]
+            picture.line = [message for message in before if message.barrier is None]
+            size = sum(message.channel.size for message in picture.line if message.datum is not None)
+            self._send_ahead(task, number)
+            if size:
+                self.missing.append(task)
+                self.upload(task, number, size)  # of its state there is a copy already
+
+    def _send_ahead(self, task: Task, number: int) -> None:
+        """The barrier is sent ahead of the line, from which those that are in it disappear."""
+        line = task.line
+        line.messages = deque(message for message in line.messages if message.barrier is None)
+        for channel in task.outputs.values():
+            channel.send(channel.made(Message(channel, barrier=number)))
+
+    def admit(self, task: Task, message: Message) -> bool:
+        if message.barrier is not None:
+            way = self._way(task, message.barrier)
+            if way.number == message.barrier:
+                way.passed.add(message.channel)
+            act = partial(self._reached, task, [message.channel], message.barrier)
+            task.place_barrier(message, act)
+            self.clock.at(self.now, control(Rank.CHECKPOINT, task.rank), task.hurry)
+            return False
+        way = self.ways[task]
+        if isinstance(message.channel.up, SpoutTask):
+            return super().admit(task, message)
+        if message.channel in way.passed:
+            way.after.add(message)
+            if message.channel in self.seats[task].blocked:
+                self.seats[task].aside.append(message)
+                return False
+        elif way.taken and task in self.pictures:
+            self.pictures[task].queue.append(message)
+        return True
+
+    def _reached(self, task: Task, channels: list[Channel], number: int) -> None:
+        """The barrier has its turn."""
+        if not task.hurries:
+            super()._reached(task, channels, number)
+            return
+        if self.current != number:
+            return
+        way = self._way(task, number)
+        way.turned |= set(channels)
+        if way.taken:
+            self.write(task, number)
+        else:
+            self._picture_ahead(task)
+
+    def _picture_ahead(self, task: Task) -> None:
+        way = self._way(task, self.current)
+        way.taken = True
+        queue = [m for m in task.queued() if isinstance(m.channel.up, Bolt) and m not in way.after]
+        self.take_picture(task, queue, [m for m in task.line.messages if m.barrier is None])
+        self._send_ahead(task, self.current)
+        self.copy_state(task, self.current)
+
+    def copied(self, task: Task, number: int) -> None:
+        self.ways[task].copied = self.ways[task].copied or self.current == number
+        super().copied(task, number)
+
+    def write(self, task: Task, number: int) -> None:
+        """When it is copied, and no more belongs to it."""
+        way = self.ways[task]
+        ahead = way.taken and way.number == number
+        if not ahead or (way.copied and way.turned == set(task.inputs.values())):
+            super().write(task, number)
+
+    def messages_size(self, picture: Picture) -> int:
+        waits = [m for m in (*picture.queue, *picture.line) if m.datum is not None]
+        return sum(m.channel.size for m in waits)
+
+    def failed(self, task: Task, crash: bool) -> None:
+        super().failed(task, crash)
+        if isinstance(task, Bolt):
+            self.ways[task] = Way(self.count)
+            picture = self.valid.get(task, Picture())
+            self.world.record.all_there((*picture.queue, *picture.line))
+
+    def give_queues_back(self) -> None:
+        for task in self.world.bolts:
+            picture = self.valid.get(task, Picture())
+            task.requeue(picture.queue)
+            for message in picture.line:
+                task.line.messages.append(message)
+                task.line.tuples += message.datum is not None
+            task.line.stuck = task.line.full
+            task.line.wake()
+
+    def elsewhere(self) -> list[Message]:
+        kept = [m for picture in self.valid.values() for m in (*picture.queue, *picture.line)]
+        return super().elsewhere() + kept

@@ -7,26 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .bolts import Bolt
-from .buffers import Checkpoint, Keeper, Request, UpstreamBuffer
+from .buffers import Checkpoint, Keeper, UpstreamBuffer
 from .channels import Channel, Message
-from .clock import Clock, Rank, control
+from .clock import Rank, control
 from .layout import Datum
-from .shelves import Shelf
-from .states import State
+from .stores import Shelf
+from .tasks import State
 
 if TYPE_CHECKING:
     from .program import World
     from .tasks import Task
-
-Routes = dict[Any, int]
-"""The greatest number on each logical path."""
 
 
 @dataclass
 class Whole(Checkpoint):
     """A state, how far it is, and what the task had sent and still kept."""
 
-    had: Routes = field(default_factory=dict)
     outputs: dict[Channel, list[Message]] = field(default_factory=dict)
     made: dict[Channel, int] = field(default_factory=dict)
 
@@ -38,21 +34,17 @@ class Standbys(UpstreamBuffer):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.greatest: dict[Task, Routes] = {}  # let in
-        self.had: dict[Task, Routes] = {}  # of these, served
+        self.greatest: dict[Task, dict[Any, int]] = {}  # let in, by route
         self.bare: set[Task] = set()  # their buffers are gone
 
     def start(self) -> None:
-        for task in self.world.tasks:
-            if isinstance(task, Bolt):
-                self.keepers[task] = Keeper(Shelf.of(self.world, task), valid=Whole())
-                self.greatest[task], self.had[task] = {}, {}
-                self._tick(task)
+        for task in self.world.bolts:
+            self.keepers[task] = Keeper(Shelf.of(self.world, task), valid=Whole())
+            self.greatest[task] = {}
+            self._tick(task)
 
     def buffers(self, up: Task, down: Task) -> bool:
         return True
-
-    # -- what has come ---------------------------------------------------------------------------------------
 
     def admit(self, task: Task, message: Message) -> bool:
         if not super().admit(task, message):
@@ -69,30 +61,12 @@ class Standbys(UpstreamBuffer):
         """Whether it belongs to a window of which all is done."""
         return False
 
-    def served(self, task: Bolt, message: Message) -> None:
-        super().served(task, message)
-        if message.datum is not None:
-            self.had[task][message.datum.route] = message.datum.uid
-
-    # -- somebody takes over ---------------------------------------------------------------------------------
-
     def failed(self, task: Task, crash: bool) -> None:
         super().failed(task, crash)
         if crash:
             self.bare.add(task)
-        if task not in self.keepers:
-            return
-        assert task.fault is not None
-        number = task.fault
-        fault = self.world.outages.all[number].fault
-        if fault.detection < max(fault.detection + fault.restart, fault.out_of_order):
-            when = self.world.clock.now + fault.detection
-            self.world.clock.at(when, control(Rank.READY, task.rank), partial(self._take_over, task, number))
-
-    def _take_over(self, task: Task, number: int) -> None:
-        if task.fault == number and task.down:
-            Clock.cancel(task.ready_event)
-            task.ready()
+        if task in self.keepers:
+            task.is_back_when_noticed()
 
     def ready(self, task: Task, was_down: bool) -> None:
         if task in self.keepers:
@@ -112,22 +86,14 @@ class Standbys(UpstreamBuffer):
                 channel.buffer = list(messages)
         queued = task.interrupt()
         keeper.life += 1
-        keeper.restoring = False
         keeper.replaying = set(self._buffered(task))
         keeper.unfinished = set(keeper.replaying)
         for message in queued:
             self._drop(task, message)
         keeper.processed, keeper.accepted = dict(standby.numbers), dict(standby.numbers)
-        self.greatest[task], self.had[task] = dict(standby.had), dict(standby.had)
-        task.state, task.windows_closed = standby.state.copy(), standby.windows_closed
-        if self.world.layout.stateful(task.component):
-            self.world.outages.restored(task.fault, len(task.state.held))
-        task.restored()
-        self._ask_again(task)
-        for channel in self._buffered(task):
-            request = Request(channel, keeper.processed.get(channel, 0), keeper.life)
-            self.requests = [old for old in self.requests if old.channel is not channel] + [request]
-            self._ask(request)
+        self.greatest[task], keeper.had = dict(standby.had), dict(standby.had)
+        task.has_back(standby.state, standby.windows_closed)
+        self._ask_for_the_rest(task)
 
     def bytes_stored(self) -> int:
         return 0
@@ -136,33 +102,20 @@ class Standbys(UpstreamBuffer):
 class PassiveStandby(Standbys):
     """Checkpoints of state and output queues."""
 
-    def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
-        keeper, now = self.keepers[task], self.world.clock.now
-        if keeper.writing:
-            keeper.wanted |= wanted
-        if self.recovering(task) or keeper.writing:
-            return
-        keeper.writing = True
+    def content(self, task: Task) -> Whole:
         outputs = {channel: list(channel.buffer) for channel in task.outputs.values()}
         made = {channel: channel.numbered for channel in task.outputs.values()}
-        content = Whole(
-            task.state.copy(),
-            dict(keeper.processed),
-            task.windows_closed,
-            keeper.shelf.changed(),
-            keeper.shelf.tuples,
-            dict(self.had[task]),
-            outputs,
-            made,
-        )
-        entries = self._entries(content, keeper.valid) if self.params.delta else content.state.entries
-        size = entries * self.params.entry_size + content.shelved * keeper.shelf.entry_size
-        size += self._bytes(content, keeper.valid if self.params.delta else None)
-        entries += content.shelved
-        work = self.params.checkpoint_time + entries * self.params.checkpoint_cost
+        return Whole(**vars(super().content(task)), outputs=outputs, made=made)
+
+    def save(self, task: Bolt, content: Any) -> None:
+        shelf, before, params = self.keepers[task].shelf, self.keepers[task].valid, self.params
+        entries = self._entries(content, before) if params.delta else content.state.entries
+        size = shelf.size(entries, params.entry_size, content.shelved)
+        size += self._bytes(content, before if params.delta else None)
+        work = params.checkpoint_time + (entries + content.shelved) * params.checkpoint_cost
         task.occupy_longer(work)
         sent = partial(self._sent, task, content, size)
-        self._at(now + work, control(Rank.TRIM, task.rank), task, sent)
+        self._at(self.now + work, control(Rank.TRIM, task.rank), task, sent)
 
     @staticmethod
     def _entries(new: Checkpoint, old: Checkpoint) -> int:
@@ -182,34 +135,20 @@ class PassiveStandby(Standbys):
         )
 
     def _sent(self, task: Bolt, content: Whole, size: int) -> None:
-        keeper = self.keepers[task]
-        keeper.writing, keeper.valid = False, content
-        keeper.shelf.base = content.tuples
         self.world.record.control_bytes += size
-        for channel in self._buffered(task):
-            if not channel.up.waiting:
-                channel.up.place(Rank.TRIM, partial(self._trim, channel, content.numbers.get(channel, 0)))
-        if keeper.wanted:
-            keeper.wanted = False
-            task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
+        self._written(task, content)
 
     def standby(self, task: Task) -> Whole:
         keeper = self.keepers[task]
         valid: Any = keeper.valid
-        size = valid.state.entries * self.params.entry_size + self._bytes(valid)
-        self.world.record.control_bytes += size + keeper.shelf.stored() * keeper.shelf.entry_size
+        size = keeper.shelf.size(valid.state.entries, self.params.entry_size, keeper.shelf.stored())
+        self.world.record.control_bytes += size + self._bytes(valid)
         keeper.shelf.restored()
         return valid
 
-    def elsewhere(self) -> list[tuple[str, Datum]]:
+    def elsewhere(self) -> list[Message]:
         valid: Any = [keeper.valid for keeper in self.keepers.values()]
-        return [
-            (channel.down.component, message.datum)
-            for each in valid
-            for channel, messages in each.outputs.items()
-            for message in messages
-            if message.datum is not None and message.datum.anchored
-        ]
+        return [m for each in valid for messages in each.outputs.values() for m in messages]
 
 
 @dataclass
@@ -227,7 +166,7 @@ class Known:
 
     told: Mark = field(default_factory=lambda: Mark({}, 0, {}))
     windows_closed: int = 0  # at the end of the last window that no marker has ended
-    had: Routes = field(default_factory=dict)  # by then
+    had: dict[Any, int] = field(default_factory=dict)  # by then
 
 
 class UpstreamBackup(Standbys):
@@ -249,30 +188,26 @@ class UpstreamBackup(Standbys):
     def interval(self, task: Task) -> int:
         return self.params.ack_interval
 
-    # -- what is open ----------------------------------------------------------------------------------------
-
     def served(self, task: Bolt, message: Message) -> None:
         super().served(task, message)
-        counted = message.datum is not None and self.world.layout.stateful(task.component)
+        counted = message.datum is not None and task.stateful
         if counted or message.marker is not None:
             self.open[task].append(message)
 
     def window_ended(self, task: Bolt, number: int) -> None:
-        layout = self.world.layout
+        layout = self.layout
         if layout.by_marker(task.component) or layout.by_event(task.component):
             stay = {datum.uid for datum in task.state.held}
             kept = [m for m in self.open[task] if m.datum is None or m.datum.uid in stay]
         else:
             kept = [m for m in self.open[task] if m.datum is None]
             known = self.known[task]
-            known.windows_closed, known.had = task.windows_closed, dict(self.had[task])
+            known.windows_closed, known.had = task.windows_closed, dict(self.keepers[task].had)
             self.world.record.control_bytes += self.params.ack_size
         self.open[task] = kept
 
     def done_late(self, task: Bolt, datum: Datum) -> None:
         self.open[task] = [m for m in self.open[task] if m.datum is None or m.datum.uid != datum.uid]
-
-    # -- what is done ----------------------------------------------------------------------------------------
 
     def ticked(self, task: Bolt) -> None:
         """No checkpoint."""
@@ -285,7 +220,11 @@ class UpstreamBackup(Standbys):
             numbers[message.channel] = min(numbers[message.channel], message.number - 1)
         made = {channel: channel.numbered for channel in task.outputs.values()}
         self.marks[task].append(Mark(numbers, handed, made))
-        done = [mark for mark in self.marks[task] if self._is_done(mark)]
+        done = [
+            mark
+            for mark in self.marks[task]
+            if all(self.safe.get(channel, 0) >= number for channel, number in mark.made.items())
+        ]
         if not done:
             return
         self.known[task].told = done[-1]
@@ -296,26 +235,21 @@ class UpstreamBackup(Standbys):
             if not channel.up.waiting:
                 channel.up.place(Rank.TRIM, partial(self._trim, channel, done[-1].numbers.get(channel, 0)))
 
-    def _is_done(self, mark: Mark) -> bool:
-        return all(self.safe.get(channel, 0) >= number for channel, number in mark.made.items())
-
     def _trim(self, channel: Channel, number: int) -> None:
         super()._trim(channel, number)
         self.safe[channel] = max(number, self.safe.get(channel, 0))
 
-    # -- with nothing ----------------------------------------------------------------------------------------
-
     def standby(self, task: Task) -> Whole:
         known = self.known[task]
         self.open[task], self.marks[task] = [], []
-        if self.world.layout.stateful(task.component) and self.world.layout.by_marker(task.component):
-            panes, handed = self.world.layout.panes(task.component), known.told.handed
+        if task.stateful and self.layout.by_marker(task.component):
+            panes, handed = task.panes, known.told.handed
             self.over[task] = handed
             if panes is not None:  # those that the newest window has are the last that have not left
                 self.over[task] = handed - handed % panes.slide - panes.per_window
         markers = {channel.up.logical: known.told.handed for channel in task.inputs.values()}
         state = State(markers=markers, handed=known.told.handed)
-        return Whole(state, dict(known.told.numbers), known.windows_closed, had=dict(known.had))
+        return Whole(state, dict(known.told.numbers), dict(known.had), known.windows_closed)
 
     def is_over(self, task: Task, datum: Datum) -> bool:
         return datum.epoch < self.over.get(task, 0)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from tests.oracle import Trace, run
 from tests.oracle.layout import SENTENCES, WORDS
-from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tests.oracle.worlds import MS, ONES, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links, Store
-
-ONES = {"kind": "values", "values": (1,), "repeat": True}
 
 
 def departures(trace: Trace, component: str, task: int = 0, replica: int = 0) -> list[tuple[int, float]]:

@@ -2,23 +2,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from itertools import pairwise
+from collections import deque
+from collections.abc import Callable, Container, Hashable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import simpy
 
 from tideover.sim.draws import Purpose
 from tideover.sim.registry import kind_of
 
 from .channels import Message
-from .clock import Rank, control
+from .clock import Clock, Part, Rank, control
 from .layout import MACHINES, Datum
-from .protocol import Protocol
-from .transaction import Bench, Content, Shelf, Try
+from .protocol import Protocol, median_gap
 
 if TYPE_CHECKING:
-    from .outages import Outage
     from .program import World
-    from .tasks import Task
+    from .record import Outage
+    from .tasks import State, Task
+
+Content = dict[tuple[Any, Any], list[tuple[int, Message]]]
+"""By reader and sender: arrival, message."""
+NEVER = 1 << 62
+
+
+@dataclass(eq=False)
+class Try:
+    """An attempt of a transaction."""
+
+    txid: int
+    begun: int
+    content: Content
+    read: bool = False  # the tasks have what they read in the log
+    handed: dict[Task, list[Message]] = field(default_factory=dict)
+    worked: set[Task] = field(default_factory=set)
+    passed: set[Task] = field(default_factory=set)
+    broken: set[Task] = field(default_factory=set)
+    cause: int | None = None  # the first fault that took something of it
+    processed: bool = False
+    commit: int | None = None  # when it began
+    position: bool = False  # how far the spouts have read is written down, or need not be
+    stored: bool = False
+
+    def part(self, task: Task) -> list[Message]:
+        """In order: of the log by arrival, then by sender; then what was handed on."""
+        read = [
+            (arrived, sender.rank, number, message)
+            for (reader, sender), entries in self.content.items()
+            for number, (arrived, message) in enumerate(entries)
+            if reader is task
+        ]
+        return [entry[-1] for entry in sorted(read, key=lambda e: e[:3])] + self.handed.get(task, [])
+
+    def data(self, task: Task) -> list[Datum]:
+        """The tuples in it."""
+        return [message.datum for message in self.part(task) if message.datum is not None]
+
+    @property
+    def roots(self) -> set[int]:
+        data = [message.datum for entries in self.content.values() for _, message in entries]
+        return {datum.root for datum in data if datum is not None}
+
+    def break_at(self, task: Task, fault: int) -> None:
+        """A fault has taken a task's part."""
+        self.broken.add(task)
+        self.cause = fault if self.cause is None else self.cause
+
+    @property
+    def waits_since(self) -> int:
+        """For what has a timeout."""
+        if self.stored or (self.processed and self.commit is None):
+            return NEVER
+        return self.begun if self.commit is None else self.commit
+
+
+class Bench(Part):
+    """One thing after the other."""
+
+    def __init__(self, protocol: Trident, task: Task) -> None:
+        super().__init__(protocol.world)
+        self.task = task
+        self.works: deque[tuple[Try, int, Callable[[], None]]] = deque()
+        self.doing: Try | None = None
+        self.event: simpy.Event | None = None
+        self.stopped = 0  # until then
+        self.fault = -1  # number of the newest that has struck
+
+    def add(self, attempt: Try, work: int, done: Callable[[], None]) -> None:
+        self.works.append((attempt, work, done))
+        self._next()
+
+    def _next(self) -> None:
+        if self.doing is None and self.works:
+            self.doing, work, done = self.works.popleft()
+            end = max(self.now, self.stopped) + work
+
+            def act() -> None:
+                cuts = self.world.cuts
+                ends = (channel.down.host for channel in self.task.outputs.values())
+                cut = [cuts.parted_until(self.task.host, end) for end in ends]
+                if max([0, *cut]) > self.now:
+                    self.event = self.clock.at(max(cut), control(Rank.BATCH, self.task.rank), act)
+                    return
+                self.doing = None
+                done()
+                self._next()
+
+            self.event = self.clock.at(end, control(Rank.BATCH, self.task.rank), act)
+
+    def give_up(self, attempts: Container[Try]) -> None:
+        self.works = deque(work for work in self.works if work[0] not in attempts)
+        if self.doing is not None and self.doing in attempts:
+            self._abort()
+        self._next()
+
+    def _abort(self) -> None:
+        Clock.cancel(self.event)
+        self.doing = None
+
+    def crash(self) -> None:
+        self.works.clear()
+        self._abort()
+        self.stopped = 0
+
+    def stop(self, until: int) -> None:
+        shift = until - max(self.now, self.stopped)
+        if shift > 0:
+            self.stopped = until
+            if self.doing is not None:
+                self.event = self.clock.postpone(self.event, shift)
+
+
+class Shelf:
+    """Where an end's parts are stored."""
+
+    def __init__(self, protocol: Trident, task: Task) -> None:
+        self.protocol, self.task = protocol, task
+        self.kind = protocol.params.state
+        self.txid = 0
+        self.handed: list[tuple[Task, Message]] = []  # what the newest transaction has put out
+        self.before: tuple[State, int] | None = None
+        self.left: list[tuple[str, int]] = []  # outputs of the newest transaction
+
+    def update(self, attempt: Try) -> None:
+        """Its turn has come."""
+        again, task, world = attempt.txid == self.txid, self.task, self.protocol.world
+        if again and self.kind == "transactional":
+            for datum in attempt.data(task):
+                world.record.gone(datum)
+            for down, message in self.handed:
+                attempt.handed.setdefault(down, []).append(message)
+            self.protocol.passed(attempt, task)
+            return
+        if again and self.kind == "opaque":
+            state, task.windows_closed = self.before
+            task.state = state.copy()
+            out = world.ledger.out.get(task.physical, {}).get(None, [])
+            for effect in self.left:
+                out.remove(effect)
+        else:
+            self.before = task.state.copy(), task.windows_closed
+        self.txid, self.handed = attempt.txid, []
+        stateful = task.stateful
+        data = [] if stateful else attempt.data(task)
+        self.left = [(task.component, datum.uid) for datum in data if datum.anchored]
+        self.protocol.passes(attempt, task)
+
 
 LAST = 10**7  # behind the tasks' events of the same instant
 BOSS = "coordinator"
@@ -41,43 +191,33 @@ class Trident(Protocol):
 
     def start(self) -> None:
         world = self.world
-        self.bolts = [task for task in world.tasks if task not in world.spouts]
-        self.benches = {task: Bench(self, task) for task in self.bolts}
+        self.benches = {task: Bench(self, task) for task in self.world.bolts}
         self.ups = {
             task: [channel.up for channel in task.inputs.values() if channel.up not in world.spouts]
-            for task in self.bolts
+            for task in self.world.bolts
         }
-        layout = world.layout
-        self.ends = [
-            task for task in self.bolts if layout.stateful(task.component) or not layout.down[task.component]
-        ]
+        self.ends = [task for task in self.world.bolts if task.stateful or not task.readers]
         self.shelves = {task: Shelf(self, task) for task in self.ends}
-        self.early = [task for task in self.bolts if not self._behind_state(task)]
-        homes = {(layout.host[task.physical], layout.worker[task.physical]) for task in self.bolts}
+        self.early = [task for task in self.world.bolts if not self._behind_state(task)]
+        homes = {task.home for task in self.world.bolts}
         self.workers = sorted(homes)
         self.dead: dict[Hashable, int] = {}  # by which fault
-        world.clock.at(self.params.message_timeout, control(Rank.ROTATION, LAST), self._rotate)
-        world.clock.at(self.params.batch_interval, control(Rank.BATCH, LAST), self._tick)
+        self.clock.each(self.params.message_timeout, control(Rank.ROTATION, LAST), self._rotate)
+        self.clock.each(self.params.batch_interval, control(Rank.BATCH, LAST), self._tick)
 
     def _behind_state(self, task: Task) -> bool:
-        layout = self.world.layout
-        return any(layout.stateful(up.component) or self._behind_state(up) for up in self.ups[task])
-
-    # -- what comes ----------------------------------------------------------------------------------------
+        return any(up.stateful or self._behind_state(up) for up in self.ups[task])
 
     def admit(self, task: Task, message: Message) -> bool:
         up = message.channel.up
         if up in self.world.spouts:
-            self.log.setdefault((task, up), []).append((self.world.clock.now, message))
+            self.log.setdefault((task, up), []).append((self.now, message))
             return False
-        assert self.passing is not None
         attempt, sender = self.passing
         attempt.handed.setdefault(task, []).append(message)
         if sender in self.shelves:
             self.shelves[sender].handed.append((task, message))
         return False
-
-    # -- attempts ------------------------------------------------------------------------------------------
 
     def later(self, delay: int, attempt: Try, act: Callable[[Try], None]) -> None:
         """The coordinator does it then, if the attempt is still under way."""
@@ -87,13 +227,11 @@ class Trident(Protocol):
             if life == self.life and self.tries.get(attempt.txid) is attempt:
                 act(attempt)
 
-        self.world.clock.at(self.world.clock.now + delay, control(Rank.BATCH, LAST), do)
+        self.clock.at(self.now + delay, control(Rank.BATCH, LAST), do)
 
     def _tick(self) -> None:
         if self.lives and len(self.tries) < self.params.max_spout_pending:
             self._begin(max([*self.tries, self.current - 1]) + 1)
-        next_one = self.world.clock.now + self.params.batch_interval
-        self.world.clock.at(next_one, control(Rank.BATCH, LAST), self._tick)
 
     def _begin(self, txid: int) -> None:
         if txid in self.logged:
@@ -105,7 +243,7 @@ class Trident(Protocol):
             self.log = {place: waits for place, waits in self.log.items() if place not in content}
         if not content:
             return
-        attempt = self.tries[txid] = Try(txid, self.world.clock.now, content)
+        attempt = self.tries[txid] = Try(txid, self.now, content)
         if self.params.spout == "transactional" and txid not in self.logged:
             self.later(self.params.metadata_time, attempt, self._write_down)
         else:
@@ -117,7 +255,7 @@ class Trident(Protocol):
 
     def _read(self, attempt: Try) -> None:
         attempt.read = True
-        for task in self.bolts:
+        for task in self.world.bolts:
             if self._reads_log(task):
                 self.part_comes(attempt, task)
 
@@ -132,7 +270,7 @@ class Trident(Protocol):
             attempt.break_at(task, self.benches[task].fault)
         if task in attempt.broken or any(up not in attempt.passed for up in self.ups[task]):
             return
-        layout, work = self.world.layout, self.params.task_time
+        layout, work = self.layout, self.params.task_time
         service = layout.config[task.component].service
         for datum in attempt.data(task):
             work += layout.sample(service, task.component, Purpose.SERVICE, datum.uid, datum.attempt)
@@ -157,27 +295,25 @@ class Trident(Protocol):
         self.passing = attempt, task
         task.requeue(messages)
         rank = control(Rank.BATCH, task.rank)
-        self.world.clock.at(self.world.clock.now, rank, lambda: self.passed(attempt, task))
+        self.clock.at(self.now, rank, lambda: self.passed(attempt, task))
 
     def passed(self, attempt: Try, task: Task) -> None:
         """Those that read it have what it has made."""
         attempt.passed.add(task)
-        for down in self.bolts:
+        for down in self.world.bolts:
             if task in self.ups[down]:
                 self.part_comes(attempt, down)
         self._look(attempt)
 
     def _look(self, attempt: Try) -> None:
-        if attempt.position and len(attempt.passed) == len(self.bolts):
+        if attempt.position and len(attempt.passed) == len(self.world.bolts):
             self.later(0, attempt, self._stored)
-
-    # -- the commit ----------------------------------------------------------------------------------------
 
     def _commit(self) -> None:
         attempt = self.tries.get(self.current)
         if attempt is None or not attempt.processed or attempt.commit is not None:
             return
-        attempt.commit = self.world.clock.now
+        attempt.commit = self.now
         for task in self.ends:
             if task in attempt.worked and task not in attempt.broken:
                 self._update(attempt, task)
@@ -193,13 +329,13 @@ class Trident(Protocol):
     def _update(self, attempt: Try, task: Task) -> None:
         data = attempt.data(task)
         keys = {datum.key for datum in data}
-        rows = len(keys) if self.world.layout.stateful(task.component) else len(data)
+        rows = len(keys) if task.stateful else len(data)
         work = self.params.state_time + rows * self.params.state_cost
         self.benches[task].add(attempt, work, lambda: self.shelves[task].update(attempt))
 
     def _stored(self, attempt: Try) -> None:
         attempt.stored = True
-        self.stored_at.append(self.world.clock.now)
+        self.stored_at.append(self.now)
         self.later(self.params.commit_time, attempt, self._mark)
 
     def _mark(self, attempt: Try) -> None:
@@ -212,11 +348,8 @@ class Trident(Protocol):
             self.markers[task] = [entry for entry in entries if entry[0] is not attempt]
         self._commit()
 
-    # -- failures ------------------------------------------------------------------------------------------
-
     def _rotate(self) -> None:
-        timeout, now = self.params.message_timeout, self.world.clock.now
-        self.world.clock.at(now + timeout, control(Rank.ROTATION, LAST), self._rotate)
+        timeout, now = self.params.message_timeout, self.now
         late = [txid for txid, attempt in self.tries.items() if attempt.waits_since <= now - timeout]
         if self.lives and late:
             gone = [attempt for txid, attempt in sorted(self.tries.items()) if txid >= min(late)]
@@ -251,17 +384,15 @@ class Trident(Protocol):
             return
         record = self.world.record
         for (task, _), entries in attempt.content.items():
-            for _, message in entries if task in attempt.passed else ():
-                record.there(message.datum)
+            record.all_there(m for _, m in (entries if task in attempt.passed else ()))
         for task, messages in attempt.handed.items():
-            for message in messages if task not in attempt.passed else ():
-                record.gone(message.datum)
+            record.all_gone(messages if task not in attempt.passed else ())
         if spout == "non_transactional" and self.params.failed_batches == "lost":
             for (task, _), entries in attempt.content.items():
                 for _, message in entries:
                     record.gone(message.datum)
                     if message.datum is not None:
-                        row = (*task.physical, message.datum.uid, self.world.clock.now)
+                        row = (*task.physical, message.datum.uid, self.now)
                         self.world.trace.destroyed.append(row)
             return
         if attempt.txid not in self.logged:
@@ -275,32 +406,26 @@ class Trident(Protocol):
 
     def hit(self, fault: Any) -> list[Hashable]:
         if kind_of(fault) in MACHINES:
-            return [home for home in self.workers if self.world.layout.fails(fault, *home)]
+            return [home for home in self.workers if self.layout.fails(fault, *home)]
         if fault.component == BOSS:
             return [BOSS]
         return [
             task
-            for task in self.bolts
+            for task in self.world.bolts
             if task.physical == (fault.component, fault.task, getattr(fault, "replica", 0))
         ]
 
     def tasks_of(self, thing: Any) -> list[Task]:
         if thing == BOSS:
-            return self.bolts
-        return [thing] if thing in self.bolts else self._inside(thing)
-
-    def _inside(self, home: Any) -> list[Task]:
-        layout = self.world.layout
-        return [t for t in self.bolts if (layout.host[t.physical], layout.worker[t.physical]) == home]
+            return self.world.bolts
+        return [t for t in self.world.bolts if t is thing or t.home == thing]
 
     def is_down(self, task: Task) -> bool:
         """Alone, or with its worker."""
-        layout = self.world.layout
-        home = layout.host[task.physical], layout.worker[task.physical]
-        return task in self.dead or home in self.dead
+        return task in self.dead or task.home in self.dead
 
     def struck(self, fault: Any) -> None:
-        clock = self.world.clock
+        clock = self.clock
         if kind_of(fault) == "pause":
             for task in self.hit(fault):
                 if task != BOSS and not self.is_down(task):
@@ -333,7 +458,7 @@ class Trident(Protocol):
             self.lives = self.lives or thing == BOSS
             self.world.outages.back(thing)
 
-        self.world.clock.at(ready, control(Rank.READY, order), back)
+        self.clock.at(ready, control(Rank.READY, order), back)
 
     def _crashes(self, task: Task, number: int) -> None:
         bench = self.benches[task]
@@ -346,16 +471,12 @@ class Trident(Protocol):
             if has_some and task not in attempt.passed:
                 attempt.break_at(task, number)
 
-    # -- figures -------------------------------------------------------------------------------------------
-
     def served(self, task: Any, message: Message) -> None:
-        datum = message.datum
-        if datum is not None and datum.anchored and datum.root in self.causes:
-            self.world.ledger.replayed.add(datum.root)
+        if message.anchored and message.datum.root in self.causes:
+            self.world.ledger.read_again([message])
 
     def because(self, task: Task, message: Message) -> int | None:
-        datum = message.datum
-        return None if datum is None or not datum.anchored else self.causes.get(datum.root)
+        return self.causes.get(message.datum.root) if message.anchored else None
 
     def settled(self, outage: Outage) -> bool:
         number = outage.number
@@ -376,17 +497,7 @@ class Trident(Protocol):
         return sum(len(entries) for content in self._contents(True) for entries in content.values())
 
     def beat(self) -> int:
-        gaps = sorted(after - before for before, after in pairwise(self.stored_at))
-        if not gaps:
-            return 0
-        middle = len(gaps) // 2
-        return gaps[middle] if len(gaps) % 2 else (gaps[middle - 1] + gaps[middle]) // 2
+        return median_gap(self.stored_at)
 
-    def elsewhere(self) -> list[tuple[str, Datum]]:
-        return [
-            (task.component, message.datum)
-            for content in self._contents(False)
-            for (task, _), entries in content.items()
-            for _, message in entries
-            if message.datum is not None and message.datum.anchored
-        ]
+    def elsewhere(self) -> list[Message]:
+        return [m for content in self._contents(False) for entries in content.values() for _, m in entries]

@@ -19,8 +19,8 @@ from tideover.sim.registry import kind_of
 
 from .acks import AckCosts
 from .channels import Message
-from .entrances import Control
 from .protocol import Protocol
+from .tasks import Control
 
 if TYPE_CHECKING:
     from .program import World
@@ -104,7 +104,7 @@ def _to_come(world: World, task: Task, place: Place) -> bool:
     """Whether a task has a tick of this window in its queue; or will read all that it needs in a log."""
     if task.logical != place[:2]:
         return False
-    panes = world.layout.panes(task.component)
+    panes = task.panes
     if panes is not None and world.layout.by_event(task.component):
         known = task.state.ended if world.layout.needs.batches else task.state.watermark
         return known < place[2] * panes.slide * panes.length or place[2] in world.protocol.to_be_said(task)

@@ -15,6 +15,8 @@ from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.faults import FAULTS
 
 MS = 1_000_000
+ONES = {"kind": "values", "values": (1,), "repeat": True}
+"""A spout whose tuples have the value 1, for good."""
 _OUTER = ("parallelism", "hosts")
 
 

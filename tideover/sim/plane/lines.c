@@ -1,4 +1,4 @@
-/* Lines of what waits to be sent, and the places that it waits for: the rules of tests/oracle/lines.py. */
+/* Lines of what waits to be sent, and the places that it waits for: the rules of tests/oracle/channels.py. */
 #include "lines.h"
 
 #include "accounts.h"

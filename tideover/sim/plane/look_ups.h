@@ -1,4 +1,4 @@
-/* State that lies in a store: the rules of tests/oracle/transactions.py. */
+/* State that lies in a store: the rules of tests/oracle/storm.py. */
 #ifndef TIDEOVER_LOOK_UPS_H
 #define TIDEOVER_LOOK_UPS_H
 #include "cores.h"

@@ -1,4 +1,4 @@
-/* Barriers that overtake what waits: the rules of tests/oracle/unaligned.py. */
+/* Barriers that overtake what waits: the rules of tests/oracle/snapshots.py. */
 #include "accounts.h"
 #include "lines.h"
 
