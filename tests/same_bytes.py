@@ -1,8 +1,8 @@
 """Whether a change has changed any result: what the command line says and writes, compared byte by byte.
 
-    python tests/same_bytes.py record DIR          # before the change
-    python tests/same_bytes.py compare DIR         # after it; exit code 1 if anything differs
-    python tests/same_bytes.py compare DIR --fast  # a third of the worlds, by result or trace, and help
+    python -m tests.same_bytes record DIR          # before the change
+    python -m tests.same_bytes compare DIR         # after it; exit code 1 if anything differs
+    python -m tests.same_bytes compare DIR --fast  # a third of the worlds, by result or trace, and help
 
 A job is one command in a new folder, with the files that it names: what it prints, its exit code, and each
 file that it writes. The jobs are made-up worlds (`same_bytes_worlds`), all built-in scenarios and examples,
@@ -29,7 +29,7 @@ from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from same_bytes_worlds import FILES, worlds
+from tests.same_bytes_worlds import FILES, worlds
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SURROUNDINGS = {"COLUMNS": "150", "LINES": "50", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}

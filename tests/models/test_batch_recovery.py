@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from tests.models.chain import counted, windows
 from tests.models.test_exactness import SHARED, check, few_and_many
 from tests.models.test_micro_batch import TIMES, batches, driver_lost, executor_lost, query, run, whole
-from tests.oracle.random_settings import fixed
-from tests.oracle.random_settings import going_on as counts_that_go_on
-from tests.oracle.random_windows import batch_event_windows, sliding_windows
-from tests.oracle.random_windows import windows as plain_windows
-from tests.oracle.random_worlds import overlapping, worlds
+from tests.oracle.random_changes import fixed
+from tests.oracle.random_changes import going_on as counts_that_go_on
+from tests.oracle.random_worlds import batch_event_windows, overlapping, sliding_windows, worlds
+from tests.oracle.random_worlds import windows as plain_windows
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario, deployment_of

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests.models.chain import ONES
 from tests.models.test_exactness import QUICK, check, checked
 from tests.models.traced import assert_same_tuples, done, trace_of
-from tests.oracle.random_logs import reading
-from tests.oracle.random_queues import queues
+from tests.oracle.random_changes import queues, reading
 from tests.oracle.random_worlds import overlapping
 from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario

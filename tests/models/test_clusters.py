@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.models.test_exactness import QUICK
-from tests.oracle.cluster_worlds import on_clusters
 from tests.oracle.layout import Layout
+from tests.oracle.random_clusters import on_clusters
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario, deployment_of

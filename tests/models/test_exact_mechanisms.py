@@ -12,16 +12,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import LONG, QUICK, SHARED, TRIED, agree, check, differences
-from tests.oracle.cluster_worlds import on_clusters
-from tests.oracle.random_cores import crowded_and_failing
-from tests.oracle.random_detectors import HEARD, heard
-from tests.oracle.random_groups import grouped
-from tests.oracle.random_logs import reading
-from tests.oracle.random_networks import networks, on_cards
-from tests.oracle.random_queues import backed, queues
-from tests.oracle.random_settings import both
-from tests.oracle.random_states import looked_up, saved
-from tests.oracle.random_together import together
+from tests.oracle.random_changes import (
+    backed,
+    both,
+    crowded_and_failing,
+    looked_up,
+    networks,
+    on_cards,
+    queues,
+    reading,
+    saved,
+    together,
+)
+from tests.oracle.random_clusters import HEARD, grouped, heard, on_clusters
 from tests.oracle.random_worlds import overlapping, worlds
 from tideover.models.config import Scenario
 

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.models.loaded import log_and_job, markers
-from tests.oracle.random_parameters import STRATEGY_NAMES
-from tests.oracle.random_worlds import worlds
+from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models import world as engine
 from tideover.models.accounts import reference_run as twin

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from tests.models.test_exactness import FEW, LONG, QUICK, TRIED, compared
 from tests.oracle import judge
 from tests.oracle.program import run
-from tests.oracle.random_logs import logs
-from tests.oracle.random_together import together
+from tests.oracle.random_changes import logs, together
 from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import bolt, spout, world
 from tideover.models.accounts.recoveries import Recovery

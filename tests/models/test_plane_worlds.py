@@ -14,17 +14,28 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import FEW, LISTS, LONG, QUICK, SHARED, agree, check, differences
-from tests.oracle.random_cores import crowded, crowded_and_failing, on_cores
-from tests.oracle.random_logs import READERS, logs
-from tests.oracle.random_moves import moved, regrouped, reseated, sharing
-from tests.oracle.random_networks import hosts_of, networks, on_cards
-from tests.oracle.random_parameters import STRATEGY_NAMES
-from tests.oracle.random_queues import overtaken, queues, series
-from tests.oracle.random_schedules import schedules
-from tests.oracle.random_states import saved
-from tests.oracle.random_times import TICK
-from tests.oracle.random_together import together, troubled
-from tests.oracle.random_windows import (
+from tests.oracle.random_changes import (
+    READERS,
+    crowded,
+    crowded_and_failing,
+    hosts_of,
+    logs,
+    networks,
+    on_cards,
+    on_cores,
+    overtaken,
+    queues,
+    saved,
+    schedules,
+    series,
+    sharing,
+    together,
+    troubled,
+)
+from tests.oracle.random_clusters import moved, regrouped, reseated
+from tests.oracle.random_worlds import (
+    STRATEGY_NAMES,
+    TICK,
     arrival_sessions,
     aside_windows,
     batch_event_windows,
@@ -33,10 +44,11 @@ from tests.oracle.random_windows import (
     ids_windows,
     joined_windows,
     marked_windows,
+    overlapping,
     session_windows,
     sliding_windows,
+    worlds,
 )
-from tests.oracle.random_worlds import overlapping, worlds
 from tests.oracle.worlds import MS, fault, ms
 from tideover.models.accounts import counted
 from tideover.models.config import Scenario

@@ -16,8 +16,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.models.chain import ONES
 from tests.models.test_exactness import check
-from tests.oracle.random_parameters import STRATEGY_NAMES
-from tests.oracle.random_worlds import worlds
+from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario

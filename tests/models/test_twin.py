@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, given, settings
 
 from tests.models.test_exactness import check
-from tests.oracle.random_parameters import STRATEGY_NAMES
-from tests.oracle.random_worlds import worlds
+from tests.oracle.random_worlds import STRATEGY_NAMES, worlds
 from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.accounts import reference_run
 from tideover.models.config import Scenario

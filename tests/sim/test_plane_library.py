@@ -22,9 +22,10 @@ from tideover.sim.plane.build import (
     digest,
     digest_of,
     find_compiler,
+    readable,
     version,
 )
-from tideover.sim.plane.library import ffi, lib, made_by, readable
+from tideover.sim.plane.library import ffi, lib, made_by
 
 COMPILER = find_compiler()
 compiled = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
