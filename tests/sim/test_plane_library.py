@@ -58,7 +58,7 @@ def elsewhere(tmp_path: Path) -> Path:
 def small(elsewhere: Path) -> Path:
     """The same with one source, which takes a moment to compile: names are looked up when they are called."""
     for source in (elsewhere / "tideover/sim/plane").glob("*.c"):
-        if source.name != "about.c":
+        if source.name != "accounts.c":
             source.unlink()
     return elsewhere
 
@@ -78,7 +78,7 @@ def asked(root: Path, code: str = ASK, **variables: str) -> subprocess.Completed
 def change(root: Path) -> str:
     """Change a source; returns the digest that the library should have."""
     plane = root / "tideover/sim/plane"
-    with (plane / "about.c").open("a") as source:
+    with (plane / "accounts.c").open("a") as source:
         source.write("/* changed */\n")
     return digest(plane)
 

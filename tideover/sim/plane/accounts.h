@@ -1,9 +1,45 @@
-/* What is counted of every tuple. */
+/* What is counted of every tuple: accounts, histograms of latencies, what comes of outages. */
 #ifndef TIDEOVER_ACCOUNTS_H
 #define TIDEOVER_ACCOUNTS_H
+
 #include "messages.h"
-#include "spans.h"
-#include "tallies.h"
+#include "plane.h"
+
+#include <string.h>
+
+/* Histograms of latencies. */
+
+__extension__ typedef unsigned __int128 wide;
+
+#define SECOND 1000000000
+#define FIRST_BIN ((1022 << 7) + 1)
+
+/* The bin of a value: exponent and upper 7 bits of the fraction of its double. */
+static inline int32_t bin_of(int64_t value) {
+    double x = (double)value;
+    int64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int64_t code = bits >> 45;
+    return code < FIRST_BIN ? 0 : (int32_t)(code - FIRST_BIN);
+}
+
+static inline void tally_up(tally *t, int64_t value) {
+    wide square = (wide)(uint64_t)value * (uint64_t)value;
+    wide sum = ((wide)t->squares_high << 64 | t->squares_low) + square;
+    t->squares_high = (uint64_t)(sum >> 64);
+    t->squares_low = (uint64_t)sum;
+    t->count++;
+    t->sum += value;
+    if (value > t->greatest) t->greatest = value;
+    t->bins[bin_of(value)]++;
+}
+
+/* What comes of outages. */
+
+void watch_tuple(plane *p, const task *t, const message *m, int64_t root, int64_t now);
+void settle_spans(plane *p);
+
+/* What is counted of every tuple. */
 
 #define SLOT 10000000
 #define ROOM_FOR_A_STEP 64
@@ -101,4 +137,5 @@ HOT void count_tuple(plane *p, task *t, const component *c, const message *m, in
     if (c->applies) take_effect(p, c, t, m->uid);
     if (made != 1) root_changes(p, root, now, made - 1);
 }
+
 #endif

@@ -1,7 +1,6 @@
 /* Moving the data: one task after the other, or all in one order of events. */
 #include "bolts.h"
-#include "cards.h"
-#include "order.h"
+#include "wires.h"
 #include "spouts.h"
 
 #include <stddef.h>

@@ -3,9 +3,9 @@
 #define TIDEOVER_BOLTS_H
 #include "accounts.h"
 #include "acks.h"
-#include "barriers.h"
+#include "protocols.h"
 #include "children.h"
-#include "look_ups.h"
+#include "cores.h"
 
 /* What is next in the queue, and when it is there; -1: nothing. It may be on its wire still. */
 HOT int64_t next_in_line(const plane *p, const task *t) {

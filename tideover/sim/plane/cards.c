@@ -1,5 +1,5 @@
 /* Messages between hosts go out through the card of the one, over the wire, and in through the card of the other. */
-#include "cards.h"
+#include "wires.h"
 #include "accounts.h"
 #include "children.h"
 

@@ -1,9 +1,12 @@
-/* Cores that the tasks of a host share. Whenever one of them begins or ends to work, all others change their speed. */
+/* Cores that the tasks of a host share, and state that is looked up in a store. */
 #ifndef TIDEOVER_CORES_H
 #define TIDEOVER_CORES_H
+
 #include "messages.h"
 
 #include <math.h>
+
+/* Cores that the tasks of a host share. Whenever one of them begins or ends to work, all others change their speed. */
 
 void has_come(plane *p, int32_t t);
 
@@ -106,4 +109,24 @@ HOT void occupy(plane *p, task *t, double work, int64_t now) {
     t->ends = t->stopped_until;
     if (t->stopped_until <= now) join_and_plan(p, t, work, now);
 }
+
+/* State that lies in a store: the rules of tests/oracle/storm.py. */
+
+/* A tuple's next accesses; returns how long they take until all are done, or the task is at the store. */
+int64_t look_up(look_ups *l, int64_t uid);
+
+/* A message's service begins: with the tuple's first accesses. */
+HOT int64_t begin_to_look_up(look_ups *l, const message *m) {
+    l->next = m->mark ? l->accesses : 0;
+    return look_up(l, m->uid);
+}
+
+/* Whether a task is at the store when what it does now ends. */
+HOT int asks(const task *t) {
+    return t->look_ups && t->look_ups->asks && t->state == SERVING && (t->works || t->cores < 0);
+}
+
+/* It is there, and will go on when it has its answer. */
+void ask(plane *p, task *t, int64_t now);
+
 #endif

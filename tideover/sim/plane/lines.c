@@ -2,7 +2,7 @@
 #include "lines.h"
 
 #include "accounts.h"
-#include "filters.h"
+#include "protocols.h"
 #include "spouts.h"
 
 /* A line may move, from ``now`` on. */

@@ -1,9 +1,7 @@
 /* Queues with bounds: where senders wait for room, and what is lost where there is none. */
 #ifndef TIDEOVER_LINES_H
 #define TIDEOVER_LINES_H
-#include "barriers.h"
-#include "buffers.h"
-#include "logs.h"
+#include "protocols.h"
 #include "wires.h"
 
 /* Something made leaves by this channel, or waits in its task's line; returns whether it is on its way. */

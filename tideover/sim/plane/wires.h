@@ -1,9 +1,45 @@
-/* Channels: what is on the wire, and in which order it arrives at a task. */
+/* Channels, network cards, and which task of a group is next. */
 #ifndef TIDEOVER_WIRES_H
 #define TIDEOVER_WIRES_H
+
 #include "draws.h"
 #include "messages.h"
-#include "order.h"
+
+/* Which task of a group is next: a tournament by time, ties to the one with the lower number. */
+
+HOT void play(group *g, int32_t i) {
+    int32_t w = 2 * i + (g->next[2 * i + 1] < g->next[2 * i]);
+    g->next[i] = g->next[w];
+    g->winner[i] = g->winner[w];
+}
+
+/* The next event of the member at this place is at ``time`` now. */
+HOT void comes_next(group *g, int32_t place, int64_t time) {
+    int32_t i = g->leaves + place;
+    if (g->next[i] == time) return;
+    g->next[i] = time;
+    while ((i /= 2)) play(g, i);
+}
+
+HOT void play_cards(group *g, int32_t i) {
+    int32_t w = 2 * i;
+    if (g->card_next[w + 1] < g->card_next[w]) w++;
+    else if (g->card_next[w + 1] == g->card_next[w] && g->card_rank[w + 1] < g->card_rank[w]) w++;
+    g->card_next[i] = g->card_next[w];
+    g->card_rank[i] = g->card_rank[w];
+    g->card_winner[i] = g->card_winner[w];
+}
+
+/* The next event of the card at this place is another one now. */
+HOT void card_comes_next(group *g, int32_t place, int64_t time, int64_t rank) {
+    int32_t i = g->card_leaves + place;
+    if (g->card_next[i] == time && g->card_rank[i] == rank) return;
+    g->card_next[i] = time;
+    g->card_rank[i] = rank;
+    while ((i /= 2)) play_cards(g, i);
+}
+
+/* Channels: what is on the wire, and in which order it arrives at a task. */
 
 HOT int earlier(const arrival *a, const arrival *b) {
     if (a->time != b->time) return a->time < b->time;
@@ -132,4 +168,22 @@ HOT int send_message(plane *p, channel *c, int32_t m, int64_t now) {
     arrives(p, c, m, time);
     return 1;
 }
+
+/* Network cards: what waits there, and what happens when it has its turn. */
+
+/* When something happens at a card next. */
+HOT int64_t card_next(const card *k) { return k->coming_n ? k->coming[0].time : NEVER; }
+
+/* Where what happens there next stands among all that happens at cards at one instant. */
+HOT int64_t card_rank(const plane *p, const card *k) {
+    if (!k->coming_n) return NEVER;
+    const channel *c = &p->channels[k->channels[k->coming[0].position]];
+    return (int64_t)c->up << 32 | c->down;
+}
+
+int32_t card_step(plane *p, card *k);
+
+/* A message is on its way to a card: what happens there next may have changed. */
+void has_come_to_card(plane *p, int32_t k);
+
 #endif

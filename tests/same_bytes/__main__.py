@@ -1,11 +1,11 @@
 """Whether a change has changed any result: what the command line says and writes, compared byte by byte.
 
-    python -m tests.same_bytes record DIR          # before the change
-    python -m tests.same_bytes compare DIR         # after it; exit code 1 if anything differs
-    python -m tests.same_bytes compare DIR --fast  # a third of the worlds, by result or trace, and help
+    python tests/same_bytes record DIR          # before the change
+    python tests/same_bytes compare DIR         # after it; exit code 1 if anything differs
+    python tests/same_bytes compare DIR --fast  # a third of the worlds, by result or trace, and help
 
 A job is one command in a new folder, with the files that it names: what it prints, its exit code, and each
-file that it writes. The jobs are made-up worlds (`same_bytes_worlds`), all built-in scenarios and examples,
+file that it writes. The jobs are made-up worlds (`worlds`), all built-in scenarios and examples,
 and each other command. DIR holds the jobs, their files and a text for each, so the tool needs nothing of the
 package but its command line, and what is compared does not depend on this file's list.
 """
@@ -29,9 +29,9 @@ from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.same_bytes_worlds import FILES, worlds
+from worlds import FILES, worlds
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SURROUNDINGS = {"COLUMNS": "150", "LINES": "50", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
 IN_PROCESS = "from tideover.cli import main; main()"
 MASKS = (
