@@ -35,7 +35,7 @@ def told(heading: str) -> list[str]:
     """The files of a way, as ARCHITECTURE.md has them, in their order."""
     page = (PACKAGE.parent / "ARCHITECTURE.md").read_text("utf-8")
     section = page.split(f"## {heading}\n")[1].split("\n## ")[0]
-    return re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|h))`", section.split("\n\n", 2)[2])
+    return re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.(?:py|h))`", section.split("\n\n", 1)[1])
 
 
 def is_odd(value: object, depth: int = 2) -> bool:
