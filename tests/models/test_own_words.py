@@ -18,8 +18,8 @@ LIST = "models/__init__.py"
 """Where strategies are imported, to be registered."""
 NAMES = ("parts", "__init__.py")
 """Where users import strategies from, under their names."""
-MORE = {"micro_batch": "models/mechanisms/batches", "hybrid": "models/strategies/combining"}
-"""Whose settings are a mechanism's too, or which has more files."""
+MORE = {"micro_batch": ("batches.py", "batch_log.py", "executors.py")}
+"""Whose settings are those of mechanisms, too."""
 KINDS = [kind for kind, cls in STRATEGIES.items() if cls.__module__.startswith("tideover.")]
 
 
@@ -30,8 +30,8 @@ def classes(kind: str) -> list[type[Strategy]]:
 
 def is_own(kind: str, path: Path) -> bool:
     """Whether a file of the package is one of a strategy's own."""
-    own = [f"models/strategies/{kind}.py", MORE.get(kind)]
-    return any(place is not None and path.is_relative_to(place) for place in own)
+    own = (f"models/strategies/{kind}.py", *(f"models/mechanisms/{name}" for name in MORE.get(kind, ())))
+    return path.as_posix() in own
 
 
 def known_in(path: Path) -> set[str]:

@@ -1,1 +1,0 @@
-"""Strategies that each act for some of a job's bolts, brought together."""
