@@ -11,8 +11,6 @@ from tideover.models.runtime.supervision import Watch
 from tideover.sim.faults import Fault
 from tideover.sim.registry import Part, Registry
 
-# What a detector is.
-
 DETECTORS: Registry[Detector] = Registry("detector")
 
 
@@ -39,11 +37,7 @@ class Detector(Part):
         return False
 
     def watch(self, job: Job) -> Watch:
-        """Whoever notices and restarts in ``job``."""
         raise NotImplementedError
-
-
-# Each fault says how long it takes.
 
 
 @DETECTORS.register("given")
@@ -56,9 +50,6 @@ class Given(Detector):
         return Watch()
 
 
-# Which hosts are out of order.
-
-
 class Repairs:
     """Until when nothing can be launched on each host, because it has failed and is repaired."""
 
@@ -67,7 +58,6 @@ class Repairs:
         self._until: dict[int, int] = {}
 
     def struck(self, fault: Fault, now: int) -> None:
-        """A fault strikes now."""
         if fault.out_of_order:
             for host in self._hosts:
                 if fault.breaks(host.number, host.rack):

@@ -99,8 +99,6 @@ class _Member:
 
 
 class Group(Watch):
-    """The coordinator of a group, and the processes in it."""
-
     def __init__(self, job: Job, detector: ConsumerGroup) -> None:
         self._job, self._kernel, self._draws = job, job.kernel, job.draws
         self._detector = detector
@@ -115,14 +113,11 @@ class Group(Watch):
         for task in job.bolt_tasks:
             at[task.host, job.supervisor.worker(task)].tasks.append(task)
         self._without: list[BoltTask] = []
-        """Tasks whose member was removed."""
         self._awaited: set[_Member] = set()
         """Whom the rebalance under way waits for."""
         self._rebalances = 0
         self._outages: dict[Any, Outage] = {}
         """The newest of each task that is down."""
-
-    # -- a fault strikes -------------------------------------------------------------------------------------
 
     def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
         if fault.process_lives:
@@ -166,10 +161,7 @@ class Group(Watch):
             back = now + self._drawn(d.restart, member.name, outage.number)
             self._kernel.at(back, Rank.READY, partial(self._runs, member), _GROUP)
 
-    # -- members come and go ---------------------------------------------------------------------------------
-
     def _remove(self, member: _Member) -> None:
-        """It has been silent for too long."""
         if member not in self._members or member.removed != self._kernel.now:
             return  # it is back
         self._members.remove(member)
@@ -197,10 +189,7 @@ class Group(Watch):
         if not self._awaited:
             self._rebalance(member)
 
-    # -- a rebalance -----------------------------------------------------------------------------------------
-
     def _rebalance(self, joined: _Member | None = None) -> None:
-        """All members have to join anew; each learns of it by its next heartbeat."""
         now, interval = self._kernel.now, self._detector.heartbeat_interval
         self._rebalances += 1
         self._awaited = {member for member in self._members if member is not joined}
@@ -243,8 +232,6 @@ class Group(Watch):
         for task in sorted(tasks, key=lambda task: task.number):
             if task in self._outages:
                 self._job.supervisor.take_over(task, self._outages.pop(task))
-
-    # -- times -----------------------------------------------------------------------------------------------
 
     def _last_sign(self, member: _Member) -> int:
         """When a member that has lived until now was last heard of (ns)."""

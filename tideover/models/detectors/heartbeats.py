@@ -66,9 +66,6 @@ def _outputs(task: Task) -> list[Wire]:
     return [channel for outlet in task.outlets for row in outlet.channels for channel in row]
 
 
-# Where tasks of hosts that have failed are restarted: in free slots of others.
-
-
 class FreeSlots:
     """Finds a slot for each task whose host fails, and keeps it until the task is launched there.
 
@@ -85,11 +82,9 @@ class FreeSlots:
         """Until when (ns) the network is cut between these."""
 
     def cut(self, between: Between, until: int) -> None:
-        """The network is cut until then (ns)."""
         self._cuts[between] = max(until, self._cuts.get(between, 0))
 
     def hears(self, host: int) -> bool:
-        """Whether the listener hears a host now."""
         now, listener = self._job.kernel.now, self._listener
         if listener is None:
             return True
@@ -122,12 +117,10 @@ class FreeSlots:
         return 0 if elsewhere else self._repairs.over(victim.host)
 
     def forget(self, tasks: Iterable[Task]) -> None:
-        """These need no slots any more."""
         for task in tasks:
             self._kept.pop(task, None)
 
     def launch(self, tasks: Iterable[Task]) -> None:
-        """These are launched now: those that are to go elsewhere do."""
         going = {task: self._kept.pop(task) for task in tasks if task in self._kept}
         if going:
             relocate(self._job, going)
@@ -139,9 +132,7 @@ class FreeSlots:
         return task.host, self._job.supervisor.worker(task)
 
     def _place(self, task: Task, broken: set[int]) -> tuple[int, int] | None:
-        """A host with a slot left, none with a replica of the task if that can be avoided, and the fewest
-        tasks; there the worker with the fewest.
-        """
+        """Host and worker: if possible no replica there, then the fewest tasks."""
         now = self._job.kernel.now
         seats = {other: self._seat(other) for other in self._job.tasks if other is not task}
         taken = [host for host, _ in seats.values()]
@@ -166,11 +157,7 @@ class FreeSlots:
         return found, min(workers, key=lambda worker: (there.count(worker), worker))
 
 
-# Heartbeats: a process that has not been heard of for a timeout counts as dead, and is launched anew.
-
-
 def process_name(worker: Worker) -> str:
-    """By which draws know a worker's process."""
     return f"worker {worker.host}.{worker.number}"
 
 
@@ -231,9 +218,7 @@ class Heartbeats(Detector):
         return self.restart_on == "free_slot"
 
     def missed(self, pauses: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Probability that a process that stops for so long (ns), at a random moment, counts as dead: that
-        the age of its last heartbeat, uniform in [0, interval), and the pause together exceed the timeout.
-        """
+        """Probability that a pause (ns) and the last heartbeat's age, in [0, interval), pass the timeout."""
         return np.clip((pauses + float(self.interval - self.timeout)) / self.interval, 0.0, 1.0)
 
     def phase(self, draws: Draws, process: str) -> int:
@@ -253,12 +238,10 @@ class _Restart(NamedTuple):
 
     @property
     def ordered(self) -> int:
-        """When it is launched; until then there is nothing that could fail (ns)."""
         return self.back.ordered or 0
 
     @property
     def launched(self) -> int:
-        """From when it lives (ns)."""
         return self.back.launched or 0
 
 
@@ -358,8 +341,6 @@ class Listener(Watch):
             if self._slots is not None:
                 self._slots.forget([victim])
 
-    # -- one that lives is taken for dead --------------------------------------------------------------------
-
     def paused(self, victim: Any, until: int) -> None:
         """It is missed if it is silent for too long, though it lives."""
         now = self._kernel.now
@@ -390,10 +371,7 @@ class Listener(Watch):
         self._supervisor.restart("false_detection", victim.name, [victim], {victim: back})
         self._launch_elsewhere([victim])
 
-    # -- when it is back -------------------------------------------------------------------------------------
-
     def _alone(self, victim: Any, fault: Fault, outage: Outage) -> Return:
-        """Of a process that fails by itself."""
         now, known = self._kernel.now, self._known.get(victim)
         if known is not None and (now <= known.ordered or (fault.process_lives and now < known.back.ready)):
             return known.back  # there is no process that could fail, or it is none yet
@@ -427,9 +405,7 @@ class Listener(Watch):
         return self._job_fails(_JobRestart(outage.number, detected, usable, [] if lives else alive))
 
     def _job_fails(self, newest: _JobRestart) -> Return:
-        """Waits count failures as they are noticed: those that struck before, and are noticed later, wait
-        anew.
-        """
+        """Counts failures as they are noticed: those that struck before, and are noticed later, wait anew."""
         if self._job is not None and self._job.ready < self._kernel.now:
             self._restarts[-1].over = self._job.ready
         insort(self._restarts, newest, key=lambda restart: (restart.detected, restart.number))
@@ -457,9 +433,7 @@ class Listener(Watch):
             self._known[each] = _Restart(Return(restart.detected, launched, ordered, launched), ())
 
     def _there_at(self, victim: Any, fault: Fault, outage: Outage) -> int:
-        """From when on something can be launched in its host's place: when that is repaired, or as soon as a
-        host in reserve is free to take its number. A host that is repaired is in reserve then.
-        """
+        """When its host is repaired, or one in reserve takes its number (and is in reserve then)."""
         if self._slots is not None:
             return 0 if fault.process_lives else self._slots.there_at(victim)
         now, place = self._kernel.now, (outage.number, victim.host)
@@ -497,8 +471,6 @@ class Listener(Watch):
         replica = victim.replica if isinstance(victim, BoltTask) else 0
         worker = self._workers[victim.component.name, victim.index, replica]
         return process_name(worker)
-
-    # -- when it is noticed ----------------------------------------------------------------------------------
 
     def _noticed(self, victim: Any) -> int:
         """When the death of a process that lived until now is noticed (ns)."""

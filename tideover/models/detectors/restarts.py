@@ -10,15 +10,11 @@ from pydantic import Field, model_validator
 from tideover.sim.registry import Part, Registry
 from tideover.sim.units import Duration, S, format_duration
 
-# What a restart strategy is.
-
 RESTARTS: Registry[RestartStrategy] = Registry("restart strategy")
 
 
 class Earlier(NamedTuple):
-    """A restart that there was: when the failure was noticed, and when it was over (ns); if the next failure
-    came before that, when this one was noticed.
-    """
+    """A restart: when its failure was noticed, and when it was over, or the next one noticed (ns)."""
 
     noticed: int
     ready: int
@@ -33,13 +29,8 @@ class RestartStrategy(Part):
     kind: ClassVar[str]
 
     def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:
-        """How long (ns) the restart waits after a failure that is ``noticed`` then (ns), after these
-        ``earlier`` ones; None: it is given up.
-        """
+        """How long to wait after a failure ``noticed`` then (ns), and ``earlier`` ones; None: give up."""
         raise NotImplementedError
-
-
-# Delays that grow while failures follow one another.
 
 
 @RESTARTS.register("exponential_delay")
@@ -78,9 +69,6 @@ class ExponentialDelay(RestartStrategy):
         return round(delay)
 
 
-# Restarts until failures come too often.
-
-
 @RESTARTS.register("failure_rate")
 class FailureRate(RestartStrategy):
     """Each restart waits for ``delay``, unless more than ``most_failures`` were noticed ``within`` a span.
@@ -95,9 +83,6 @@ class FailureRate(RestartStrategy):
     def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:
         recent = sum(noticed - one.noticed < self.within for one in earlier)
         return self.delay if recent < self.most_failures else None
-
-
-# Always the same delay.
 
 
 @RESTARTS.register("fixed_delay")

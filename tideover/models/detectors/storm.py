@@ -107,8 +107,6 @@ class _Slot:
 
 
 class Workers(Watch):
-    """Nimbus, and the supervisors of all hosts."""
-
     def __init__(self, job: Job, detector: Storm) -> None:
         self._job, self._kernel, self._draws = job, job.kernel, job.draws
         self._detector = detector
@@ -128,8 +126,6 @@ class Workers(Watch):
             slot.place, slot.tasks = place, list(slot.home)
         self._machines: dict[Any, _Slot] = {}
         self._due: dict[int, list[tuple[int, Action]]] = {}
-
-    # -- a fault has struck ----------------------------------------------------------------------------------
 
     def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
         if fault.process_lives:
@@ -207,14 +203,10 @@ class Workers(Watch):
         self._listen(slot, silent)
 
     def _listen(self, slot: _Slot, silent: int) -> None:
-        """Nimbus misses the tasks of a worker in its first round from this moment on, if they are not back
-        before.
-        """
+        """Nimbus misses its tasks in the first round from this moment on, if they are not back before."""
         silent = self._round("nimbus", self._detector.nimbus_round, max(silent, self._kernel.now + 1))
         if slot.tasks and slot.back is not None and silent < slot.back.ready:
             self._in_round(silent, _SILENT + slot.place, partial(self._silent, slot, slot.life))
-
-    # -- Nimbus ----------------------------------------------------------------------------------------------
 
     def _in_round(self, at: int, order: int, act: Action) -> None:
         """Nimbus does this in its round at this moment (ns): all of a round, before a task is ready of it."""
@@ -249,7 +241,6 @@ class Workers(Watch):
             self._let_home(slot)
 
     def _let_home(self, slot: _Slot) -> None:
-        """Tasks go home in Nimbus's next round, or the first after the repair of their host."""
         least = max(self._kernel.now + 1, self._repairs.over(slot.host))
         home = self._round("nimbus", self._detector.nimbus_round, least)
         self._in_round(home, _HOME + slot.place, partial(self._home, slot))
@@ -284,9 +275,7 @@ class Workers(Watch):
         relocate(self._job, {task: (slot.host, slot.number) for slot in slots for task in slot.tasks})
 
     def _elsewhere(self, slot: _Slot) -> _Slot | None:
-        """A free worker; else that with the fewest tasks, next to what these read or are read by. All on
-        hosts that are in order.
-        """
+        """A free worker, else one with the fewest tasks, then with a sender of theirs; on hosts in order."""
         now = self._kernel.now
         others = [o for o in self._slots if o is not slot and self._repairs.over(o.host) <= now]
         near = {edge.up.name for task in slot.tasks for edge in task.component.inputs}
@@ -296,8 +285,6 @@ class Workers(Watch):
             return len(other.tasks), apart, other.host, other.number
 
         return min(others, key=rank, default=None)
-
-    # -- draws and rounds ------------------------------------------------------------------------------------
 
     def _slot(self, victim: Any) -> _Slot:
         """Where a task is now; a machine, such as the acker, has a place of its own."""
@@ -312,7 +299,6 @@ class Workers(Watch):
         return int(bits[0] >> np.uint64(11)) * period >> 53
 
     def _last_beat(self, name: str, period: int, number: int = 0) -> int:
-        """The last heartbeat of a worker that has run from the start (ns)."""
         now, phase = self._kernel.now, self._phase(name, period, number)
         return 0 if now < phase else phase + (now - phase) // period * period
 

@@ -30,8 +30,6 @@ from tideover.sim.units import (
     parse_time_of_day,
 )
 
-# When a spout is called.
-
 ARRIVALS: Registry[Arrivals] = Registry("arrival process")
 
 FAR = 2.0**60
@@ -52,7 +50,6 @@ class Arrivals(Part):
         raise NotImplementedError
 
     def expected(self, duration: int) -> float:
-        """How many calls there are in the first ``duration`` ns, on average."""
         return duration / self.mean_gap_ns
 
     def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
@@ -68,9 +65,7 @@ class Arrivals(Part):
         return min(n, 1 + int(FAR / self.mean_gap_ns))
 
     def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64] | None:
-        """The n gaps (ns) before the calls from number ``index`` on, if they do not depend on when the spout
-        goes on; None: calls follow a schedule.
-        """
+        """The n gaps (ns) before the calls from number ``index`` on; None: calls follow a schedule."""
         return None
 
     def offset(self, task: str, draws: Draws) -> int:
@@ -78,8 +73,6 @@ class Arrivals(Part):
         bits = draws.bits(task, Purpose.OFFSET, np.zeros(1, np.int64))
         return int(int(bits[0] >> np.uint64(11)) * round(self.mean_gap_ns) >> 53)
 
-
-# Calls on a schedule: the inverse of a cumulative rate that is linear in pieces.
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,7 +98,6 @@ class Scheduled(Arrivals):
     """
 
     def pieces(self) -> Pieces:
-        """The rate over time."""
         raise NotImplementedError
 
     def offset(self, task: str, draws: Draws) -> int:
@@ -125,8 +117,6 @@ class Scheduled(Arrivals):
 
 
 class _Cumulative:
-    """The integral of a rate, and its inverse."""
-
     def __init__(self, pieces: Pieces) -> None:
         self.p = pieces
         ends = np.append(pieces.start[1:], pieces.length if pieces.length is not None else np.inf)
@@ -147,9 +137,7 @@ class _Cumulative:
         return done + (cycles * self.cycle if cycles else 0.0)
 
     def inverse(self, count: Floats) -> npt.NDArray[np.int64]:
-        """When the expected number of calls reaches ``count`` (ns, rounded); what is never reached is left
-        out.
-        """
+        """When the expected number of calls reaches ``count`` (ns, rounded); without what never does."""
         base = np.zeros(len(count))
         if self.p.length is not None:
             if self.cycle <= 0:
@@ -167,11 +155,7 @@ class _Cumulative:
 
 
 def per_ns(rate: float) -> float:
-    """Tuples per second to tuples per ns."""
     return rate / S
-
-
-# Bursts at regular distances.
 
 
 @ARRIVALS.register("burst")
@@ -202,8 +186,6 @@ class Burst(Scheduled):
         start = np.array([0.0, float(self.every - self.length)])
         return Pieces(start, np.array([per_ns(self.rate), per_ns(self.peak)]), np.zeros(2), float(self.every))
 
-
-# A load that follows the time of day, and grows from month to month.
 
 HOURS = 24
 _MOST_GROWTH = 600.0
@@ -298,11 +280,9 @@ class Day(Scheduled):
         return placed
 
     def knots(self) -> Floats:
-        """The times of day (ns) that the curve has values for."""
         return self._curve()[0]
 
     def rate_at(self, time: float) -> float:
-        """The rate (tuples/s) at a time of day (ns)."""
         pieces = self.starting(0).pieces()
         since = time % DAY
         i = int(np.searchsorted(pieces.start, since, "right")) - 1
@@ -362,9 +342,6 @@ def read_day(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(times), tuple(rate for _, _, rate in rows)
 
 
-# A call every so often: a pulled spout that sleeps, then emits.
-
-
 @ARRIVALS.register("constant")
 class Periodic(Arrivals):
     """Calls at a constant distance: 1 / ``rate``, or ``pause`` + ``emit_cost``.
@@ -395,7 +372,6 @@ class Periodic(Arrivals):
 
     @property
     def gap_ns(self) -> int:
-        """Distance of two calls, in nanoseconds."""
         if self.rate is not None:
             return round(1e9 / self.rate)
         assert self.pause is not None
@@ -413,9 +389,6 @@ class Periodic(Arrivals):
 
     def offset(self, task: str, draws: Draws) -> int:
         return super().offset(task, draws) if self.fixed_offset is None else self.fixed_offset
-
-
-# Calls of a Poisson process.
 
 
 @ARRIVALS.register("poisson")
@@ -438,9 +411,6 @@ class Poisson(Arrivals):
         np.cumsum(gaps, out=gaps)
         gaps += last
         return gaps
-
-
-# A rate that rises or falls steadily.
 
 
 @ARRIVALS.register("ramp")
@@ -467,9 +437,6 @@ class Ramp(Scheduled):
         if self.begin:
             start, rate, slope = [0.0, *start], [low, *rate], [0.0, *slope]
         return Pieces(np.array(start), np.array(rate), np.array(slope))
-
-
-# A spout that never waits for something to emit.
 
 
 @ARRIVALS.register("saturating")
@@ -500,17 +467,13 @@ class Saturating(Arrivals):
         return 0
 
 
-# CSV files of rates.
-
 Header = tuple[str, str]
 Row = tuple[int, str, float]
 """Number of the line, what stands in its first column, and the rate (1/s) in the second."""
 
 
 def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[Row]]:
-    """The header that a CSV file of rates has, one of ``headers``, and its rows. ValueError says which line
-    is wrong.
-    """
+    """Which of ``headers`` a CSV file of rates has, and its rows; ValueError says which line is wrong."""
     path = Path(file)
     try:
         lines = list(csv.reader(read_text(path).splitlines()))
@@ -540,8 +503,6 @@ def _row(name: str, number: int, row: Sequence[str]) -> tuple[str, float]:
         raise ValueError(f"{name}:{number}: a rate must be 0/s, or {MIN_RATE:.2g}/s to {MAX_RATE:g}/s")
     return when.strip(), rate
 
-
-# Rates from a file.
 
 COLUMNS = ("time_s", "rate_per_s")
 

@@ -55,7 +55,6 @@ class Hosts(Part):
         return self
 
     def each(self) -> Iterator[Host]:
-        """The hosts, by number."""
         number, first_in_reserve = 0, self.count - self.reserve
         for name, m in self.machines.items():
             for _ in range(m.count):
@@ -97,7 +96,6 @@ class Cluster:
 
     @cached_property
     def workers(self) -> Mapping[tuple[int, int], Worker]:
-        """The workers that have tasks, by host and number: a host's tasks go round its workers."""
         found: dict[int, list[Place]] = {}
         for place, host in self.at.items():
             found.setdefault(host, []).append(place)
@@ -111,11 +109,9 @@ class Cluster:
 
     @cached_property
     def worker_of(self) -> Mapping[Place, Worker]:
-        """The worker that each place belongs to."""
         return {place: worker for worker in self.workers.values() for place in worker.places}
 
     def rack(self, number: int) -> list[Host]:
-        """The hosts of a rack."""
         return [host for host in self.hosts if host.rack == number]
 
 
@@ -139,7 +135,6 @@ def cluster_of(topology: Topology, replicas: Mapping[str, int], hosts: int | Hos
 
 
 def _each_its_own(topology: Topology, replicas: Mapping[str, int]) -> dict[Place, int]:
-    """A host for each task, and a fresh one for each replica of it."""
     logical = sum(c.tasks for c in topology.components)
     found = {}
     number = 0
@@ -163,9 +158,6 @@ def _by_hand(seating: Seating, hosts: Sequence[Host]) -> None:
             if not seating.has_room(host):
                 raise PlacementError(path, f"host {number} has no slot left (slots: {host.slots})")
             seating.seat((c.name, task, 0), number)
-
-
-# What runs where: a topology and its replicas on hosts, with links, a store, and faults.
 
 
 @dataclass(frozen=True)
@@ -194,14 +186,11 @@ class Deployment:
 
     @property
     def hosts(self) -> Mapping[Place, int]:
-        """Host of each (component, task, replica)."""
         return self.cluster.at
 
     @property
     def moves(self) -> bool:
-        """Whether tasks may go to other hosts, and their links and work with them: with bounded queues they
-        keep the links that they have.
-        """
+        """Whether tasks may go to other hosts, with their links and cores: not where queues are bounded."""
         bounded = any(bounds.length is not None for bounds in self.bounds.values())
         return self.elsewhere and bool(self.failures) and not bounded
 

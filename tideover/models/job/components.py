@@ -74,7 +74,6 @@ class QueueSettings(Part):
 
 
 UNSAID = QueueSettings()
-"""Of a component, or a scenario, that says nothing of queues."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,6 @@ class Bounds:
 
     @property
     def holds_back(self) -> bool:
-        """Whether senders may have to wait."""
         return self.length is not None and self.when_full != "drop"
 
 
@@ -107,9 +105,6 @@ def bounds_of(topology: Mapping[str, HasQueue], default: QueueSettings | None) -
         send = other.send if own.send is None else own.send
         found[name] = Bounds(length, own.when_full or other.when_full or "block", send or 0)
     return found
-
-
-# Machines: what a host of the cluster is.
 
 
 class MachineType(Part):

@@ -11,8 +11,6 @@ from tideover.sim.draws import Draws, Purpose, below
 from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints, Train
 
-# Which task of the receiving component gets a tuple.
-
 GROUPINGS: Registry[Grouping] = Registry("grouping")
 
 
@@ -24,17 +22,12 @@ class Grouping(Part):
     """Every task gets every tuple (grouping `all`); ``targets`` is not asked then."""
 
     def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
-        """The receiving task of each tuple, in [0, tasks). Ignores the attempt: a retry goes where the
-        first went.
-        """
+        """The receiving task of each tuple, in [0, tasks); a retry goes where the first attempt went."""
         raise NotImplementedError
 
     def owners(self, keys: int, tasks: int) -> Ints | None:
         """The task that gets the tuples with key 0, 1, … below ``keys``; None: the key does not decide."""
         return None
-
-
-# The task that the emitter names.
 
 
 @GROUPINGS.register("direct")
@@ -48,17 +41,11 @@ class Direct(Grouping):
         return np.arange(keys, dtype=np.int64) % tasks
 
 
-# Every task.
-
-
 @GROUPINGS.register("all")
 class All(Grouping):
     """A copy to each task; each copy is a tuple of its own in the tree."""
 
     copies: ClassVar[bool] = True
-
-
-# The task that owns the key.
 
 
 @GROUPINGS.register("fields")
@@ -76,18 +63,12 @@ class Fields(Grouping):
         return np.arange(keys, dtype=np.int64) % tasks
 
 
-# Any task.
-
-
 @GROUPINGS.register("shuffle")
 class Shuffle(Grouping):
     """A task drawn uniformly for each tuple."""
 
     def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
         return below(draws.bits(edge, Purpose.TARGET, train.uid), tasks)
-
-
-# The first task.
 
 
 @GROUPINGS.register("global")

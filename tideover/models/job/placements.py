@@ -37,7 +37,6 @@ from tideover.sim.registry import Part, Registry
 PLACEMENTS: Registry[Placement] = Registry("placement")
 
 Place = tuple[str, int, int]
-"""Component, task, replica."""
 
 
 class PlacementError(ValueError):
@@ -64,9 +63,7 @@ class Seating:
         self._taken: Counter[int] = Counter()
 
     def open(self) -> Iterator[tuple[int, Place]]:
-        """Places without a host, first the primaries of all tasks, then their first replicas, and so on; so
-        no primary sits elsewhere because there are replicas. With the number of the logical task.
-        """
+        """Places without a host, with the logical task's number: all primaries, then first replicas, …"""
         logical = [(c.name, task) for c in self.topology.components for task in range(c.tasks)]
         for replica in range(max(self.replicas.values(), default=0)):
             for number, (name, task) in enumerate(logical):
@@ -74,25 +71,20 @@ class Seating:
                     yield number, (name, task, replica)
 
     def primary(self, place: Place) -> int:
-        """The host of the task's first replica, which has one."""
         return self.at[place[0], place[1], 0]
 
     def siblings(self, place: Place) -> set[int]:
-        """The hosts of other replicas of the same task."""
         name, task, _ = place
         fleet = ((name, task, replica) for replica in range(self.replicas[name]))
         return {self.at[other] for other in fleet if other in self.at and other != place}
 
     def taken(self, host: Host) -> int:
-        """How many tasks it has."""
         return self._taken[host.number]
 
     def has_room(self, host: Host) -> bool:
-        """Whether it has a slot left."""
         return host.slots is None or self._taken[host.number] < host.slots
 
     def seat(self, place: Place, host: int) -> None:
-        """Put a task on a host."""
         self.at[place] = host
         self._taken[host] += 1
 
@@ -113,7 +105,6 @@ class Seating:
         return PlacementError(("hosts",), message)
 
     def no_slot(self, place: Place) -> PlacementError:
-        """There is no slot left for a task."""
         name, task, replica = place
         wanted = sum(c.tasks * self.replicas[c.name] for c in self.topology.components)
         slots = sum(host.slots or 0 for host in self.hosts)
@@ -133,9 +124,6 @@ class Placement(Part):
     def fill(self, seating: Seating) -> None:
         """Seat every place that is open; raises PlacementError if one finds no host."""
         raise NotImplementedError
-
-
-# Each replica where the scenario says.
 
 
 @PLACEMENTS.register("by_hand")
@@ -187,9 +175,6 @@ class ByHand(Placement):
 
 def _refused(message: str, *path: str | int) -> PlacementError:
     return PlacementError(("hosts", "placement", "tasks", *path), message)
-
-
-# E-Storm's placement: shadows where they make traffic local.
 
 
 @PLACEMENTS.register("estorm")
@@ -246,7 +231,6 @@ def _local(seating: Seating, place: Place, rates: dict[str, Floats]) -> dict[int
 
 
 def _shadows(seating: Seating, name: str) -> Iterator[Place]:
-    """Those of a component, all first ones before all second ones."""
     tasks = range(seating.topology.by_name[name].tasks)
     return iter([(name, task, r) for r in range(1, seating.replicas[name]) for task in tasks])
 
@@ -257,9 +241,6 @@ def breadth_first(topology: Topology) -> list[str]:
     for c in topology.components:
         depth[c.name] = 1 + min((depth[edge.up.name] for edge in c.inputs), default=-1)
     return sorted(depth, key=lambda name: depth[name])
-
-
-# Replicas that no single host or rack takes down together.
 
 
 @PLACEMENTS.register("k_safe")
@@ -283,9 +264,6 @@ class KSafe(Placement):
             if not free:
                 raise seating.no_host_apart(place, "racks" if apart else "hosts")
             seating.seat(place, min(free, key=seating.taken).number)
-
-
-# One host after the other.
 
 
 @PLACEMENTS.register("round_robin")

@@ -9,8 +9,6 @@ from pydantic import Field
 from tideover.sim.registry import Part, Registry
 from tideover.sim.units import Duration
 
-# Sinks: how what leaves the topology comes to its readers.
-
 SINKS: Registry[Sink] = Registry("sink")
 
 
@@ -36,17 +34,12 @@ class Sink(Part):
         return None
 
 
-# A sink whose readers see at once what is put out.
-
-
 @SINKS.register("direct")
 class DirectSink(Sink):
     """Readers see what leaves the topology as it leaves. They know a window by its number, and keep the first
     of those that come twice; a tuple that comes twice they count twice.
     """
 
-
-# A sink that writes in transactions of a broker.
 
 BROKERS_LIMIT = 900 * 10**9
 """``transaction.max.timeout.ms`` of a Kafka broker, if nothing else is set (ns)."""

@@ -57,9 +57,6 @@ class Source(Part):
     ] = None
 
 
-# A partitioned log whose readers commit how far they have come.
-
-
 @SOURCES.register("kafka")
 class Kafka(Source):
     """Records stay in the log when they are read; a spout that comes back goes on from its committed offset.
@@ -70,9 +67,6 @@ class Kafka(Source):
     commit_interval: Annotated[
         Duration, Field(gt=0, description="distance of the moments at which a spout commits its offset")
     ] = 5_000_000_000
-
-
-# A queue that gives out what was not confirmed in time once more.
 
 
 @SOURCES.register("kestrel")

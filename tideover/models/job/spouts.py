@@ -15,8 +15,6 @@ from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints
 from tideover.sim.units import Duration
 
-# What a spout emits.
-
 SPOUTS: Registry[Spout] = Registry("spout")
 
 
@@ -33,12 +31,10 @@ class Spout(Part):
 
     @property
     def key_count(self) -> int:
-        """How many different keys there are."""
         raise NotImplementedError
 
     @property
     def key_names(self) -> tuple[str, ...] | None:
-        """What the keys stand for, if they have names."""
         return None
 
     def shares(self) -> npt.NDArray[np.float64]:
@@ -57,9 +53,6 @@ class Spout(Part):
     def stamps_of(self, number: Ints) -> Ints | None:
         """When the events of a task's roots with these numbers took place (ns); None: by ``event_delay``."""
         return None
-
-
-# Keys, evenly or by Zipf's law.
 
 
 @SPOUTS.register("keys")
@@ -102,9 +95,6 @@ class Keys(Spout):
         return below(bits, self.keys), None
 
 
-# Sentences to be split into words.
-
-
 @SPOUTS.register("sentences")
 class Sentences(Spout):
     """One of Stableford's five sentences, drawn uniformly (`tideover.models.operators.kinds`).
@@ -126,8 +116,6 @@ class Sentences(Spout):
     def content(self, component: str, draws: Draws, root: Ints, number: Ints) -> tuple[Ints, None]:
         return below(draws.bits(component, Purpose.CONTENT, root), len(SENTENCES)), None
 
-
-# Numbers from a list, to be summed.
 
 MOST = 2**63 - 1
 """Greatest sum that int64 holds."""

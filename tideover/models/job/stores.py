@@ -51,9 +51,6 @@ class StoreKind(Part):
         raise NotImplementedError
 
 
-# A distributed file system.
-
-
 @STORES.register("dfs")
 class Dfs(StoreKind):
     """A file system whose files lie on the hosts, as HDFS: each host reads and writes at its own bandwidth.
@@ -74,9 +71,6 @@ class Dfs(StoreKind):
         return StoreServer(kernel, self.latency, self.bandwidth, name=name, host=host)
 
 
-# The disk of a host.
-
-
 @STORES.register("disk")
 class Disk(StoreKind):
     """Each host has one, for the tasks that run there. It outlives them, and their host's crash."""
@@ -88,9 +82,6 @@ class Disk(StoreKind):
 
     def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
         return StoreServer(kernel, self.latency, self.bandwidth, name=name, host=host)
-
-
-# Redis: one thread for all.
 
 
 @STORES.register("redis")
@@ -110,8 +101,6 @@ class Redis(StoreKind):
     def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
         return StoreServer(kernel, self.latency, self.bandwidth, self.operations, True, name, host)
 
-
-# State backends: where a task keeps its state, and what it takes to look something up there.
 
 BACKENDS: Registry[Backend] = Registry("state backend")
 
@@ -133,27 +122,17 @@ class Backend(Part):
     access_cost: Annotated[Duration, Field(description="time that one access takes the task")] = 0
 
     def to_write(self, tuples: int) -> int:
-        """Entries that a snapshot has to write when the task has worked on so many tuples since an earlier
-        one, which is in the store.
-        """
+        """Entries that a snapshot writes when the task has worked on so many tuples since an earlier one."""
         return self.entries
 
     def changed(self, tuples: int) -> int:
-        """Entries that so many tuples change, in the mean: n accesses to E entries, all alike, leave each
-        untouched with probability (1 - 1/E)^n.
-        """
+        """Entries that so many tuples change in the mean: n accesses leave one of E with (1 - 1/E)^n."""
         return round(self.entries * (1 - (1 - 1 / self.entries) ** (tuples * self.accesses)))
-
-
-# State in the memory of the task.
 
 
 @BACKENDS.register("memory")
 class Memory(Backend):
     """A map in the task's memory; an access costs next to nothing."""
-
-
-# State in a log-structured merge tree beside the task.
 
 
 @BACKENDS.register("rocksdb")
@@ -168,5 +147,4 @@ class RocksDB(Backend):
     ] = False
 
     def to_write(self, tuples: int) -> int:
-        """All entries; or, of incremental snapshots, those that the tuples have changed."""
         return self.changed(tuples) if self.incremental else self.entries

@@ -21,8 +21,6 @@ from tideover.sim.draws import Draws
 from tideover.sim.train import Ints, Train, join
 from tideover.sim.units import S, format_duration
 
-# The topology, compiled: order of components, places in the tuple tree, paths.
-
 ROOT_BITS = 40
 """A run may emit 2**40 roots; the rest of a uid is the place in the tree."""
 
@@ -60,7 +58,6 @@ class Edge:
 
     @property
     def digits(self) -> int:
-        """Bits that this edge adds to a uid."""
         return self.fan_bits + self.edge_bits + self.task_bits
 
     def child_uid(self, uid: Ints, position: Ints | None, task: int = 0) -> Ints:
@@ -141,12 +138,10 @@ class Component:
 
     @property
     def saves_ids(self) -> bool:
-        """Whether checkpoints have only ids of its windows."""
         return self.window is not None and self.window.saved == "ids"
 
     @property
     def keys(self) -> int:
-        """Number of different keys in the output."""
         config = self.config
         return (
             config.spout.key_count
@@ -242,24 +237,19 @@ class Topology:
 
     @cached_property
     def by_event(self) -> bool:
-        """Whether some windows go by when events took place."""
         return any(c.trigger == "watermark" for c in self.components)
 
     @property
     def measured(self) -> Component:
-        """Where latency and throughput are taken: the last stateful bolt for anchored tuples, else the
-        last component.
-        """
+        """Where latency and throughput are taken: the last stateful bolt of anchored tuples, or the last."""
         stateful = [c for c in self.components if c.window and c.anchored]
         return stateful[-1] if stateful else [c for c in self.components if c.anchored][-1]
 
     @property
     def ends(self) -> list[Component]:
-        """Components where the tuples of a root end."""
         return [c for c in self.components if c.ends_roots]
 
     def root(self, uid: Ints, component: Component) -> Ints:
-        """The root of tuples that arrive at ``component``."""
         return uid >> component.bits if component.bits else uid
 
     def first_path(self, edge: Edge, task: int) -> int:
@@ -296,9 +286,6 @@ def key_labels(topology: Topology, component: Component) -> tuple[str, ...] | No
     if isinstance(config, SpoutConfig):
         return config.spout.key_names
     return config.bolt.key_names(key_labels(topology, component.inputs[0].up))
-
-
-# The tuple tree of each root: the topology as a pure function, without time.
 
 
 def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
@@ -339,11 +326,8 @@ def _hand_on(component: Component, train: Train, children: Children, at: dict[st
 
 
 def _untimed(uid: Ints, key: Ints) -> Train:
-    """Tuples without a time."""
     return Train(uid, uid, uid, key)
 
-
-# How much flows over each edge if nothing fails: by the keys, and where the groupings send them.
 
 Floats = npt.NDArray[np.float64]
 
@@ -410,9 +394,6 @@ def spread(edge: Edge, rates: Floats) -> Floats:
     return np.asarray(np.bincount(owners, weights=rates, minlength=tasks), np.float64)
 
 
-# A tuple's place in the tuple tree, in words.
-
-
 class Origin(NamedTuple):
     """What a tuple comes from: a root of a spout task, or a window of a task.
 
@@ -438,12 +419,10 @@ class TupleNames:
         return ", ".join([self.origin(component, uid).text, *reversed(steps)])
 
     def key(self, sender: Component, key: int) -> str:
-        """A key of what ``sender`` sends; keys without names go by their number."""
         labels = self._labels[sender.name]
         return str(key) if labels is None or not 0 <= key < len(labels) else labels[key]
 
     def origin(self, component: Component, uid: int) -> Origin:
-        """What a tuple that arrives at ``component`` comes from."""
         root = uid >> component.bits
         if component.anchored:
             topology = self._topology
@@ -454,9 +433,7 @@ class TupleNames:
         return Origin(f"window {number} of {source.name}.{task}", (source.name, root >> source.key_bits))
 
     def _way(self, component: Component, uid: int) -> list[tuple[Edge, int]]:
-        """The edges that a tuple has come over, the last first; and its position among what one input
-        made.
-        """
+        """The edges that a tuple has come over, the last first; its position among what one input made."""
         way, path = [], uid & ((1 << component.bits) - 1)
         while component.inputs:
             edge = component.inputs[0]

@@ -14,8 +14,6 @@ from tideover.sim.draws import Draws
 from tideover.sim.registry import Part, Registry
 from tideover.sim.train import Ints, Train
 
-# What a bolt does to a tuple, apart from the time it takes.
-
 Floats = npt.NDArray[np.float64]
 
 BOLTS: Registry[Bolt] = Registry("bolt")
@@ -59,15 +57,12 @@ class Bolt(Part):
 
     @property
     def fan_out(self) -> int:
-        """The most children that one tuple can have."""
         return 1
 
     def key_count(self, upstream: int) -> int:
-        """Number of different keys in the output, if the input has ``upstream`` of them."""
         return upstream
 
     def key_names(self, upstream: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """What the output's keys stand for."""
         return upstream
 
     def rates(self, inputs: Floats) -> Floats:
@@ -81,17 +76,12 @@ class Bolt(Part):
         return None
 
     def new_state(self, keys: int) -> State:
-        """The state of one of its tasks before the first tuple; ``keys``: number of different keys that can
-        come.
-        """
+        """The state of a task before the first tuple; ``keys``: how many different ones can come."""
         raise NotImplementedError
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         """The children of each tuple, in order of their parents."""
         raise NotImplementedError
-
-
-# Bolts that keep state, and put it out at the end of windows.
 
 
 class Stateful(Bolt):
@@ -101,9 +91,7 @@ class Stateful(Bolt):
 
     stateful: ClassVar[bool] = True
     forgets: ClassVar[bool] = True
-    """Whether it keeps nothing of a window that it has put out: then its state can be rebuilt from the tuples
-    since.
-    """
+    """Whether it keeps nothing of windows put out: tuples since then can rebuild its state."""
     slides: ClassVar[bool] = False
     window: Annotated[
         Window, Field(description="the window: 30 s, or {length, trigger}, or {tuples}; {length, slide}")

@@ -31,9 +31,7 @@ from tideover.sim.units import MS
 
 
 class KeyedSums(EpochState):
-    """The sum of the tuples' values for each key, shape (keys,); a window puts out the sums that are not 0,
-    and forgets them.
-    """
+    """The sum of values for each key, shape (keys,); a window puts out those that are not 0, and clears."""
 
     def _nothing(self) -> Ints:
         return np.zeros(self.keys, np.int64)
@@ -69,8 +67,6 @@ class KeyedSums(EpochState):
 
 
 class RunningSums(KeyedSums):
-    """Sums that go on from window to window: each puts out all of them as they are by then."""
-
     def __init__(self, keys: int) -> None:
         super().__init__(keys)
         self._so_far = self._nothing()
@@ -114,16 +110,12 @@ def sums_by_key(train: Train, keys: int) -> Ints:
     return sums
 
 
-# Sums by key and side: the state of joins.
-
 SIDE = "side"
 """Column of what a state takes in: over which of the component's inputs a tuple has come."""
 
 
 class KeyedPairs(EpochState):
-    """The sum of the tuples' values for each side and key, shape (2, keys); a window puts out the products of
-    the two sides that are not 0: the number of pairs with the same key.
-    """
+    """Sums by side and key, shape (2, keys); a window puts out the products of both sides but 0."""
 
     def _nothing(self) -> Ints:
         return np.zeros((2, self.keys), np.int64)
@@ -150,15 +142,13 @@ class KeyedPairs(EpochState):
 
 @dataclass
 class _Session:
-    """``first``, ``last``: its oldest and its newest event (ns); ``behind``: its tuples, each with a number
-    that rises in the order of processing.
-    """
+    """``first``, ``last``: its oldest and its newest event (ns)."""
 
     first: int
     last: int
     total: int
     behind: list[tuple[int, int, int]] = field(default_factory=list)
-    """(number, uid, attempt)."""
+    """Its tuples: (number that rises in the order of processing, uid, attempt)."""
 
     def copy(self) -> _Session:
         return _Session(self.first, self.last, self.total, list(self.behind))
@@ -179,7 +169,6 @@ class Sessions(State):
         self._gap = gap
         self._once = once
         self._open: dict[int, list[_Session]] = {}
-        """By key."""
         self._ends: dict[int, dict[int, _Session]] = {}
         """By number, then by key: two of one key are more than a gap apart."""
         self._retried = False
@@ -188,9 +177,7 @@ class Sessions(State):
         raise NotImplementedError  # tuples come with their events
 
     def add_events(self, train: Train, events: Ints, watermark: int) -> npt.NDArray[np.bool_]:
-        """Take in tuples with these events; returns which are late: their session ends at or before the
-        watermark.
-        """
+        """Take in tuples with these events; returns which are late: their session ends by the watermark."""
         late = np.zeros(train.n, np.bool_)
         self._retried |= train.attempt is not None
         columns = (train.key, events, train.column("value"), train.uid, train.column("attempt"))
@@ -284,7 +271,6 @@ class Sessions(State):
         )
 
     def _sum(self, number: int, key: int) -> int:
-        """Of the session of this number and key; 0: there is none."""
         session = self._ends.get(number, {}).get(key)
         return 0 if session is None else self._value(session)
 

@@ -35,9 +35,6 @@ FLAT = np.array([WORDS.index(word) for sentence in SENTENCES for word in sentenc
 LONGEST = int(LENGTHS.max())
 
 
-# Each key once.
-
-
 @BOLTS.register("distinct")
 class Distinct(Stateful):
     """At the end of a window emits each key that has come in it, once, in order, with value 1, and clears."""
@@ -47,9 +44,6 @@ class Distinct(Stateful):
 
     def new_state(self, keys: int) -> State:
         return KeySet(keys) if self.window.gap is None else Sessions(keys, self.window.gap, once=True)
-
-
-# Hand on some tuples.
 
 
 @BOLTS.register("filter")
@@ -70,9 +64,6 @@ class Filter(Bolt):
         return Children(rows=np.flatnonzero(kept), copies=kept.astype(np.int64))
 
 
-# Hand on every tuple as it is.
-
-
 @BOLTS.register("forward")
 class Forward(Bolt):
     """One tuple in, the same out: a queue with a service time.
@@ -83,9 +74,6 @@ class Forward(Bolt):
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         return Children()
-
-
-# A bolt of which only selectivity and service time are known.
 
 
 def expand(copies: Ints) -> tuple[Ints, Ints]:
@@ -129,9 +117,6 @@ class Generic(Bolt):
         return Children(rows, position, copies=copies)
 
 
-# Counts that never end.
-
-
 @BOLTS.register("running_count")
 class RunningCount(Stateful):
     """Adds up the tuples' values by key from the beginning; at the end of each window emits all sums as they
@@ -143,9 +128,6 @@ class RunningCount(Stateful):
 
     def new_state(self, keys: int) -> State:
         return RunningSums(keys)
-
-
-# Sentences into words.
 
 
 @BOLTS.register("split_words")
@@ -182,9 +164,6 @@ class SplitWords(Bolt):
         return Children(rows, position, key, copies)
 
 
-# Counts over tumbling windows.
-
-
 @BOLTS.register("windowed_count")
 class WindowedCount(Stateful):
     """Adds up the tuples' values by key; at the end of a window emits all sums, in order of key, and clears.
@@ -199,9 +178,6 @@ class WindowedCount(Stateful):
 
     def new_state(self, keys: int) -> State:
         return KeyedSums(keys) if self.window.gap is None else Sessions(keys, self.window.gap)
-
-
-# Joins of two streams over windows.
 
 
 @BOLTS.register("windowed_join")

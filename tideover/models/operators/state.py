@@ -19,9 +19,7 @@ class Effects(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """What a window's end puts out: keys (rising), a value for each, and the tuples that leave with it in
-    parts, in the order in which they were processed.
-    """
+    """What a window's end puts out: keys (rising), values, and the tuples that leave, in their order."""
 
     keys: Ints
     values: Ints
@@ -49,22 +47,17 @@ class State(ABC):
     ids: WindowIds | None = None
 
     @abstractmethod
-    def add(self, train: Train) -> None:
-        """Take in a train of tuples, without markers."""
+    def add(self, train: Train) -> None: ...
 
     @abstractmethod
     def end_window(self, before: int | None = None) -> Closed:
-        """What the window of all epochs < ``before`` (None: all) puts out; its tuples are effects no more.
-        A sliding one has the last panes of them only.
-        """
+        """What the window of all epochs < ``before`` (None: all; sliding: its last panes) puts out."""
 
     @abstractmethod
-    def fresh(self) -> Self:
-        """An empty state of the same operator."""
+    def fresh(self) -> Self: ...
 
     @abstractmethod
-    def copy(self) -> Self:
-        """A copy that later changes here do not reach."""
+    def copy(self) -> Self: ...
 
     @property
     @abstractmethod
@@ -72,9 +65,7 @@ class State(ABC):
         """Entries that a store has to hold."""
 
     def changed_since(self, old: Self) -> int:
-        """Of these entries, how many are new or different since it was as ``old``; an operator that cannot
-        tell says all.
-        """
+        """How many entries are new or different since ``old``; who cannot tell says all."""
         return self.entries
 
     @abstractmethod
@@ -83,17 +74,14 @@ class State(ABC):
 
     @property
     @abstractmethod
-    def size(self) -> int:
-        """How many these are."""
+    def size(self) -> int: ...
 
     @abstractmethod
     def content(self) -> dict[int, int]:
         """What it knows of each key, for people to read."""
 
     def due(self, since: int, watermark: int) -> list[int]:
-        """Numbers of the windows by event that end after ``since``, and at or before ``watermark`` (ns), if a
-        tuple is in them or leaves with them.
-        """
+        """Numbers of the windows by event that end in (``since``, ``watermark``] (ns), but empty ones."""
         raise NotImplementedError
 
     def end_pane(self, number: int) -> None:
@@ -115,11 +103,8 @@ class EpochState(State):
         """By epoch, with a number that rises in the order of processing."""
         self._trains = 0
 
-    # -- what subclasses say ---------------------------------------------------------------------------------
-
     @abstractmethod
-    def _nothing(self) -> Any:
-        """The content of an epoch without tuples."""
+    def _nothing(self) -> Any: ...
 
     @abstractmethod
     def _taken_in(self, content: Any, train: Train) -> Any:
@@ -127,19 +112,14 @@ class EpochState(State):
 
     @abstractmethod
     def _put_out(self, contents: list[Any]) -> tuple[Ints, Ints]:
-        """Keys (rising) and values that a window of these contents, in the order of their epochs, puts
-        out.
-        """
+        """Keys (rising) and values that a window of these contents, in the order of epochs, puts out."""
 
     @abstractmethod
-    def _copied(self, content: Any) -> Any:
-        """A copy of a content."""
+    def _copied(self, content: Any) -> Any: ...
 
     @abstractmethod
     def _entries(self, content: Any) -> int:
         """Entries of a content that a store has to hold."""
-
-    # -- the interface ---------------------------------------------------------------------------------------
 
     def add(self, train: Train) -> None:
         self.tuples += train.n
@@ -229,7 +209,6 @@ class EpochState(State):
         return sum(self._entries(content) for content in self._contents.values())
 
     def _changed(self, content: Any, old: Any) -> int:
-        """Entries of a content that are not as in an older one."""
         return self._entries(content)
 
     def changed_since(self, old: Self) -> int:
@@ -256,7 +235,6 @@ class EpochState(State):
 
 
 def joined(parts: list[Effects]) -> Effects:
-    """All of it as one."""
     uid = np.concatenate([np.zeros(0, np.int64), *(part.uid for part in parts)])
     if all(part.attempt is None for part in parts):
         return Effects(uid, None)

@@ -73,7 +73,6 @@ class Extent(NamedTuple):
 
     @classmethod
     def of(cls, length: int, slide: int) -> Extent:
-        """The longest panes that do."""
         pane = gcd(length, slide)
         return cls(pane, length // pane, slide // pane)
 
@@ -235,9 +234,7 @@ class Window(Part):
 
     @property
     def beat(self) -> int | None:
-        """Time between two moments at which something can end: a pane, the window, a session (ns); None: it
-        is one of tuples.
-        """
+        """Time between moments at which a pane, window or session can end (ns); None: it is of tuples."""
         if self.by == "event":
             return self.watermark_interval
         if self.gap is not None:
@@ -254,8 +251,6 @@ class Window(Part):
         """So many beats from one window's end to the next."""
         return 1 if self.extent is None or self.length is None or self.by == "event" else self.extent.slide
 
-
-# Ids in the place of a window's contents: what has left it, and what it has put out.
 
 STREAM = "stream"
 """Column of tuples that come to a window whose ids are saved: which upstream task has sent them."""
@@ -299,9 +294,7 @@ class WindowIds:
         return new
 
     def compare(self, train: Train) -> tuple[list[Train], list[int]]:
-        """What of the tuples (and of those that have waited) goes into the window, in order, and the rows
-        that are dropped.
-        """
+        """What goes into the window, of these and of those that have waited; the rows that are dropped."""
         into: list[Train] = []
         known: list[int] = []
         streams, ids = train.column(STREAM).tolist(), train.uid.tolist()
@@ -329,7 +322,6 @@ class WindowIds:
         return into, known
 
     def note(self, ids: Ints, streams: Ints) -> None:
-        """These go into the window."""
         self._streams.update(zip(ids.tolist(), streams.tolist(), strict=True))
 
     def put_out(self, ids: Ints, left: Ints) -> None:
@@ -369,9 +361,7 @@ class EventClock:
         self.watermark = self.ended = NEVER
 
     def hear(self, inputs: Ints | None, events: Ints, times: Ints) -> npt.NDArray[np.bool_]:
-        """Tuples were processed at ``times``, that came over ``inputs`` (None: there is one); returns which
-        of them are late.
-        """
+        """Tuples were processed at ``times`` that came over ``inputs`` (None: one); returns the late ones."""
         if inputs is None:
             self._newest[0] = max(self._newest[0], events.max())
             self._heard[0] = times[-1]
@@ -381,7 +371,6 @@ class EventClock:
         return events <= self.watermark
 
     def look(self, now: int) -> None:
-        """Look how far events have come."""
         self._heard[self._heard == NEVER] = now
         counts = np.ones(len(self._newest), np.bool_)
         if self._idle_after is not None:
@@ -401,11 +390,9 @@ class EventClock:
             clock._advance(newest)
 
     def fresh(self) -> EventClock:
-        """One that has heard nothing."""
         return EventClock(len(self._newest), self._lag, self._idle_after)
 
     def copy(self) -> EventClock:
-        """A copy that later events do not reach."""
         new = self.fresh()
         new._newest, new._heard = self._newest.copy(), self._heard.copy()
         new.watermark, new.ended = self.watermark, self.ended

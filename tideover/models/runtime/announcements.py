@@ -44,9 +44,6 @@ class Step(NamedTuple):
         return f"{self.who}: {self.what}{to}{detail}"
 
 
-# What a run announces. Accounts listen; nothing that they do changes the run.
-
-
 class Announcements:
     """Everything that is announced. Times are in ns; trains carry no markers.
 
@@ -68,12 +65,9 @@ class Announcements:
         """With a window a task has handed on ``sent``."""
 
     def destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
-        """Tuples were destroyed in a task's queue, or because they arrived while it was down, by the
-        ``outage`` (-1: nobody knows which).
-        """
+        """Destroyed in a task's queue, or because they found it down, by the ``outage`` (-1: unknown)."""
 
-    def overflowed(self, task: BoltView, train: Train) -> None:
-        """Arrivals found a task's queue full, and are lost."""
+    def overflowed(self, task: BoltView, train: Train) -> None: ...
 
     def discarded(self, task: BoltView, train: Train) -> None:
         """Arrivals were filtered out: what they carry is known already, or will come again."""
@@ -86,16 +80,13 @@ class Announcements:
     def timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
         """Roots were given up by their spout; ``outage`` (-1: none) is why they were not done."""
 
-    def retrying(self, spout: SpoutView, roots: Ints) -> None:
-        """Roots wait in a spout's retry queue."""
+    def retrying(self, spout: SpoutView, roots: Ints) -> None: ...
 
     def retries_lost(self, spout: SpoutView, roots: Ints) -> None:
         """They do so no more: the spout has crashed."""
 
     def expired(self, spout: SpoutView, roots: Ints) -> None:
-        """Records were deleted from the queue before a spout, which had not read them, or had to read them
-        again.
-        """
+        """Records were deleted before a spout had read them, or read them again."""
 
     def reopened(self, task: BoltView, train: Train) -> None:
         """Tuples are on their way to ``task`` once more (a replay, a copied queue)."""
@@ -106,13 +97,10 @@ class Announcements:
     def unsent(self, task: BoltView, train: Train) -> None:
         """Replays to ``task`` will not be sent after all."""
 
-    def completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
-        """An acker saw trees complete."""
+    def completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None: ...
 
     def acked(self, task: BoltView, to: str, train: Train) -> None:
-        """A task tells ``to`` (the name of a task, or of a role) that it is done with tuples, each at its
-        time.
-        """
+        """A task tells ``to`` (a task, or a role) that it is done with tuples, each at its time."""
 
     # -- state -----------------------------------------------------------------------------------------------
 
@@ -143,14 +131,11 @@ class Announcements:
         """Readers see what is in a task's transaction."""
 
     def aborted(self, task: BoltView, number: int | None, lost: bool) -> None:
-        """What is in a task's transaction (None: in the open one) is undone. ``lost``: though it was to be
-        committed.
-        """
+        """A transaction (None: the open one) is undone. ``lost``: though it was to be committed."""
 
     # -- the rest --------------------------------------------------------------------------------------------
 
-    def struck(self, outage: Outage) -> None:
-        """A fault strikes."""
+    def struck(self, outage: Outage) -> None: ...
 
     def moved(self, now: int) -> None:
         """The data plane was moved to ``now``: all tasks have announced what they did up to there."""
@@ -167,8 +152,7 @@ class Announcements:
     def put_out(self, what: object, now: int) -> None:
         """Something rare was put out that is no window: the output of a batch."""
 
-    def step(self, step: Step) -> None:
-        """A protocol takes a step."""
+    def step(self, step: Step) -> None: ...
 
 
 EVENTS = tuple(

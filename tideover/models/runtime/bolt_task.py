@@ -26,8 +26,6 @@ from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import CHANNEL, NEVER, NUMBER, RECOVERY, Plane, Rows
 from tideover.sim.train import Ints, Train, single
 
-# What a bolt's task has done, as the data plane logs it.
-
 KEYS = 4_096
 """Most keys of which the data plane sums up what states take in."""
 FEW, MOST = 256, 32_768
@@ -35,9 +33,7 @@ FEW, MOST = 256, 32_768
 
 
 class LoggedBolt(WindowedTask):
-    """A bolt's task as far as it tells what it has done: its state takes that in, and others hear of it, when
-    somebody catches up.
-    """
+    """A bolt's task as far as it tells what it has done, when somebody catches up."""
 
     def __init__(
         self,
@@ -97,7 +93,6 @@ class LoggedBolt(WindowedTask):
             self._take_rows(rows)
 
     def _take_rows(self, rows: Rows) -> None:
-        """These have been done."""
         recovery, arrival = rows["mark"].astype(np.int64), np.ascontiguousarray(rows["arrival"])
         if recovery.any():
             rows = rows.copy()
@@ -147,15 +142,12 @@ class LoggedBolt(WindowedTask):
         c.again = outage + 1
 
     def remember(self, remember: Callable[[], None]) -> None:
-        """Call ``remember`` before anything more is taken into the state, as soon as somebody looks at it: it
-        is as it is now then. What was to be remembered before need not be.
-        """
+        """Call ``remember``, and no earlier one, before anything more is taken into the state."""
         if self.c.sums:
             self.catch_up()
         self._remembers = int(self.c.log.n), remember
 
     def note_marks(self, train: Train) -> None:
-        """The marks among these have come."""
         if self.notes is None or train.mark is None:
             return
         for row in np.flatnonzero(train.mark).tolist():
@@ -223,8 +215,6 @@ class LoggedBolt(WindowedTask):
         return [sent for outlet in self.outlets for sent in outlet.sent(train, children)]
 
 
-# The task of a bolt.
-
 BARRIER = -2
 """Mark of a message that becomes a control marker in the queue of the task where it arrives."""
 SENT_BY = "sent_by"
@@ -232,9 +222,7 @@ SENT_BY = "sent_by"
 
 
 class BoltTask(LoggedBolt):
-    """A bolt's task or one replica of it. The data plane logs what it has done, which is read (``catch_up``)
-    when somebody asks for its state.
-    """
+    """A bolt's task or one replica of it. The data plane logs what it has done, which ``catch_up`` reads."""
 
     def __init__(
         self,
@@ -265,7 +253,6 @@ class BoltTask(LoggedBolt):
         self.c.bounded |= self._plane.lib.ASKS
 
     def judge(self) -> None:
-        """A tuple arrives: say whether it is let in."""
         p, lib = self._plane.p, self._plane.lib
         each = p.marked
         columns = {"value": each.value, "attempt": each.attempt, "epoch": each.epoch}
@@ -290,8 +277,6 @@ class BoltTask(LoggedBolt):
         if train.mark is not None:
             demand[train.mark != 0] = 0
         return demand
-
-    # -- barriers --------------------------------------------------------------------------------------------
 
     def turn(self, when: int) -> None:
         """The first control marker of the queue has its turn; a barrier that has come is one from now on."""
@@ -330,7 +315,6 @@ class BoltTask(LoggedBolt):
         return plane.filled(lambda rows: plane.lib.plane_ahead(plane.p, self.number, rows, room), room)
 
     def trained(self, rows: Any) -> Train:
-        """Rows of messages that it has, or sends, as a train."""
         return self._plane.train(rows)
 
     def put_back(self, rows: Any, in_line: bool) -> None:
@@ -365,15 +349,12 @@ class BoltTask(LoggedBolt):
             c.state = lib.AT_TURN
             self.turn(now)
 
-    # -- windows ---------------------------------------------------------------------------------------------
-
     def _note_marker(self, marker: Any) -> None:
         if self.notes is not None:
             sender = {SENDER: self.inputs[marker.source].up.number + 1}
             self.note_marks(single(marker.time, 0, marker.created, marker.key, mark=marker.mark, **sender))
 
     def served_mark(self, when: int) -> None:
-        """A marker has been served."""
         self.catch_up()
         p = self._plane.p
         wire, marked = self.inputs[p.marked.source], p.marked
@@ -418,7 +399,6 @@ class BoltTask(LoggedBolt):
         return [sent for each in shown for sent in each], packing
 
     def _serialising(self, n: int, columns: list[Any]) -> int:
-        """How long it takes to serialise what a window has put out (ns)."""
         plane = self._plane
         return int(plane.lib.plane_packing(plane.p, self.number, n, *columns[:2])) if self.c.serialises else 0
 
@@ -438,11 +418,8 @@ class BoltTask(LoggedBolt):
         super()._cancel_markers()
         self.windows.waiting.clear()
 
-    # -- life ------------------------------------------------------------------------------------------------
-
     @property
     def worked(self) -> int:
-        """Tuples that it has worked on so far."""
         return int(self.c.worked)
 
     def newest_marker(self, wire: Wire) -> int:
@@ -455,7 +432,6 @@ class BoltTask(LoggedBolt):
         return shift
 
     def _emptied(self, messages: Any) -> list[Train]:
-        """What is in a list, which is empty then."""
         train = self._plane.listed(messages, self.number)
         self.note_marks(train)
         plane = self._plane
@@ -465,9 +441,7 @@ class BoltTask(LoggedBolt):
         return [train] if train.n else []
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
-        """Go down; returns the trains that are lost with it. ``keep_queue``: none, the queue is served from
-        the moment of readiness.
-        """
+        """Go down; returns what is lost: nothing with ``keep_queue``, which is served when it is ready."""
         was_up, c = self.up, self.c
         c.repeats_until = NEVER
         lib, p = self._plane.lib, self._plane.p
@@ -506,7 +480,6 @@ class BoltTask(LoggedBolt):
         self.c.closed, self.gate.stopped = 1, False  # until it is opened
 
     def set_aside(self) -> None:
-        """Forget what was planned; what waits is out of the queue until the task opens."""
         self._stop()
         self._plane.lib.plane_set_aside(self._plane.p, self.number)
 

@@ -51,8 +51,6 @@ def least(law: Any, lib: Any) -> int:
     return 0
 
 
-# Latencies that Python draws for the data plane, a block of messages at a time.
-
 MOST = 4_096
 """Messages of a block at most: besides what must be known."""
 
@@ -111,12 +109,10 @@ class Card:
 
     @property
     def kind(self) -> Way:
-        """What sort of resource it is."""
         return self.way
 
     @property
     def name(self) -> str:
-        """What it is called: there is one on each host."""
         return self.way
 
     def busy_ns(self, now: int) -> int:
@@ -127,8 +123,6 @@ class Card:
         """How long a message takes, if it takes so many times as long as it should (ns)."""
         return round(-(-message_bytes * S // self.bandwidth) * factor)
 
-
-# Channels between tasks: latency, first in first out, bytes counted.
 
 Tell = Callable[[Train, bool], None]
 """Is told of tuples that are lost; whether they were on the wire already."""
@@ -183,11 +177,8 @@ class Wire:
         """What it carried over other ways than now."""
         self.c: Any = plane.channels[number]
 
-    # -- what it has carried ---------------------------------------------------------------------------------
-
     @property
     def messages(self) -> int:
-        """Messages that were sent."""
         return int(self.c.sent)
 
     @property
@@ -201,23 +192,19 @@ class Wire:
 
     @property
     def flown(self) -> int:
-        """Those of them that have come to the wire."""
         waiting = int(self.c.passage.leaving.n) if self.c.passage else 0
         return self.messages - waiting - int(self.c.stuck)
 
     @property
     def bytes(self) -> int:
-        """Bytes carried so far."""
         return sum(way.bytes for way in self.by_way)
 
     @property
     def remote_bytes(self) -> int:
-        """Those of them that went from one host to another."""
         return sum(way.bytes for way in self.by_way if way.remote)
 
     @property
     def by_way(self) -> list[Carried]:
-        """What it has carried, by where its ends were."""
         return [*self._before, self._since((self.up.host, self.down.host))]
 
     def _since(self, hosts: tuple[int, int]) -> Carried:
@@ -233,9 +220,7 @@ class Wire:
         return [train for each in lists if each.n and (train := self._plane.listed(each)).n]
 
     def arrival(self, count: int) -> tuple[int, bool]:
-        """When the message number ``count`` (from 1) of those sent arrives (ns; 0: it has), and whether this
-        is certain; else it is not before.
-        """
+        """When message number ``count`` (from 1) arrives (ns; 0: it has); False: not before then."""
         behind, w = self.messages - count, self.c.passage
         for place, messages in enumerate((w.leaving, w.flying, self.c.wire) if w else (self.c.wire,)):
             if behind < messages.n:
@@ -254,8 +239,6 @@ class Wire:
         constant = self.c.latency.kind == self._plane.lib.DRAW_CONSTANT
         return int(self.c.latency.low) if constant else None
 
-    # -- what befalls it -------------------------------------------------------------------------------------
-
     def hold(self, until: int) -> None:
         """Nothing gets through before ``until`` (ns)."""
         self._plane.lib.plane_hold(self._plane.p, self.number, self._plane.p.now, until)
@@ -265,14 +248,11 @@ class Wire:
         self._plane.lib.plane_let_go(self._plane.p, self.number, now)
 
     def slow_down(self, reason: int, latency: float, transfer: float) -> None:
-        """Messages that come to the wire from now on are on it for ``latency`` times as long, those that come
-        to a card take ``transfer`` times as long there; of several reasons the greatest factor holds.
-        """
+        """From now on wires take ``latency``, cards ``transfer`` times as long; of several the greatest."""
         self._slow[reason] = latency, transfer
         self._take_time()
 
     def recover(self, reason: int) -> None:
-        """What made it slow does so no more."""
         del self._slow[reason]
         self._take_time()
 
@@ -287,9 +267,7 @@ class Wire:
             self.c.passage.out_takes, self.c.passage.in_takes = out, into
 
     def lose(self, reason: int, tell: Tell) -> None:
-        """Tuples that are on the wire, or come to it from now on, are lost, because of the outage of this
-        number; control messages stay. ``tell`` is told of the former.
-        """
+        """From now on tuples, not control messages, are lost on the wire to this outage; ``tell`` is told."""
         p = self._plane.p
         p.losing += not self._losing
         p.changed = 1
@@ -312,20 +290,14 @@ class Wire:
         self._plane.p.losing -= not self._losing
 
     def cut(self) -> list[Train]:
-        """Close the connection, and open a new one: what is on its way is lost, and gives back its places;
-        returns it.
-        """
+        """Close the connection and open a new one; returns what was on its way, which is lost."""
         lost = list(self.on_the_way)
         self._plane.have_messages(sum(train.n for train in lost))
         self._plane.lib.plane_cut(self._plane.p, self.number, self._plane.p.now)
         return lost
 
-    # -- which way it goes -----------------------------------------------------------------------------------
-
     def go_through(self, out: Card | None, into: Card | None, place_out: int, place_in: int) -> None:
-        """Messages that are sent from now on go through these cards (None: through none), at these places
-        among the channels of each.
-        """
+        """From now on messages go through these cards, at these places among the channels of each."""
         w, c = self._plane.passages[self.number], self.c
         w.out, w.into = (-1 if card is None else card.number for card in (out, into))
         w.place_out, w.place_in = place_out, place_in
@@ -368,9 +340,6 @@ def when_arrived(
     kernel.at(expected()[0], rank, look, order)
 
 
-# What a task has made and not sent yet.
-
-
 class Line:
     """What one task has made and not sent yet.
 
@@ -387,7 +356,6 @@ class Line:
         task.c.bounded |= plane.lib.HAS_LINE
 
     def trains(self) -> list[tuple[Wire, Train]]:
-        """What is in it, by the channel by which it will leave."""
         rows = self._plane.rows(self.c.messages)
         routes = dict.fromkeys(rows["source"].tolist())
         return [(self._wires[route], self._plane.train(rows[rows["source"] == route])) for route in routes]
@@ -402,8 +370,6 @@ class Line:
         """For how long it has held the task up until now (ns)."""
         return int(self.c.blocked + (now - self.c.blocked_since if self.c.full else 0))
 
-
-# What a task sends over an edge to the tasks that read it.
 
 GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
 """Groupings that the data plane knows."""
@@ -452,9 +418,7 @@ class Outlet:
         o.pad = edge.down.bits - o.width
 
     def follow(self, other: Outlet) -> None:
-        """Let nothing arrive before what a replica's outlet has on its wires: connections that were opened
-        anew.
-        """
+        """Nothing arrives before what a replica's outlet has on its wires: connections are new."""
         for mine, theirs in zip(self.channels, other.channels, strict=True):
             for wire, ahead in zip(mine, theirs, strict=True):
                 wire.follow(ahead)
@@ -472,9 +436,6 @@ class Outlet:
         return [Sent(self.edge, copies, train.replace(uid=train.uid | task)) for task in tasks]
 
 
-# The cards of hosts, and which channels go through them.
-
-
 class Network:
     """The cards of all hosts, and what messages between hosts cost.
 
@@ -488,12 +449,11 @@ class Network:
 
     @property
     def cards(self) -> list[Card]:
-        """All cards that something goes through, or may, by host, out before in."""
+        """Those that something goes through, or may, by host, out before in."""
         return list(self._cards.values())
 
     @property
     def costs(self) -> bool:
-        """Whether messages between hosts cost tasks anything."""
         links = self._links
         return bool(links.serialise or links.serialise_cost or links.deserialise or links.deserialise_cost)
 
@@ -527,9 +487,7 @@ class Network:
             self._plane.lay_card(card.number, channels)
 
     def lead(self, wire: Wire, before: tuple[int, int]) -> None:
-        """An end of a channel, which was between those hosts, has moved; lay the network again when all are
-        told of.
-        """
+        """An end of a channel, which was between those hosts, has moved; ``lay`` when all are told of."""
         wire.lead(before, bool(self._unpacking(wire)))
         wire.message_bytes = self.message_bytes(wire)
         self._price(wire)

@@ -31,9 +31,7 @@ MOST_KEYS = 1 << 31
 
 
 def makes_children(component: Component) -> bool:
-    """Whether Python makes the children of a component's tuples: nobody else can, or it has to find their
-    targets.
-    """
+    """Whether Python makes the children: nobody else can, or it has to find their targets."""
     if component.is_spout or component.window is not None:
         return False
     assert isinstance(component.config, BoltConfig)
@@ -95,13 +93,9 @@ def _check(component: Component, holds: bool, otherwise: str) -> None:
         raise ValueError(f"{component.name}: {otherwise}")
 
 
-# What all tasks of a component do, told to the data plane.
-
-
 def describe_component(
     context: Context, plane: Plane, component: Component, replicas: Mapping[str, int]
 ) -> None:
-    """What all tasks of a component do."""
     lib, c = plane.lib, plane.components[component.index]
     c.bits, c.anchored, c.replicas = component.bits, component.anchored, replicas[component.name]
     if component.is_spout:

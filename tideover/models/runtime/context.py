@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from tideover.sim.plane.plane import Plane
 
 
-# What can be busy: tasks, cores, cards, stores, links; one protocol for all.
-
 Kind = Literal["task", "cores", "card in", "card out", "store", "link"]
 
 
@@ -62,9 +60,7 @@ class Resource(Protocol):
         """Where it is; None: on no host."""
 
     def busy_ns(self, now: int) -> float:
-        """How long it has been busy up to ``now`` (ns), when the data plane has been moved there. It can be
-        so for one second a second; of several cores it is the mean.
-        """
+        """How long it has been busy up to ``now`` (ns): of several cores the mean."""
 
 
 class Cores:
@@ -83,7 +79,6 @@ class Cores:
         self._slow: dict[int, float] = {}
 
     def busy_ns(self, now: int) -> int:
-        """How long they have been busy up to now (ns), their mean."""
         if self.place < 0:
             busy = sum(task.busy.until(now) for task in self._tasks)
         else:
@@ -167,9 +162,6 @@ def seat(cores: Mapping[int, Cores], tasks: Sequence[Node]) -> None:
             task.c.cores = cores[task.host].place
 
 
-# When the events took place that tuples tell of.
-
-
 class EventTimes:
     """The time of the event of each root (ns): for good, so a retry has that of the first attempt.
 
@@ -204,7 +196,6 @@ class EventTimes:
         self._known[spout][number] = events
 
     def of(self, roots: Ints) -> Ints:
-        """When the events of these roots took place."""
         number = roots >> self._bits
         if len(self._spouts) == 1:
             return self._known[0][number]
@@ -214,8 +205,6 @@ class EventTimes:
             events[mine] = known[number[mine]]
         return events
 
-
-# What all tasks of a job have around them.
 
 OVERFLOW = -2
 """Because of what a tuple is lost that finds a queue full: no outage, but a reason all the same."""
@@ -273,7 +262,6 @@ class Context:
             self.hooks.destroyed(OVERFLOW, train.uid >> task.component.bits, train.attempt)
 
     def settled(self, outage: OutageView) -> bool:
-        """Whether everything that was to be sent again because of an outage was."""
         return all(keeper.settled(outage) for keeper in self.keepers)
 
     def goes_on(self, outage: OutageView) -> bool:
@@ -283,9 +271,7 @@ class Context:
     def destroy(
         self, task: BoltView, trains: list[Train], arrived: bool = False, outage: int | None = None
     ) -> None:
-        """Say that tuples were destroyed in a task's queue, or (``arrived``) because they found it down, or
-        (``outage``: by which) on their way to it.
-        """
+        """Tuples are destroyed: in a queue, (``arrived``) as a task was down, (``outage``) on their way."""
         for train in trains:
             train = without_markers(train)
             if not train.n:
@@ -299,5 +285,4 @@ class Context:
 
 
 def without_markers(train: Train) -> Train:
-    """The tuples of a train."""
     return train if train.mark is None else train.pick(train.mark == 0)

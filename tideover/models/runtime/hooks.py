@@ -16,8 +16,6 @@ from tideover.models.runtime.channels import Sent
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.train import Ints, Train
 
-# What keeps tuples or effects besides the tasks: buffers, checkpoints, logs, maps of pending roots.
-
 Mask = npt.NDArray[np.bool_]
 NOTHING: Ints = np.zeros(0, np.int64)
 
@@ -45,9 +43,7 @@ class Keeper:
         return []
 
     def tuples(self) -> list[tuple[Component, Train]]:
-        """Tuples of which there is a copy that can be sent again: the components that they go to, and trains
-        without markers.
-        """
+        """Tuples that can be sent again: the components that they go to, and trains without markers."""
         return []
 
     def watched(self) -> None:
@@ -65,13 +61,8 @@ class Keeper:
         """The store of that name (None: that of the job) has lost all that it had."""
 
     def on_the_way(self, outage: OutageView) -> bool:
-        """Whether something that was sent again because of the outage may not have arrived yet, when another
-        one strikes.
-        """
+        """Whether something sent again because of the outage may not have arrived at the next one."""
         return False
-
-
-# The seam for strategies: what a strategy is told while a job runs.
 
 
 class Needs(NamedTuple):
@@ -98,7 +89,6 @@ class Needs(NamedTuple):
     comparison: bool = False
 
     def together(self, other: Needs) -> Needs:
-        """What both need."""
         return Needs(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
 
 
@@ -127,35 +117,24 @@ class Hooks:
     occupies: ClassVar[bool] = True
     """Whether it may keep a task for longer, where nothing fails, than under the strategy's `undisturbed`."""
 
-    def start(self) -> None:
-        """All tasks exist, the clock stands at 0."""
+    def start(self) -> None: ...
 
-    def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        """A spout has emitted roots; ``sent``: their first tuples."""
+    def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None: ...
 
-    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
-        """A bolt is done with tuples, and has sent their children."""
+    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None: ...
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        """A window of these tuples was put out at ``now``; returns how long that keeps the task (ns)."""
         return 0
 
-    def barrier(self, task: BoltView, message: Train) -> None:
-        """The turn of a message with mark BARRIER has come in the queue."""
+    def barrier(self, task: BoltView, message: Train) -> None: ...
 
-    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
-        """Tuples or state of these attempts (None: 0) of roots were destroyed by the outage of that
-        number.
-        """
+    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None: ...
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        """A fault has struck ``task`` now."""
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None: ...
 
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        """``task`` is up again, empty."""
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None: ...
 
-    def moved(self, now: int) -> None:
-        """The data plane was moved to ``now``."""
+    def moved(self, now: int) -> None: ...
 
 
 HOOKS = tuple(name for name, value in vars(Hooks).items() if callable(value) and not name.startswith("_"))
@@ -168,7 +147,6 @@ class Dispatcher(Hooks):
         self._plugged: list[Hooks] = []
 
     def plug(self, hooks: Hooks) -> None:
-        """From now on these are called too."""
         self._plugged.append(hooks)
         for name in HOOKS:
             called = [

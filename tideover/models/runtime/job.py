@@ -47,14 +47,12 @@ class Storage:
 
     @property
     def bytes(self) -> int:
-        """Bytes read and written so far, all copies counted."""
         return sum(server.bytes for server in self.servers)
 
     def _at(self, host: int) -> int:
         return host % len(self.servers)
 
     def server(self, host: int) -> StoreServer:
-        """The one that a task on ``host`` reads from."""
         return self.servers[self._at(host)]
 
     def read(
@@ -78,7 +76,6 @@ class Storage:
         order: int = 0,
         operations: int = 1,
     ) -> int:
-        """It writes; ``done`` is called when the last copy is there."""
         left = self._copies
 
         def one_more() -> None:
@@ -91,9 +88,6 @@ class Storage:
         first = self._at(host)
         places = [(first + i) % len(self.servers) for i in range(self._copies)]
         return max(self.servers[i].request(size, rank, call, order, operations) for i in places)
-
-
-# A job, wired: its tasks on hosts, the channels between them, its store, who supervises it.
 
 
 class Job(Wired):
@@ -132,19 +126,13 @@ class Job(Wired):
         context.resources += [server for each in self.stores.values() for server in each.servers]
         self.supervisor = Supervisor(context, deployment, self.tasks)
 
-    # -- for short -------------------------------------------------------------------------------------------
-
     @property
     def hooks(self) -> Dispatcher:
-        """Calls the protocol and its mechanisms."""
         return self.context.hooks
 
     @property
     def say(self) -> Announcer:
-        """Tells the accounts what happens."""
         return self.context.say
-
-    # -- wiring ----------------------------------------------------------------------------------------------
 
     def _answer(self) -> None:
         """Who sees to what the data plane asks for."""
@@ -203,14 +191,10 @@ class Job(Wired):
         self.supervisor.links.moved(channels)
         self.lay()
 
-    # -- running ---------------------------------------------------------------------------------------------
-
     def plug(self, hooks: Hooks) -> None:
-        """From now on these hooks are called."""
         self.hooks.plug(hooks)
 
     def start(self) -> None:
-        """Start ticks, markers, faults and the protocol."""
         for component in self.topology.components:
             c = self.plane.components[component.index]
             c.charge = 0 if c.serves_at_once else self.context.overhead.get(component.name, 0)
@@ -318,8 +302,6 @@ class Job(Wired):
             looks = task.c.seen or task.c.bounded & self.plane.lib.ISOLATES
             task.c.bounded |= self.plane.lib.SHOWS if looks else 0
 
-    # -- what the data plane asks for ------------------------------------------------------------------------
-
     def _read_log(self, task: int) -> None:
         """The log of a task is full, or that of emissions."""
         p = self.plane.p
@@ -342,9 +324,7 @@ class Job(Wired):
             settle()
 
     def show(self, see: Callable[[BoltView, Train, Ints], None], at_once: bool) -> None:
-        """From now on tell ``see`` of all that bolts have done, some time; ``at_once``: before any control
-        action.
-        """
+        """From now on tell ``see`` of all that bolts have done; ``at_once``: before any control action."""
         self._shows |= at_once
         for task in self.bolt_tasks:
             task.show(see)
@@ -375,9 +355,7 @@ class Job(Wired):
             self.tell_of_losses()
 
     def tell_of_losses(self) -> None:
-        """Tell of the tuples that found their receiver down, a wire that loses them, or a queue full; and of
-        those that were sent again.
-        """
+        """Tuples that found their receiver down or full, or were lost on a wire; and those sent again."""
         p, context = self.plane.p, self.context
         if not (p.lost.n or p.overflowed.n or p.discarded.n or p.resent.n):
             return
@@ -425,7 +403,6 @@ class Job(Wired):
             yield self._bolt(number), train, -source - 1 if source < 0 else None
 
     def _draw_services(self, number: int) -> None:
-        """Draw the services of all that waits at a task, or comes to it."""
         plane, task = self.plane, self._bolt(number)
         train, which = plane.waiting(number)
         bits = self.draws.bits(task.component.name, Purpose.SERVICE, train.uid, train.attempt)

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from tideover.models.runtime.channels import Line, Outlet
 
 
-# Tasks of the data plane: what those of spouts and of bolts have in common.
-
-
 class Busy:
     """How long a task is busy, and from when on it is free (ns)."""
 
@@ -29,25 +26,20 @@ class Busy:
 
     @property
     def free_at(self) -> int:
-        """It is free from then on."""
         c = self._c
         return int(max(c.free_at, c.ends) if c.state == self._serving else c.free_at)
 
     @property
     def stopped_until(self) -> int:
-        """Its process is stopped until then."""
         return int(self._c.stopped_until)
 
     def until(self, now: int) -> float:
-        """How long it has been busy up to now."""
         return int(self._c.busy) - max(0, self.free_at - max(now, self.stopped_until))
 
     def turn(self, now: int) -> int:
-        """The first instant, from now on, at which it may be free."""
         return max(self.free_at, now)
 
     def add(self, now: int, duration: int) -> None:
-        """Busy for ``duration`` from now, or from when it is free."""
         self._c.free_at = max(self.free_at, now) + duration
         self._c.busy += duration
 
@@ -57,9 +49,7 @@ class Busy:
 
 
 class SharedBusy(Busy):
-    """The same of a task that shares cores: it is busy for as long as it has one. When it will be free only
-    the data plane knows: nobody may reckon with ``free_at``.
-    """
+    """The same on shared cores: only the data plane knows when it will be free, ``free_at`` does not."""
 
     __slots__ = ("_plane",)
 
@@ -118,7 +108,6 @@ class Node:
 
     @property
     def up(self) -> bool:
-        """Its process lives."""
         return bool(self.c.up)
 
     @up.setter
@@ -126,8 +115,6 @@ class Node:
         self.c.up = up
         if not up:
             self.c.line.moves = NEVER
-
-    # -- control markers -------------------------------------------------------------------------------------
 
     def enqueue(self, rank: int, action: Action, first: bool = False, *, last: bool = False) -> None:
         """Put a control marker at the end of the queue now, or ``first`` ahead of all that waits; ``action``
@@ -146,7 +133,6 @@ class Node:
             self._has_turn(self._placed, kernel.now)
 
     def turn(self, when: int) -> None:
-        """The first control marker of the queue has its turn, which comes by the data."""
         p = self._plane.p
         self._has_turn(p.messages[self.c.queue.head].uid, when)
 
@@ -164,24 +150,17 @@ class Node:
         action()
 
     def _cancel_markers(self) -> None:
-        """Forget all markers."""
         self._next = None
         self._turns.clear()
 
     def share(self) -> None:
-        """It shares the cores of its host."""
         self.busy = SharedBusy(self._plane, self.c)
 
-    # -- what keeps it busy ----------------------------------------------------------------------------------
-
     def occupy(self, duration: int) -> None:
-        """Keep it busy for ``duration`` ns from now, or from when it is free."""
         self.busy.add(self._kernel.now, duration)
 
     def stop_until(self, moment: int) -> int:
-        """Do nothing until ``moment``, and then go on: all that was to come is later by this; returns by how
-        much (ns).
-        """
+        """Do nothing until ``moment``, and then go on; returns by how much all is later (ns)."""
         now = self._kernel.now
         shift = max(0, moment - max(now, int(self.c.stopped_until)))
         self.put_off += shift
@@ -190,10 +169,7 @@ class Node:
             self._has_turn(self._next, moment)
         return shift
 
-    # -- life ------------------------------------------------------------------------------------------------
-
     def _stop(self) -> None:
-        """Forget what was planned: markers, and the service under way, which begins anew."""
         self.life += 1
         self._plane.lib.plane_interrupt(self._plane.p, self.number, self._kernel.now)
         self.gave_up()
@@ -214,9 +190,6 @@ class Node:
             c.line.moves = now
 
 
-# What waits in the queue of a bolt's task, and before it.
-
-
 class Waiting:
     """What waits in a task's queue, and what is in service there."""
 
@@ -234,7 +207,6 @@ class Waiting:
         return [*self.in_service(), *(plane.train(some, task.number) for some in (rows,) if len(some))]
 
     def in_service(self) -> list[Train]:
-        """The tuple in service."""
         c, plane = self._task.c, self._plane
         if c.state != plane.lib.SERVING:
             return []
@@ -242,7 +214,6 @@ class Waiting:
         return [plane.listed(one[0], self._task.number)]
 
     def markers_first(self) -> None:
-        """Put all control markers ahead of what waits."""
         plane, task = self._plane, self._task
         plane.lib.plane_markers_first(plane.p, task.number, task._kernel.now)
 

@@ -69,9 +69,6 @@ def who_waits(
     return [*map(list, feel), *wait]
 
 
-# Which tasks have to be moved together, and in which order.
-
-
 def groups(tasks: int, ways: Iterable[tuple[int, int]], feel: Iterable[Sequence[int]]) -> list[list[int]]:
     """Tasks, by number, in groups: those that ``feel`` one another at any instant, and all that are on a way
     from one of a group to another; a group comes before those that it sends to (``ways``: from, to).
@@ -107,8 +104,6 @@ def _finished(starts: Iterable[int], to: Sequence[set[int]], seen: set[int]) -> 
                 ahead.append((other, iter(sorted(to[other]))))
     return finished
 
-
-# In which order tasks and cards move in the data plane, and in which steps.
 
 ROOTS = 512
 """Roots that are made in one step of the data plane, about: what is under way stays in the caches then."""
@@ -159,14 +154,11 @@ def _who_asks(job: Wired, plane: Plane) -> list[list[int]]:
 
 
 def _shortest_flight(wires: Sequence[Wire], plane: Plane) -> int:
-    """No message between hosts is on the wire for less (ns)."""
     return min((least(wire.c.latency, plane.lib) for wire in wires if wire.remote), default=0)
 
 
 def _ways(wires: Sequence[Wire], network: Network, plane: Plane, over_wires: bool) -> list[tuple[int, int]]:
-    """Who hands messages on to whom; ``over_wires``: also from one host to another, as always where there may
-    be no room: what is lost behind a card makes some at once.
-    """
+    """Who hands messages on to whom; ``over_wires``: also between hosts, as always with bounded queues."""
     cards, first, found = plane.cards, plane.p.n_tasks, []
     for wire in wires:
         path = [wire.up.number, *network.passed(wire), wire.down.number]

@@ -47,7 +47,6 @@ class TaskLog:
         return self._plane.train(rows, self._task.number)
 
     def tuples(self) -> Train:
-        """The tuples among it, without times."""
         return self._plane.tuples(self._c.read)
 
     def trim(self, position: int) -> None:
@@ -57,17 +56,12 @@ class TaskLog:
             self.start = position
 
     def go_back(self) -> int:
-        """The task forgets what it does, and goes back to the start: all that is kept it will read again,
-        ahead of what is held. Returns up to where it had read.
-        """
+        """Go back to the start: what is kept is read again, ahead of what is held. Returns how far it was."""
         self._task.set_aside()
         position = self.position + int(self._c.aside.n)
         self._plane.have_messages(self._c.read.n)
         self._plane.lib.plane_go_back(self._plane.p, self._task.number)
         return position
-
-
-# The state of a task, saved and restored, and its way into a store and out of it.
 
 
 @dataclass(frozen=True)
@@ -100,24 +94,19 @@ class SavedState:
 
     @classmethod
     def between_windows(cls, task: BoltTask, epoch: int, windows: int) -> SavedState:
-        """An empty state of the task, which has had all markers up to ``epoch``, and put out so many windows
-        by a count of tuples.
-        """
+        """An empty state that has had all markers up to ``epoch``, and put out so many windows of tuples."""
         first = cls.at_the_beginning(task)
         return cls(first.state, dict.fromkeys(first.epochs, epoch), windows, epoch)
 
     def emptied(self) -> SavedState:
-        """The same place in the inputs, and nothing in the state."""
         return self if self.state is None else replace(self, state=self.state.fresh())
 
     @property
     def entries(self) -> int:
-        """Entries that a store has to hold."""
         return 0 if self.state is None else self.state.entries
 
     @property
     def tuples(self) -> int:
-        """Tuples that it has taken in since the last window."""
         return 0 if self.state is None else self.state.tuples
 
     def effects(self) -> Ints:
@@ -210,9 +199,7 @@ def read(
     restored: Callable[[], None],
     store: Storage | None = None,
 ) -> None:
-    """Read ``size`` bytes of state from the store (None: that of the job), and restore them, which takes
-    ``restoring`` ns; then ``restored`` is called.
-    """
+    """Read ``size`` bytes of state, restore them for ``restoring`` ns; then ``restored`` is called."""
     kernel = job.kernel
 
     def done() -> None:

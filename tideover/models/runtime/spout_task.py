@@ -21,8 +21,6 @@ from tideover.sim.draws import Draws, Purpose
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train, join
 
-# What a spout of the data plane is to emit again, and how many of its roots are in flight.
-
 RETRY = np.dtype(
     [(name, np.int64) for name in ("root", "value", "created")]
     + [(name, np.int32) for name in ("key", "attempt")]
@@ -48,7 +46,6 @@ class Retries:
             yield rows["root"].copy(), rows["attempt"].astype(np.int64)
 
     def append(self, roots: Ints, attempts: Ints, now: int) -> None:
-        """These wait from ``now`` on (ns)."""
         waiting = self._waiting()
         if not len(waiting):
             self._c.retries_since = now
@@ -61,7 +58,6 @@ class Retries:
         self._hold(np.concatenate([waiting, new]))
 
     def clear(self) -> None:
-        """Nothing waits any more."""
         self._hold(self._rows[:0])
 
     def _hold(self, rows: Any) -> None:
@@ -79,7 +75,6 @@ class InFlight:
 
     @property
     def most(self) -> int | None:
-        """How many there may be (None: any number); no calls are made while there are so many."""
         most = int(self._c.most_in_flight)
         return None if most < 0 else most
 
@@ -89,12 +84,10 @@ class InFlight:
 
     @property
     def capped(self) -> bool:
-        """Whether there are so many."""
         return 0 <= self._c.most_in_flight <= self._c.in_flight
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return int(self._c.in_flight)
 
     def settle(self, roots: int, moment: int) -> None:
@@ -105,11 +98,8 @@ class InFlight:
             self._go_on(moment)
 
     def clear(self) -> None:
-        """The spout has crashed: it knows of none."""
         self._c.in_flight = 0
 
-
-# What a spout task reads from the queue before it: which record when.
 
 CHUNK = 1_024
 """Records of a partition that are worked out at a time, at least."""
@@ -190,14 +180,11 @@ class Reading:
         return found if self._limit is None else min(found, self._limit)
 
     def forget(self, before: int) -> None:
-        """Records with a number < ``before`` will not be taken again."""
         self._times = self._times[before - self._first :]
         self._first = before
 
     def takes(self, since: int, first: int, n: int, again: int) -> tuple[Ints, Ints]:
-        """When the task has read the next n records, and their numbers, if it goes on at ``since``; the first
-        ``again`` are read once more (number -1), then new ones from number ``first`` on.
-        """
+        """When the next n records are read from ``since`` on, and which: ``again`` repeats (-1), then new."""
         cost = self.source.poll_cost
         repeats = since + cost * np.arange(1, min(n, again) + 1, dtype=np.int64)
         times, numbers = [repeats], [np.full(len(repeats), -1, np.int64)]
@@ -234,8 +221,6 @@ class Reading:
                 break
         return first
 
-
-# The task of a spout.
 
 CALLS, MOST = 256, 65_536
 """Calls, or contents of roots, that are worked out at first; then twice as many each time, up to the most."""
@@ -282,7 +267,6 @@ class SpoutTask(Node):
         self._context = context
         self._config = component.config
         self.arrivals = component.config.arrivals
-        """When it is called."""
         self.index = index
         self.spout_number = number
         self.feed: Feed | None = None
@@ -294,7 +278,6 @@ class SpoutTask(Node):
         elif not fed:
             self.reading = Reading(self._config, component.name, index, context.draws)
         self.shows_sent = False
-        """Whether somebody wants to know what it has sent."""
         c, lib = self.c, plane.lib
         c.spout = number
         c.since = self._last_call
@@ -323,15 +306,12 @@ class SpoutTask(Node):
             plane.array(c, "uids", np.zeros(0, np.int64))
             plane.array(c, "stamps", np.zeros(0, np.int64))
 
-    # -- what the data plane asks for ------------------------------------------------------------------------
-
     def _next_many(self, what: str) -> int:
         n = self._many[what]
         self._many[what] = min(2 * n, MOST)
         return self.arrivals.at_once(n)
 
     def _read(self, reading: Reading) -> None:
-        """It reads records, as they are there."""
         c, source = self.c, reading.source
         c.calls_by, c.poll_cost = self._plane.lib.BY_RECORD, source.poll_cost
         c.retention = -1 if source.retention is None else source.retention
@@ -373,7 +353,6 @@ class SpoutTask(Node):
         return *self._content(roots), created
 
     def expire(self) -> None:
-        """Records were deleted before they were read."""
         c = self.c
         gone = np.arange(c.next_root, c.oldest, dtype=np.int64)
         c.next_root = c.oldest
@@ -405,16 +384,12 @@ class SpoutTask(Node):
         self._contain(whole.uid, whole.key, whole.value)
         c.used, c.n_times = 0, whole.n
 
-    # -- what it does ----------------------------------------------------------------------------------------
-
     @property
     def next_root(self) -> int:
-        """How many roots it has made."""
         return int(self.c.next_root)
 
     @property
     def available(self) -> bool:
-        """It emits."""
         return self.up
 
     def _go_on_from(self, moment: int) -> None:
@@ -431,9 +406,7 @@ class SpoutTask(Node):
             c.used = c.n_times = c.ended = 0
 
     def send_markers(self, up_to: int) -> None:
-        """Send all end markers up to number ``up_to`` that were not sent yet (because the task was down), on
-        all channels; tuples count to the next epoch from now.
-        """
+        """Send end markers up to this number, if not sent yet; tuples count to the next epoch from now."""
         plane = self._plane
         for number in range(self._epoch + 1, up_to + 1):
             self._epoch = number
@@ -460,8 +433,6 @@ class SpoutTask(Node):
         if self.feed is None:
             self._context.hooks.emitted(self, train, sent)
 
-    # -- life ------------------------------------------------------------------------------------------------
-
     def occupy(self, duration: int) -> None:
         super().occupy(duration)
         self._go_on_from(self.busy.free_at)
@@ -484,6 +455,5 @@ class SpoutTask(Node):
         return []
 
     def revive(self) -> None:
-        """Be up again."""
         self._live()
         self._go_on_from(self._kernel.now)

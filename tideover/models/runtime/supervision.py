@@ -18,8 +18,6 @@ from tideover.sim.kernel import Kernel, Process, Rank, Turn
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Train
 
-# What a process has planned: its death voids all of it.
-
 Action = Callable[[], None]
 
 
@@ -36,7 +34,6 @@ class Plans:
         self._kernel.at(when, rank, self.unless_void(action), self._order)
 
     def after(self, delay: int, rank: Rank, action: Action) -> None:
-        """The same, ``delay`` ns from now."""
         self.at(self._kernel.now + delay, rank, action)
 
     def unless_void(self, action: Action) -> Action:
@@ -50,18 +47,13 @@ class Plans:
         return lambda: life == self._life
 
     def void(self) -> None:
-        """Nothing of what was planned is done."""
         self._life += 1
-
-
-# Who notices what is down, and restarts it: a watch. A scenario's ``detector`` brings its own.
 
 
 class Watch:
     """By itself, each fault says how long it takes until it is noticed, and how long the restart takes."""
 
-    def start(self) -> None:
-        """The job starts."""
+    def start(self) -> None: ...
 
     def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
         """Those that a fault has struck, and what dies with them."""
@@ -70,33 +62,25 @@ class Watch:
     def returns(
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
     ) -> dict[Any, Return]:
-        """When those that a fault has ``struck`` now, and the tasks of the ``job`` that stop with them, are
-        expected to be noticed, and back.
-        """
+        """When those ``struck``, and tasks of the ``job`` that stop with them, are noticed, and back."""
         return dict.fromkeys([*struck, *job], Return(outage.detected_at, outage.ready_at))
 
     def paused(self, victim: Any, until: int) -> None:
         """A process does nothing until then (ns), and lives."""
 
     def unheard(self, victim: Any, until: int, between: Between) -> None:
-        """A process on one of these sides, which are cut off from each other, lives; what it sends across
-        waits until then (ns).
-        """
+        """It lives, on one of these sides, which are cut off; what it sends across waits until then (ns)."""
 
     def back(self, victim: Any) -> None:
         """Something is up again, or something else is in its place."""
 
-
-# What befalls the links between two sets of hosts for a while, also where tasks move meanwhile.
 
 Act = Callable[[Wire], None]
 
 
 @dataclass(eq=False)
 class _Fault:
-    """One of them, until its outage's end: what it does to a channel that it hits, and what when it passes
-    (None: nothing); whether it holds messages; the channels that it has hit.
-    """
+    """What befalls links between two sides: ``begin`` for each channel hit, and ``end`` (None: nothing)."""
 
     outage: Outage
     between: Between
@@ -166,8 +150,6 @@ def _is_between(channel: Wire, between: Between) -> bool:
     return between.part(channel.up.host, channel.down.host)
 
 
-# Supervision: faults strike, are detected, and what they hit is restarted.
-
 Victim = SpoutTask | BoltTask | Machine
 
 
@@ -189,9 +171,7 @@ class Supervisor:
         self.watch = Watch()
         self.outages: list[Outage] = []
         self._watched: list[Outage] = []
-        """Outages whose recovery may still go on; one that has recovered gets no more replays. What is not
-        ready yet may still take something.
-        """
+        """Outages whose recovery may go on; what is not ready yet may still take something."""
         self._down: dict[Any, int] = {}
         """Number of the newest outage of each task or machine that is down."""
         self._losses: list[tuple[BoltTask, Train, int]] = []
@@ -205,7 +185,6 @@ class Supervisor:
         """For how long others have been (ns)."""
 
     def start(self) -> None:
-        """Start the watch, and a process for each fault."""
         self.watch.start()
         for index, fault in enumerate(self._deployment.failures):
             self._context.kernel.process(self._faults(index, fault))
@@ -247,9 +226,7 @@ class Supervisor:
         self._hit(outage, victims, planned, strike)
 
     def restart(self, kind: str, where: str, tasks: Sequence[TaskView], planned: dict[Any, Return]) -> None:
-        """Kill processes with these tasks, to launch them anew: as by a fault of this ``kind`` that strikes
-        now, and from which they are back as ``planned``.
-        """
+        """Kill processes and launch them anew, as after a fault of this ``kind`` now, back as ``planned``."""
         latest, now = max(back.ready for back in planned.values()), self._context.kernel.now
         outage = self._begin(kind, where, 0, latest - now)
         victims, _ = self._with_the_job([self._tasks[task.number] for task in tasks])
@@ -277,7 +254,6 @@ class Supervisor:
         planned: dict[Any, Return],
         strike: Callable[[SpoutTask | BoltTask], None],
     ) -> None:
-        """These go down, and come back as planned."""
         outage.tasks = [task for v in victims for task in (v.tasks() if isinstance(v, Machine) else [v])]
         outage.hit(planned)
         for victim in victims:
@@ -341,14 +317,11 @@ class Supervisor:
             victim.send_markers((now - 1) // length)
 
     def down_ns(self, task: BoltTask) -> int:
-        """For how long a task has been down up to now (ns)."""
         now = self._context.kernel.now
         return self._was_down.get(task, 0) + now - self._since.get(task, now)
 
     def take_over(self, task: TaskView, outage: OutageView) -> None:
-        """From now on ``task`` is something that was waiting for its failure (a standby): it is ready, empty,
-        and its restart is off. Nothing happens if it is ready already, or has failed again.
-        """
+        """A standby is in its place, ready and empty, if it is not ready yet and has not failed again."""
         if self._down.get(task) != outage.number or self._context.kernel.now >= outage.ready_at:
             return
         self._ready(self.outages[outage.number], self._tasks[task.number])
@@ -375,15 +348,12 @@ class Supervisor:
         return [m for m in self._context.machines if m.name == component and m.replica == replica]
 
     def tasks_on(self, host: int) -> list[Any]:
-        """All tasks and machines on a host."""
         return self._living(lambda thing: thing.host == host)
 
     def tasks_in(self, host: int, worker: int) -> list[Any]:
-        """All tasks and machines in a worker of a host."""
         return self._living(lambda thing: (thing.host, self.worker(thing)) == (host, worker))
 
     def tasks_in_rack(self, rack: int) -> list[Any]:
-        """All tasks and machines in a rack."""
         hosts = {host.number for host in self._deployment.cluster.rack(rack)}
         return self._living(lambda thing: thing.host in hosts)
 
@@ -403,9 +373,7 @@ class Supervisor:
         return [*tasks, *(machine for machine in self._context.machines if there(machine))]
 
     def lose_state(self, task: SpoutTask | BoltTask, outage: Outage, keep: bool) -> None:
-        """A task loses its state; ``keep``: it goes on at once, else it keeps only its queue until it is
-        ready.
-        """
+        """A task loses its state; ``keep``: it goes on at once, else its queue waits until it is ready."""
         if isinstance(task, BoltTask) and self._context.runner is None:
             if not keep:
                 task.crash(keep_queue=True)
@@ -413,7 +381,6 @@ class Supervisor:
         self._context.hooks.failed(task, outage)
 
     def crash(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
-        """A task's process dies."""
         for channel, train in task.line.clear(self._context.kernel.now) if task.line is not None else ():
             assert isinstance(channel.down, BoltTask)
             self._context.destroy(channel.down, [train], outage=outage.number)
@@ -429,7 +396,6 @@ class Supervisor:
         self._context.hooks.failed(task, outage)
 
     def pause(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
-        """A task does nothing until the outage's end."""
         if isinstance(task, BoltTask) and self._context.runner is not None:
             self._context.runner.paused(task, outage)
         elif task.up:
@@ -437,8 +403,6 @@ class Supervisor:
             self.watch.paused(task, outage.ready_at)
 
     def cut(self, outage: Outage, between: Between, lose: bool) -> None:
-        """Nothing passes between two sides until the outage's end; ``lose``: tuples do not wait."""
-
         def begin(channel: Wire) -> None:
             if lose:
                 channel.lose(outage.number, partial(self._lost, channel, outage))
@@ -473,7 +437,6 @@ class Supervisor:
             self._context.destroy(task, [train], arrived=True, outage=number)
 
     def servers_of(self, store: str | None) -> list[StoreServer]:
-        """The servers of a store; None: of the one that has no name."""
         return self._context.servers[store]
 
     def slow_store(self, server: StoreServer, outage: Outage, factor: float) -> None:
@@ -489,17 +452,14 @@ class Supervisor:
         self._context.kernel.at(outage.ready_at, Rank.READY, well)
 
     def stop_store(self, server: StoreServer, outage: Outage) -> None:
-        """Requests wait until the outage's end."""
         server.tell(partial(setattr, outage, "unfelt", False), outage.ready_at)
         server.stop(outage.ready_at)
 
     def empty_store(self, store: str | None) -> None:
-        """A store has nothing any more."""
         for keeper in self._context.keepers:
             keeper.store_lost(store)
 
     def slow_down(self, host: int, outage: Outage, factor: float) -> None:
-        """A host is slow until the outage's end."""
         context = self._context
         cores, there = context.cores.get(host), [task.number for task in self._bolts if task.host == host]
         outage.unfelt = not there or context.runner is not None

@@ -25,27 +25,22 @@ class View:
 
     @property
     def now(self) -> int:
-        """The present."""
         return self._job.kernel.now
 
     @property
     def draws(self) -> Draws:
-        """The random draws of this replication: each is a function of what it is for."""
         return self._job.draws
 
     @property
     def spouts(self) -> Sequence[SpoutView]:
-        """All spout tasks, in physical order."""
         return self._job.spouts
 
     @property
     def bolts(self) -> Sequence[BoltView]:
-        """All bolt tasks and their replicas, in physical order."""
         return self._job.bolt_tasks
 
     @property
     def stateful(self) -> Sequence[BoltView]:
-        """Those of them that have state."""
         return [task for task in self._job.bolt_tasks if task.state is not None]
 
     def replicas(self, task: BoltView) -> Sequence[BoltView]:
@@ -55,9 +50,6 @@ class View:
     def is_stateful(self, task: TaskView) -> TypeGuard[BoltView]:
         """Whether a task is a bolt's that has state."""
         return task.component.window is not None
-
-
-# What a strategy may do. All measuring happens behind its verbs.
 
 
 class Verbs:
@@ -93,9 +85,7 @@ class Verbs:
         self._job.kernel.every(begin, period, rank, action, task.number)
 
     def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank, last: bool = False) -> None:
-        """Call ``action`` when all that waits in the task's queue now has been served, unless it fails
-        before. ``last``: whoever asks for it does nothing after it in its turn.
-        """
+        """Call ``action`` when all that waits in the queue now is served; ``last``: as the turn's last."""
         self._task(task).enqueue(rank, action, last=last)
 
     def occupy(self, task: TaskView, duration: int) -> None:
@@ -103,9 +93,7 @@ class Verbs:
         self._task(task).occupy(duration)
 
     def charge(self, component: str, duration: int) -> None:
-        """Let each tuple of a bolt take so much longer than its service, or each call of a spout than its
-        gap; said when the protocol is made.
-        """
+        """Let each tuple of a bolt, or call of a spout, take longer; said when the protocol is made."""
         self._job.context.overhead[component] = self._job.context.overhead.get(component, 0) + duration
 
     # -- spouts ----------------------------------------------------------------------------------------------
@@ -115,9 +103,7 @@ class Verbs:
         self._job.spouts[spout.spout_number].in_flight.most = most
 
     def emit_again(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        """Give up these attempts of roots (``outage``: number of that which is why they were not done; -1:
-        none is), and put the roots at the end of the spout's retry queue.
-        """
+        """Put these roots at the end of the retry queue; ``outage``: why they failed (-1: none)."""
         if len(roots):
             task, say = self._job.spouts[spout.spout_number], self._job.say
             say.timed_out(task, roots, attempt, outage)
@@ -149,9 +135,7 @@ class Verbs:
         restore(self._job, self._bolt(task), state, outage, rewind)
 
     def roll_back(self, task: BoltView, state: SavedState) -> None:
-        """A task goes back to an earlier state: what it has taken in since is undone, unless a window has
-        put it out.
-        """
+        """A task goes back to an earlier state: effects since then are undone, unless put out."""
         roll_back(self._job, self._bolt(task), None if state.state is None else state.state.copy())
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -164,15 +148,11 @@ class Verbs:
             bolt.gate.open()
 
     def close(self, task: BoltView) -> None:
-        """A task that is up does nothing until it is opened: what waits in its queue is set aside, arrivals
-        are held.
-        """
+        """A task that is up does nothing until it is opened: what waits is set aside, arrivals are held."""
         self._bolt(task).close()
 
     def take_over(self, task: TaskView, outage: OutageView) -> None:
-        """A standby is in the place of a task that has failed: it is ready now, empty, and the restart is
-        off. Nothing happens if it is ready already, or has failed again.
-        """
+        """A standby takes a task's place, ready and empty; not if it is ready, or has failed again."""
         self._job.supervisor.take_over(task, outage)
 
     # -- what is kept and sent -------------------------------------------------------------------------------
@@ -188,8 +168,6 @@ class Verbs:
     def step(
         self, who: TaskView | str, what: str, detail: str = "", to: TaskView | str | None = None
     ) -> None:
-        """Say what the protocol does now (`tideover.models.runtime.announcements.Step`): a task does it, or a
-        role, and ``to`` whom, if it is a message.
-        """
+        """Say what a task or a role does now, and ``to`` whom, if it is a message (`announcements.Step`)."""
         names = [each if isinstance(each, str) else each.name for each in (who, to or "")]
         self._job.step(names[0], what, detail, names[1])

@@ -95,9 +95,6 @@ class OutageView(Protocol):
     def overtakes(self) -> Sequence[OutageView]: ...
 
 
-# Who runs the bolts, if they do not run tuple by tuple in processes of their own.
-
-
 class Runner:
     """A mechanism that runs bolts in batches is their runner (``job.runner``)."""
 
@@ -107,9 +104,6 @@ class Runner:
     def busy_since(self, task: BoltView) -> int | None:
         """Since when ``task`` runs in a batch (ns); None: it does not run now."""
         return None
-
-
-# What faults can hit besides tasks: the machines that a strategy brings along.
 
 
 class Machine:
@@ -127,19 +121,15 @@ class Machine:
         self.number = number
 
     def tasks(self) -> Sequence[BoltView]:
-        """The tasks that fail with it."""
         return ()
 
     def failed(self, outage: OutageView) -> None:
-        """It is killed now."""
         raise NotImplementedError
 
     def ready(self, outage: OutageView) -> None:
         """Detection and restart of its newest fault are over; when it is back, it tells the supervisor."""
         raise NotImplementedError
 
-
-# One fault, and when what it hit is back.
 
 NEVER = 1 << 62
 """The moment at which something that is given up is back."""
@@ -197,15 +187,12 @@ class Outage:
     late: bool = False
 
     def hit(self, returns: dict[Any, Return]) -> None:
-        """These are down, and expected back."""
         self.returns = dict(returns)
         self._settle()
 
     @property
     def stages(self) -> tuple[int, int] | None:
-        """When all that it hit was ordered anew, and when all of it was launched (ns); None: nobody tells
-        these stages apart.
-        """
+        """When all that it hit was ordered anew, and when all of it was launched (ns); None: nobody tells."""
         found = [back for back in self.returns.values() if back.ordered is not None]
         if not found:
             return None
@@ -213,15 +200,12 @@ class Outage:
         return ordered, max(min(back.launched or 0, back.ready) for back in found)
 
     def struck_again(self, victim: Any, newer: Outage) -> None:
-        """A newer fault has hit what is not back yet: it is back from both when it is back from that one, and
-        if nobody has noticed yet, detection begins anew too.
-        """
+        """It is back when it is from the newer fault; detection begins anew if nobody has noticed yet."""
         detected, again = self.returns[victim].detected, newer.returns[victim]
         noticed = detected < newer.failed_at + newer.late
         self._revise(victim, again._replace(detected=detected) if noticed else again)
 
     def expect(self, victim: Any, ready: int) -> None:
-        """What it hit is back at ``ready`` (ns), or will be."""
         self._revise(victim, self.returns[victim]._replace(ready=ready))
 
     def _revise(self, victim: Any, back: Return) -> None:

@@ -18,8 +18,6 @@ from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train, single
 
-# How far a task is with its windows.
-
 REMEMBERED = 1 << 16
 """So many of the newest windows are known by their number when they come again."""
 
@@ -50,19 +48,16 @@ class Windows:
 
     @property
     def epoch(self) -> int:
-        """The newest marker that has come on all inputs."""
         return min(self.epochs.values())
 
     @property
     def newest(self) -> int:
-        """Number of the newest window that was ended."""
         if self.trigger == "watermark":
             return self.ended - 1
         return self.ended if self.trigger == "tuples" else self.epoch // self.beats
 
     @property
     def awaited(self) -> list[int]:
-        """Numbers of the windows whose tick waits in the queue."""
         return [number // self.beats for number in self.waiting if number % self.beats == 0]
 
     def put_out(self, number: int) -> bool:
@@ -75,18 +70,12 @@ class Windows:
         return again
 
     def reopen(self, after: int) -> None:
-        """Go back to the time before window ``after`` + 1: those that follow are put out as if they had not
-        been.
-        """
+        """Windows that follow ``after`` are put out as if they had not been."""
         for number in [number for number in self._put_out if number > after]:
             del self._put_out[number]
 
     def crash(self) -> None:
-        """The task knows nothing of markers any more."""
         self.epochs = dict.fromkeys(self.epochs, 0)
-
-
-# What bolt tasks do with windows: tuples fall into panes, ticks, markers and watermarks end them.
 
 
 class WindowedTask(Node):
@@ -155,15 +144,10 @@ class WindowedTask(Node):
         c.serves_at_once = 1
 
     def catch_up(self) -> None:
-        """Take what it has done since somebody looked into its state."""
         raise NotImplementedError
 
-    # -- tuples come -----------------------------------------------------------------------------------------
-
     def _take_up(self, train: Train, arrival: Ints) -> Train:
-        """Take tuples that have come at ``arrival`` into the state, each in its pane if windows have some;
-        those that are late not, which are marked as such.
-        """
+        """Take tuples that came at ``arrival`` into the state, by pane; late ones are only marked."""
         assert self._state is not None
         whole = train
         if self._bolt.sides is not None:
@@ -197,7 +181,6 @@ class WindowedTask(Node):
         return whole.adding(**{LATE: late.astype(np.int64)})
 
     def _compare(self, ids: WindowIds, train: Train, whole: Train) -> Train:
-        """Take tuples in as their ids say; those that are known are marked."""
         assert self._state is not None
         if not ids.comparing:
             ids.note(train.uid, train.column(STREAM))
@@ -219,8 +202,6 @@ class WindowedTask(Node):
     def _digits(self, train: Train) -> Ints:
         edges = self.component.inputs
         return (train.uid >> edges[0].task_bits) & ((1 << edges[0].edge_bits) - 1)
-
-    # -- windows end -----------------------------------------------------------------------------------------
 
     def _fire(self, now: int) -> int:
         mark, windows = self._last_mark, self.windows
@@ -251,15 +232,9 @@ class WindowedTask(Node):
         return stall
 
     def _pass_on(self, mark: Train) -> None:
-        """A marker leaves for all that read."""
         raise NotImplementedError
 
     def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
-        """Put out windows, by number each with the epoch that it ends before (None: all that there is);
-        returns how long that keeps the task (ns).
-
-        ``epoch`` is that of the aggregates: the newest marker that was handed on before them.
-        """
         self.catch_up()
         left: list[Effects] = []
         packing = 0
@@ -296,9 +271,7 @@ class WindowedTask(Node):
         return closed.parts, packing * (not self.silent)
 
     def _send_window(self, train: Train) -> tuple[list[Sent], int]:
-        """What a window puts out leaves for all that read; returns it, and how long its serialisation takes
-        (ns).
-        """
+        """What a window puts out leaves for all that read; returns it, and the time to serialise it (ns)."""
         raise NotImplementedError
 
     @property
@@ -379,8 +352,6 @@ class WindowedTask(Node):
         """All of a batch has passed: put out the windows by event that the watermark before it has ended."""
         self.catch_up()
         self._end_windows(self._ended_by_events(), now, self.windows.epoch)
-
-    # -- the state -------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> State | None:

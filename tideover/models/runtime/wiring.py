@@ -65,28 +65,22 @@ class Wired:
         for c in topology.components:
             describe_component(context, self.plane, c, copies)
         self.bolt_tasks = [task for row in self.bolts.values() for task in row]
-        """All bolt tasks and their replicas, in physical order."""
 
     @property
     def topology(self) -> Topology:
-        """Components and edges."""
         return self.context.topology
 
     @property
     def draws(self) -> Draws:
-        """The random draws of this replication."""
         return self.context.draws
 
     @property
     def needs(self) -> Needs:
-        """What the mechanisms need, together."""
         return self.context.needs
 
     def tell_of_emissions(self) -> None:
         """Tell of the roots that were emitted."""
         raise NotImplementedError
-
-    # -- what is where ---------------------------------------------------------------------------------------
 
     def bolt(self, task: TaskView) -> BoltTask:
         """The task that a view of a bolt's task shows."""
@@ -157,7 +151,6 @@ def _make_tasks(job: Wired, c: Component, copies: int, fed: bool) -> Rows:
 
 
 def _connect(job: Wired, senders: dict[str, Rows]) -> list[Wire]:
-    """All channels, input by input of each task."""
     wires: list[Wire] = []
     for c in job.topology.components:
         for down in [task for row in senders[c.name] for task in row] if c.inputs else ():
@@ -184,7 +177,6 @@ def _make_wire(job: Wired, up: SpoutTask | BoltTask, down: BoltTask, number: int
 
 
 def _lead_to(job: Wired, senders: dict[str, Rows], wires: dict[tuple[int, int], Wire]) -> None:
-    """What each task sends over each edge."""
     outlet = route = 0
     for up in job.tasks:
         up.c.first_outlet, up.c.outlets = outlet, len(up.component.outputs)
@@ -201,7 +193,6 @@ def _lead_to(job: Wired, senders: dict[str, Rows], wires: dict[tuple[int, int], 
 
 
 def set_latency(job: Wired, wire: Wire) -> None:
-    """By where its ends are."""
     latency, c = latency_of(job, wire.up, wire.down), wire.c
     job.plane.p.changed = 1
     describe(job.plane, latency, c.latency)
