@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from tideover.models.job.components import Host
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.supervision import Watch
+from tideover.sim.distributions import Distribution
+from tideover.sim.draws import Draws, Purpose
 from tideover.sim.faults import Fault
 from tideover.sim.registry import Part, Registry
 
@@ -48,6 +52,22 @@ class Given(Detector):
 
     def watch(self, job: Job) -> Watch:
         return Watch()
+
+
+def phase(draws: Draws, name: str, period: int, number: int = 0) -> int:
+    """When something that comes every ``period`` comes first: uniform in [0, period), by name (ns)."""
+    bits = draws.bits(name, Purpose.HEARTBEAT, np.array([number]))
+    return int(bits[0] >> np.uint64(11)) * period >> 53
+
+
+def drawn(draws: Draws, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
+    """The draw for the outage, or rebalance, of that number (ns)."""
+    return int(spread.sample(draws.bits(name, purpose, np.array([number])))[0])
+
+
+def last_beat(now: int, first: int, period: int, before: int = 0) -> int:
+    """The newest of the moments ``first`` + k * ``period`` (ns); ``before`` there is one: that."""
+    return before if now < first else first + (now - first) // period * period
 
 
 class Repairs:

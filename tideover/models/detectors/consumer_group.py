@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from pydantic import Field, model_validator
 
-from tideover.models.detectors.base import DETECTORS, Detector, Repairs
+from tideover.models.detectors.base import DETECTORS, Detector, Repairs, drawn, last_beat, phase
 from tideover.models.detectors.heartbeats import relocate
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
@@ -19,7 +18,7 @@ from tideover.models.runtime.views import NEVER, Outage, Return
 from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.faults import Fault
-from tideover.sim.kernel import Rank
+from tideover.sim.kernel import Action, Rank
 from tideover.sim.units import Duration, S, format_duration
 
 _GROUP = -1
@@ -108,7 +107,12 @@ class Group(Watch):
         places = [(h.number, worker) for h in cluster.hosts for worker in range(cluster.workers_per_host)]
         bolts = {(task.host, job.supervisor.worker(task)) for task in job.bolt_tasks}
         others = {(spout.host, job.supervisor.worker(spout)) for spout in job.spouts} - bolts
-        self._members = [_Member(*p, 0, self._phase(*p)) for p in places if p not in others]
+        interval = detector.heartbeat_interval
+        self._members = [
+            _Member(host, worker, 0, phase(self._draws, f"worker {host}.{worker}", interval))
+            for host, worker in places
+            if (host, worker) not in others
+        ]
         at = {(member.host, member.worker): member for member in self._members}
         for task in job.bolt_tasks:
             at[task.host, job.supervisor.worker(task)].tasks.append(task)
@@ -134,8 +138,11 @@ class Group(Watch):
         now = self._kernel.now
         self._repairs.struck(fault, now)
         if not fault.process_lives:
-            for member in [m for m in self._members if m.removed is None and self._is_hit(m, struck, fault)]:
-                self._dies(member, outage)
+            for member in self._members:
+                host = self._hosts[member.host]
+                hit = any(task in struck for task in member.tasks) or fault.breaks(host.number, host.rack)
+                if hit and member.removed is None:
+                    self._dies(member, outage)
         found: dict[Any, Return] = {}
         for victim in struck:
             found[victim] = Return(now, now, now, now)
@@ -147,19 +154,17 @@ class Group(Watch):
                 self._outages[victim] = outage
         return found
 
-    def _is_hit(self, member: _Member, struck: Sequence[Any], fault: Fault) -> bool:
-        if any(task in struck for task in member.tasks):
-            return True
-        host = self._hosts[member.host]
-        return fault.breaks(host.number, host.rack)
+    def _at(self, when: int, act: Action) -> None:
+        self._kernel.at(when, Rank.READY, act, _GROUP)
 
     def _dies(self, member: _Member, outage: Outage) -> None:
         now, d = self._kernel.now, self._detector
-        member.removed = max(now, self._last_sign(member) + d.session_timeout)
-        self._kernel.at(member.removed, Rank.READY, partial(self._remove, member), _GROUP)
+        last = last_beat(now, member.first, d.heartbeat_interval, member.joined)
+        member.removed = max(now, last + d.session_timeout)
+        self._at(member.removed, partial(self._remove, member))
         if d.restart is not None:
-            back = now + self._drawn(d.restart, member.name, outage.number)
-            self._kernel.at(back, Rank.READY, partial(self._runs, member), _GROUP)
+            back = drawn(self._draws, d.restart, member.name, Purpose.LAUNCH, outage.number)
+            self._at(now + back, partial(self._runs, member))
 
     def _remove(self, member: _Member) -> None:
         if member not in self._members or member.removed != self._kernel.now:
@@ -175,8 +180,7 @@ class Group(Watch):
         """A process runs on the host of one that died."""
         now = self._kernel.now
         if self._repairs.over(old.host) > now:
-            again = partial(self._runs, old)
-            self._kernel.at(self._repairs.over(old.host), Rank.READY, again, _GROUP)
+            self._at(self._repairs.over(old.host), partial(self._runs, old))
             return
         if self._detector.static and old in self._members:
             old.removed, old.joined, old.first = None, now, now + self._detector.heartbeat_interval
@@ -197,7 +201,7 @@ class Group(Watch):
             if member.removed is None and member is not joined:
                 beats = max(0, (now - member.first) // interval + 1)
                 learns = partial(self._learns, member, self._rebalances, member.joined)
-                self._kernel.at(member.first + beats * interval, Rank.READY, learns, _GROUP)
+                self._at(member.first + beats * interval, learns)
         self._look()
 
     def _learns(self, member: _Member, number: int, joined: int) -> None:
@@ -213,8 +217,8 @@ class Group(Watch):
         """If nobody is waited for, tasks are assigned soon."""
         if not self._awaited:
             number = self._rebalances
-            takes = self._drawn(self._detector.rebalance, "group", number - 1)
-            self._kernel.at(self._kernel.now + takes, Rank.READY, partial(self._assign, number), _GROUP)
+            takes = drawn(self._draws, self._detector.rebalance, "group", Purpose.LAUNCH, number - 1)
+            self._at(self._kernel.now + takes, partial(self._assign, number))
 
     def _assign(self, number: int) -> None:
         if number != self._rebalances or not self._members:
@@ -232,17 +236,3 @@ class Group(Watch):
         for task in sorted(tasks, key=lambda task: task.number):
             if task in self._outages:
                 self._job.supervisor.take_over(task, self._outages.pop(task))
-
-    def _last_sign(self, member: _Member) -> int:
-        """When a member that has lived until now was last heard of (ns)."""
-        now, interval = self._kernel.now, self._detector.heartbeat_interval
-        if now < member.first:
-            return member.joined
-        return member.first + (now - member.first) // interval * interval
-
-    def _phase(self, host: int, worker: int) -> int:
-        bits = self._draws.bits(f"worker {host}.{worker}", Purpose.HEARTBEAT, np.zeros(1, np.int64))
-        return int(bits[0] >> np.uint64(11)) * self._detector.heartbeat_interval >> 53
-
-    def _drawn(self, spread: Distribution, name: str, number: int) -> int:
-        return int(spread.sample(self._draws.bits(name, Purpose.LAUNCH, np.array([number])))[0])

@@ -25,11 +25,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from tideover.models.detectors.base import DETECTORS, Detector, Repairs
+from tideover.models.detectors.base import DETECTORS, Detector, Repairs, drawn, last_beat, phase
 from tideover.models.detectors.restarts import Earlier, RestartStrategy
 from tideover.models.job.cluster import Worker
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Watch
@@ -52,7 +51,9 @@ def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
     for task, (_, worker) in places.items():
         job.supervisor.workers[task] = worker
     moved = {task: host for task, (host, _) in places.items() if host != task.host}
-    channels = [c for task in job.tasks for c in _outputs(task) if c.up in moved or c.down in moved]
+    outlets = (outlet for task in job.tasks for outlet in task.outlets)
+    outputs = (channel for outlet in outlets for row in outlet.channels for channel in row)
+    channels = [channel for channel in outputs if channel.up in moved or channel.down in moved]
     before = [(channel.up.host, channel.down.host) for channel in channels]
     for task, host in moved.items():
         task.host = host
@@ -60,10 +61,6 @@ def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
     if not moved or not job.deployment.moves:
         return
     job.lead(channels, before)
-
-
-def _outputs(task: Task) -> list[Wire]:
-    return [channel for outlet in task.outlets for row in outlet.channels for channel in row]
 
 
 class FreeSlots:
@@ -92,8 +89,8 @@ class FreeSlots:
 
     def waiting_on(self, fault: Fault) -> list[Task]:
         """Those whose slots a fault takes, before they were launched there."""
-        racks = {host.number: host.rack for host in self._hosts}
-        return [task for task, (host, _) in self._kept.items() if fault.breaks(host, racks[host])]
+        kept = self._kept.items()
+        return [task for task, (host, _) in kept if fault.breaks(host, self._hosts[host].rack)]
 
     def struck(self, fault: Fault, victims: Iterable[Any]) -> None:
         """A fault strikes these now: tasks of hosts that fail get slots elsewhere, one after the other."""
@@ -223,8 +220,7 @@ class Heartbeats(Detector):
 
     def phase(self, draws: Draws, process: str) -> int:
         """When a process sends its first heartbeat: uniform in [0, interval) (ns)."""
-        bits = draws.bits(process, Purpose.HEARTBEAT, np.zeros(1, np.int64))
-        return int(bits[0] >> np.uint64(11)) * self.interval >> 53
+        return phase(draws, process, self.interval)
 
     def watch(self, job: Job) -> Listener:
         return Listener(job, self)
@@ -238,6 +234,7 @@ class _Restart(NamedTuple):
 
     @property
     def ordered(self) -> int:
+        """Until then there is nothing that could fail (ns)."""
         return self.back.ordered or 0
 
     @property
@@ -298,7 +295,13 @@ class Listener(Watch):
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
     ) -> dict[Any, Return]:
         if self._slots is not None:
-            self._slots.struck(fault, [each for each in struck if not self._is_given_up(each)])
+            now = self._kernel.now
+            given_up = {
+                each
+                for each, known in self._known.items()
+                if known.ordered == NEVER and known.back.detected < now
+            }
+            self._slots.struck(fault, [each for each in struck if each not in given_up])
         found = {each: self._alone(each, fault, outage) for each in struck if each not in job}
         if job:
             together = self._together([each for each in struck if each in job], fault, outage)
@@ -328,10 +331,6 @@ class Listener(Watch):
         for (moment, given_up), tasks in moments.items():
             if moment >= now:
                 self._kernel.at(moment, Rank.READY, partial(act, moment, given_up, tasks), -1)
-
-    def _is_given_up(self, victim: Any) -> bool:
-        known = self._known.get(victim)
-        return known is not None and known.ordered == NEVER and known.back.detected < self._kernel.now
 
     def back(self, victim: Any) -> None:
         now = self._kernel.now
@@ -461,8 +460,7 @@ class Listener(Watch):
 
     def _later(self, moment: int, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
         """A draw later; what never comes has no end either."""
-        drawn = int(spread.sample(self._draws.bits(name, purpose, np.array([number])))[0])
-        return min(moment + drawn, NEVER)
+        return min(moment + drawn(self._draws, spread, name, purpose, number), NEVER)
 
     def _process(self, victim: Any) -> str:
         """The name of the worker that a task runs in; of a machine, its own."""
@@ -483,9 +481,7 @@ class Listener(Watch):
         begun = 0 if known is None else known.ordered
         since, until = self._pauses.get(victim, (0, 0))
 
-        def last(moment: int) -> int:
-            return begun if moment < first else first + (moment - first) // interval * interval
-
-        if until <= begun:
-            return last(now)
-        return last(since) if now < until else max(until, last(now))
+        if until > begun and now < until:
+            return last_beat(since, first, interval, begun)
+        last = last_beat(now, first, interval, begun)
+        return max(until, last) if until > begun else last

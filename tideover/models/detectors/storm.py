@@ -8,10 +8,9 @@ from functools import partial
 from operator import itemgetter
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import Field
 
-from tideover.models.detectors.base import DETECTORS, Detector, Repairs
+from tideover.models.detectors.base import DETECTORS, Detector, Repairs, drawn, last_beat, phase
 from tideover.models.detectors.heartbeats import relocate
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.supervision import Watch
@@ -117,11 +116,12 @@ class Workers(Watch):
             _Slot(w.host, w.number, f"worker {w.host}.{w.number}", tuple(at[place] for place in w.places))
             for w in cluster.workers.values()
         ]
-        used = {(slot.host, slot.number) for slot in self._slots}
-        for host in cluster.hosts:
-            for number in range(cluster.workers_per_host):
-                if (host.number, number) not in used:
-                    self._slots.append(_Slot(host.number, number, f"worker {host.number}.{number}", ()))
+        self._slots += [
+            _Slot(host.number, number, f"worker {host.number}.{number}", ())
+            for host in cluster.hosts
+            for number in range(cluster.workers_per_host)
+            if (host.number, number) not in cluster.workers
+        ]
         for place, slot in enumerate(self._slots):
             slot.place, slot.tasks = place, list(slot.home)
         self._machines: dict[Any, _Slot] = {}
@@ -167,8 +167,7 @@ class Workers(Watch):
         elif now < (slot.back.launched or 0):
             sign, patience = slot.back.ordered or 0, d.worker_start_timeout
         else:
-            launched = slot.back.launched or 0
-            sign = launched + (now - launched) // d.worker_heartbeat * d.worker_heartbeat
+            sign = last_beat(now, slot.back.launched or 0, d.worker_heartbeat)
             patience = d.supervisor_worker_timeout
         self._hear(slot)
         least = max(now, in_order, sign + patience)
@@ -182,7 +181,7 @@ class Workers(Watch):
         if slot.back is None:
             slot.heard = self._last_beat(slot.name, period, 1)
         elif now >= slot.back.ready:
-            slot.heard = slot.back.ready + (now - slot.back.ready) // period * period
+            slot.heard = last_beat(now, slot.back.ready, period)
 
     def _supervised(self, slot: _Slot, least: int) -> int:
         """The first look at a worker by its supervisor at or after a moment (ns)."""
@@ -193,10 +192,10 @@ class Workers(Watch):
         slot.life += 1
         slot.outage = number
         d = self._detector
-        launched = ordered + self._drawn(d.launch, slot.name, Purpose.LAUNCH, number)
-        tasks = slot.tasks or [slot]
-        ready = launched + max(self._drawn(d.prepare, each.name, Purpose.PREPARE, number) for each in tasks)
-        slot.back = Return(ordered, ready, ordered, launched)
+        launched = ordered + drawn(self._draws, d.launch, slot.name, Purpose.LAUNCH, number)
+        names = [each.name for each in slot.tasks] or [slot.name]
+        prepared = max(drawn(self._draws, d.prepare, name, Purpose.PREPARE, number) for name in names)
+        slot.back = Return(ordered, launched + prepared, ordered, launched)
         silent = slot.heard + d.nimbus_task_timeout
         if slot.assigned is not None:
             silent = max(silent, slot.assigned + d.task_launch)
@@ -294,18 +293,10 @@ class Workers(Watch):
             return self._machines[victim]
         return next(slot for slot in self._slots if victim in slot.tasks)
 
-    def _phase(self, name: str, period: int, number: int = 0) -> int:
-        bits = self._draws.bits(name, Purpose.HEARTBEAT, np.array([number]))
-        return int(bits[0] >> np.uint64(11)) * period >> 53
-
     def _last_beat(self, name: str, period: int, number: int = 0) -> int:
-        now, phase = self._kernel.now, self._phase(name, period, number)
-        return 0 if now < phase else phase + (now - phase) // period * period
+        return last_beat(self._kernel.now, phase(self._draws, name, period, number), period)
 
     def _round(self, name: str, period: int, least: int) -> int:
         """The first look at or after a moment (ns)."""
-        phase = self._phase(name, period)
-        return phase + max(0, -(-(least - phase) // period)) * period
-
-    def _drawn(self, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
-        return int(spread.sample(self._draws.bits(name, purpose, np.array([number])))[0])
+        first = phase(self._draws, name, period)
+        return first + max(0, -(-(least - first) // period)) * period

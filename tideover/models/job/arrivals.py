@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from tideover.sim.distributions import Exponential
 from tideover.sim.draws import Draws, Purpose
@@ -117,6 +117,8 @@ class Scheduled(Arrivals):
 
 
 class _Cumulative:
+    """The integral of a rate, and its inverse."""
+
     def __init__(self, pieces: Pieces) -> None:
         self.p = pieces
         ends = np.append(pieces.start[1:], pieces.length if pieces.length is not None else np.inf)
@@ -187,6 +189,11 @@ class Burst(Scheduled):
         return Pieces(start, np.array([per_ns(self.rate), per_ns(self.peak)]), np.zeros(2), float(self.every))
 
 
+def _from_the_scenarios_folder(file: str, info: ValidationInfo) -> str:
+    return str((info.context or {}).get("directory", Path()) / file)
+
+
+FileOfRates = Annotated[str, AfterValidator(_from_the_scenarios_folder)]
 HOURS = 24
 _MOST_GROWTH = 600.0
 """Logarithm of a factor that a float holds."""
@@ -215,7 +222,7 @@ class Day(Scheduled):
         Field(description="24 numbers, the rates at 0 to 23 o'clock in proportion to one another"),
     ] = None
     file: Annotated[
-        str | None,
+        FileOfRates | None,
         Field(description="CSV file with the columns hour (0 to 23) or time (HH:MM), and rate_per_s"),
     ] = None
     peak: Annotated[
@@ -232,11 +239,6 @@ class Day(Scheduled):
 
     _start: int = PrivateAttr(0)
     """Time of day (ns) at simulated time 0."""
-
-    @field_validator("file")
-    @classmethod
-    def _from_the_scenarios_folder(cls, file: str | None, info: ValidationInfo) -> str | None:
-        return None if file is None else str((info.context or {}).get("directory", Path()) / file)
 
     @field_validator("by_hour")
     @classmethod
@@ -342,8 +344,26 @@ def read_day(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(times), tuple(rate for _, _, rate in rows)
 
 
+class Evenly(Arrivals):
+    """Calls that are all ``gap_ns`` apart."""
+
+    @property
+    def gap_ns(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def mean_gap_ns(self) -> float:
+        return float(self.gap_ns)
+
+    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64]:
+        return np.full(n, self.gap_ns, np.int64)
+
+    def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
+        return last + self.gap_ns * np.arange(1, n + 1, dtype=np.int64)
+
+
 @ARRIVALS.register("constant")
-class Periodic(Arrivals):
+class Periodic(Evenly):
     """Calls at a constant distance: 1 / ``rate``, or ``pause`` + ``emit_cost``.
 
     Stableford's spout sleeps 10 ms and then emits, which costs 0.53 ms: about 95 tuples/s.
@@ -376,16 +396,6 @@ class Periodic(Arrivals):
             return round(1e9 / self.rate)
         assert self.pause is not None
         return self.pause + self.emit_cost
-
-    @property
-    def mean_gap_ns(self) -> float:
-        return float(self.gap_ns)
-
-    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64]:
-        return np.full(n, self.gap_ns, np.int64)
-
-    def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
-        return last + self.gap_ns * np.arange(1, n + 1, dtype=np.int64)
 
     def offset(self, task: str, draws: Draws) -> int:
         return super().offset(task, draws) if self.fixed_offset is None else self.fixed_offset
@@ -440,7 +450,7 @@ class Ramp(Scheduled):
 
 
 @ARRIVALS.register("saturating")
-class Saturating(Arrivals):
+class Saturating(Evenly):
     """A call whenever the spout may make one: ``emit_cost`` after the last, or after what held it back.
 
     Something has to hold it back: bounded queues, or a cap on what is pending.
@@ -454,26 +464,20 @@ class Saturating(Arrivals):
     emit_cost: Annotated[Duration, Field(gt=0, description="time that a call takes")]
 
     @property
-    def mean_gap_ns(self) -> float:
-        return float(self.emit_cost)
-
-    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64]:
-        return np.full(n, self.emit_cost, np.int64)
-
-    def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
-        return last + self.emit_cost * np.arange(1, n + 1, dtype=np.int64)
+    def gap_ns(self) -> int:
+        return self.emit_cost
 
     def offset(self, task: str, draws: Draws) -> int:
         return 0
 
 
 Header = tuple[str, str]
-Row = tuple[int, str, float]
-"""Number of the line, what stands in its first column, and the rate (1/s) in the second."""
 
 
-def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[Row]]:
-    """Which of ``headers`` a CSV file of rates has, and its rows; ValueError says which line is wrong."""
+def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[tuple[int, str, float]]]:
+    """Which of ``headers`` a CSV file of rates has, and its rows: number of the line, its first cell, and the
+    rate (1/s) in the second. ValueError says which line is wrong.
+    """
     path = Path(file)
     try:
         lines = list(csv.reader(read_text(path).splitlines()))
@@ -486,25 +490,21 @@ def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[Row]]:
     if found is None:
         wanted = " or ".join(",".join(one) for one in headers)
         raise ValueError(f"{path.name}:1: the first line must be {wanted}")
-    rows = [(number, *_row(path.name, number, row)) for number, row in enumerate(lines[1:], 2)]
+    rows = []
+    for number, row in enumerate(lines[1:], 2):
+        place = f"{path.name}:{number}"
+        try:
+            when, text = row
+            rate = float(text)
+        except ValueError:
+            shown = ",".join(row)[:40]
+            raise ValueError(f"{place}: a time and a rate are needed, found {shown!r}") from None
+        if not (rate == 0 or MIN_RATE <= rate <= MAX_RATE):
+            raise ValueError(f"{place}: a rate must be 0/s, or {MIN_RATE:.2g}/s to {MAX_RATE:g}/s")
+        rows.append((number, when.strip(), rate))
     if not any(rate > 0 for _, _, rate in rows):
         raise ValueError(f"{path.name}: at least one row with a rate above 0 is needed")
     return found, rows
-
-
-def _row(name: str, number: int, row: Sequence[str]) -> tuple[str, float]:
-    try:
-        when, text = row
-        rate = float(text)
-    except ValueError:
-        shown = ",".join(row)[:40]
-        raise ValueError(f"{name}:{number}: a time and a rate are needed, found {shown!r}") from None
-    if not (rate == 0 or MIN_RATE <= rate <= MAX_RATE):
-        raise ValueError(f"{name}:{number}: a rate must be 0/s, or {MIN_RATE:.2g}/s to {MAX_RATE:g}/s")
-    return when.strip(), rate
-
-
-COLUMNS = ("time_s", "rate_per_s")
 
 
 @ARRIVALS.register("trace")
@@ -517,7 +517,7 @@ class TraceOfRates(Scheduled):
 
     rate_factors: ClassVar[frozenset[str]] = frozenset({"scale"})
 
-    file: Annotated[str, Field(description="CSV file with the columns time_s, rate_per_s")]
+    file: Annotated[FileOfRates, Field(description="CSV file with the columns time_s, rate_per_s")]
     repeat: Annotated[
         float | None,
         Field(gt=0, le=MAX_DURATION / S, description="seconds after which the trace begins again"),
@@ -525,11 +525,6 @@ class TraceOfRates(Scheduled):
     scale: Annotated[
         float, Field(gt=0, le=1e6, description="every rate of the trace is multiplied by it")
     ] = 1.0
-
-    @field_validator("file")
-    @classmethod
-    def _from_the_scenarios_folder(cls, file: str, info: ValidationInfo) -> str:
-        return str((info.context or {}).get("directory", Path()) / file)
 
     @model_validator(mode="after")
     def _readable(self) -> TraceOfRates:
@@ -556,21 +551,16 @@ def read_rates(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     name = Path(file).name
     times: list[float] = []
     rates: list[float] = []
-    for number, cell, rate in rows_of(file, [COLUMNS])[1]:
-        time = _number(cell)
-        if (times and not time > times[-1]) or (not times and time != 0):
+    for number, cell, rate in rows_of(file, [("time_s", "rate_per_s")])[1]:
+        try:
+            time = float(cell)
+        except ValueError:
+            time = math.nan
+        rises = time > times[-1] if times else time == 0
+        if not rises or time > MAX_DURATION / S:
             raise ValueError(
                 f"{name}:{number}: times must rise, from 0 in the first row, to {MAX_DURATION // S} s at most"
             )
         times.append(time)
         rates.append(rate)
     return tuple(times), tuple(rates)
-
-
-def _number(cell: str) -> float:
-    """A number of seconds in range, or else NaN, which is no time."""
-    try:
-        number = float(cell)
-    except ValueError:
-        return math.nan
-    return number if abs(number) <= MAX_DURATION / S else math.nan

@@ -1,4 +1,5 @@
-"""What a job consists of, as a scenario says it: components, their queues, links, machines.
+"""What a job consists of, as a scenario says it: components, their queues, links, machines. Durations are
+integer nanoseconds, sizes integer bytes, rates tuples per second: units are parsed at the border.
 
 Bounded queues: how many messages wait before a task, and what their senders do when there is no room.
 
@@ -30,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple, Protocol
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -73,9 +74,6 @@ class QueueSettings(Part):
     ] = None
 
 
-UNSAID = QueueSettings()
-
-
 @dataclass(frozen=True)
 class Bounds:
     """What holds for the tasks of a component; ``length`` None: any number may wait."""
@@ -87,24 +85,6 @@ class Bounds:
     @property
     def holds_back(self) -> bool:
         return self.length is not None and self.when_full != "drop"
-
-
-class HasQueue(Protocol):
-    """The configuration of a component."""
-
-    @property
-    def queue(self) -> QueueSettings | None: ...
-
-
-def bounds_of(topology: Mapping[str, HasQueue], default: QueueSettings | None) -> dict[str, Bounds]:
-    """Bounds by component: what it does not say itself is said by ``default``."""
-    found, other = {}, default or UNSAID
-    for name, config in topology.items():
-        own = config.queue or UNSAID
-        length = other.length if own.length is None else own.length
-        send = other.send if own.send is None else own.send
-        found[name] = Bounds(length, own.when_full or other.when_full or "block", send or 0)
-    return found
 
 
 class MachineType(Part):
@@ -149,10 +129,22 @@ class Host(NamedTuple):
     reserve: bool = False
 
 
-# What a job consists of and runs on, as a scenario says it: components, links, the store, the run.
-#
-# Durations are integer nanoseconds, sizes integer bytes, rates tuples per second: units are parsed at the
-# border.
+def bounds_of(
+    topology: Mapping[str, SpoutConfig | BoltConfig], default: QueueSettings | None
+) -> dict[str, Bounds]:
+    """Bounds by component: what it does not say itself is said by ``default``."""
+    found, other = {}, default or QueueSettings()
+    for name, config in topology.items():
+        own = config.queue or QueueSettings()
+        length = other.length if own.length is None else own.length
+        send = other.send if own.send is None else own.send
+        found[name] = Bounds(length, own.when_full or other.when_full or "block", send or 0)
+    return found
+
+
+Parallelism = Annotated[int, Field(ge=1, le=1024, description="number of tasks")]
+TupleSize = Annotated[Size, Field(description="size of a tuple that is emitted")]
+OwnHosts = Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")]
 
 MOST_LUMP = 1_000_000
 PEAK, DRAWN = "peak", "drawn"
@@ -168,11 +160,9 @@ class SpoutConfig(Part):
     arrivals: Annotated[
         Arrivals, Field(description="when the spout is called; short: rate, or pause and emit_cost")
     ]
-    parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
-    tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
-    hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
-        None
-    )
+    parallelism: Parallelism = 1
+    tuple_size: TupleSize = 256
+    hosts: OwnHosts = None
     queue: Annotated[
         QueueSettings | None,
         Field(description="only send: how much its tasks may have to send; default: as in queues"),
@@ -212,11 +202,9 @@ class BoltConfig(Part):
     state: Annotated[
         Backend | None, Field(description="where its tasks keep state beside that of the bolt itself")
     ] = None
-    parallelism: Annotated[int, Field(ge=1, le=1024, description="number of tasks")] = 1
-    tuple_size: Annotated[Size, Field(description="size of a tuple that is emitted")] = 256
-    hosts: Annotated[tuple[int, ...] | None, Field(description="host of each task; default: round robin")] = (
-        None
-    )
+    parallelism: Parallelism = 1
+    tuple_size: TupleSize = 256
+    hosts: OwnHosts = None
     queue: Annotated[
         QueueSettings | None,
         Field(description="how much may wait before its tasks, and to be sent; default: as in queues"),
@@ -332,13 +320,9 @@ class Run(Part):
         return text
 
     @model_validator(mode="after")
-    def _one_begin(self) -> Run:
+    def _one_of_two(self) -> Run:
         if self.starts_at is not None and self.fails_at is not None:
             raise ValueError("give either starts_at (when the run begins) or fails_at (when something fails)")
-        return self
-
-    @model_validator(mode="after")
-    def _one_lump(self) -> Run:
         if self.lump > 1 and self.lump_rate is not None:
             raise ValueError("give either lump (a number) or lump_rate (which chooses it)")
         return self

@@ -30,15 +30,19 @@ class Grouping(Part):
         return None
 
 
-@GROUPINGS.register("direct")
-class Direct(Grouping):
-    """The emitter names the task: here the key is read as its number (modulo the number of tasks)."""
+class ByKey(Grouping):
+    """The key's number modulo the number of tasks."""
 
     def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
         return train.key - train.key // tasks * tasks
 
     def owners(self, keys: int, tasks: int) -> Ints:
         return np.arange(keys, dtype=np.int64) % tasks
+
+
+@GROUPINGS.register("direct")
+class Direct(ByKey):
+    """The emitter names the task: here the key is read as its number (modulo the number of tasks)."""
 
 
 @GROUPINGS.register("all")
@@ -49,18 +53,12 @@ class All(Grouping):
 
 
 @GROUPINGS.register("fields")
-class Fields(Grouping):
+class Fields(ByKey):
     """The key's number modulo the number of tasks: tuples with equal fields meet in one task."""
 
     fields: Annotated[
         tuple[str, ...], Field(min_length=1, description="fields that make the key, e.g. [word]")
     ]
-
-    def targets(self, edge: str, draws: Draws, train: Train, tasks: int) -> Ints:
-        return train.key - train.key // tasks * tasks
-
-    def owners(self, keys: int, tasks: int) -> Ints:
-        return np.arange(keys, dtype=np.int64) % tasks
 
 
 @GROUPINGS.register("shuffle")

@@ -26,7 +26,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, ClassVar, NamedTuple
+from itertools import zip_longest
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -94,7 +95,7 @@ class Seating:
         return (self.hosts[(first + further) % count] for further in range(count))
 
     def no_host_apart(self, place: Place, apart: str = "hosts") -> PlacementError:
-        """There is no host left for a task that keeps its replicas on different hosts, or in ``apart``."""
+        """Of a task that keeps its replicas on different hosts, or in different ``apart``."""
         name, task, replica = place
         copy = f" replica {replica} of" if replica else ""
         message = (
@@ -191,56 +192,31 @@ class FleetPlacement(Placement):
     def fill(self, seating: Seating) -> None:
         deal(seating, [one for one in seating.open() if one[1][2] == 0])
         rates = traffic(seating.topology)
-        shadows = {c: _shadows(seating, c) for c in breadth_first(seating.topology)}
-        while shadows:
-            for name in list(shadows):
-                place = next(shadows[name], None)
-                if place is None:
-                    del shadows[name]
-                else:
-                    seating.seat(place, self._best(seating, place, rates).number)
+        depth: dict[str, int] = {}
+        for c in seating.topology.components:
+            depth[c.name] = 1 + min((depth[edge.up.name] for edge in c.inputs), default=-1)
+        shadows = []
+        for name in sorted(depth, key=lambda name: depth[name]):
+            tasks = range(seating.topology.by_name[name].tasks)
+            shadows.append([(name, task, r) for r in range(1, seating.replicas[name]) for task in tasks])
+        for turn in zip_longest(*shadows):
+            for place in filter(None, turn):
+                seating.seat(place, self._best(seating, place, rates).number)
 
     def _best(self, seating: Seating, place: Place, rates: dict[str, Floats]) -> Host:
         fleet = seating.siblings(place)
         free = [h for h in seating.ring(0) if h.number not in fleet and seating.has_room(h)]
         if not free:
             raise seating.no_host_apart(place)
-        local = _local(seating, place, rates)
-        none = Local(0, 0)
-        return max(free, key=lambda host: (*local.get(host.number, none), -seating.taken(host)))
-
-
-class Local(NamedTuple):
-    """What a shadow would read from its own host: bytes/s, and how many tasks."""
-
-    rate: float
-    senders: int
-
-
-def _local(seating: Seating, place: Place, rates: dict[str, Floats]) -> dict[int, Local]:
-    """By host. Senders of a component are taken to send alike."""
-    name, task, _ = place
-    found: dict[int, Local] = {}
-    for edge in seating.topology.by_name[name].inputs:
-        each = float(rates[edge.name][task]) * edge.up.config.tuple_size / edge.up.tasks
-        for sender in range(edge.up.tasks):
-            host = seating.at[edge.up.name, sender, 0]
-            rate, senders = found.get(host, Local(0, 0))
-            found[host] = Local(rate + each, senders + 1)
-    return found
-
-
-def _shadows(seating: Seating, name: str) -> Iterator[Place]:
-    tasks = range(seating.topology.by_name[name].tasks)
-    return iter([(name, task, r) for r in range(1, seating.replicas[name]) for task in tasks])
-
-
-def breadth_first(topology: Topology) -> list[str]:
-    """The components, nearest to a spout first; of those as near in topological order."""
-    depth: dict[str, int] = {}
-    for c in topology.components:
-        depth[c.name] = 1 + min((depth[edge.up.name] for edge in c.inputs), default=-1)
-    return sorted(depth, key=lambda name: depth[name])
+        name, task, _ = place
+        local: dict[int, tuple[float, int]] = {}  # bytes/s from each host, and from how many tasks
+        for edge in seating.topology.by_name[name].inputs:
+            each = float(rates[edge.name][task]) * edge.up.config.tuple_size / edge.up.tasks
+            for sender in range(edge.up.tasks):
+                host = seating.at[edge.up.name, sender, 0]
+                rate, senders = local.get(host, (0.0, 0))
+                local[host] = rate + each, senders + 1
+        return max(free, key=lambda host: (*local.get(host.number, (0, 0)), -seating.taken(host)))
 
 
 @PLACEMENTS.register("k_safe")
@@ -282,13 +258,7 @@ def deal(seating: Seating, places: Iterable[tuple[int, Place]]) -> None:
     for number, place in places:
         siblings, replica = seating.siblings(place), place[2]
         first = seating.primary(place) + replica if replica else number
-        chosen = _first(seating, first, siblings) or _first(seating, first, set())
-        if chosen is None:
+        free = [host.number for host in seating.ring(first) if seating.has_room(host)]
+        if not free:
             raise seating.no_slot(place)
-        seating.seat(place, chosen.number)
-
-
-def _first(seating: Seating, first: int, siblings: set[int]) -> Host | None:
-    """The next host with a slot left and none of the siblings."""
-    hosts = (host for host in seating.ring(first) if seating.has_room(host))
-    return next((host for host in hosts if host.number not in siblings), None)
+        seating.seat(place, next((host for host in free if host not in siblings), free[0]))

@@ -51,8 +51,18 @@ class StoreKind(Part):
         raise NotImplementedError
 
 
+class OnHosts(StoreKind):
+    """A server on each host."""
+
+    latency: Duration
+    bandwidth: Bandwidth
+
+    def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
+        return StoreServer(kernel, self.latency, self.bandwidth, name=name, host=host)
+
+
 @STORES.register("dfs")
-class Dfs(StoreKind):
+class Dfs(OnHosts):
     """A file system whose files lie on the hosts, as HDFS: each host reads and writes at its own bandwidth.
 
     A write goes to the writer's host and to the ``replication`` - 1 next ones, and has ended when all have
@@ -67,21 +77,15 @@ class Dfs(StoreKind):
     def copies(self) -> int:
         return self.replication
 
-    def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
-        return StoreServer(kernel, self.latency, self.bandwidth, name=name, host=host)
-
 
 @STORES.register("disk")
-class Disk(StoreKind):
+class Disk(OnHosts):
     """Each host has one, for the tasks that run there. It outlives them, and their host's crash."""
 
     local: ClassVar[bool] = True
 
     latency: Annotated[Duration, Field(description="time of a request besides its bytes")] = 5_000_000
     bandwidth: Annotated[Bandwidth, Field(description="bytes per second, read or written")] = 200 * 2**20
-
-    def server(self, kernel: Kernel, name: str, host: int | None) -> StoreServer:
-        return StoreServer(kernel, self.latency, self.bandwidth, name=name, host=host)
 
 
 @STORES.register("redis")

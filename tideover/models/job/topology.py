@@ -4,7 +4,7 @@ in words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -122,7 +122,7 @@ class Component:
     @property
     def keeps_state(self) -> bool:
         """Whether its tasks have state, of the bolt's own or in a backend."""
-        return isinstance(self.config, BoltConfig) and self.config.keeps_state
+        return self.window is not None or self.backend is not None
 
     @cached_property
     def trigger(self) -> str | None:
@@ -192,6 +192,14 @@ class Topology:
         self.spout_tasks = [(c, task) for c in self.spouts for task in range(c.tasks)]
         self.spout_bits = bits_for(len(self.spout_tasks))
         self.marker_length = self._marker_length()
+        self._same = by_marker, *((c.name, id(c.config)) for c in self.components)
+
+    def __hash__(self) -> int:
+        return hash(self._same)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is of the very same configurations: nobody changes these, and all runs have the same."""
+        return isinstance(other, Topology) and self._same == other._same
 
     def _connect(self, down: Component, config: BoltConfig) -> None:
         ups = sorted(config.from_, key=lambda name: self.by_name[name].index)
@@ -231,7 +239,8 @@ class Topology:
             name = list(lengths.values())[1]
             all_of = "; this strategy lets markers end all windows" if self.by_name[name].by_marker else ""
             panes = any(c.window.extent for c in self.components if c.window)
-            which = f" (panes of {_and(lengths)})" if panes else ""
+            named = " and ".join(format_duration(length) for length in lengths if length is not None)
+            which = f" (panes of {named})" if panes else ""
             raise TopologyError(name, f"all windows that markers end must have one length{all_of}{which}")
         return next(iter(lengths), None)
 
@@ -261,10 +270,6 @@ class Topology:
                 return first + task * per_task
             first += other.up.tasks * per_task
         raise AssertionError(edge.name)
-
-
-def _and(lengths: Iterable[int | None]) -> str:
-    return " and ".join(format_duration(length) for length in lengths if length is not None)
 
 
 def _order(configs: Mapping[str, SpoutConfig | BoltConfig]) -> list[str]:
@@ -298,7 +303,7 @@ def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str,
             continue
         assert isinstance(spout.config, SpoutConfig)
         key, _value = spout.config.spout.content(spout.name, draws, mine, mine >> topology.spout_bits)
-        _hand_on(spout, _untimed(mine, key), Children(), at)
+        _hand_on(spout, Train(mine, mine, mine, key), Children(), at)
     return effects_of(topology, draws, at)
 
 
@@ -322,30 +327,12 @@ def _hand_on(component: Component, train: Train, children: Children, at: dict[st
     for edge in component.outputs:
         uid = edge.child_uid(train.uid[rows], children.position)
         copies = range(edge.down.tasks) if edge.grouping.copies else range(1)
-        at[edge.down.name] += [_untimed(uid | task if task else uid, key) for task in copies]
-
-
-def _untimed(uid: Ints, key: Ints) -> Train:
-    return Train(uid, uid, uid, key)
+        for task in copies:
+            one = uid | task if task else uid
+            at[edge.down.name].append(Train(one, one, one, key))  # without times
 
 
 Floats = npt.NDArray[np.float64]
-
-
-class _Same:
-    """A topology, equal to those that are made of the very same configurations under the same names: nobody
-    changes these, and a scenario has the same in all its runs.
-    """
-
-    def __init__(self, topology: Topology) -> None:
-        self.topology = topology
-        self.parts = tuple((c.name, id(c.config)) for c in topology.components)
-
-    def __hash__(self) -> int:
-        return hash(self.parts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.parts == other.parts
 
 
 def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
@@ -354,14 +341,14 @@ def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
 
     Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
     """
-    return dict(_traffic(_Same(topology), over))
+    return dict(_traffic(topology, over))
 
 
 # A run asks a dozen times, and a million keys take 20 ms.
 @lru_cache(maxsize=8)
-def _traffic(same: _Same, over: int | None) -> dict[str, Floats]:
-    out = leaving(same.topology, over)
-    found = {e.name: spread(e, out[e.up.name]) for c in same.topology.components for e in c.inputs}
+def _traffic(topology: Topology, over: int | None) -> dict[str, Floats]:
+    out = leaving(topology, over)
+    found = {e.name: spread(e, out[e.up.name]) for c in topology.components for e in c.inputs}
     for rates in found.values():
         rates.flags.writeable = False
     return found
