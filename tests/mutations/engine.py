@@ -128,8 +128,8 @@ CLUSTER = (
     ),
     Mutation(
         "racks are filled one after the other",
-        "rack=number % self.racks",
-        "rack=number * self.racks // self.count",
+        "number >= first_in_reserve, number % self.racks",
+        "number >= first_in_reserve, number * self.racks // self.count",
         (f"{MODELS}/test_placement.py",),
     ),
     Mutation(

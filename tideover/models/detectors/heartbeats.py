@@ -466,9 +466,7 @@ class Listener(Watch):
         """The name of the worker that a task runs in; of a machine, its own."""
         if isinstance(victim, Machine):
             return f"{victim.name}.{victim.replica}"
-        replica = victim.replica if isinstance(victim, BoltTask) else 0
-        worker = self._workers[victim.component.name, victim.index, replica]
-        return process_name(worker)
+        return process_name(self._workers[victim.component.name, victim.index, victim.replica])
 
     def _noticed(self, victim: Any) -> int:
         """When the death of a process that lived until now is noticed (ns)."""

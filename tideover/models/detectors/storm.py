@@ -109,7 +109,7 @@ class Workers(Watch):
     def __init__(self, job: Job, detector: Storm) -> None:
         self._job, self._kernel, self._draws = job, job.kernel, job.draws
         self._detector = detector
-        at = {(task.component.name, task.index, getattr(task, "replica", 0)): task for task in job.tasks}
+        at = {(task.component.name, task.index, task.replica): task for task in job.tasks}
         cluster = job.deployment.cluster
         self._repairs = Repairs(cluster.hosts)
         self._slots = [

@@ -16,8 +16,6 @@ from tideover.models.job.topology import Topology
 from tideover.sim.faults import Fault
 from tideover.sim.registry import Part
 
-# The cluster that a job runs on: racks of hosts, workers on hosts, tasks in workers.
-
 
 class Hosts(Part):
     """The machines of a cluster, its racks and workers, and which host takes which task.
@@ -58,16 +56,8 @@ class Hosts(Part):
         number, first_in_reserve = 0, self.count - self.reserve
         for name, m in self.machines.items():
             for _ in range(m.count):
-                yield Host(
-                    number=number,
-                    type=name,
-                    rack=number % self.racks,
-                    cores=m.cores,
-                    nic=m.nic,
-                    slots=m.slots,
-                    price=m.price,
-                    reserve=number >= first_in_reserve,
-                )
+                reserve, rack = number >= first_in_reserve, number % self.racks
+                yield Host(number, name, rack, m.cores, m.nic, m.slots, m.price, reserve)
                 number += 1
 
 
@@ -99,13 +89,11 @@ class Cluster:
         found: dict[int, list[Place]] = {}
         for place, host in self.at.items():
             found.setdefault(host, []).append(place)
-        each = range(self.workers_per_host)
-        made = [
-            Worker(host, number, tuple(places[number :: self.workers_per_host]))
+        return {
+            (host, number): Worker(host, number, tuple(places[number :: self.workers_per_host]))
             for host, places in sorted(found.items())
-            for number in each
-        ]
-        return {(worker.host, worker.number): worker for worker in made if worker.places}
+            for number in range(min(self.workers_per_host, len(places)))
+        }
 
     @cached_property
     def worker_of(self) -> Mapping[Place, Worker]:

@@ -1,7 +1,5 @@
 """Placements: which host takes which task. One class a kind.
 
-Which host takes which task.
-
 The rules (tests/models/test_placement.py, test_estorm.py):
 
 - Logical tasks are numbered in physical order. With `hosts: n` task i goes to host i mod n, without it to a

@@ -1,6 +1,4 @@
-"""The queue outside the topology that a spout reads. One class a kind.
-
-The queue outside the topology that a spout reads: it takes what producers send whatever the spout does.
+"""The queue outside the topology that a spout reads: it takes what producers send, whatever the spout does.
 
 The rules (tests/models/test_sources.py, test_exact_mechanisms.py; in full queues test_bounded_queues.py):
 

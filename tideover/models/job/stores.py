@@ -1,6 +1,5 @@
-"""Where state is kept: stores for checkpoints, and state backends beside a task. One class a kind.
-
-Stores: where checkpoints go, and where state is kept that no task has in its memory.
+"""Where state is kept: stores for checkpoints and for state that no task has in its memory, and backends
+beside a task. One class a kind.
 
 The rules (tests/models/test_stores.py, tests/sim/test_store.py):
 

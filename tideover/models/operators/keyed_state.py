@@ -1,8 +1,6 @@
-"""State by key: sums, pairs of sums for joins, and sessions.
+"""State by key: sums, pairs of sums for joins, and sessions (of windows with a gap).
 
-Sessions by key: the state of counts whose windows have a gap.
-
-The rules (tests/models/test_event_windows.py):
+The rules of sessions (tests/models/test_event_windows.py):
 
 - By event a session of a key is all events of it with at most `gap` from each to the next. It ends `gap`
   after its last event, on the next whole ms, which is its number; it is put out when the watermark is
@@ -27,8 +25,6 @@ from tideover.models.operators.state import Closed, Effects, EpochState, State, 
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import MS
 
-# Sums by key: the state of counts.
-
 
 class KeyedSums(EpochState):
     """The sum of values for each key, shape (keys,); a window puts out those that are not 0, and clears."""
@@ -37,19 +33,16 @@ class KeyedSums(EpochState):
         return np.zeros(self.keys, np.int64)
 
     def _taken_in(self, content: Ints, train: Train) -> Ints:
-        content += sums_by_key(train, self.keys)
+        if train.value is None:
+            content += np.bincount(train.key, minlength=self.keys)
+        else:
+            np.add.at(content, train.key, train.value)
         return content
 
     def _put_out(self, contents: list[Ints]) -> tuple[Ints, Ints]:
         sums = np.sum(contents, axis=0) if contents else self._nothing()
         keys = np.flatnonzero(sums)
         return keys, sums[keys]
-
-    def _copied(self, content: Ints) -> Ints:
-        return content.copy()
-
-    def _entries(self, content: Ints) -> int:
-        return int(np.count_nonzero(content))
 
     def _changed(self, content: Ints, old: Ints) -> int:
         return int(np.count_nonzero(content[content != old]))
@@ -101,15 +94,6 @@ class KeySet(KeyedSums):
         return content
 
 
-def sums_by_key(train: Train, keys: int) -> Ints:
-    """Sum of the tuples' values for each of so many keys."""
-    if train.value is None:
-        return np.bincount(train.key, minlength=keys)
-    sums = np.zeros(keys, np.int64)
-    np.add.at(sums, train.key, train.value)
-    return sums
-
-
 SIDE = "side"
 """Column of what a state takes in: over which of the component's inputs a tuple has come."""
 
@@ -129,12 +113,6 @@ class KeyedPairs(EpochState):
         pairs = left * right
         keys = np.flatnonzero(pairs)
         return keys, pairs[keys]
-
-    def _copied(self, content: Ints) -> Ints:
-        return content.copy()
-
-    def _entries(self, content: Ints) -> int:
-        return int(np.count_nonzero(content))
 
     def _changed(self, content: Ints, old: Ints) -> int:
         return int(np.count_nonzero((content != 0) & (content != old)))
@@ -264,15 +242,13 @@ class Sessions(State):
         return sum(self._value(s) != 0 for sessions in self._open.values() for s in sessions)
 
     def changed_since(self, old: Self) -> int:
-        return sum(
-            value != 0 and value != old._sum(number, key)
-            for number, sessions in self._ends.items()
-            for key, value in ((key, self._value(session)) for key, session in sessions.items())
-        )
+        mine, before = self._sums(), old._sums()
+        return sum(value != 0 and value != before.get(place, 0) for place, value in mine.items())
 
-    def _sum(self, number: int, key: int) -> int:
-        session = self._ends.get(number, {}).get(key)
-        return 0 if session is None else self._value(session)
+    def _sums(self) -> dict[tuple[int, int], int]:
+        """Of the sessions, by number and key."""
+        ends = self._ends.items()
+        return {(number, key): self._value(s) for number, by_key in ends for key, s in by_key.items()}
 
     def effects(self) -> Effects:
         parts = [self._effects(s.behind) for sessions in self._open.values() for s in sessions]

@@ -92,7 +92,8 @@ class State(ABC):
 class EpochState(State):
     """A state that keeps what it knows for each epoch by itself, with the tuples behind it.
 
-    Subclasses say what they know of one epoch (a content: any object), and what a window puts out of it.
+    Subclasses say what they know of one epoch (a content: an array, if they do not say how to copy one and
+    how many entries it has), and what a window puts out of it.
     """
 
     def __init__(self, keys: int) -> None:
@@ -114,12 +115,12 @@ class EpochState(State):
     def _put_out(self, contents: list[Any]) -> tuple[Ints, Ints]:
         """Keys (rising) and values that a window of these contents, in the order of epochs, puts out."""
 
-    @abstractmethod
-    def _copied(self, content: Any) -> Any: ...
+    def _copied(self, content: Any) -> Any:
+        return content.copy()
 
-    @abstractmethod
     def _entries(self, content: Any) -> int:
         """Entries of a content that a store has to hold."""
+        return int(np.count_nonzero(content))
 
     def add(self, train: Train) -> None:
         self.tuples += train.n

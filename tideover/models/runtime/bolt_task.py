@@ -17,7 +17,7 @@ from tideover.models.operators.window import STREAM
 from tideover.models.runtime.channels import SENDER, Sent, Wire
 from tideover.models.runtime.components import give_targets
 from tideover.models.runtime.context import Context, without_markers
-from tideover.models.runtime.node import Entrance, Waiting
+from tideover.models.runtime.node import Entrance, Seat, Waiting
 from tideover.models.runtime.views import BoltView
 from tideover.models.runtime.windowing import WindowedTask
 from tideover.sim.distributions import Constant
@@ -35,17 +35,8 @@ FEW, MOST = 256, 32_768
 class LoggedBolt(WindowedTask):
     """A bolt's task as far as it tells what it has done, when somebody catches up."""
 
-    def __init__(
-        self,
-        context: Context,
-        component: Component,
-        index: int,
-        replica: int,
-        host: int,
-        plane: Plane,
-        number: int,
-    ) -> None:
-        super().__init__(context, component, index, replica, host, plane, number)
+    def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
+        super().__init__(context, component, seat, plane)
         self.before: Callable[[], object] = int
         """Tells of what was emitted before."""
         self.see: Callable[[BoltView, Train, Ints], None] | None = None
@@ -105,7 +96,8 @@ class LoggedBolt(WindowedTask):
             self.passed(self, train.adding(**{NUMBER: numbers, CHANNEL: rows["source"].astype(np.int64)}))
         if self._state is not None:
             if self._state.ids is not None:
-                train = train.adding(**{STREAM: self._logical[rows["source"]]})
+                logical = np.array([self.input_of(wire) for wire in self.inputs], np.int64)
+                train = train.adding(**{STREAM: logical[rows["source"]]})
             train = self._take_up(train, arrival)
         sent = self._sent(train)
         self._context.say.processed(self, train, arrival, sent)
@@ -203,15 +195,12 @@ class LoggedBolt(WindowedTask):
         if self.taken is not None:
             self.taken(effects)
 
-    @property
-    def _logical(self) -> Ints:
-        """Numbers of the logical tasks at the other ends of its inputs."""
-        return np.array([self.input_of(wire) for wire in self.inputs], np.int64)
-
     def _sent(self, train: Train) -> list[Sent]:
         if self._state is not None or not self.outlets or not self.shows_sent or self.silent:
             return []
-        children = self._bolt.children(self.component.name, self._context.draws, train)
+        return self._shown(train, self._bolt.children(self.component.name, self._context.draws, train))
+
+    def _shown(self, train: Train, children: Children) -> list[Sent]:
         return [sent for outlet in self.outlets for sent in outlet.sent(train, children)]
 
 
@@ -224,17 +213,9 @@ SENT_BY = "sent_by"
 class BoltTask(LoggedBolt):
     """A bolt's task or one replica of it. The data plane logs what it has done, which ``catch_up`` reads."""
 
-    def __init__(
-        self,
-        context: Context,
-        component: Component,
-        index: int,
-        replica: int,
-        host: int,
-        plane: Plane,
-        number: int,
-    ) -> None:
-        super().__init__(context, component, index, replica, host, plane, number)
+    def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
+        super().__init__(context, component, seat, plane)
+        self.c.spout = -1
         assert isinstance(component.config, BoltConfig)
         self.service = component.config.service
         self._admits: list[Callable[[Train], bool]] = []
@@ -293,15 +274,12 @@ class BoltTask(LoggedBolt):
 
     def send_barrier(self, number: int) -> None:
         """A barrier leaves for all that read."""
-        plane, kernel = self._plane, self._kernel
-        plane.have_messages(self._copies)
-        plane.lib.plane_broadcast(plane.p, self.number, kernel.now, plane.lib.BARRIER, number, 0)
+        self._broadcast(self._kernel.now, self._plane.lib.BARRIER, number)
 
     def send_barrier_ahead(self, number: int) -> None:
         """The same, ahead of what waits in its line, where older ones are forgotten."""
-        plane, kernel = self._plane, self._kernel
-        plane.have_messages(self._copies)
-        plane.lib.plane_send_ahead(plane.p, self.number, kernel.now, number)
+        self._plane.have_messages(self._copies)
+        self._plane.lib.plane_send_ahead(self._plane.p, self.number, self._kernel.now, number)
 
     @property
     def wires(self) -> dict[int, Wire]:
@@ -373,10 +351,9 @@ class BoltTask(LoggedBolt):
             self.c.fills = 1
             return
         self._last_mark = None
-        window = self.component.window
-        assert window is not None
-        assert window.every is not None
-        self.c.fills = window.every
+        assert self.component.window is not None
+        assert self.component.window.every is not None
+        self.c.fills = self.component.window.every
         self._stall(self._fire(when), when)
 
     def _stall(self, duration: int, when: int) -> None:
@@ -392,27 +369,14 @@ class BoltTask(LoggedBolt):
         assert train.value is not None
         columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]
         plane.lib.plane_send(plane.p, self.number, int(train.time[0]), train.n, *columns, epoch)
-        packing = self._serialising(train.n, columns)
-        if not self.shows_sent:
-            return [], packing
-        shown = [outlet.sent(train, Children()) for outlet in self.outlets]
-        return [sent for each in shown for sent in each], packing
-
-    def _serialising(self, n: int, columns: list[Any]) -> int:
-        plane = self._plane
-        return int(plane.lib.plane_packing(plane.p, self.number, n, *columns[:2])) if self.c.serialises else 0
+        packing = 0
+        if self.c.serialises:
+            packing = int(plane.lib.plane_packing(plane.p, self.number, train.n, *columns[:2]))
+        return self._shown(train, Children()) if self.shows_sent else [], packing
 
     def _pass_on(self, mark: Train) -> None:
         assert mark.mark is not None
-        self._plane.have_messages(self._copies)
-        self._plane.lib.plane_broadcast(
-            self._plane.p, self.number, int(mark.time[0]), int(mark.mark[0]), 0, 0
-        )
-
-    @property
-    def _copies(self) -> int:
-        """Messages that a tuple becomes that it sends to all, at most."""
-        return sum(len(tasks) * len(tasks[0]) for tasks in (outlet.channels for outlet in self.outlets))
+        self._broadcast(int(mark.time[0]), int(mark.mark[0]))
 
     def _cancel_markers(self) -> None:
         super()._cancel_markers()

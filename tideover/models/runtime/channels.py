@@ -34,8 +34,6 @@ from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import S
 
-# Distributions, as the data plane has them.
-
 
 def describe(plane: Plane, distribution: Distribution, into: Any) -> None:
     """Let a ``distribution`` of the plane be this one."""

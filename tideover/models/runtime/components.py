@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 BOLTS = frozenset({"split_words", "filter", "generic", "forward"})
 """Bolts without state that the data plane knows."""
-MOST_KEYS = 1 << 31
 
 
 def makes_children(component: Component) -> bool:
@@ -47,15 +46,16 @@ def make_children(task: Node, plane: Plane, draws: Draws) -> None:
     copies = np.bincount(rows, minlength=train.n)
     position = np.zeros(len(rows), np.int64) if children.position is None else children.position
     key = train.key[rows] if children.key is None else children.key
-    _check(component, len(copies) == train.n, "has children of tuples that it did not get")
-    _check(
-        component, bool((rows[1:] >= rows[:-1]).all()), "has children that are not in order of their parents"
-    )
-    _check(component, not copies.max(initial=0) > component.fan_out, "makes more of a tuple than its fan_out")
-    _check(
-        component, _all_below(position, component.fan_out), "has positions that its fan_out does not allow"
-    )
-    _check(component, _all_below(key, MOST_KEYS), "has keys that are not in [0, 2**31)")
+    most = component.fan_out
+    for holds, otherwise in (
+        (len(copies) == train.n, "has children of tuples that it did not get"),
+        ((rows[1:] >= rows[:-1]).all(), "has children that are not in order of their parents"),
+        (copies.max(initial=0) <= most, "makes more of a tuple than its fan_out"),
+        (_all_below(position, most), "has positions that its fan_out does not allow"),
+        (_all_below(key, 1 << 31), "has keys that are not in [0, 2**31)"),
+    ):
+        if not holds:
+            raise ValueError(f"{component.name}: {otherwise}")
     starts = np.concatenate([[0], copies.cumsum()])
     for name, column in (("child_starts", starts), ("child_keys", key), ("child_positions", position)):
         plane.array(plane.tasks[task.number], name, column.astype(np.int32))
@@ -76,21 +76,13 @@ def give_targets(
         if is_given(outlet.edge):
             (sent,), edge, tasks = outlet.sent(train, children), outlet.edge, len(outlet.channels)
             found: Ints = edge.grouping.targets(edge.name, draws, sent.train, tasks)
-            _check(
-                edge.down,
-                len(found) == sent.train.n and _all_below(found, tasks),
-                "would get tuples in no task of it",
-            )
+            if len(found) != sent.train.n or not _all_below(found, tasks):
+                raise ValueError(f"{edge.down.name}: would get tuples in no task of it")
             plane.array(outlet.c, "given_again" if again else "given", found.astype(np.int32))
 
 
 def _all_below(values: Ints, limit: int) -> bool:
     return bool(((values >= 0) & (values < limit)).all())
-
-
-def _check(component: Component, holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise ValueError(f"{component.name}: {otherwise}")
 
 
 def describe_component(

@@ -15,6 +15,7 @@ The rules (tests/models/test_cores.py, test_plane_cores.py, test_queues_on_hosts
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -104,26 +105,13 @@ class Cores:
 def crowded(deployment: Deployment) -> frozenset[int]:
     """Hosts with more tasks of bolts than cores, or that are slow for a while: there tasks go at a pace."""
     slow = [fault.host for fault in deployment.failures if isinstance(fault, SlowHost)]
-    if deployment.moves and (slow or _may_fill(deployment)):
-        return frozenset(host.number for host in deployment.cluster.hosts)
-    return frozenset([*_full(deployment), *slow])
-
-
-def _may_fill(deployment: Deployment) -> bool:
-    """Whether some host has not enough cores for all tasks of bolts, wherever they go."""
-    spouts = {c.name for c in deployment.topology.components if c.is_spout}
-    bolts = sum(component not in spouts for component, _, _ in deployment.hosts)
-    return any(host.cores is not None and host.cores < bolts for host in deployment.cluster.hosts)
-
-
-def _full(deployment: Deployment) -> dict[int, list[str]]:
-    """Hosts with more tasks of bolts than cores, and the components of these tasks."""
-    found: dict[int, list[str]] = {}
-    for (component, _, _), host in deployment.hosts.items():
-        if not deployment.topology.by_name[component].is_spout:
-            found.setdefault(host, []).append(component)
-    cores = {host: deployment.cluster.hosts[host].cores for host in found}
-    return {host: names for host, names in found.items() if len(names) > (cores[host] or len(names))}
+    by_name, hosts = deployment.topology.by_name, deployment.cluster.hosts
+    bolts = Counter(host for (name, _, _), host in deployment.hosts.items() if not by_name[name].is_spout)
+    may_fill = any(host.cores is not None and host.cores < bolts.total() for host in hosts)
+    if deployment.moves and (slow or may_fill):
+        return frozenset(host.number for host in hosts)
+    full = [host for host, tasks in bolts.items() if tasks > (hosts[host].cores or tasks)]
+    return frozenset([*full, *slow])
 
 
 def sharing(deployment: Deployment) -> frozenset[int]:

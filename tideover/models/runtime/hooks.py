@@ -4,7 +4,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tideover.models.job.topology import Component
 from tideover.models.operators.state import Effects
+from tideover.models.runtime.announcements import to_all
 from tideover.models.runtime.channels import Sent
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.train import Ints, Train
@@ -118,22 +119,16 @@ class Hooks:
     """Whether it may keep a task for longer, where nothing fails, than under the strategy's `undisturbed`."""
 
     def start(self) -> None: ...
-
     def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None: ...
-
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None: ...
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         return 0
 
     def barrier(self, task: BoltView, message: Train) -> None: ...
-
     def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None: ...
-
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None: ...
-
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None: ...
-
     def moved(self, now: int) -> None: ...
 
 
@@ -149,32 +144,20 @@ class Dispatcher(Hooks):
     def plug(self, hooks: Hooks) -> None:
         self._plugged.append(hooks)
         for name in HOOKS:
-            called = [
-                getattr(each, name)
-                for each in self._plugged
-                if getattr(type(each), name) is not getattr(Hooks, name)
+            each = [
+                hooks for hooks in self._plugged if getattr(type(hooks), name) is not getattr(Hooks, name)
             ]
+            called = [getattr(hooks, name) for hooks in each]
             if called:
-                setattr(
-                    self,
-                    name,
-                    called[0] if len(called) == 1 else (_stalls if name == "window_ended" else _all)(called),
-                )
+                several = _stalls if name == "window_ended" else to_all
+                setattr(self, name, called[0] if len(called) == 1 else several(called))
 
     def has(self, name: str) -> bool:
         """Whether anybody does something in this hook."""
         return name in vars(self)
 
 
-def _all(called: list[Callable[..., None]]) -> Callable[..., None]:
-    def call(*what: Any) -> None:
-        for each in called:
-            each(*what)
-
-    return call
-
-
-def _stalls(called: Iterable[Callable[..., int]]) -> Callable[..., int]:
+def _stalls(called: list[Callable[..., int]]) -> Callable[..., int]:
     def call(*what: Any) -> int:
         return sum(each(*what) for each in called)
 

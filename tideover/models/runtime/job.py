@@ -15,7 +15,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import SENDER, Wire
 from tideover.models.runtime.components import make_children
 from tideover.models.runtime.context import Context, seat, share_cores, sharing
-from tideover.models.runtime.hooks import Dispatcher, Hooks
+from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.order import bind, lay
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Supervisor
@@ -25,8 +25,6 @@ from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Kernel, Rank
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
-
-# A store at work: its servers, and how a request finds them.
 
 
 class Storage:
@@ -125,10 +123,6 @@ class Job(Wired):
         context.servers = {None: self.store.servers} | {n: s.servers for n, s in self.stores.items()}
         context.resources += [server for each in self.stores.values() for server in each.servers]
         self.supervisor = Supervisor(context, deployment, self.tasks)
-
-    @property
-    def hooks(self) -> Dispatcher:
-        return self.context.hooks
 
     @property
     def say(self) -> Announcer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,15 +29,8 @@ class Busy:
         c = self._c
         return int(max(c.free_at, c.ends) if c.state == self._serving else c.free_at)
 
-    @property
-    def stopped_until(self) -> int:
-        return int(self._c.stopped_until)
-
     def until(self, now: int) -> float:
-        return int(self._c.busy) - max(0, self.free_at - max(now, self.stopped_until))
-
-    def turn(self, now: int) -> int:
-        return max(self.free_at, now)
+        return int(self._c.busy) - max(0, self.free_at - max(now, int(self._c.stopped_until)))
 
     def add(self, now: int, duration: int) -> None:
         self._c.free_at = max(self.free_at, now) + duration
@@ -69,34 +62,36 @@ class SharedBusy(Busy):
         self._plane.lib.plane_occupy(self._plane.p, self._c.number, now, duration)
 
 
+class Seat(NamedTuple):
+    """A task's place: among all physical tasks, its first host, among those of its component, replica."""
+
+    number: int
+    host: int
+    task: int
+    replica: int
+
+
 class Node:
-    """Something in the data plane that can fail: it is up or down, does one thing at a time, and lets control
-    actions queue with its tuples.
+    """A task in the data plane: it is up or down, does one thing at a time, and lets control actions queue
+    with its tuples.
 
     number     place in the physical order, and in the data plane's ``task`` array, which has its struct ``c``
-    component  what it is a task of
     life       counts interruptions: what was planned in an earlier life is void
     put_off    by how much being stopped has made later what it was to do (ns), all in all
     outlets    what it sends, edge by edge
+    line       where what it sends waits for room; None: there always is
     """
 
-    def __init__(
-        self, kernel: Kernel, name: str, host: int, component: Component, plane: Plane, number: int
-    ) -> None:
-        self._kernel = kernel
-        self.name = name
-        self.host = host
-        self.component = component
-        self.life = 0
-        self.put_off = 0
+    def __init__(self, kernel: Kernel, component: Component, seat: Seat, plane: Plane) -> None:
+        self._kernel, self._plane, self.component = kernel, plane, component
+        self.number, self.host, self.index, self.replica = seat
+        self.name = f"{component.name}.{self.index}" + (f"/{self.replica}" if self.replica else "")
+        self.life = self.put_off = 0
         self.outlets: list[Outlet] = []
         self.line: Line | None = None
-        """Where what it sends waits for room; None: there always is."""
-        self._plane = plane
-        self.number = number
-        self.c: Any = plane.tasks[number]
-        self.c.number, self.c.up, self.c.serving, self.c.fills = number, 1, -1, -1
-        self.c.cores = -1
+        self.c: Any = plane.tasks[self.number]
+        self.c.number, self.c.up, self.c.serving, self.c.fills = self.number, 1, -1, -1
+        self.c.component, self.c.replica, self.c.cores = component.index, self.replica, -1
         self.busy = Busy(plane, self.c)
         self._turns: dict[int, tuple[int, Action]] = {}
         """Actions of the control markers in its queue, by number, each with its rank."""
@@ -142,6 +137,7 @@ class Node:
         self._kernel.at_turn(when, rank, partial(self._act, name, self.life), self.number)
 
     def _act(self, name: int, life: int) -> None:
+        """What was planned in an earlier life is void."""
         if life != self.life or name not in self._turns or self.c.stopped_until > self._kernel.now:
             return
         self._next = None
@@ -152,6 +148,16 @@ class Node:
     def _cancel_markers(self) -> None:
         self._next = None
         self._turns.clear()
+
+    @property
+    def _copies(self) -> int:
+        """Messages that a tuple becomes that it sends to all, at most."""
+        return sum(len(outlet.channels) * len(outlet.channels[0]) for outlet in self.outlets)
+
+    def _broadcast(self, when: int, mark: int, key: int = 0) -> None:
+        """A control message leaves for all that read."""
+        self._plane.have_messages(self._copies)
+        self._plane.lib.plane_broadcast(self._plane.p, self.number, when, mark, key, 0)
 
     def share(self) -> None:
         self.busy = SharedBusy(self._plane, self.c)

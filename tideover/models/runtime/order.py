@@ -119,7 +119,8 @@ def lay(job: Wired) -> None:
     nodes = p.n_tasks + p.n_cards
     found = groups(nodes, _ways(wires, network, plane, True), _who_feels(job, plane))
     if p.n_cards and max(map(len, found)) > 1:
-        short = _shortest_flight(wires, plane) - 1
+        flights = (least(wire.c.latency, plane.lib) for wire in wires if wire.remote)
+        short = min(flights, default=0) - 1
         in_steps = groups(nodes, _ways(wires, network, plane, False), _who_feels(job, plane))
         if short > 0 and short * rate * PAYS > nodes and len(in_steps) > len(found):
             found, step = in_steps, min(step, short)
@@ -139,22 +140,12 @@ def _who_feels(job: Wired, plane: Plane) -> list[list[int]]:
         [task.number for task, at in zip(bolts, cores, strict=True) if at == place]
         for place in set(cores) - {-1}
     ]
-    feel += _who_asks(job, plane)
-    return who_waits(bolts, job.deployment.bounds, feel, len(job.tasks))
-
-
-def _who_asks(job: Wired, plane: Plane) -> list[list[int]]:
-    """Who waits for whom where states lie: at one store, or maybe, where tasks go to other hosts."""
-    found: dict[object, list[int]] = {}
-    for task in job.bolt_tasks:
+    asks: dict[object, list[int]] = {}  # by the store where states lie; tasks that move may ask at any
+    for task in bolts:
         looks = plane.tasks[task.number].look_ups
         if looks and looks.store:
-            found.setdefault(None if job.deployment.moves else looks.store, []).append(task.number)
-    return list(found.values())
-
-
-def _shortest_flight(wires: Sequence[Wire], plane: Plane) -> int:
-    return min((least(wire.c.latency, plane.lib) for wire in wires if wire.remote), default=0)
+            asks.setdefault(None if job.deployment.moves else looks.store, []).append(task.number)
+    return who_waits(bolts, job.deployment.bounds, [*feel, *asks.values()], len(job.tasks))
 
 
 def _ways(wires: Sequence[Wire], network: Network, plane: Plane, over_wires: bool) -> list[tuple[int, int]]:

@@ -16,8 +16,6 @@ from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
 
-# What a task reads of logs, and goes back in.
-
 
 class TaskLog:
     """What has come to one task over these channels, in the order in which it has read it.

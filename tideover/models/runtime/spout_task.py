@@ -12,10 +12,10 @@ from tideover.models.job.arrivals import Poisson
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
-from tideover.models.runtime.channels import Sent, describe, is_given
+from tideover.models.runtime.channels import describe, is_given
 from tideover.models.runtime.components import give_targets
 from tideover.models.runtime.context import Context
-from tideover.models.runtime.node import Node
+from tideover.models.runtime.node import Node, Seat
 from tideover.sim.distributions import Exponential
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.plane.plane import Plane
@@ -252,22 +252,13 @@ class SpoutTask(Node):
     """As of bolts' tasks: it emits."""
 
     def __init__(
-        self,
-        context: Context,
-        component: Component,
-        index: int,
-        number: int,
-        host: int,
-        fed: bool,
-        plane: Plane,
-        task: int,
+        self, context: Context, component: Component, seat: Seat, plane: Plane, number: int, fed: bool
     ) -> None:
-        super().__init__(context.kernel, f"{component.name}.{index}", host, component, plane, task)
+        super().__init__(context.kernel, component, seat, plane)
         assert isinstance(component.config, SpoutConfig)
         self._context = context
         self._config = component.config
         self.arrivals = component.config.arrivals
-        self.index = index
         self.spout_number = number
         self.feed: Feed | None = None
         self._epoch = 0
@@ -276,15 +267,13 @@ class SpoutTask(Node):
         if self._config.source is None:
             self._last_call = self.arrivals.offset(self.name, context.draws)
         elif not fed:
-            self.reading = Reading(self._config, component.name, index, context.draws)
+            self.reading = Reading(self._config, component.name, self.index, context.draws)
         self.shows_sent = False
         c, lib = self.c, plane.lib
         c.spout = number
         c.since = self._last_call
-        c.limit = -1
         limit = self._config.spout.limit
-        if limit is not None:
-            c.limit = limit
+        c.limit = -1 if limit is None else limit
         gaps = self.arrivals.gaps(self.name, context.draws, 0, 1)
         c.calls_by = lib.BY_TABLE if gaps is None or fed else lib.BY_GAP
         if isinstance(self.arrivals, Poisson):
@@ -295,7 +284,9 @@ class SpoutTask(Node):
         elif gaps is not None:
             c.gap.low = int(gaps[0])
         if self.reading is not None:
-            self._read(self.reading)
+            source = self.reading.source
+            c.calls_by, c.poll_cost = lib.BY_RECORD, source.poll_cost
+            c.retention = -1 if source.retention is None else source.retention
         self.retries = Retries(plane, c, self._content_again)
         self.in_flight = InFlight(c, self._go_on_from)
         self._many = {"calls": CALLS, "content": CALLS}
@@ -310,11 +301,6 @@ class SpoutTask(Node):
         n = self._many[what]
         self._many[what] = min(2 * n, MOST)
         return self.arrivals.at_once(n)
-
-    def _read(self, reading: Reading) -> None:
-        c, source = self.c, reading.source
-        c.calls_by, c.poll_cost = self._plane.lib.BY_RECORD, source.poll_cost
-        c.retention = -1 if source.retention is None else source.retention
 
     def look_ahead(self) -> None:
         """Work out more calls; or when more records are appended."""
@@ -407,11 +393,9 @@ class SpoutTask(Node):
 
     def send_markers(self, up_to: int) -> None:
         """Send end markers up to this number, if not sent yet; tuples count to the next epoch from now."""
-        plane = self._plane
         for number in range(self._epoch + 1, up_to + 1):
             self._epoch = number
-            plane.have_messages(sum(len(o.channels) * len(o.channels[0]) for o in self.outlets))
-            plane.lib.plane_broadcast(plane.p, self.number, self._kernel.now, number, 0, 0)
+            self._broadcast(self._kernel.now, number)
         self.c.epoch = self._epoch
 
     def emit_again(self, roots: Ints, attempts: Ints) -> None:
@@ -426,9 +410,8 @@ class SpoutTask(Node):
         train = self._plane.train(rows)
         if self._context.events is not None and self.feed is None:
             self._context.events.emitted(self.spout_number, train)
-        sent: list[Sent] = []
-        for outlet in self.outlets if self.shows_sent else ():
-            sent += outlet.sent(train, Children())
+        shown = self.outlets if self.shows_sent else []
+        sent = [each for outlet in shown for each in outlet.sent(train, Children())]
         self._context.say.emitted(self, train, sent)
         if self.feed is None:
             self._context.hooks.emitted(self, train, sent)

@@ -363,8 +363,7 @@ class Supervisor:
             return thing.worker
         if thing in self.workers:
             return self.workers[thing]
-        place = thing.component.name, thing.index, thing.replica if isinstance(thing, BoltTask) else 0
-        return self._deployment.cluster.worker_of[place].number
+        return self._deployment.cluster.worker_of[thing.component.name, thing.index, thing.replica].number
 
     def _living(self, there: Callable[[Victim], bool]) -> list[Any]:
         """All tasks, in physical order, and machines that are there; tasks of batches live in executors."""

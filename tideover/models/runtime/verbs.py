@@ -14,11 +14,9 @@ from tideover.sim.draws import Draws
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
 
-# What a strategy may know of the job around it: read only.
-
 
 class View:
-    """The job that a strategy works in."""
+    """The job that a strategy works in: read only."""
 
     def __init__(self, job: Job) -> None:
         self._job = job

@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.keyed_state import SIDE, Sessions
 from tideover.models.operators.state import Closed, Effects, State
 from tideover.models.operators.window import KNOWN, NEVER, STREAM, EventClock, WindowIds
 from tideover.models.runtime.channels import LATE, Sent
 from tideover.models.runtime.context import Context
-from tideover.models.runtime.node import Node
+from tideover.models.runtime.node import Node, Seat
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train, single
@@ -81,34 +80,19 @@ class Windows:
 class WindowedTask(Node):
     """A task of a bolt as far as its state and its windows go.
 
-    index       number of the task in its component
-    replica     number of the replica
     unsaid      windows that it has put out while silent, by number; None: nobody will ask for what it does
                 then, and it makes nothing
     said        number of the newest window that it has put out while it was not
     """
 
-    def __init__(
-        self,
-        context: Context,
-        component: Component,
-        index: int,
-        replica: int,
-        host: int,
-        plane: Plane,
-        number: int,
-    ) -> None:
-        name = f"{component.name}.{index}" + (f"/{replica}" if replica else "")
-        super().__init__(context.kernel, name, host, component, plane, number)
-        assert isinstance(component.config, BoltConfig)
+    def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
+        super().__init__(context.kernel, component, seat, plane)
         self._context = context
-        self.index = index
-        self.replica = replica
         self.unsaid: dict[int, Closed] | None = None
         self.said = 0
         window = component.window
         self.windows = Windows(component.trigger, self._tick, 1 if window is None else window.beats)
-        self._bolt = component.config.bolt
+        self._bolt = component.bolt
         self._extent = None if window is None else window.extent
         self._state: State | None = None
         if window is not None:
@@ -158,18 +142,19 @@ class WindowedTask(Node):
             self._state.add(train)
             return whole
         clock, pane = self._state.clock, self._extent.pane
-        if clock is None and isinstance(self._state, Sessions):
-            self._state.add_events(train, arrival, NEVER)
-            return whole
         if clock is None:
             panes = None  # the open one: the next tick ends it
             if self.windows.trigger == "tuples":
                 panes = 1 + (self._state.taken + np.arange(train.n, dtype=np.int64)) // pane
-            self._state.add(train.replace(epoch=panes))
+            if isinstance(self._state, Sessions):
+                self._state.add_events(train, arrival, NEVER)
+            else:
+                self._state.add(train.replace(epoch=panes))
             return whole
         assert self._context.events is not None
         events = self._context.events.of(train.uid >> self.component.bits)
-        late = clock.hear(self._inputs_of(train), events, train.time)
+        inputs = self._digits(train) if len(self.component.inputs) > 1 else None
+        late = clock.hear(inputs, events, train.time)
         if isinstance(self._state, Sessions):
             late = self._state.add_events(train, events, clock.watermark)
             return train.adding(**{LATE: late.astype(np.int64)}) if late.any() else whole
@@ -195,11 +180,8 @@ class WindowedTask(Node):
         mark[known] = KNOWN
         return whole.adding(**{LATE: mark})
 
-    def _inputs_of(self, train: Train) -> Ints | None:
-        """Over which of the component's inputs each tuple has come; None: there is one."""
-        return None if len(self.component.inputs) == 1 else self._digits(train)
-
     def _digits(self, train: Train) -> Ints:
+        """Over which of the component's inputs each tuple has come."""
         edges = self.component.inputs
         return (train.uid >> edges[0].task_bits) & ((1 << edges[0].edge_bits) - 1)
 
@@ -236,13 +218,11 @@ class WindowedTask(Node):
 
     def _end_windows(self, ends: dict[int, int | None], now: int, epoch: int) -> int:
         self.catch_up()
-        left: list[Effects] = []
-        packing = 0
-        for number, before in ends.items():
-            parts, takes = self._end_window(number, now, epoch, before)
-            left += parts
-            packing += takes
-        return self._context.hooks.window_ended(self, left, now) + packing if ends else 0
+        if not ends:
+            return 0
+        ended = [self._end_window(number, now, epoch, before) for number, before in ends.items()]
+        left = [part for parts, _ in ended for part in parts]
+        return self._context.hooks.window_ended(self, left, now) + sum(packing for _, packing in ended)
 
     def _end_window(self, number: int, now: int, epoch: int, before: int | None) -> tuple[list[Effects], int]:
         """Put out one window; returns what leaves with it, and how long its serialisation takes (ns)."""
@@ -255,10 +235,13 @@ class WindowedTask(Node):
                 self._void(closed)
             return closed.parts, 0
         packing = 0
-        if self.silent:
-            self._leave_unsaid(number, closed, again)
-        else:
+        if not self.silent:
             self._say(number, now, closed, again)
+        elif again:
+            self._void(closed)
+        else:
+            assert self.unsaid is not None
+            self.unsaid[number] = closed
         if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
             first = (number * component.tasks + self.index) << component.key_bits
             moment = np.full(len(closed.keys), now, np.int64)
@@ -282,13 +265,6 @@ class WindowedTask(Node):
     def _say(self, number: int, now: int, closed: Closed, again: bool = False) -> None:
         self.said = max(self.said, number)
         self._context.say.window(self, number, now, closed, again)
-
-    def _leave_unsaid(self, number: int, closed: Closed, again: bool) -> None:
-        assert self.unsaid is not None
-        if again:
-            self._void(closed)
-        else:
-            self.unsaid[number] = closed
 
     def _void(self, closed: Closed) -> None:
         """What leaves with a window that comes again leaves for nothing."""

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tideover.models.job.cluster import Deployment
-from tideover.models.job.topology import Component, Topology
+from tideover.models.job.topology import Component
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Latencies, Network, Outlet, Wire, describe
 from tideover.models.runtime.components import describe_component
 from tideover.models.runtime.context import Context, without_markers
-from tideover.models.runtime.hooks import Needs
+from tideover.models.runtime.node import Seat
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, TaskView
 from tideover.sim.distributions import Constant, Distribution
-from tideover.sim.draws import Draws, Purpose
+from tideover.sim.draws import Purpose
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
 
@@ -40,9 +40,9 @@ class Wired:
     """
 
     def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:
-        self.context = context
-        self.kernel = context.kernel
-        self.deployment = deployment
+        self.context, self.deployment = context, deployment
+        self.kernel, self.topology, self.draws = context.kernel, context.topology, context.draws
+        self.needs, self.hooks = context.needs, context.hooks
         self.spouts: list[SpoutTask] = []
         self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
         self.tasks: list[SpoutTask | BoltTask] = []
@@ -65,18 +65,6 @@ class Wired:
         for c in topology.components:
             describe_component(context, self.plane, c, copies)
         self.bolt_tasks = [task for row in self.bolts.values() for task in row]
-
-    @property
-    def topology(self) -> Topology:
-        return self.context.topology
-
-    @property
-    def draws(self) -> Draws:
-        return self.context.draws
-
-    @property
-    def needs(self) -> Needs:
-        return self.context.needs
 
     def tell_of_emissions(self) -> None:
         """Tell of the roots that were emitted."""
@@ -133,18 +121,16 @@ def _make_tasks(job: Wired, c: Component, copies: int, fed: bool) -> Rows:
     for index in range(c.tasks):
         row: list[SpoutTask | BoltTask] = []
         for replica in range(copies):
-            host, number = hosts[c.name, index, replica], len(job.tasks)
+            seat = Seat(len(job.tasks), hosts[c.name, index, replica], index, replica)
             if c.is_spout:
-                spout = SpoutTask(context, c, index, len(job.spouts), host, fed, job.plane, number)
+                spout = SpoutTask(context, c, seat, job.plane, len(job.spouts), fed)
                 job.spouts.append(spout)
                 row.append(spout)
             else:
-                bolt = BoltTask(context, c, index, replica, host, job.plane, number)
-                bolt.c.spout = -1
+                bolt = BoltTask(context, c, seat, job.plane)
                 bolt.before = job.tell_of_emissions
                 job.bolts.setdefault((c.name, index), []).append(bolt)
                 row.append(bolt)
-            row[-1].c.component, row[-1].c.replica = c.index, replica
             job.tasks.append(row[-1])
         rows.append(row)
     return rows
