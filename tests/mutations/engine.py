@@ -196,8 +196,8 @@ HEARTBEATS = (
     ),
     Mutation(
         "a process sends no heartbeat before a whole interval is over",
-        "first + (moment - first) // interval * interval",
-        "max(first, first + ((moment - first) // interval - 1) * interval)",
+        "first + (now - first) // period * period",
+        "max(first, first + ((now - first) // period - 1) * period)",
         mechanism("heartbeats_none"),
     ),
     Mutation(

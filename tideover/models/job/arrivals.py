@@ -230,8 +230,7 @@ class Day(Scheduled):
         Field(description="rate of each task, or partition, where the curve is highest; default: the file's"),
     ] = None
     interpolation: Annotated[
-        Literal["linear", "steps"],
-        Field(description="a straight line from one value to the next, or steps"),
+        Literal["linear", "steps"], Field(description="a straight line from one value to the next, or steps")
     ] = "linear"
     growth: Annotated[Percent, Field(description="by how much every rate grows in a month")] = 0.0
     months: Annotated[float, Field(ge=0, le=1200, description="how many months of growth have passed")] = 0.0

@@ -55,8 +55,7 @@ class TransactionalSink(Sink):
     """
 
     transaction_timeout: Annotated[
-        Duration,
-        Field(gt=0, description="a transaction that is open for longer is aborted by the broker"),
+        Duration, Field(gt=0, description="a transaction that is open for longer is aborted by the broker")
     ] = BROKERS_LIMIT
     commit_time: Annotated[
         Duration,

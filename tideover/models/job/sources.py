@@ -50,8 +50,7 @@ class Source(Part):
         10_000
     )
     retention: Annotated[
-        Duration | None,
-        Field(gt=0, description="age from which records are deleted; default: they are kept"),
+        Duration | None, Field(gt=0, description="age from which records are deleted; default: they are kept")
     ] = None
 
 

@@ -133,8 +133,7 @@ class Values(Spout):
 
     emits: ClassVar[tuple[str, ...]] = ("key",)
     values: Annotated[
-        tuple[int, ...],
-        Field(min_length=1, description="the numbers, in the order of emission"),
+        tuple[int, ...], Field(min_length=1, description="the numbers, in the order of emission")
     ]
     repeat: Annotated[bool, Field(description="start again at the end of the list")] = False
     stamps: Annotated[

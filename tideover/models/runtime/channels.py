@@ -102,16 +102,9 @@ class Card:
 
     def __init__(self, plane: Plane, number: int, way: Way, host: int, bandwidth: int) -> None:
         self._c: Any = plane.cards[number]
-        self.number, self.way, self.host, self.bandwidth = number, way, host, bandwidth
+        self.number, self.host, self.bandwidth = number, host, bandwidth
+        self.kind = self.name = way
         self._c.into = way == IN
-
-    @property
-    def kind(self) -> Way:
-        return self.way
-
-    @property
-    def name(self) -> str:
-        return self.way
 
     def busy_ns(self, now: int) -> int:
         """For how long it has been sending, or receiving, up to ``now`` (ns)."""
@@ -130,7 +123,7 @@ SENDER = "sender"
 
 
 class Carried(NamedTuple):
-    """Messages that went from one host to another, or (not ``remote``) within one, and their bytes."""
+    """What went from one host to another, or (not ``remote``) within one."""
 
     from_host: int
     to_host: int
@@ -156,19 +149,11 @@ class Wire:
         *("c", "down", "logged", "message_bytes", "number", "position", "remote", "up"),
     )
 
-    def __init__(
-        self,
-        plane: Plane,
-        number: int,
-        up: Any,
-        down: Any,
-        position: int,
-        remote: bool,
-    ) -> None:
+    def __init__(self, plane: Plane, number: int, up: Any, down: Any, position: int, remote: bool) -> None:
         self.logged, self.message_bytes = False, 0
         self._plane, self.number, self.up, self.down = plane, number, up, down
         self.position, self.remote = position, remote
-        self._slow: dict[int, tuple[float, float]] = {}
+        self._slow: dict[int, tuple[float, float]] = {}  # (latency, transfer) factors by reason
         self._losing: list[int] = []
         self._cards: tuple[Card | None, Card | None] = (None, None)
         self._before: list[Carried] = []

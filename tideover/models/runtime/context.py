@@ -53,12 +53,10 @@ class Resource(Protocol):
         """What it is called among those of its kind and host (``count.2``, ``redis``)."""
 
     @property
-    def kind(self) -> Kind:
-        """What it is."""
+    def kind(self) -> Kind: ...
 
     @property
-    def host(self) -> int | None:
-        """Where it is; None: on no host."""
+    def host(self) -> int | None: ...
 
     def busy_ns(self, now: int) -> float:
         """How long it has been busy up to ``now`` (ns): of several cores the mean."""
@@ -250,6 +248,7 @@ class Context:
             self.hooks.destroyed(OVERFLOW, train.uid >> task.component.bits, train.attempt)
 
     def settled(self, outage: OutageView) -> bool:
+        """Whether everything that was to be sent again because of an outage was."""
         return all(keeper.settled(outage) for keeper in self.keepers)
 
     def goes_on(self, outage: OutageView) -> bool:

@@ -22,7 +22,7 @@ from tideover.models.runtime.supervision import Supervisor
 from tideover.models.runtime.views import BoltView
 from tideover.models.runtime.wiring import Wired, latency_of, set_latency
 from tideover.sim.draws import Purpose
-from tideover.sim.kernel import Kernel, Rank
+from tideover.sim.kernel import Action, Kernel, Rank
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
 
@@ -47,33 +47,18 @@ class Storage:
     def bytes(self) -> int:
         return sum(server.bytes for server in self.servers)
 
-    def _at(self, host: int) -> int:
-        return host % len(self.servers)
-
     def server(self, host: int) -> StoreServer:
-        return self.servers[self._at(host)]
+        """The one that a task on ``host`` reads from."""
+        return self.servers[host % len(self.servers)]
 
-    def read(
-        self,
-        host: int,
-        size: int,
-        rank: int,
-        done: Callable[[], None],
-        order: int = 0,
-        operations: int = 1,
-    ) -> int:
+    def read(self, host: int, size: int, rank: int, done: Action, order: int = 0, operations: int = 1) -> int:
         """A task on ``host`` reads ``size`` bytes in so many ``operations``: see ``StoreServer.request``."""
         return self.server(host).request(size, rank, done, order, operations)
 
     def write(
-        self,
-        host: int,
-        size: int,
-        rank: int,
-        done: Callable[[], None],
-        order: int = 0,
-        operations: int = 1,
+        self, host: int, size: int, rank: int, done: Action, order: int = 0, operations: int = 1
     ) -> int:
+        """It writes; ``done`` is called when the last copy is there."""
         left = self._copies
 
         def one_more() -> None:
@@ -83,9 +68,8 @@ class Storage:
                 done()
 
         call = done if self._copies == 1 else one_more
-        first = self._at(host)
-        places = [(first + i) % len(self.servers) for i in range(self._copies)]
-        return max(self.servers[i].request(size, rank, call, order, operations) for i in places)
+        servers = [self.server(host + i) for i in range(self._copies)]
+        return max(server.request(size, rank, call, order, operations) for server in servers)
 
 
 class Job(Wired):
@@ -310,10 +294,9 @@ class Job(Wired):
         self.tell_of_emissions()
         for task in self.bolt_tasks:
             task.catch_up()
-            for train in task.queue.trains() if task.notes is not None else ():
-                task.note_marks(train)
-            for train in (*task.gate.aside, *task.gate.held) if task.notes is not None else ():
-                task.note_marks(train)
+            if task.notes is not None:
+                for train in (*task.queue.trains(), *task.gate.aside, *task.gate.held):
+                    task.note_marks(train)
         for settle in self.settlers:
             settle()
 

@@ -84,6 +84,7 @@ class InFlight:
 
     @property
     def capped(self) -> bool:
+        """Whether there are as many as there may be."""
         return 0 <= self._c.most_in_flight <= self._c.in_flight
 
     @property

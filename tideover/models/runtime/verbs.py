@@ -71,12 +71,7 @@ class Verbs:
         self._job.kernel.at(when, rank, action, 0 if task is None else task.number)
 
     def every(
-        self,
-        period: int,
-        action: Callable[[int], None],
-        rank: Rank,
-        task: TaskView,
-        first: int | None = None,
+        self, period: int, action: Callable[[int], None], rank: Rank, task: TaskView, first: int | None = None
     ) -> None:
         """Call ``action(i)`` at ``first`` (one period, if not given) + i * ``period``, i = 0, 1, …"""
         begin = period if first is None else first
