@@ -75,8 +75,8 @@ BARRIERS = (
     ),
     Mutation(
         "a tuple that a snapshot covers is read again",
-        "return 0 if self._log is None else self._log.position",
-        "return 0 if self._log is None else max(0, self._log.position - 1)",
+        "0 if self._log is None else self._log.position",
+        "0 if self._log is None else max(0, self._log.position - 1)",
         exactness("aligned_snapshots"),
     ),
     Mutation(

@@ -1,8 +1,8 @@
-"""Snapshots of a whole job: when they are triggered, how barriers flow, and what they hold.
+"""Snapshots of a whole job by barriers, and the rollback of all its tasks to the last complete one
+(`aligned_snapshots`).
 
-What the barriers of an unaligned snapshot overtake at one task: it is part of the snapshot.
-
-The rules (tests/models/test_plane_worlds.py, test_exactness.py):
+Unaligned barriers overtake what waits at a task: it is part of the snapshot then. The rules
+(tests/models/test_plane_worlds.py, test_exactness.py):
 
 - A barrier goes ahead of all that waits when it arrives. With the first one the task takes part, and sends
   it ahead of its line. The part has also what is in the line, and what came, or comes, ahead of its
@@ -18,30 +18,29 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.checkpoints import Backing, Costs, LocalCopies, Share
 from tideover.models.mechanisms.sink_transactions import SinkTransactions
 from tideover.models.operators.state import Effects
-from tideover.models.runtime.bolt_task import BARRIER, SENT_BY, BoltTask
+from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.hooks import Keeper, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, TaskLog, read, restore, save
-from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
-from tideover.sim.plane.plane import CHANNEL, Plane, Rows
+from tideover.sim.plane.plane import CHANNEL, Rows
 from tideover.sim.train import Ints, Train
 
 
 @dataclass
 class Waits:
-    """Messages of a task that a snapshot has: of its ``queue``, and of the ``line`` of what it sends. They
-    are rows of the data plane, by their channels in ``source``.
+    """Messages of a task that a snapshot has, of its ``queue`` and of the ``line`` of what it sends: rows of
+    the data plane, by their channels in ``source``.
     """
 
     queue: list[Rows] = field(default_factory=list)
@@ -56,82 +55,12 @@ class Waits:
                 down = task.wires[route].down
                 yield down, without_markers(task.trained(rows[rows["source"] == route]))
 
-    def give_back(self, task: BoltTask) -> None:
-        """They wait again at ``task``: in its queue they need no place."""
-        for in_line, found in enumerate((self.queue, self.line)):
-            for rows in found:
-                task.put_back(rows, bool(in_line))
-
-
-class InFlight:
-    """One task in the newest unaligned snapshot of which it has seen a barrier. The data plane notes what
-    comes, and records what belongs to the snapshot.
-
-    number   of that snapshot
-    turned   positions of inputs whose barrier has had its turn
-    copied   the state was copied; None: the task has not taken part
-    """
-
-    def __init__(self, task: BoltTask, plane: Plane, overtakes: bool) -> None:
-        self._task, self._plane = task, plane
-        self._begin(0)
-        if overtakes:
-            task.c.bounded |= plane.lib.OVERTAKES
-            plane.log(task.c.recorded)
-
-    def _begin(self, number: int) -> None:
-        self.number = number
-        self.turned: set[int] = set()
-        self.copied: bool | None = None
-
-    def reaches(self, number: int) -> None:
-        """A barrier of this snapshot is there: it may be the first."""
-        self._plane.lib.plane_notice(self._plane.p, self._task.number, number)
-        if number > self.number:
-            self._begin(number)
-
-    def stop(self) -> None:
-        """The snapshot means nothing any more."""
-        self._plane.lib.plane_forget_barriers(self._plane.p, self._task.number)
-        self._begin(self.number)
-
-    def overtake(self) -> Waits:
-        """The task takes part: what waits there and came before its channel's barrier, and what it has not
-        sent.
-        """
-        self.copied = False
-        self._task.c.records = 1
-        line = self._in_line()
-        return Waits(_some(self._task.ahead()), _some(line[line["mark"] != BARRIER]))
-
-    def overtake_line(self) -> Waits | None:
-        """The snapshot's barrier leaves the line; returns what it overtakes there. None: it is not in it.
-        Older ones, which mean nothing any more, go with it.
-        """
-        line = self._in_line()
-        mine = (line["mark"] == BARRIER) & (line["key"] == self.number)
-        if not mine.any():
-            return None
-        before = line[: mine.argmax()]
-        return Waits(line=_some(before[before["mark"] != BARRIER]))
-
-    def _in_line(self) -> Any:
-        return self._plane.rows(self._task.c.line.messages)
-
-    @property
-    def done(self) -> bool:
-        """Whether the state is copied, and all barriers have come."""
-        return bool(self.copied) and len(self.turned) == len(self._task.inputs)
-
-    def recorded(self) -> list[Rows]:
-        """What came before its channel's barrier when the task had taken part."""
-        return _some(self._plane.read(self._task.c.recorded))
-
-    def size(self, waits: Waits) -> int:
-        """Bytes of what waits."""
-        wires = self._task.wires
-        queue = [self._task.inputs[way] for way in _ways(waits.queue)]
-        return sum(wire.message_bytes for wire in (*queue, *(wires[way] for way in _ways(waits.line))))
+    def size(self, task: BoltTask) -> int:
+        """Bytes of the tuples."""
+        wires = [task.inputs[way] for way in _ways(self.queue)] + [
+            task.wires[way] for way in _ways(self.line)
+        ]
+        return sum(wire.message_bytes for wire in wires)
 
 
 def _some(rows: Rows) -> list[Rows]:
@@ -142,9 +71,6 @@ def _ways(found: list[Rows]) -> Iterator[int]:
     """The ``source`` of each tuple in these rows."""
     for rows in found:
         yield from rows["source"][rows["mark"] == 0].tolist()
-
-
-# What a snapshot consists of.
 
 
 class Part(NamedTuple):
@@ -174,84 +100,33 @@ class Snapshot:
     parts: dict[TaskView, Part] = field(default_factory=dict)
 
 
-# Waves: markers that go through the topology with the data, and hold nothing up.
-
-
-class Waves(Mechanism):
-    """One wave at a time: a marker is put into the queue of each task that reads a spout, and when a task has
-    had one from there and over each channel from other bolts, ``reached`` is told, which has to ``hand_on``
-    the wave. Tuples that come behind a marker do not wait for the others.
-    """
-
-    def __init__(self, job: Job, reached: Callable[[BoltTask, int], None]) -> None:
-        super().__init__(job)
-        self._reached = reached
-        self._number = 0
-        """Of the wave that is under way; 0: none is."""
-        self._newest = 0
-        self._come: Counter[TaskView] = Counter()
-        self._awaited: dict[TaskView, int] = {}
-        for task in job.bolt_tasks:
-            bolts = sum(isinstance(channel.up, BoltTask) for channel in task.inputs)
-            self._awaited[task] = bolts + (len(task.inputs) > bolts)
-
-    def send(self) -> int:
-        """A wave begins; returns its number."""
-        self._newest += 1
-        number = self._number = self._newest
-        self._come.clear()
-        for task in self._job.bolt_tasks:
-            if any(isinstance(channel.up, SpoutTask) for channel in task.inputs):
-                task.enqueue(Rank.CHECKPOINT, partial(self._turn, task, number, "the spouts"))
-        return number
-
-    def stop(self) -> None:
-        """The wave that is under way means nothing any more."""
-        self._number = 0
-
-    def barrier(self, task: BoltView, message: Train) -> None:
-        sender = self._job.tasks[int(message.column(SENT_BY)[0])].name
-        self._turn(self._bolt(task), int(message.key[0]), sender)
-
-    def _turn(self, task: BoltTask, number: int, sender: str) -> None:
-        if number == self._number:
-            self._come[task] += 1
-            many = f"{self._come[task]} of {self._awaited[task]}, from {sender}"
-            self._job.step(task.name, "marker come", many)
-            if self._come[task] == self._awaited[task]:
-                self._reached(task, number)
-
-    def hand_on(self, task: BoltTask, number: int) -> None:
-        """The wave goes on from a task."""
-        if number == self._number:
-            task.send_barrier(number)
-
-
-# One task of a job: the log that it reads, where barriers meet, its part in snapshots, its rollback.
-
-
 class Member:
-    """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots."""
+    """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots. The
+    data plane notes what comes, and records what belongs to an unaligned snapshot.
+
+    backing    what the store has of its `state`
+    come       channels whose barrier has come: what follows on them is set aside
+    barrier    number of the newest snapshot of which it has seen a barrier
+    turned     positions of inputs whose overtaking barrier has had its turn
+    copied     with overtaking barriers: the state was copied; None: the task has not taken part
+    """
 
     def __init__(self, job: Job, task: BoltTask, overtakes: bool = False) -> None:
         """``overtakes``: its barriers may overtake what waits."""
-        self._job = job
-        self.task = task
-        spouts = {c.position for c in task.inputs if not isinstance(c.up, BoltTask)}
-        self._bolts = {c.position for c in task.inputs} - spouts
-        self._spouts = spouts
-        self._come: set[int] = set()
-        """Channels whose barrier of the snapshot under way has come: what follows on them is set aside."""
-        self._plane = job.plane
+        self._job, self.task, self._plane = job, task, job.plane
+        self._spouts = {c.position for c in task.inputs if not isinstance(c.up, BoltTask)}
+        self._bolts = {c.position for c in task.inputs} - self._spouts
+        self.reads_log = len(self._spouts) > 0
         self._log: TaskLog | None = None
         if job.needs.log and self.reads_log:
             self._log = TaskLog(job.plane, task, [wire for wire in task.inputs if wire.logged])
         self.backing = Backing(task)
-        self.in_flight = InFlight(task, job.plane, overtakes)
-        self._told_apart = bool(self._bolts) and len(task.inputs) > 1
-        """Whether messages carry the position of their channel."""
+        self._come: set[int] = set()
+        self._begin(0)
+        if overtakes:
+            task.c.bounded |= self._plane.lib.OVERTAKES
+            self._plane.log(task.c.recorded)
         self._aligning_since = 0
-        """When the first barrier of the snapshot under way had its turn (ns)."""
         self._number = 0
         """Of the newest snapshot that the task is in."""
         self._emitted: dict[int, list[Effects]] = defaultdict(list)
@@ -260,90 +135,100 @@ class Member:
         self._again: list[Train] = []
         """What it will read again when the job runs."""
 
-    @property
-    def reads_log(self) -> bool:
-        """Whether a source is read here: some of the inputs come from spouts."""
-        return len(self._spouts) > 0
-
     # -- barriers --------------------------------------------------------------------------------------------
+
+    def _begin(self, number: int) -> None:
+        self._barrier = number
+        self._turned: set[int] = set()
+        self.copied: bool | None = None
+
+    def _reaches(self, number: int) -> None:
+        """A barrier of this snapshot is there: it may be the first."""
+        self._plane.lib.plane_notice(self._plane.p, self.task.number, number)
+        if number > self._barrier:
+            self._begin(number)
 
     def aligned(self, number: int, message: Train | None) -> bool:
         """A barrier has its turn (None: that of the sources); returns whether it was the last one. If not,
         what is behind it on its channel is set aside.
         """
-        self.in_flight.reaches(number)
+        self._reaches(number)
         if not self._come:
             self._aligning_since = self._job.kernel.now
         self._come.update(self._channels_of(message))
         if len(self._come) == len(self.task.inputs):
             return True
-        self._set_aside()
-        return False
-
-    def _set_aside(self) -> None:
         for position in self._come:
             self.task.inputs[position].c.blocked = 1
         self._plane.lib.plane_block(self._plane.p, self.task.number, self._job.kernel.now)
+        return False
 
     def overtaken(self, number: int, message: Train | None) -> None:
         """A barrier that overtakes has its turn (None: that of the sources)."""
-        self.in_flight.reaches(number)
-        if not self.in_flight.turned:
+        self._reaches(number)
+        if not self._turned:
             self._aligning_since = self._job.kernel.now
-        self.in_flight.turned |= self._channels_of(message)
-
-    def gives_up_aligning(self) -> bool:
-        """It is time to overtake; returns whether the task waits for barriers, and has to take part now."""
-        self.in_flight.turned |= self._come
-        return bool(self._come)
-
-    def overtake_line(self, snapshot: Snapshot) -> int:
-        """The barrier, if it is still in the line, leaves it ahead of what waits there, which is part of the
-        snapshot then; returns the bytes of that.
-        """
-        waits = self.in_flight.overtake_line() if self.in_flight.number == snapshot.number else None
-        if waits is None:
-            return 0
-        size = self.in_flight.size(waits)
-        snapshot.parts[self.task] = snapshot.parts[self.task]._replace(waits=waits, size=size)
-        self.task.send_barrier_ahead(snapshot.number)
-        return size
+        self._turned |= self._channels_of(message)
 
     def _channels_of(self, message: Train | None) -> set[int]:
         if message is None:
             return set(self._spouts)
-        return {int(message.column(CHANNEL)[0])} if self._told_apart else self._bolts
+        # with a single input messages do not carry their channel
+        return {int(message.column(CHANNEL)[0])} if len(self.task.inputs) > 1 else self._bolts
+
+    def gives_up_aligning(self) -> bool:
+        """It is time to overtake; returns whether the task waits for barriers, and has to take part now."""
+        self._turned |= self._come
+        return bool(self._come)
+
+    def overtake_line(self, snapshot: Snapshot) -> int:
+        """The barrier, if it is still in the line, leaves it ahead of what waits there, which is part of the
+        snapshot then; returns the bytes of that. Older ones, which mean nothing any more, go with it.
+        """
+        line = self._plane.rows(self.task.c.line.messages)
+        mine = (line["mark"] == BARRIER) & (line["key"] == snapshot.number)
+        if self._barrier != snapshot.number or not mine.any():
+            return 0
+        before = line[: mine.argmax()]
+        waits = Waits(line=_some(before[before["mark"] != BARRIER]))
+        size = waits.size(self.task)
+        snapshot.parts[self.task] = snapshot.parts[self.task]._replace(waits=waits, size=size)
+        self.task.send_barrier_ahead(snapshot.number)
+        return size
 
     def take_part(self, snapshot: Snapshot) -> Part:
-        """All barriers are here, or the first that overtakes: what the task contributes."""
-        waits = self.in_flight.overtake() if self.task.hurries else Waits()
-        part = Part(SavedState.of(self.task), self._position(), waits, share=self.backing.to_write())
+        """All barriers are here, or the first that overtakes: what the task contributes. Then it hands the
+        barrier on.
+        """
+        waits = Waits()
+        if self.task.hurries:
+            self.copied = False
+            self.task.c.records = 1
+            line = self._plane.rows(self.task.c.line.messages)
+            waits = Waits(_some(self.task.ahead()), _some(line[line["mark"] != BARRIER]))
+        position = 0 if self._log is None else self._log.position
+        part = Part(SavedState.of(self.task), position, waits, share=self.backing.to_write())
         snapshot.parts[self.task] = part
         self._number = snapshot.number
         snapshot.aligning = max(snapshot.aligning, self._job.kernel.now - self._aligning_since)
         return part
 
-    def _position(self) -> int:
-        """How far it has read its log (0 without one)."""
-        return 0 if self._log is None else self._log.position
-
-    def hand_on(self, snapshot: Snapshot) -> None:
-        """Send the snapshot's barrier on all channels."""
-        if self.task.hurries:
-            self.task.send_barrier_ahead(snapshot.number)
-        else:
-            self.task.send_barrier(snapshot.number)
-
-    def is_whole(self, snapshot: Snapshot) -> Part:
-        """All that belongs to its part is there; returns it."""
+    def whole(self, snapshot: Snapshot) -> Part | None:
+        """Its part, with what came before its channel's barrier when the task had taken part; None: the state
+        is not copied, or not all barriers have come.
+        """
+        if not self.copied or len(self._turned) < len(self.task.inputs):
+            return None
         part = snapshot.parts[self.task]
-        waits = replace(part.waits, queue=part.waits.queue + self.in_flight.recorded())
-        part = snapshot.parts[self.task] = part._replace(waits=waits, size=self.in_flight.size(waits))
+        recorded = _some(self._plane.read(self.task.c.recorded))
+        waits = replace(part.waits, queue=part.waits.queue + recorded)
+        part = snapshot.parts[self.task] = part._replace(waits=waits, size=waits.size(self.task))
         return part
 
     def let_go(self) -> None:
         """No barrier of the snapshot means anything any more."""
-        self.in_flight.stop()
+        self._plane.lib.plane_forget_barriers(self._plane.p, self.task.number)
+        self._begin(self._barrier)
         self.unblock()
 
     def unblock(self) -> None:
@@ -352,7 +237,6 @@ class Member:
         self._plane.lib.plane_unblock(self._plane.p, self.task.number, self._job.kernel.now)
 
     def window_emitted(self, parts: list[Effects]) -> None:
-        """The task has emitted a window of these tuples."""
         self._emitted[self._number] += parts
 
     # -- rollback --------------------------------------------------------------------------------------------
@@ -367,7 +251,6 @@ class Member:
             del self._emitted[old]
 
     def store_lost(self) -> None:
-        """The store has nothing of the task any more."""
         self._saved, self.backing = Waits(), Backing(self.task)
 
     def roll_back(self, part: Part) -> None:
@@ -384,20 +267,19 @@ class Member:
                 job.say.void(task.component, parts.uid, task.replica)
         self._emitted.clear()
         task.windows.reopen(part.state.newest)
-        again = self._go_back()
-        for train in again:
-            job.say.reopened(task, without_markers(train))
+        if self._log is not None:
+            self._read_since()
         for down, train in part.waits.at(task):
             job.say.reopened(down, train)
-        self._again += again
 
-    def _go_back(self) -> list[Train]:
-        """What has been read since the complete snapshot waits in the log; returns it."""
-        if self._log is None:
-            return []
+    def _read_since(self) -> None:
+        """What has been read since the complete snapshot waits in the log."""
+        assert self._log is not None
         again = self._log.done()
         self._log.go_back()
-        return [again] if again.n else []
+        if again.n:
+            self._job.say.reopened(self.task, without_markers(again))
+            self._again.append(again)
 
     def read_again(self, part: Part) -> int:
         """The job runs again: what is in the log above the snapshot is there at once, in order, behind what
@@ -407,11 +289,11 @@ class Member:
         again, self._again = self._again, []
         for train in again:
             self._job.say.replayed(self.task, without_markers(train), None)
-        part.waits.give_back(self.task)
+        for in_line, found in enumerate((part.waits.queue, part.waits.line)):
+            for rows in found:
+                self.task.put_back(rows, bool(in_line))
         self.task.gate.open()
         return sum(train.n for train in again)
-
-    # -- what the log keeps ----------------------------------------------------------------------------------
 
     @property
     def trimmed(self) -> int:
@@ -423,9 +305,6 @@ class Member:
         read = [] if self._log is None else [(self.task.component, self._log.tuples())]
         saved = ((down.component, train) for down, train in self._saved.at(self.task))
         return [*read, *((component, train) for component, train in saved if component.anchored)]
-
-
-# Who triggers the snapshots of a job, waits for all its tasks, and knows what the job can go back to.
 
 
 @dataclass(frozen=True)
@@ -446,8 +325,9 @@ class Schedule:
 class Coordinator:
     """Triggers snapshots: one at a time, and at once after the last if that took longer than the interval.
 
-    ``insert`` puts a new snapshot's barriers into the sources; ``completed`` is told of each that is
-    complete.
+    insert     puts a new snapshot's barriers into the sources
+    completed  is told of each that is complete
+    complete   the newest of these; None: there is none yet
     """
 
     def __init__(
@@ -463,15 +343,12 @@ class Coordinator:
         self._insert, self._completed = insert, completed
         self.under_way: Snapshot | None = None
         self.complete: Snapshot | None = None
-        """The newest; None: there is none yet."""
         self._plans = Plans(job.kernel)
         self._triggered = 0
         self._triggered_at = -1
         self._wanted = False
         """A trigger has fallen due that must wait: for the end of the last snapshot, or for the pause."""
         self._earliest = 0
-
-    # -- triggers --------------------------------------------------------------------------------------------
 
     def start(self, first: int) -> None:
         """The job runs; the first trigger is at ``first``."""
@@ -490,24 +367,21 @@ class Coordinator:
             self._next(when + self._schedule.interval)
             if self._triggered_at < when and not self._wanted:
                 self._wanted = True
-                if self.under_way is None:
-                    self._plan()
+                if self.under_way is not None:
+                    return
+                if self._earliest > self._kernel.now:
+                    self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
+                else:
+                    self._trigger()
 
         self._plans.at(when, Rank.CHECKPOINT, due)
-
-    def _plan(self) -> None:
-        if self._earliest > self._kernel.now:
-            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
-        else:
-            self._trigger()
 
     def _trigger(self) -> None:
         self._wanted = False
         self._triggered += 1
         self._triggered_at = self._kernel.now
         snapshot = self.under_way = Snapshot(self._triggered, self._kernel.now, Counter(list(self._members)))
-        timeout = self._schedule.timeout
-        self._plans.after(timeout, Rank.ROTATION, lambda: self._expired(snapshot))
+        self._plans.after(self._schedule.timeout, Rank.ROTATION, lambda: self._expired(snapshot))
         self._step("snapshot triggered")
         self._insert(snapshot)
 
@@ -520,8 +394,6 @@ class Coordinator:
                 action(snapshot)
 
         self._plans.after(delay, Rank.ROTATION, due)
-
-    # -- how a snapshot ends ---------------------------------------------------------------------------------
 
     def waits_for(self, snapshot: Snapshot) -> bool:
         """Whether it is under way: neither complete, nor abandoned, nor interrupted."""
@@ -551,14 +423,11 @@ class Coordinator:
             self._ended("snapshot abandoned")
 
     def _ended(self, how: str) -> None:
-        assert self.under_way is not None
         self._step(how)
         self.under_way = None
         self._earliest = self._kernel.now + self._schedule.min_pause
         if self._wanted:
             self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
-
-    # -- what the job goes back to ---------------------------------------------------------------------------
 
     def part(self, task: TaskView) -> Part:
         """A task's part of the complete snapshot; where there is none yet, the beginning."""
@@ -578,199 +447,22 @@ class Coordinator:
                 parts[task] = Part(parts[task].state.emptied(), parts[task].position)
                 member.store_lost()
 
-    def effects(self) -> list[tuple[Component, Ints]]:
-        """Uids of the tuples whose effects live in the complete snapshot, with their components."""
-        parts = {} if self.complete is None else self.complete.parts
-        return [(t.component, p.state.effects()) for t, p in parts.items() if p.state.state is not None]
-
     def _step(self, what: str) -> None:
         assert self.under_way is not None
         self._job.step("coordinator", what, f"snapshot {self.under_way.number}")
 
 
-# Aligned snapshots of a job: barriers flow with the data, and a failure takes every task back.
-
-
-class Barriers(Mechanism, Keeper):
+class GlobalRollback(Mechanism, Keeper):
     """At each trigger a barrier goes in where sources are read; a task aligns its inputs' barriers, hands
-    them on, and snapshots its state (in this order, as Flink does). The last complete snapshot is kept.
+    them on, and snapshots its state (in this order, as Flink does). Any failure stops the whole job: every
+    task goes back to the last complete snapshot, and the sources are read again from there. A snapshot under
+    way is interrupted, and does not count.
 
-    ``uploading``: time until a task's snapshot is durable after the store has it (ns); the task works on.
-    ``patience``: so long after the trigger barriers overtake what waits (ns). None: never.
-    """
-
-    def __init__(
-        self, job: Job, schedule: Schedule, costs: Costs, uploading: int = 0, patience: int | None = None
-    ) -> None:
-        super().__init__(job)
-        self._schedule, self._costs, self._uploading = schedule, costs, uploading
-        self._patience = patience
-        overtakes = patience is not None
-        self._members: dict[TaskView, Member] = {t: Member(job, t, overtakes) for t in job.bolt_tasks}
-        self.coordinator = Coordinator(job, self._members, schedule, self._insert, self.completed)
-        if costs.saving or costs.saving_entry:
-            job.context.rhythm = lambda: schedule.interval
-        job.context.keepers.append(self)
-
-    def start(self) -> None:
-        self.coordinator.start(self._schedule.first)
-
-    # -- barriers flow with the data; what is behind one on its channel waits for the others -----------------
-
-    def _insert(self, snapshot: Snapshot) -> None:
-        for task, member in self._members.items():
-            member.task.hurries = self._patience == 0
-            if member.reads_log:
-                align = partial(self._align, task, snapshot.number, None)
-                # what waits is still in the log, behind the barrier; without a log it was sent before it
-                first = self._job.needs.log
-                self._bolt(task).enqueue(Rank.CHECKPOINT, align, first=first)
-        if self._patience:
-            self.coordinator.after(self._patience, snapshot, self._lose_patience)
-
-    def _lose_patience(self, snapshot: Snapshot) -> None:
-        """From now on barriers overtake; first each task looks what its own wait for, or behind."""
-        for task, member in self._members.items():
-            bolt = member.task
-            bolt.hurries = True
-            # none acts here: what one task sends at its turn comes before the turn of the next
-            bolt.queue.markers_first()
-            switch = partial(self._switch, task, snapshot)
-            bolt.enqueue(Rank.CHECKPOINT, switch, first=True)
-
-    def _switch(self, task: TaskView, snapshot: Snapshot) -> None:
-        """A task that is aligning takes part; of one that has, the barrier leaves the line."""
-        if not self.coordinator.waits_for(snapshot):
-            return
-        member = self._members[task]
-        if task in snapshot.parts:
-            if size := member.overtake_line(snapshot):
-                snapshot.awaited[task] += 1
-                self._save(task, snapshot, size, whole=False)
-        elif member.gives_up_aligning():
-            self._take_part_ahead(task, snapshot)
-            member.unblock()
-
-    def barrier(self, task: BoltView, message: Train) -> None:
-        self._align(task, int(message.key[0]), message)
-
-    def _align(self, task: TaskView, number: int, message: Train | None) -> None:
-        snapshot, member = self.coordinator.under_way, self._members[task]
-        if snapshot is None or snapshot.number != number:
-            return
-        if member.task.hurries:
-            member.overtaken(number, message)
-            if task not in snapshot.parts:
-                self._take_part_ahead(task, snapshot)
-            self._write(task, snapshot)
-        elif member.aligned(number, message):
-            self._take_part(task, snapshot)
-
-    def _take_part_ahead(self, task: TaskView, snapshot: Snapshot) -> None:
-        """With the first barrier, ahead of what waits."""
-        member, kernel = self._members[task], self._job.kernel
-        self._step(task, "part taken", snapshot)
-        part = member.take_part(snapshot)
-        self.took_part(task, snapshot)
-        member.hand_on(snapshot)
-        copying = self._copying(part) if task.component.keeps_state else 0
-        member.task.occupy(copying)
-
-        def copied() -> None:
-            if self.coordinator.waits_for(snapshot):
-                member.in_flight.copied = True
-                self._write(task, snapshot)
-
-        if copying:
-            kernel.at(kernel.now + copying, Rank.CHECKPOINT, copied, task.number)
-        else:
-            member.in_flight.copied = True
-
-    def _write(self, task: TaskView, snapshot: Snapshot) -> None:
-        """Write a task's part when the last barrier has come, and the state is copied."""
-        member = self._members[task]
-        if not member.in_flight.done:
-            return
-        part = member.is_whole(snapshot)
-        if part.size or task.component.keeps_state:
-            self._save(task, snapshot, self._size(part))
-        else:
-            self.coordinator.acknowledge(task, snapshot)
-
-    def _step(self, task: TaskView, what: str, snapshot: Snapshot) -> None:
-        self._job.step(task.name, what, f"snapshot {snapshot.number}")
-
-    def _copying(self, part: Part) -> int:
-        """How long it takes to copy a part (ns)."""
-        return self._costs.saving + (part.state.entries + part.share.entries) * self._costs.saving_entry
-
-    def _size(self, part: Part) -> int:
-        """Bytes of a part that are written."""
-        return self.state_size(part) + part.size
-
-    def state_size(self, part: Part) -> int:
-        """Those of its state."""
-        return part.state.entries * self._costs.entry_size + part.share.size
-
-    def _save(
-        self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0, whole: bool = True
-    ) -> None:
-        """Copy a task's state, and write so many bytes of its part; not ``whole``: none of them is state."""
-        wanted = partial(self.coordinator.waits_for, snapshot)
-        safe = partial(self.coordinator.acknowledge, task, snapshot)
-        bolt, store = self._bolt(task), self._job.store_named(self._costs.store)
-        besides = partial(self.written, task, snapshot) if whole else None
-        save(self._job, bolt, copying, size, wanted, safe, self._uploading, store, besides)
-
-    def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
-        member = self._members[task]
-        self._step(task, "part taken", snapshot)
-        part = member.take_part(snapshot)
-        self.took_part(task, snapshot)
-        member.hand_on(snapshot)
-        if task.component.keeps_state:
-            self._save(task, snapshot, self._size(part), self._copying(part))
-        else:
-            self.coordinator.acknowledge(task, snapshot)
-        member.let_go()
-
-    def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
-        """For those who build on it: all barriers of a snapshot have come at ``task``."""
-
-    def written(self, task: TaskView, snapshot: Snapshot) -> None:
-        """For those who build on it: the store is asked to write the state of a task."""
-
-    def completed(self, snapshot: Snapshot) -> None:
-        """For those who build on it: the parts of all tasks are safe."""
-
-    def interrupt(self) -> None:
-        """A snapshot under way does not count, nothing waits for its barriers any more, and no other is
-        triggered until the coordinator starts again.
-        """
-        self.coordinator.stop()
-        for member in self._members.values():
-            member.let_go()
-
-    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        if task.component.anchored and task not in self._job.context.withheld:
-            self._members[task].window_emitted(parts)
-        return 0
-
-    def store_lost(self, store: str | None) -> None:
-        if store == self._costs.store:
-            self.coordinator.store_lost()
-
-    def effects(self) -> list[tuple[Component, Ints]]:
-        return self.coordinator.effects()
-
-
-class GlobalRollback(Barriers):
-    """Any failure stops the whole job: every task goes back to the last complete snapshot, and the sources
-    are read again from there. A snapshot under way is interrupted, and does not count.
-
-    ``sink``: what tasks put out between two snapshots is a transaction, which is committed when the second
-    one is complete; None: readers see it at once. ``copies``: of what tasks save, which they look for first
-    when they restart; None: there are none.
+    uploading   time until a task's snapshot is durable after the store has it (ns); the task works on
+    patience    so long after the trigger barriers overtake what waits (ns); None: never
+    sink        what tasks put out between two snapshots is a transaction, which is committed when the second
+                one is complete; None: readers see it at once
+    copies      of what tasks save, which they look for first when they restart; None: there are none
     """
 
     needs = Needs(log=True, one_job=True)
@@ -786,8 +478,15 @@ class GlobalRollback(Barriers):
         sink: SinkTransactions | None = None,
         copies: LocalCopies | None = None,
     ) -> None:
-        super().__init__(job, schedule, costs, uploading, patience)
+        super().__init__(job)
+        self._schedule, self._costs, self._uploading, self._patience = schedule, costs, uploading, patience
         self._sink, self._copies = sink, copies
+        overtakes = patience is not None
+        self._members: dict[TaskView, Member] = {t: Member(job, t, overtakes) for t in job.bolt_tasks}
+        self._coordinator = Coordinator(job, self._members, schedule, self._insert, self._completed)
+        if costs.saving or costs.saving_entry:
+            job.context.rhythm = lambda: schedule.interval
+        job.context.keepers.append(self)
         self._outage: OutageView | None = None
         """The newest that has stopped the job."""
         self._cut_short: frozenset[int] = frozenset()
@@ -796,26 +495,119 @@ class GlobalRollback(Barriers):
         self._trimmed = 0
         """Messages that the logs have no more."""
 
-    def part(self, task: TaskView) -> Part:
-        """A task's part of the last complete snapshot; where there is none yet, the beginning."""
-        return self.coordinator.part(task)
+    def start(self) -> None:
+        self._coordinator.start(self._schedule.first)
 
-    @property
-    def _number(self) -> int:
-        """Of the last complete snapshot; 0: there is none yet."""
-        return self.coordinator.complete.number if self.coordinator.complete is not None else 0
+    # -- barriers flow with the data; what is behind one on its channel waits for the others -----------------
 
-    # -- what goes with a snapshot ---------------------------------------------------------------------------
+    def _insert(self, snapshot: Snapshot) -> None:
+        for task, member in self._members.items():
+            member.task.hurries = self._patience == 0
+            if member.reads_log:
+                align = partial(self._align, task, snapshot.number, None)
+                # what waits is still in the log, behind the barrier; without a log it was sent before it
+                member.task.enqueue(Rank.CHECKPOINT, align, first=self._job.needs.log)
+        if self._patience:
+            self._coordinator.after(self._patience, snapshot, self._lose_patience)
 
-    def took_part(self, task: TaskView, snapshot: Snapshot) -> None:
+    def _lose_patience(self, snapshot: Snapshot) -> None:
+        """From now on barriers overtake; first each task looks what its own wait for, or behind."""
+        for task, member in self._members.items():
+            member.task.hurries = True
+            # none acts here: what one task sends at its turn comes before the turn of the next
+            member.task.queue.markers_first()
+            member.task.enqueue(Rank.CHECKPOINT, partial(self._switch, task, snapshot), first=True)
+
+    def _switch(self, task: TaskView, snapshot: Snapshot) -> None:
+        """A task that is aligning takes part; of one that has, the barrier leaves the line."""
+        if not self._coordinator.waits_for(snapshot):
+            return
+        member = self._members[task]
+        if task in snapshot.parts:
+            if size := member.overtake_line(snapshot):
+                snapshot.awaited[task] += 1
+                self._save(task, snapshot, size, whole=False)
+        elif member.gives_up_aligning():
+            self._take_part(task, snapshot)
+            member.unblock()
+
+    def barrier(self, task: BoltView, message: Train) -> None:
+        self._align(task, int(message.key[0]), message)
+
+    def _align(self, task: TaskView, number: int, message: Train | None) -> None:
+        snapshot, member = self._coordinator.under_way, self._members[task]
+        if snapshot is None or snapshot.number != number:
+            return
+        if member.task.hurries:
+            member.overtaken(number, message)
+            if task not in snapshot.parts:
+                self._take_part(task, snapshot)
+            self._write(task, snapshot)
+        elif member.aligned(number, message):
+            self._take_part(task, snapshot)
+
+    def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
+        """With the last barrier, or with the first that goes ahead of what waits."""
+        member, number = self._members[task], snapshot.number
+        self._job.step(task.name, "part taken", f"snapshot {number}")
+        part = member.take_part(snapshot)
         if self._sink is not None:
-            self._sink.pre_commit(task, snapshot.number)
+            self._sink.pre_commit(task, number)
+        hurries, keeps_state = member.task.hurries, task.component.keeps_state
+        (member.task.send_barrier_ahead if hurries else member.task.send_barrier)(number)
+        costs = self._costs
+        copying = costs.saving + (part.state.entries + part.share.entries) * costs.saving_entry
+        if hurries:
+            self._copy(task, snapshot, copying if keeps_state else 0)
+            return
+        if keeps_state:
+            self._save(task, snapshot, self._state_size(part) + part.size, copying)
+        else:
+            self._coordinator.acknowledge(task, snapshot)
+        member.let_go()
 
-    def written(self, task: TaskView, snapshot: Snapshot) -> None:
-        if self._copies is not None and task.component.keeps_state:
-            self._copies.write(task, snapshot.number, self.state_size(snapshot.parts[task]))
+    def _copy(self, task: TaskView, snapshot: Snapshot, copying: int) -> None:
+        """The state of a task is copied, in so many ns, while more of its part may come."""
+        member, kernel = self._members[task], self._job.kernel
+        member.task.occupy(copying)
 
-    def completed(self, snapshot: Snapshot) -> None:
+        def copied() -> None:
+            if self._coordinator.waits_for(snapshot):
+                member.copied = True
+                self._write(task, snapshot)
+
+        if copying:
+            kernel.at(kernel.now + copying, Rank.CHECKPOINT, copied, task.number)
+        else:
+            member.copied = True
+
+    def _write(self, task: TaskView, snapshot: Snapshot) -> None:
+        """Write a task's part when the last barrier has come, and the state is copied."""
+        part = self._members[task].whole(snapshot)
+        if part is None:
+            return
+        if part.size or task.component.keeps_state:
+            self._save(task, snapshot, self._state_size(part) + part.size)
+        else:
+            self._coordinator.acknowledge(task, snapshot)
+
+    def _state_size(self, part: Part) -> int:
+        return part.state.entries * self._costs.entry_size + part.share.size
+
+    def _save(
+        self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0, whole: bool = True
+    ) -> None:
+        """Copy a task's state, and write so many bytes of its part; not ``whole``: none of them is state."""
+        wanted = partial(self._coordinator.waits_for, snapshot)
+        safe = partial(self._coordinator.acknowledge, task, snapshot)
+        copy = None
+        if whole and self._copies is not None and task.component.keeps_state:
+            state_size = self._state_size(snapshot.parts[task])
+            copy = partial(self._copies.write, task, snapshot.number, state_size)
+        store = self._job.store_named(self._costs.store)
+        save(self._job, self._bolt(task), copying, size, wanted, safe, self._uploading, store, copy)
+
+    def _completed(self, snapshot: Snapshot) -> None:
         self._trimmed = sum(member.trimmed for member in self._members.values())
         self._commit()
         if self._copies is not None:
@@ -828,6 +620,16 @@ class GlobalRollback(Barriers):
             for task in self._members:
                 self._sink.commit(task, self._number)
 
+    @property
+    def _number(self) -> int:
+        """Of the last complete snapshot; 0: there is none yet."""
+        return self._coordinator.complete.number if self._coordinator.complete is not None else 0
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        if task.component.anchored and task not in self._job.context.withheld:
+            self._members[task].window_emitted(parts)
+        return 0
+
     # -- a failure stops the whole job -----------------------------------------------------------------------
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
@@ -836,8 +638,8 @@ class GlobalRollback(Barriers):
         if self._outage is not outage:
             self._cut_short |= {old.number for old in outage.overtakes}
             self._outage = outage
-            self.coordinator.stop()
-        self._members[task].roll_back(self.part(task))
+            self._coordinator.stop()
+        self._members[task].roll_back(self._coordinator.part(task))
         if self._sink is not None:
             self._sink.roll_back(task, self._number)
         if self._copies is not None:
@@ -853,7 +655,7 @@ class GlobalRollback(Barriers):
 
     def _restore(self, outage: OutageView) -> None:
         costs, kernel = self._costs, self._job.kernel
-        saved = [t for t in self._job.bolt_tasks if t.component.keeps_state or self.part(t).size]
+        saved = [t for t in self._job.bolt_tasks if t.component.keeps_state or self._coordinator.part(t).size]
         store = self._job.store_named(costs.store)
         left = 0
 
@@ -864,7 +666,7 @@ class GlobalRollback(Barriers):
                 self._run(outage)
 
         for task in saved:
-            part = self.part(task)
+            part = self._coordinator.part(task)
             share = self._members[task].backing.to_read()
             restoring = costs.restoring + (part.state.entries + share.entries) * costs.restoring_entry
             size = part.state.entries * costs.entry_size + share.size
@@ -880,11 +682,10 @@ class GlobalRollback(Barriers):
     def _run(self, outage: OutageView) -> None:
         """What the log has above the snapshot is there at once, in order; behind it, what came meanwhile."""
         for task in self._job.bolt_tasks:
-            restore(self._job, task, self.part(task).state, outage)
-        again = sum(member.read_again(self.part(task)) for task, member in self._members.items())
-        now = self._job.kernel.now
+            restore(self._job, task, self._coordinator.part(task).state, outage)
+        again = sum(member.read_again(self._coordinator.part(task)) for task, member in self._members.items())
         self._job.step("job", "runs again", f"reads {again} messages once more")
-        self.coordinator.start(now + self._schedule.interval)
+        self._coordinator.start(self._job.kernel.now + self._schedule.interval)
         self._commit()
 
     # -- what the accounts ask -------------------------------------------------------------------------------
@@ -892,6 +693,15 @@ class GlobalRollback(Barriers):
     def moved(self, now: int) -> None:
         p = self._job.plane.p
         self._job.say.kept(int(self._job.plane.lib.plane_come(p, p.now)) - self._trimmed)
+
+    def store_lost(self, store: str | None) -> None:
+        if store == self._costs.store:
+            self._coordinator.store_lost()
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        complete = self._coordinator.complete
+        parts = {} if complete is None else complete.parts
+        return [(t.component, p.state.effects()) for t, p in parts.items() if p.state.state is not None]
 
     def tuples(self) -> list[tuple[Component, Train]]:
         return [copies for member in self._members.values() for copies in member.copies()]

@@ -1,26 +1,27 @@
-"""Storm's checkpoint transactions of a job: prepare, then commit, then the acks."""
+"""Storm's checkpoint transactions of a job (`storm_checkpoint`): prepare, then commit, then the acks."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.acking import Acks
-from tideover.models.mechanisms.barriers import Waves
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.operators.state import Effects
-from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.bolt_task import SENT_BY, BoltTask
 from tideover.models.runtime.hooks import Keeper
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, read
+from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
-from tideover.sim.train import Ints
+from tideover.sim.train import Ints, Train
 
 Parts = dict[TaskView, SavedState]
 
@@ -31,6 +32,9 @@ class Transactions(Mechanism, Keeper):
     where it stays, and the tuples that it has in it are acked. The next transaction begins ``interval`` ns
     after the last one did, or when that one has ended, if this is later.
 
+    A wave is a marker in the queue of each task that reads a spout; it is at a task that has had one from
+    there and over each channel from other bolts. Tuples that come behind a marker do not wait for the others.
+
     A transaction that all have prepared holds: after a failure all tasks go back to it (what live tasks had
     prepared in it is acked then), and what was not in it times out.
     """
@@ -39,11 +43,19 @@ class Transactions(Mechanism, Keeper):
         super().__init__(job)
         self.acks, self.do, self._remote = acks, Verbs(job), remote
         self._interval, self._costs = interval, costs
-        self._waves = Waves(job, self._reached)
         self._plans = Plans(job.kernel)
         self._tasks = [task for task in job.bolt_tasks if task.component.keeps_state]
         self._began = 0
+        self._wave = 0
+        """Number of the wave that is under way; 0: none is."""
+        self._newest_wave = 0
         self._committing = False
+        self._come: Counter[TaskView] = Counter()
+        """Markers of the wave that have come, by task."""
+        self._awaited: dict[TaskView, int] = {}
+        for task in job.bolt_tasks:
+            bolts = sum(isinstance(channel.up, BoltTask) for channel in task.inputs)
+            self._awaited[task] = bolts + (len(task.inputs) > bolts)
         self._left: set[TaskView] = set()
         """Tasks that the wave under way has not left."""
         self._changed: dict[TaskView, int] = {}
@@ -70,16 +82,32 @@ class Transactions(Mechanism, Keeper):
     def _begin(self) -> None:
         self._began = self._job.kernel.now
         self._parts = {}
-        self._wave(committing=False)
+        self._send_wave(committing=False)
 
-    def _wave(self, committing: bool) -> None:
+    def _send_wave(self, committing: bool) -> None:
         self._committing = committing
         self._job.step("checkpoint spout", "commit begun" if committing else "prepare begun")
         self._left = set(self._job.bolt_tasks)
-        self._waves.send()
+        self._newest_wave += 1
+        number = self._wave = self._newest_wave
+        self._come.clear()
+        for task in self._job.bolt_tasks:
+            if any(isinstance(channel.up, SpoutTask) for channel in task.inputs):
+                task.enqueue(Rank.CHECKPOINT, partial(self._marker, task, number, "the spouts"))
+
+    def barrier(self, task: BoltView, message: Train) -> None:
+        sender = self._job.tasks[int(message.column(SENT_BY)[0])].name
+        self._marker(self._bolt(task), int(message.key[0]), sender)
+
+    def _marker(self, task: BoltTask, number: int, sender: str) -> None:
+        if number == self._wave:
+            self._come[task] += 1
+            many = f"{self._come[task]} of {self._awaited[task]}, from {sender}"
+            self._job.step(task.name, "marker come", many)
+            if self._come[task] == self._awaited[task]:
+                self._reached(task, number)
 
     def _reached(self, task: BoltTask, number: int) -> None:
-        """The wave is at a task."""
         if not task.component.keeps_state:
             self._leave(task, number)
             return
@@ -114,10 +142,8 @@ class Transactions(Mechanism, Keeper):
             else:
                 then()
 
-        stored = partial(wait, busy, task.put_off)
-
         store, size = self._job.store_named(costs.store), entries * costs.entry_size
-        done = self._plans.unless_void(stored)
+        done = self._plans.unless_void(partial(wait, busy, task.put_off))
         end = store.write(task.host, size, Rank.TRIM, done, task.number, max(1, entries))
         task.occupy(end - kernel.now + busy + acks)
 
@@ -135,7 +161,8 @@ class Transactions(Mechanism, Keeper):
 
     def _leave(self, task: BoltTask, number: int) -> None:
         self._job.step(task.name, "committed" if self._committing else "prepared")
-        self._waves.hand_on(task, number)
+        if number == self._wave:
+            task.send_barrier(number)
         self._left.discard(task)
         if self._left:
             return
@@ -145,28 +172,25 @@ class Transactions(Mechanism, Keeper):
         else:
             self._held, self._parts = self._parts, {}
             self._safe, self._preparing = self._preparing, {}
-            self._wave(committing=True)
+            self._send_wave(committing=True)
 
     # -- back to the newest that holds -----------------------------------------------------------------------
 
-    def part(self, task: BoltTask) -> SavedState:
-        """What a task goes back to."""
+    def _part(self, task: BoltTask) -> SavedState:
         return self._held[task] if task in self._held else SavedState.at_the_beginning(task)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:
             return
         self._plans.void()
-        self._waves.stop()
-        lost = [*self._preparing.pop(task, []), *self._safe.pop(task, [])]
-        self.acks.forget(task, outage, lost)
+        self._wave = 0
+        self.acks.forget(task, outage, [*self._preparing.pop(task, []), *self._safe.pop(task, [])])
         self._down[task] = outage
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task in self._down:
-            bolt = self._bolt(task)
-            backend = task.component.backend
-            entries = self.part(bolt).entries + (backend.entries if backend else 0)
+            bolt, backend = self._bolt(task), task.component.backend
+            entries = self._part(bolt).entries + (backend.entries if backend else 0)
             bolt.gate.closed = True
             bolt.set_aside()  # a tick that waits must not end a window of what comes back
             size, back = entries * self._costs.entry_size, partial(self._roll_back, bolt, outage)
@@ -178,7 +202,7 @@ class Transactions(Mechanism, Keeper):
         if self._down.get(task) is not outage:
             return
         del self._down[task]
-        self.do.restore(task, self.part(task), outage, rewind=False)
+        self.do.restore(task, self._part(task), outage, rewind=False)
         self.do.open(task)
         for other in self._tasks:
             if other is not task and other not in self._down:
@@ -186,7 +210,7 @@ class Transactions(Mechanism, Keeper):
                 if other.component.saves_ids and other.state is not None:
                     lost = other.state.effects()  # what is in its windows comes again
                     self.acks.destroyed(outage.number, lost.uid >> other.component.bits, lost.attempt)
-                self.do.roll_back(other, self.part(other))
+                self.do.roll_back(other, self._part(other))
                 self._remote.roll_back(other)
                 safe = self._safe.pop(other, [])
                 other.occupy(self.acks.takes(safe))
@@ -208,5 +232,4 @@ class Transactions(Mechanism, Keeper):
             self._parts = {task: part.emptied() for task, part in self._parts.items()}
 
     def effects(self) -> list[tuple[Component, Ints]]:
-        kept = [(task.component, part) for task, part in self._held.items() if part.state is not None]
-        return [(component, part.effects()) for component, part in kept]
+        return [(t.component, part.effects()) for t, part in self._held.items() if part.state is not None]
