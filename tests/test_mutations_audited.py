@@ -46,8 +46,8 @@ MORE = (
     ),
     Mutation(
         "offsets are committed before the changes are written",
-        "        offsets = own.reader.now()\n        sent",
-        "        offsets = own.reader.now()\n        own.reader.commit(offsets)\n        sent",
+        "        offsets = own.now()\n        sent",
+        "        offsets = own.now()\n        own.commit(offsets)\n        sent",
         (),
     ),
 )

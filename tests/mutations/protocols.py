@@ -122,7 +122,7 @@ TABLE = (f"{MODELS}/test_trident.py", "-k", "table_of_nine")
 TRIDENT = (
     Mutation(
         "an opaque state does not go back to what was before",
-        "            go_back(job, task, self._before)\n",
+        "            go_back(job, task, self.before)\n",
         "",
         TABLE,
     ),
@@ -164,8 +164,8 @@ TRIDENT = (
     ),
     Mutation(
         "a job that fails goes on with what it has",
-        "                p.again = outage.number\n        self.halt()",
-        "                p.again = outage.number",
+        "        self._runs_again(outage)\n        self.halt()",
+        "        self._runs_again(outage)",
         (f"{MODELS}/test_batch_recovery.py", "-k", "job_again"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Acks: which roots are done, and which have timed out. Storm's acker, pending map and rotation."""
+"""Acks, for `source_replay` and what is built on it: Storm's acker, pending map and rotation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.operators.state import Effects, joined
 from tideover.models.runtime.channels import LATE, Sent
@@ -25,17 +24,13 @@ from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
 
-# Storm's acker: one 64-bit value per root.
-#
-# The value is the XOR of the ids of all tuples created and acked in the root's tree. When it is zero, the
-# tree is done (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
-
 NEVER = 1 << 62
 
 
 class Acker(Machine, Keeper):
     """All ackers of a topology as one; acks reach it at the instant at which they are sent. The data plane
-    keeps the values, and asks when it came up, and which roots it has forgotten since.
+    keeps a value for each root, the XOR of the ids of all tuples created and acked in its tree, which is
+    done when that is zero (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
 
     period, buckets   of its own rotating map (phase 0): older entries are forgotten, and acks for them
                       ignored
@@ -65,7 +60,6 @@ class Acker(Machine, Keeper):
         p.alive_since, p.acker_outage = -1, -1
 
     def watched(self) -> None:
-        """Outages are watched: the data plane is to know because of which older attempts were made."""
         for map_ in self.maps:
             map_.remembered = self._tell_causes
         self._tell_causes()
@@ -73,8 +67,8 @@ class Acker(Machine, Keeper):
     def _tell_causes(self) -> None:
         known = [(*key, outage) for map_ in self.maps for key, outage in map_._causes.items()]
         self._causes = np.array(known, np.int64).reshape(-1, 3)
-        p = self._plane.p
-        p.causes, p.n_causes = self._plane.ffi.cast("cause *", self._causes.ctypes.data), len(known)
+        self._plane.p.n_causes = len(known)
+        self._plane.p.causes = self._plane.ffi.cast("cause *", self._causes.ctypes.data)
 
     def may_repeat(self) -> None:
         """From now on a member of a fleet may ack again what it has acked, until all that was emitted by now
@@ -95,12 +89,10 @@ class Acker(Machine, Keeper):
             pending.mark_all(forgotten, outage.number)
 
     def ready(self, outage: OutageView) -> None:
-        """Up again, knowing nothing."""
         self._supervisor.back(self)
         self._plane.p.alive_since, self._plane.p.acker_outage = self._context.kernel.now, -1
 
     def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
-        """Tuples of these attempts of roots are gone."""
         for number, pending in enumerate(self.maps):
             mine = np.flatnonzero(roots & self._mask == number)
             pending.mark(roots[mine], None if attempt is None else attempt[mine], outage)
@@ -108,7 +100,6 @@ class Acker(Machine, Keeper):
     # -- what the accounts ask -------------------------------------------------------------------------------
 
     def roots(self) -> Ints:
-        """All pending roots."""
         return np.concatenate([pending.roots() for pending in self.maps])
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> npt.NDArray[np.bool_] | None:
@@ -124,15 +115,10 @@ class Acker(Machine, Keeper):
         return mask
 
     def settled(self, outage: OutageView) -> bool:
-        """Whether no root that the outage hit still waits to be emitted again."""
         return not any(pending.waiting_for(outage.number) for pending in self.maps)
 
     def on_the_way(self, outage: OutageView) -> bool:
-        """Whether tuples of roots that were emitted again because of it may be."""
         return any(pending.emitted_for(outage.number) for pending in self.maps)
-
-
-# Message timeouts by Storm's rotating map.
 
 
 class Rotation(Mechanism):
@@ -173,24 +159,16 @@ class Rotation(Mechanism):
         pending.up_to_date()
         self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
         self._job.step(spout.name, "buckets rotated")
-        roots, attempt, outage = pending.expire(before)
-        self._verbs.emit_again(spout, roots, attempt, outage)
+        self._verbs.emit_again(spout, *pending.expire(before))
 
 
 def first_rotation(job: Job, spout: SpoutTask, period: int, phase: int | None) -> int:
-    """When the map of a spout that starts now is rotated for the first time (ns); arguments as of
-    ``Rotation``.
-    """
+    """When the map of a spout that starts now is rotated first (ns)."""
     if phase is None:
         bits = job.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
         phase = int(bits[0] >> np.uint64(11)) * period >> 53
     return job.kernel.now + phase
 
-
-# The spout's map of pending roots, with the acker's value of each.
-#
-# The spout keeps unfinished roots in a rotating map (Storm's ``RotatingMap``): what is in the oldest bucket
-# at a rotation has timed out.
 
 LONG_AGO = -(1 << 62)
 NONE = (NOTHING, NOTHING, NOTHING)
@@ -212,8 +190,7 @@ class PendingRoots:
         self._plane, self._c = plane, c
         self.remembered: Callable[[], None] = int  # type: ignore[assignment]
         self.up_to_date: Callable[[], None] = int  # type: ignore[assignment]
-        self._bits = spout_bits
-        self._number = number
+        self._bits, self._number = spout_bits, number
         c.base = c.size = 0
         self._value: Bits = np.zeros(1024, np.uint64)
         self._emitted: Ints = np.zeros(1024, np.int64)
@@ -256,7 +233,7 @@ class PendingRoots:
         return ((index + self._base) << self._bits) | self._number
 
     def make_room(self) -> None:
-        """Make room for the next roots; forget the oldest that are not needed any more."""
+        """For the next roots; forget the oldest that are not needed any more."""
         base, size = self._base, self._size
         needed = np.flatnonzero((self._live > 0) | self._retrying)
         cut = int(needed[0]) if len(needed) else size
@@ -273,15 +250,11 @@ class PendingRoots:
             grown[:left] = old[cut:size]
             setattr(self, f"_{name}", grown)
         self._c.base, self._c.size = base + cut, left
-        self._forget_causes()
-        self._connect()
-
-    def _forget_causes(self) -> None:
-        """Of roots that are not kept any more: else failures of long ago would be followed for ever."""
-        if self._causes:
+        if self._causes:  # of roots that are not kept any more: else they would be followed for ever
             first = self._base << self._bits
             self._causes = {key: outage for key, outage in self._causes.items() if key[0] >= first}
             self._earlier = set(self._causes.values())
+        self._connect()
 
     def _remember(self, index: Ints) -> None:
         """These attempts are over: the outages because of which they were made may still be asked for."""
@@ -322,7 +295,6 @@ class PendingRoots:
         self._outage[: self._size][pending] = outage
 
     def replayed_for(self, roots: Ints, attempt: Ints, outage: int) -> npt.NDArray[np.bool_]:
-        """Which of these attempts of roots were made because of the outage."""
         index = self._at(roots)
         there = np.maximum(index, 0)
         newest = (index >= 0) & (self._attempt.take(there) == attempt)
@@ -332,7 +304,6 @@ class PendingRoots:
         return known
 
     def waiting_for(self, outage: int) -> int:
-        """Roots hit by the outage that have not been emitted again."""
         hit = self._outage[: self._size] == outage
         return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
 
@@ -343,7 +314,6 @@ class PendingRoots:
         return bool((self._cause[: self._size] == outage).any()) or outage in self._earlier
 
     def roots(self) -> Ints:
-        """All pending roots."""
         return self._root(np.flatnonzero(self._live[: self._size] > 0))
 
     def clear(self) -> None:
@@ -362,14 +332,9 @@ class PendingRoots:
         self._retrying[self._at(roots)] = True
 
     def take_forgotten(self) -> tuple[Ints, Ints, Ints]:
-        """What it forgot in the last crash: roots, their last attempt, and when that was emitted (ns); what
-        had been given up was so long ago.
-        """
+        """What it forgot in the last crash: roots, their last attempt, and when that was emitted (ns)."""
         found, self._forgotten = self._forgotten, NONE
         return found
-
-
-# Acks: bolts tell the acker what they are done with, which costs them time.
 
 
 class AckCosts(Mechanism):
@@ -416,15 +381,17 @@ class Acks(AckCosts):
     ) -> None:
         super().__init__(job, ack_cost, held)
         self._ack_size = ack_size
-        self._held: dict[TaskView, list[Effects]] | None = {} if held else None
+        self._holds = held
+        self._held: dict[TaskView, list[Effects]] = {}
         self.acker = Acker(job.context, job.supervisor, job.plane, period, buckets, host)
         job.context.machines.append(self.acker)
         job.context.keepers.append(self.acker)
-        self._plane = job.plane
+        self._plane = plane = job.plane
         self._acked = 0
-        self._describe(job, job.plane)
-        job.plane.asked[job.plane.lib.NEED_PENDING] = self._make_room
-        job.plane.asked[job.plane.lib.HAS_COMPLETED] = lambda _: self.tell()
+        self._describe(job, plane)
+        maps = self.acker.maps
+        plane.asked[plane.lib.NEED_PENDING] = lambda task: maps[int(plane.tasks[task].spout)].make_room()
+        plane.asked[plane.lib.HAS_COMPLETED] = lambda _: self.tell()
         job.settlers.append(self.tell)
 
     def _describe(self, job: Job, plane: Plane) -> None:
@@ -440,30 +407,19 @@ class Acks(AckCosts):
             plane.array(c, "identities", np.array(keys, np.uint64))
             c.input_shift, c.input_mask = edges[0].task_bits, (1 << edges[0].edge_bits) - 1
             c.acks = component.window is None
-            c.holds_acks = self._held is not None and component.keeps_state
-            if c.holds_acks:
-                self._follow(component)
+            c.holds_acks = self._holds and component.keeps_state
+            for task in job.bolt_tasks if c.holds_acks else ():
+                if task.component is component:  # they tell what they have done
+                    task.c.logs, task.taken = 1, partial(self._hold, task)
         for sender in job.tasks:
             for place, outlet in enumerate(sender.outlets):
                 key = job.draws.key(outlet.edge.name, Purpose.IDENTITY)
                 plane.outlets[plane.tasks[sender.number].first_outlet + place].identity = int(key)
 
-    def _follow(self, component: Component) -> None:
-        """Tasks of a component tell what they have done, since they hold acks of that."""
-        for task in self._job.bolt_tasks:
-            if task.component is component:
-                task.c.logs, task.taken = 1, partial(self._take, task)
-
-    def _take(self, task: BoltView, effects: Effects) -> None:
-        """A task has summed these up."""
-        assert self._held is not None
-        self._held.setdefault(task, []).append(effects)
-
-    def _make_room(self, task: int) -> None:
-        self.acker.maps[int(self._plane.tasks[task].spout)].make_room()
+    def _hold(self, task: BoltView, *effects: Effects) -> None:
+        self._held.setdefault(task, []).extend(effects)
 
     def tell(self) -> None:
-        """Tell of the acks that were sent, and of the trees that are done."""
         p = self._plane.p
         if p.acked > self._acked:
             self._job.say.transferred((int(p.acked) - self._acked) * self._ack_size)
@@ -483,21 +439,16 @@ class Acks(AckCosts):
     # -- what bolts are done with ----------------------------------------------------------------------------
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
-        if self._held is not None and task.component.keeps_state:
-            self._hold(task, train)
+        if self._holds and task.component.keeps_state:
+            if task.component.saves_ids:  # of what was processed only what is known by its id
+                train = train.pick(train.column(LATE) > 0)
+            self._hold(task, Effects(train.uid, train.attempt))
         elif self._plane.components[task.component.index].acks:
             self._job.say.acked(task, self.acker.name, train)
         elif train.has(LATE):
             late = train.pick(train.column(LATE) > 0)
             if late.n:
                 self._send(task, late.uid, late.column("attempt"), late.time)
-
-    def _hold(self, task: BoltView, train: Train) -> None:
-        """Hold the acks of what was processed; where only ids are saved, of what is known by its id."""
-        assert self._held is not None
-        if task.component.saves_ids:
-            train = train.pick(train.column(LATE) > 0)
-        self._held.setdefault(task, []).append(Effects(train.uid, train.attempt))
 
     def _send(self, task: BoltView, uid: Ints, attempt: Ints, times: Ints) -> None:
         completed = self._plane.p.completed
@@ -532,34 +483,29 @@ class Acks(AckCosts):
         return self.ack_cost * len(uid)
 
     def _waiting(self, c: Any) -> list[Ints]:
-        """Acks of a task that were not sent yet, and how long after ``since`` each is."""
         return [self._plane.kept(c, name)[c.sent :] for name in ("uid", "attempt", "after")]
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if not parts or not task.component.anchored:
             return 0
-        if self._held is not None:
-            if task.component.saves_ids:
-                self._held.setdefault(task, []).extend(parts)
-            return 0
-        return self._post(task, parts, now)
+        if not self._holds:
+            return self._post(task, parts, now)
+        if task.component.saves_ids:
+            self._hold(task, *parts)
+        return 0
 
     # -- acks that are held until an effect is safe elsewhere ------------------------------------------------
 
     def mark(self, task: TaskView) -> list[Effects]:
         """Tuples that ``task`` holds acks of, taken out: for ``release`` when they are safe."""
-        assert self._held is not None
         self._bolt(task).catch_up()
         return self._held.pop(task, [])
 
     def takes(self, parts: list[Effects]) -> int:
-        """How long it takes to ack these tuples (ns)."""
         return self.ack_cost * sum(len(p.uid) for p in parts)
 
     def release(self, task: TaskView, parts: list[Effects]) -> None:
-        """The effects of these tuples are safe: they are acked from now on, one after the other, while
-        ``task`` is kept by whoever says so.
-        """
+        """The effects of these tuples are safe: they are acked from now on; who calls keeps ``task``."""
         if parts:
             self._post(self._bolt(task), parts, self._job.kernel.now)
 
@@ -567,7 +513,7 @@ class Acks(AckCosts):
         """Because of an outage the acks that ``task`` holds are never sent, nor those of ``marked``, which
         were not released: it has gone back to a state without these tuples, or has lost it.
         """
-        held = [] if self._held is None or task.component.is_spout else self.mark(task)
+        held = self.mark(task) if self._holds and not task.component.is_spout else []
         uid, attempt = joined([*marked, *held])
         self.destroyed(outage.number, uid >> task.component.bits, attempt)
 

@@ -486,7 +486,6 @@ class GlobalRollback(Mechanism, Keeper):
         self._coordinator = Coordinator(job, self._members, schedule, self._insert, self._completed)
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
-        job.context.keepers.append(self)
         self._outage: OutageView | None = None
         """The newest that has stopped the job."""
         self._cut_short: frozenset[int] = frozenset()

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.hooks import Hooks
+from tideover.models.runtime.hooks import Hooks, Keeper, Mask
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.views import TaskView
+from tideover.models.runtime.saved_state import SavedState
+from tideover.models.runtime.views import BoltView, TaskView
+from tideover.sim.plane.plane import RECOVERY
+from tideover.sim.train import Train
 
 
 class Mechanism(Hooks):
     """A part of a protocol. To make one is to plug it in: from then on its hooks are called, before those of
-    mechanisms that are made later, and before the protocol's own.
+    mechanisms that are made later, and before the protocol's own; the accounts ask it if it is a keeper.
     """
 
     def __init__(self, job: Job) -> None:
         self._job = job
         job.plug(self)
+        if isinstance(self, Keeper):
+            job.context.keepers.append(self)
 
     def _bolt(self, task: TaskView) -> BoltTask:
         return self._job.bolt(task)
+
+
+def stored_entries(task: BoltTask, saved: SavedState) -> int:
+    """Entries that a store has of a task: of what is saved, and of the `state` of its bolt."""
+    backend = task.component.backend
+    return saved.entries + (backend.entries if backend else 0)
+
+
+def sent_again(job: Job, task: BoltView, train: Train, outage: int) -> Mask | None:
+    """Which tuples the data plane has marked as sent again, if the task's newest outage is this one."""
+    if not train.has(RECOVERY) or job.context.newest.get(task, -1) != outage:
+        return None
+    return train.column(RECOVERY) > 0

@@ -25,11 +25,11 @@ from tideover.sim.registry import Part
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import MS, Duration, S
 
-# When a query triggers, and what its steps take: settings of Structured Streaming, and measured costs.
-
 
 class BatchSettings(Part):
-    """In the order of a batch's steps; then what is special after a failure."""
+    """When a query triggers and what its steps take, in their order: settings of Structured Streaming, and
+    measured costs; then what is special after a failure.
+    """
 
     trigger_interval: Annotated[
         Duration,
@@ -91,18 +91,9 @@ class BatchSettings(Part):
         return (interval, interval) if interval else None
 
     def next_trigger(self, last: int) -> int:
-        """When the next trigger is due after that of ``last``: at the first multiple of the interval (Spark:
-        ProcessingTimeExecutor); without one, at once.
-        """
+        """After that of ``last``: at the first multiple of the interval (Spark: ProcessingTimeExecutor)."""
         interval = self.trigger_interval
         return (last // interval + 1) * interval if interval else last
-
-    def looks_again(self, now: int) -> int:
-        """When a driver that has found its log empty looks again."""
-        return self.next_trigger(now) if self.trigger_interval else now + self.poll_interval
-
-
-# What tasks read in a log.
 
 
 class Records:
@@ -118,7 +109,6 @@ class Records:
 
     @cached_property
     def tuples(self) -> int:
-        """How many are no end markers."""
         return self.n - int(np.count_nonzero(self._rows["mark"]))
 
     @cached_property
@@ -127,7 +117,11 @@ class Records:
 
     def and_then(self, others: Sequence[Records]) -> Records:
         """These, and behind them what has come later."""
-        return Records(self._plane, np.concatenate([self._rows, *(other._rows for other in others)]))
+        return (
+            self
+            if not others
+            else Records(self._plane, np.concatenate([self._rows, *(other._rows for other in others)]))
+        )
 
     def since(self, epoch: int) -> Records:
         """The tuples of this epoch and later ones, and the markers that end them."""
@@ -137,11 +131,8 @@ class Records:
         )
 
     def work_off(self, task: BoltTask) -> None:
-        """Let ``task`` work them off now."""
         task.gate.work_off(self._rows)
 
-
-# The durable log between producers and a query.
 
 Content = dict[BoltTask, Records]
 """What a batch reads, by the task that reads it."""
@@ -162,11 +153,9 @@ class Log:
         self.size += records.n
 
     def take(self) -> Content:
-        """Everything that waits, in order of time."""
-        waiting, self.waiting = sorted(self.waiting.items(), key=_place), {}
-        taken = {
-            task: parts[0].and_then(parts[1:]) if len(parts) > 1 else parts[0] for task, parts in waiting
-        }
+        waiting = sorted(self.waiting.items(), key=lambda item: item[0].number)
+        self.waiting = {}
+        taken = {task: parts[0].and_then(parts[1:]) for task, parts in waiting}
         self.size -= sum(records.n for records in taken.values())
         return taken
 
@@ -206,11 +195,10 @@ def effects_of_read(job: Job, read: Iterable[tuple[BoltTask, Train]]) -> dict[st
     return effects_of(job.topology, job.draws, at)
 
 
-def _place(item: tuple[BoltTask, list[Records]]) -> int:
-    return item[0].number
-
-
-# One batch of a query.
+def median_distance(moments: Sequence[int]) -> int:
+    """Of moments that follow on one another (ns); 0: there are not two."""
+    between = np.diff(moments)
+    return int(np.median(between)) if len(between) else 0
 
 
 class Share(NamedTuple):
@@ -247,7 +235,6 @@ class Batch:
 
     @property
     def logged(self) -> bool:
-        """Whether its range is durable: it will be run, come what may."""
         return bool(self.shares)
 
     @property
@@ -272,11 +259,6 @@ class Batch:
         for task, records in self.content.items():
             records.work_off(task)
 
-    def committed(self, triggered: int, now: int) -> Record:
-        """What is remembered of it, when it is done for good."""
-        assert self.shown_at is not None
-        return Record(self.number, triggered, self.shown_at, now, self.tuples)
-
 
 class Record(NamedTuple):
     """A batch that was committed; instants in ns.
@@ -292,12 +274,9 @@ class Record(NamedTuple):
     tuples: int
 
 
-# What a batch will cost: a rehearsal of it on the same topology, with the same draws, outside time.
-
-
 class Rehearsal:
-    """A job like the given one, with a data plane of its own, in which each batch is played once, all of it
-    at one instant.
+    """A job like the given one, with the same draws and a data plane of its own, in which each batch is
+    played once, all of it at one instant.
 
     How long a stage takes depends on what the stages before make of the batch, and its results show only when
     all of it is done; so the outcome has to be known before it happens. A batch whose range is durable never
@@ -318,11 +297,10 @@ class Rehearsal:
         """What the services take that are drawn."""
         self._each = {task: task.each for task in self._job.bolt_tasks}
         """What each tuple takes (ns); None: it is drawn."""
-        self._drawn = [task for task, takes in self._each.items() if takes is None]
-        for task in self._job.bolt_tasks:
+        for task, takes in self._each.items():
             task.before = job.tell_of_emissions  # to whom it may concern when their events took place
-        for task in self._drawn:
-            task.show(self._see)
+            if takes is None:
+                task.show(self._see)
 
     def start_from(self, tasks: list[BoltTask]) -> None:
         """Take the states of these tasks: the next batch is played from there."""
@@ -353,13 +331,11 @@ class Rehearsal:
 
     def play(self, content: Content) -> Shares:
         """Shares of all logical tasks in a batch of this content."""
-        demand = self._demand(content)
-        return {
-            (task.component.name, task.index): Share(
-                demand[task], task.state.entries if self._counts and task.state is not None else 0
-            )
-            for task in self._job.bolt_tasks
-        }
+        shares = {}
+        for task, demand in self._demand(content).items():
+            entries = task.state.entries if self._counts and task.state is not None else 0
+            shares[task.component.name, task.index] = Share(demand, entries)
+        return shares
 
     def _see(self, task: BoltView, train: Train, _: Ints) -> None:
         bolt = self._job.bolt(task)
@@ -377,13 +353,12 @@ class Rehearsal:
         kernel.advance()
         if end_batch(self._job, kernel.now):
             kernel.advance()
-        for task in self._drawn:
-            task.catch_up()
-        drawn = self._of_drawn
-        return {
-            task: drawn[task] if takes is None else takes * (task.worked - before[task])
-            for task, takes in each.items()
-        }
+        demand = {}
+        for task, takes in each.items():
+            if takes is None:
+                task.catch_up()
+            demand[task] = self._of_drawn[task] if takes is None else takes * (task.worked - before[task])
+        return demand
 
 
 def end_batch(job: Job, now: int) -> bool:

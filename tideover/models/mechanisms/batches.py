@@ -20,6 +20,7 @@ from tideover.models.mechanisms.batch_log import (
     Rehearsal,
     effects_of_read,
     end_batch,
+    median_distance,
 )
 from tideover.models.mechanisms.executors import DRIVER, LATE, Cluster, EveryBatch, Executor
 from tideover.models.operators.base import Stateful
@@ -36,11 +37,14 @@ from tideover.models.runtime.views import BoltView, OutageView, Runner, SpoutVie
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train, distinct
 
-# A query that reads its log batch by batch: what of it can be seen, by supervision and accounts.
+Left = tuple[BoltTask, int, list[Effects]]
+"""A window that may be taken back: who has put it out, its number, and what has left with it."""
 
 
 class Query(Mechanism, Keeper, Runner):
-    """The log of a query, its batch, and the processes that run it."""
+    """The log of a query that reads it batch by batch, its batch, and the processes that run it: what of it
+    supervision and accounts see.
+    """
 
     needs = Needs(log=True, batches=True, readers_go_back=True)
     knows_the_plane = True
@@ -53,37 +57,25 @@ class Query(Mechanism, Keeper, Runner):
         """The one that is not committed yet."""
         self.history: list[Record] = []
         """Batches that were committed."""
-        self._left: list[tuple[BoltTask, int, list[Effects]]] = []
-        """What has left with windows that may be taken back: who has put it out, and the window's number."""
+        self._left: list[Left] = []
+
         self._cluster = Cluster(job, settings, saving, self)
-        counts = bool(settings.state_cost or settings.reload_cost)
-        self._rehearsal = Rehearsal(job, counts)
-        ups = {task: {isinstance(c.up, SpoutTask) for c in task.inputs} for task in self._cluster.tasks}
-        self._sources = [task for task in ups if True in ups[task]]
-        """The tasks that fill the log, or before which it lies."""
-        self._mixed = any(len(kinds) > 1 for kinds in ups.values())
-        """Whether a task reads the log and other tasks too: of each batch the log comes first."""
+        self._rehearsal = Rehearsal(job, counts=bool(settings.state_cost or settings.reload_cost))
+        self._sources = [t for t in job.bolt_tasks if any(isinstance(c.up, SpoutTask) for c in t.inputs)]
+        """The tasks before which the log lies."""
         job.context.machines += [self._cluster.driver, *self._cluster.executors]
-        job.context.keepers.append(self)
         job.context.runner = self
-        job.context.rhythm = self._rhythm
+        job.context.rhythm = lambda: median_distance([record.visible for record in self.history])
         job.settlers.append(self._tell_kept)
 
     # -- what comes, and what strikes ------------------------------------------------------------------------
 
     def executor_failed(self, executor: Executor, outage: OutageView) -> None:
-        """An executor was killed: the scheduler sees to what ran in it."""
+        """The scheduler sees to what ran in it."""
 
-    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
-        """A new process stands in its place."""
-
-    def driver_failed(self, outage: OutageView) -> None:
-        """The driver is killed."""
-        raise NotImplementedError
-
-    def driver_ready(self, outage: OutageView) -> None:
-        """A new driver has started."""
-        raise NotImplementedError
+    def executor_ready(self, executor: Executor, outage: OutageView) -> None: ...
+    def driver_failed(self, outage: OutageView) -> None: ...
+    def driver_ready(self, outage: OutageView) -> None: ...
 
     def paused(self, task: BoltView, outage: OutageView) -> None:
         self._cluster.stopped(task, outage.ready_at)
@@ -114,10 +106,6 @@ class Query(Mechanism, Keeper, Runner):
 
     # -- what comes out, and what is kept --------------------------------------------------------------------
 
-    def _rhythm(self) -> int:
-        between = np.diff([record.visible for record in self.history])
-        return int(np.median(between)) if len(between) else 0
-
     def _tell_kept(self) -> None:
         """Say what the log keeps, which grows but where a batch is committed, or forgotten."""
         self._job.say.kept(self._rows_kept)
@@ -134,10 +122,8 @@ class Query(Mechanism, Keeper, Runner):
 
     def _contents(self) -> list[Content]:
         """The same, by the task that reads them."""
-        contents: list[Content] = [
-            {task: part} for task, parts in self._log.waiting.items() for part in parts
-        ]
-        return contents if self._batch is None else [*contents, self._batch.content]
+        waiting: list[Content] = [{task: part} for task, parts in self._log.waiting.items() for part in parts]
+        return waiting if self._batch is None else [*waiting, self._batch.content]
 
     def effects(self) -> list[tuple[Component, Ints]]:
         parts: dict[str, list[Ints]] = {}
@@ -190,8 +176,6 @@ def _tuples(content: Content) -> list[tuple[BoltTask, Train]]:
     return [(task, records.train) for task, records in content.items()]
 
 
-# Batch after batch: how a driver runs a query that keeps checkpoints.
-
 OutputMode = Literal["append", "update"]
 TURN = LATE + 1
 """Order of what the driver does, at one instant and rank."""
@@ -203,13 +187,13 @@ class Batches(Query):
     What is in the tasks changes by a batch's output only, and the rehearsal knows what it was before. So the
     driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
 
-    ``output_mode``: what the sink gets: finished windows, or from every batch what it has changed.
+    output_mode   what the sink gets: finished windows, or from every batch what it has changed
+    saving        when states are saved; None: in every batch
     """
 
     def __init__(
         self, job: Job, settings: BatchSettings, output_mode: OutputMode, saving: EveryBatch | None = None
     ) -> None:
-        """``saving``: None: every batch does."""
         super().__init__(job, settings, saving or EveryBatch(settings))
         self._output_mode = output_mode
         self._driver = Plans(job.kernel, TURN)
@@ -254,7 +238,8 @@ class Batches(Query):
             self._job.step(DRIVER, "batch triggered", f"batch {batch.number}")
             self._then(s.plan_time, partial(self._log_offsets, batch))
         else:
-            self._driver.at(s.looks_again(now), Rank.BATCH, self._trigger)
+            again = s.next_trigger(now) if s.trigger_interval else now + s.poll_interval
+            self._driver.at(again, Rank.BATCH, self._trigger)
 
     # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
 
@@ -288,7 +273,6 @@ class Batches(Query):
         self._then(self._settings.commit_time, partial(self._commit, batch))
 
     def _flow(self, now: int) -> None:
-        """All of a batch goes through all tasks."""
         again = [p for p in self._cluster.partitions if p.again >= 0]
         for p in again:
             p.task.does_again(p.again)
@@ -307,7 +291,8 @@ class Batches(Query):
         now = self._job.kernel.now
         self._fill_log()
         self._tell_kept()
-        self.history.append(batch.committed(self._triggered, now))
+        assert batch.shown_at is not None
+        self.history.append(Record(batch.number, self._triggered, batch.shown_at, now, batch.tuples))
         self._job.step(DRIVER, "batch committed", f"batch {batch.number}")
         self._batch, self._cold = None, False
         self._left = self._not_for_good()
@@ -315,8 +300,8 @@ class Batches(Query):
         due = max(now, self._settings.next_trigger(self._triggered))
         self._driver.at(due, Rank.BATCH, self._trigger)
 
-    def _not_for_good(self) -> list[tuple[BoltTask, int, list[Effects]]]:
-        """What has left with windows, and may yet be taken back, though their batch is committed."""
+    def _not_for_good(self) -> list[Left]:
+        """What may yet be taken back, though its batch is committed."""
         return []
 
     # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
@@ -357,9 +342,6 @@ class Batches(Query):
             self._run(self._batch)
 
 
-# A query that stops whenever something fails.
-
-
 class Stopping(Batches):
     """Any fault stops the whole query at once. When all that has failed is ready again (of an executor it is
     enough that its loss is noticed, if another lives), it starts again; a subclass says with what.
@@ -374,8 +356,6 @@ class Stopping(Batches):
     def given_up(self, outage: OutageView) -> None:
         """The query has stopped: what becomes of its batch."""
         raise NotImplementedError
-
-    # -- faults ----------------------------------------------------------------------------------------------
 
     def executor_failed(self, executor: Executor, outage: OutageView) -> None:
         self._interrupt(executor, outage)
@@ -424,9 +404,6 @@ class Stopping(Batches):
             self._restart()
 
 
-# Batch jobs of which the whole is run again.
-
-
 class JobAgain(Stopping):
     """A job that fails is run again from its beginning, with the same input; the results of those before it
     are there. If none is running, the next one begins when it is due.
@@ -450,9 +427,6 @@ class JobAgain(Stopping):
             return
         now = self._job.kernel.now
         self._driver.at(self._settings.next_trigger(now), Rank.BATCH, self._trigger)
-
-
-# A query that keeps no state: after any failure it starts anew from the log.
 
 
 class StartingOver(Stopping):
@@ -480,15 +454,12 @@ class StartingOver(Stopping):
         self._by_time, self._extent = _windows_of(job.topology)
 
     def _epoch(self) -> int:
-        """Number of the oldest window that is not finished, less one."""
         return min(task.windows.epoch for task in self._cluster.tasks) if self._by_time else 0
 
     def _eldest(self, epoch: int) -> int:
         """The oldest epoch of which not everything has left, where marker ``epoch`` was the newest."""
         extent = self._extent
         return epoch if extent is None else max(0, epoch // extent.slide * extent.slide - extent.panes)
-
-    # -- what the log keeps ----------------------------------------------------------------------------------
 
     def _is_out(self, batch: Batch) -> None:
         self._log.keep(batch.content)
@@ -499,18 +470,14 @@ class StartingOver(Stopping):
         if self._by_time:
             self._log.trim(self._eldest(self._epoch()))
 
-    def _not_for_good(self) -> list[tuple[BoltTask, int, list[Effects]]]:
+    def _not_for_good(self) -> list[Left]:
         epoch = self._epoch()
-        return [
-            entry for entry in self._left if not self._by_time or entry[1] > epoch // entry[0].windows.beats
-        ]
+        return [left for left in self._left if not self._by_time or left[1] > epoch // left[0].windows.beats]
 
     @property
     def _rows_kept(self) -> int:
         shown = self._batch is not None and self._batch.visible
         return self._waiting if shown else super()._rows_kept
-
-    # -- what is left to see ---------------------------------------------------------------------------------
 
     def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
         if self._because < 0 or outage not in (None, self._because):
@@ -524,8 +491,6 @@ class StartingOver(Stopping):
     def _contents(self) -> list[Content]:
         kept: list[Content] = [{task: part} for task, parts in self._log.kept.items() for part in parts]
         return kept + super()._contents()
-
-    # -- faults ----------------------------------------------------------------------------------------------
 
     def given_up(self, outage: OutageView) -> None:
         """Batch and state are gone, the log goes back."""

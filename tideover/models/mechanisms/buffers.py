@@ -1,9 +1,7 @@
 """Upstream buffers: senders keep what they have sent, and replay it; receivers let each message in once.
 
-Upstream buffers of a whole job, and what its receivers have to do with them.
-
-Under which strategies: `rsm`, `passive_standby`, `upstream_backup`, `hybrid`. The rules
-(tests/models/test_rsm.py, test_rsm_senders.py; with bounded queues test_bounded_queues.py):
+The rules of `rsm`, `passive_standby`, `upstream_backup` and `hybrid` (tests/models/test_rsm.py,
+test_rsm_senders.py; with bounded queues test_bounded_queues.py):
 
 - Each message of a buffered channel gets a number 1, 2, ... when it is made, and is kept from then on. A
   crash of the sender empties its buffers; a `lose_state` does not.
@@ -26,7 +24,7 @@ Under which strategies: `rsm`, `passive_standby`, `upstream_backup`, `hybrid`. T
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -35,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.base import Mechanism, sent_again
 from tideover.models.mechanisms.replicas import CheckpointFilter, Seen
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Wire
@@ -45,13 +43,8 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
-from tideover.sim.plane.plane import RECOVERY, Plane, Rows
-from tideover.sim.train import Ints, Train
-
-# Upstream buffers: what a sender keeps of a channel until its receiver has it safe.
-#
-# R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator
-# State Management*, SIGMOD 2013, section 3.2. The data plane numbers and keeps, sends again and lets in.
+from tideover.sim.plane.plane import Plane, Rows
+from tideover.sim.train import Train
 
 
 class Kept(NamedTuple):
@@ -70,12 +63,15 @@ class Kept(NamedTuple):
         return int(np.count_nonzero(self.rows["arrival"] > number))
 
     def tuples(self) -> list[Train]:
-        """Its messages without the markers."""
         return [without_markers(self.plane.train(self.rows))] if len(self.rows) else []
 
 
 class UpstreamBuffer:
-    """The sender's side of one channel: what is made for it from now on is numbered and kept.
+    """What a sender keeps of one channel until its receiver has it safe: what is made for it from now on is
+    numbered and kept. The data plane numbers and keeps, sends again and lets in.
+
+    R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator
+    State Management*, SIGMOD 2013, section 3.2.
 
     safe   the receiver has everything up to this number safe, and has said so
     c      the struct ``buffer``
@@ -92,18 +88,12 @@ class UpstreamBuffer:
 
     @property
     def sent(self) -> int:
-        """Newest number."""
         return int(self.c.sent)
 
     @property
     def size(self) -> int:
         """How many messages are kept."""
         return int(self.c.kept.n)
-
-    @property
-    def gone_to(self) -> int:
-        """Messages up to this number went down with the sender, if they were not trimmed before."""
-        return int(self.c.gone_to)
 
     def trim(self, safe: int) -> None:
         """Drop the messages up to number ``safe``."""
@@ -121,8 +111,7 @@ class UpstreamBuffer:
         self.plane.lib.plane_lose_copies(self.plane.p, self.channel.number)
 
     def copy(self) -> Kept:
-        """What is in it now."""
-        return Kept(self.plane, self._all(), self.sent, self.gone_to)
+        return Kept(self.plane, self.plane.stored(self.c.kept), self.sent, int(self.c.gone_to))
 
     def become(self, kept: Kept) -> None:
         """Have what a copy has, and nothing else."""
@@ -131,7 +120,7 @@ class UpstreamBuffer:
 
     def follow(self, other: UpstreamBuffer) -> None:
         """Keep what another buffer keeps, and nothing else, as if it had been sent here now."""
-        rows = other._all()
+        rows = self.plane.stored(other.c.kept)
         self.plane.lib.plane_trim(self.plane.p, self.channel.number, self.sent)
         rows["arrival"] = np.arange(self.sent + 1, self.sent + len(rows) + 1)
         self.c.sent += len(rows)
@@ -149,20 +138,9 @@ class UpstreamBuffer:
         plane.have_chunks(len(rows))
         plane.lib.plane_keep(plane.p, self.channel.number, plane.ffi.from_buffer("row[]", rows), len(rows))
 
-    def uids(self) -> Ints:
-        """Uids of the tuples (not the markers) in the buffer."""
-        return self.tuples()[0].uid
-
-    def tuples(self) -> list[Train]:
+    def tuples(self) -> Train:
         """The tuples (not the markers) in the buffer."""
-        return [self.plane.tuples(self.c.kept)]
-
-    def _all(self) -> Rows:
-        """The copies, with their numbers in the place of arrivals."""
-        return self.plane.stored(self.c.kept)
-
-
-# The receiver's side of upstream buffers: each message is let in once.
+        return self.plane.tuples(self.c.kept)
 
 
 class Receiver:
@@ -175,10 +153,7 @@ class Receiver:
     """
 
     def __init__(self, job: Job, task: BoltTask, buffers: Mapping[int, UpstreamBuffer], step: int) -> None:
-        self._job = job
-        self.task = task
-        self.step = step
-        self.buffers = buffers
+        self._job, self.task, self.step, self.buffers = job, task, step, buffers
         senders: dict[tuple[str, int], set[int]] = {}
         for position, buffer in buffers.items():
             up = buffer.channel.up
@@ -188,29 +163,15 @@ class Receiver:
         self.recovery = 0
         self._restoring = False
 
-    def _read(self, name: str) -> dict[int, int]:
-        return {position: int(getattr(each.c, name)) for position, each in self.buffers.items()}
-
-    def _write(self, name: str, value: Callable[[int], int]) -> None:
-        for position, each in self.buffers.items():
-            setattr(each.c, name, value(position))
-
     @property
     def positions(self) -> dict[int, int]:
-        """Newest number processed on each channel."""
-        return self._read("processed")
+        return {position: int(buffer.c.processed) for position, buffer in self.buffers.items()}
 
     @property
     def recovering(self) -> bool:
-        """From a fault until an end-of-replay marker of each sender, of one of its replicas, has been
-        processed.
-        """
-        unfinished = {position for position, each in self._read("unfinished").items() if each}
+        """From a fault until an end-of-replay marker of each sender (of one of its replicas) is processed."""
+        unfinished = {position for position, buffer in self.buffers.items() if buffer.c.unfinished}
         return self._restoring or any(channels <= unfinished for channels in self._senders)
-
-    def has_come(self, channel: Wire) -> bool:
-        """Whether the replay of a channel has come to its end."""
-        return not self.buffers[channel.position].c.waits
 
     def begin_recovery(self) -> None:
         """A fault: from now on every channel is to be replayed."""
@@ -220,17 +181,15 @@ class Receiver:
             task.c.bounded |= plane.lib.SCREENS
         self.recovery += 1
         self._restoring = True
-        for name, value in (("waits", 1), ("unfinished", 1), ("recovery", self.recovery)):
-            self._write(name, lambda _, value=value: value)  # type: ignore[misc]
+        for buffer in self.buffers.values():
+            buffer.c.waits, buffer.c.unfinished, buffer.c.recovery = 1, 1, self.recovery
 
     def restored(self, positions: Mapping[int, int]) -> None:
         """The state is that of ``positions``: the replay goes on from there."""
-        for name in ("processed", "brought"):
-            self._write(name, lambda position: positions.get(position, 0))
+        for position, buffer in self.buffers.items():
+            buffer.c.processed = buffer.c.brought = positions.get(position, 0)
         self._restoring = False
 
-
-# Requests for upstream buffers, and their service by the senders.
 
 END_OF_REPLAY = -1
 """Mark of the message that ends a replay."""
@@ -240,20 +199,21 @@ NEVER = -1
 
 @dataclass(eq=False)
 class Request:
-    """Send again what is in ``buffer`` above number ``after``."""
+    """Send again what is in ``buffer`` above number ``after``.
+
+    asked    the sender's life in which it was asked
+    served   the sender has come to the end of the replay, and of what it has put in its line
+    """
 
     receiver: Receiver
     buffer: UpstreamBuffer
     after: int
     recovery: int
     asked: int = NEVER
-    """The sender's life in which it was asked."""
     served: bool = False
-    """Whether the sender has come to the end of the replay, and of what it has put in its line."""
 
     @property
     def valid(self) -> bool:
-        """Whether who asked has not failed since."""
         return self.receiver.recovery == self.recovery
 
     @property
@@ -263,49 +223,8 @@ class Request:
         """
         channel, plane = self.buffer.channel, self.buffer.plane
         comes = plane.lib.plane_end_comes(plane.p, channel.number, self.recovery)
-        return self.served and (bool(comes) or self.receiver.has_come(channel))
-
-
-class Replays:
-    """Requests, until who asked fails again: a sender may crash with the end of the replay in its line."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        job.context.marks[END_OF_REPLAY] = "end of replay"
-        self._open: list[Request] = []
-
-    def ask(self, receiver: Receiver) -> None:
-        """A task is restored: each of its senders is asked, now or as soon as it is ready."""
-        self._open = [request for request in self._open if request.valid]
-        for position, buffer in receiver.buffers.items():
-            asked = Request(receiver, buffer, receiver.positions[position], receiver.recovery)
-            self._open.append(asked)
-            self.sender_ready(buffer.channel.up)
-
-    def sender_ready(self, up: Task) -> None:
-        """What a sender owes is asked for, if it was not in this life of it: what was under way when it
-        failed has been given up.
-        """
-        for request in self._open:
-            if up.available and request.buffer.channel.up is up and request.asked != up.life:
-                if request.done:
-                    continue
-                request.asked, request.served = up.life, False
-                self._send(up, request)
-
-    def _send(self, up: Task, request: Request) -> None:
-        kernel, serve = self._job.kernel, partial(self._serve, up, request)
-        self._job.step(request.receiver.task.name, "replay asked for", to=up.name)
-        kernel.at(kernel.now, Rank.REQUEST, lambda: up.enqueue(Rank.REQUEST, serve), up.number)
-
-    def _serve(self, up: Task, request: Request) -> None:
-        """The sender's turn: it replays its buffer in order, then an end marker; new tuples follow behind."""
-        if not request.valid:
-            return
-        asked = [(request.buffer, request.after)]
-        n = send_kept(self._job, up, asked, request.recovery, request.receiver.step)
-        self._job.step(up.name, "buffer replayed", f"{n} tuples", request.receiver.task.name)
-        request.served = True
+        # the replay of the channel has come to its end
+        return self.served and (bool(comes) or not self.buffer.c.waits)
 
 
 def send_kept(
@@ -325,7 +244,13 @@ def send_kept(
     for receiver, train in _lined_up(job, up):
         job.say.reopened(receiver, train)
     plane.have_rows(plane.p.resent, n)
-    up.gave_up = partial(_give_up, job, up)
+
+    def give_up() -> None:
+        for receiver, train in _lined_up(job, up):
+            job.say.unsent(receiver, train)
+        plane.lib.plane_give_up(plane.p, up.number)
+
+    up.gave_up = give_up
     plane.lib.plane_replay(plane.p, up.number, now, step)
     if n:
         up.occupy(n * step)
@@ -333,19 +258,11 @@ def send_kept(
 
 
 def _lined_up(job: Job, up: Task) -> Iterator[tuple[BoltTask, Train]]:
-    """What a sender is to send again, by receiver."""
     plane = job.plane
     rows = plane.stored(up.c.replay.rows)
     rows = rows[rows["mark"] == 0]
     for number in dict.fromkeys(rows["source"].tolist()):
         yield job.wires[number].down, plane.train(rows[rows["source"] == number])
-
-
-def _give_up(job: Job, up: Task) -> None:
-    """A sender forgets what it was to send again."""
-    for receiver, train in _lined_up(job, up):
-        job.say.unsent(receiver, train)
-    job.plane.lib.plane_give_up(job.plane.p, up.number)
 
 
 class Reached(NamedTuple):
@@ -359,7 +276,7 @@ class Reached(NamedTuple):
     seen: Seen | None = None
 
 
-class UpstreamBuffers(Mechanism):
+class UpstreamBuffers(Mechanism, Keeper):
     """Senders keep what they have sent to those tasks of which they are told (``keep_for``), numbered by
     channel, and replay it on request.
 
@@ -378,16 +295,19 @@ class UpstreamBuffers(Mechanism):
            they have by number is enough, since each of their senders is one task, not several replicas
     """
 
+    steady = True
+
     def __init__(self, job: Job, seen: CheckpointFilter | None = None) -> None:
         super().__init__(job)
         self._seen = seen
-        self._replays = Replays(job)
+        job.context.marks[END_OF_REPLAY] = "end of replay"
+        self._requests: list[Request] = []
+        """Until who asked fails again: a sender may crash with the end of the replay in its line."""
         self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
         """All of them, with their receivers."""
         self._receivers: dict[TaskView, Receiver] = {}
         self._sent: dict[int, list[UpstreamBuffer]] = {}
         """By the sender's number."""
-        job.context.keepers.append(_Copies(job, self._buffers, self._receivers))
 
     def keep_for(
         self, tasks: Iterable[BoltView], at_spouts: bool, replay_cost: int, replay_rate: float | None
@@ -408,8 +328,6 @@ class UpstreamBuffers(Mechanism):
             for buffer in buffers.values():
                 self._buffers.append((task, buffer))
                 self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
-
-    # -- messages --------------------------------------------------------------------------------------------
 
     def positions(self, task: BoltView) -> dict[int, int]:
         """Newest number that a task has processed on each of its buffered channels."""
@@ -449,7 +367,6 @@ class UpstreamBuffers(Mechanism):
                 buffer.put_back(outputs[buffer.channel])
 
     def sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
-        """The buffers that a task keeps."""
         return self._sent.get(task.number, [])
 
     def copy(self, task: TaskView, peer: TaskView) -> None:
@@ -465,7 +382,7 @@ class UpstreamBuffers(Mechanism):
         if not (task.up or stopped):  # with the sender its buffers are gone
             for receiver, buffer in self._buffers:
                 if buffer.channel.up is sender:
-                    self._job.say.copies_lost(receiver, buffer.uids())
+                    self._job.say.copies_lost(receiver, buffer.tuples().uid)
                     buffer.clear()
         if task in self._receivers:
             self._receivers[task].begin_recovery()
@@ -491,33 +408,41 @@ class UpstreamBuffers(Mechanism):
 
     def ask(self, task: BoltView) -> None:
         """Ask all senders of a task for what they keep, now or as soon as they are ready."""
-        self._replays.ask(self._receivers[task])
+        receiver = self._receivers[task]
+        self._requests = [request for request in self._requests if request.valid]
+        for position, buffer in receiver.buffers.items():
+            request = Request(receiver, buffer, receiver.positions[position], receiver.recovery)
+            self._requests.append(request)
+            self.sender_ready(buffer.channel.up)
 
     def sender_ready(self, task: TaskView) -> None:
-        """A task that keeps buffers is up and open: it replays what it was asked for and still owes."""
-        self._replays.sender_ready(self._job.tasks[task.number])
+        """A task that keeps buffers is up and open: what it owes is asked for, if it was not in this life of
+        it: what was under way when it failed has been given up.
+        """
+        up, kernel = self._job.tasks[task.number], self._job.kernel
+        for request in self._requests if up.available else ():
+            if request.buffer.channel.up is up and request.asked != up.life and not request.done:
+                request.asked, request.served = up.life, False
+                self._job.step(request.receiver.task.name, "replay asked for", to=up.name)
+                serve = partial(up.enqueue, Rank.REQUEST, partial(self._serve, up, request))
+                kernel.at(kernel.now, Rank.REQUEST, serve, up.number)
+
+    def _serve(self, up: Task, request: Request) -> None:
+        """The sender's turn: it replays its buffer in order, then an end marker; new tuples follow behind."""
+        if request.valid:
+            asked = [(request.buffer, request.after)]
+            n = send_kept(self._job, up, asked, request.recovery, request.receiver.step)
+            self._job.step(up.name, "buffer replayed", f"{n} tuples", request.receiver.task.name)
+            request.served = True
 
     def moved(self, now: int) -> None:
         self._job.say.kept(sum(buffer.size for _, buffer in self._buffers))
 
-
-class _Copies(Keeper):
-    """What the accounts ask of all buffers, and of their receivers."""
-
-    steady = True
-
-    def __init__(
-        self, job: Job, buffers: list[tuple[BoltTask, UpstreamBuffer]], receivers: dict[TaskView, Receiver]
-    ) -> None:
-        self._job, self._buffers, self._receivers = job, buffers, receivers
-
     def tuples(self) -> list[tuple[Component, Train]]:
-        return [(task.component, train) for task, buffer in self._buffers for train in buffer.tuples()]
+        return [(task.component, buffer.tuples()) for task, buffer in self._buffers]
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
-        if not train.has(RECOVERY) or self._job.context.newest.get(task, -1) != outage:
-            return None
-        return train.column(RECOVERY) > 0
+        return sent_again(self._job, task, train, outage)
 
     def settled(self, outage: OutageView) -> bool:
         hit = self._job.supervisor.outages[outage.number].tasks

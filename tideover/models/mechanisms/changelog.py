@@ -1,15 +1,18 @@
-"""Changelogs: every task writes what changes in its state to a log, commits, and comes back from it."""
+"""Changelogs (`changelog`): every task writes what changes in its state to a log, commits, and comes back
+from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.base import Mechanism
-from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.mechanisms.base import Mechanism, sent_again
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Sent
@@ -21,10 +24,64 @@ from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
-from tideover.sim.plane.plane import RECOVERY
+from tideover.sim.registry import Part
 from tideover.sim.train import Ints, Train
+from tideover.sim.units import MS, Duration, S, Size
 
-# The changelog of one task: what has changed in its state, batch by batch.
+COMMITS = {"at_least_once": 30 * S, "exactly_once": 100 * MS}
+"""How often Kafka Streams commits, if nobody says."""
+
+
+class ChangelogSettings(Part):
+    """How often tasks commit, who has copies of their state, and what it takes to bring it back."""
+
+    guarantee: Annotated[
+        Literal["at_least_once", "exactly_once"],
+        Field(description="exactly_once: changes, offsets and outputs are committed in one transaction"),
+    ] = "at_least_once"
+    commit_interval: Annotated[
+        Duration | None,
+        Field(ge=MS, description="distance of two commits; 30 s if not given, exactly once 100 ms"),
+    ] = None
+    commit_time: Annotated[
+        Duration,
+        Field(description="from when the changes are written until the offsets are committed; it waits"),
+    ] = 0
+    batch_interval: Annotated[
+        Duration | None,
+        Field(ge=MS, description="distance of batches of changes between commits; none if not given"),
+    ] = None
+    entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the changelog")] = (
+        64
+    )
+    restore_time: Annotated[Duration, Field(description="time to restore a changelog that was read")] = 0
+    restore_cost: Annotated[Duration, Field(description="the same, for each entry that is read")] = 0
+    standby_replicas: Annotated[
+        int, Field(ge=0, le=100, description="copies of a task's state that follow its changelog elsewhere")
+    ] = 0
+    local_state: Annotated[
+        bool, Field(description="a process that comes back on its host finds there what it had committed")
+    ] = False
+    store: Annotated[
+        str | None,
+        Field(description="the one of `stores` that has the changelogs; the key `store` if not given"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _goes_with_the_guarantee(self) -> Self:
+        if self.batch_interval is not None and self.guarantee == "exactly_once":
+            raise ValueError("batch_interval has no meaning with exactly_once: changes count when committed")
+        if self.local_state and self.guarantee == "exactly_once":
+            raise ValueError(
+                "local_state does not go with exactly_once: what an aborted transaction has left on the disk "
+                "is thrown away, and read anew from the changelog"
+            )
+        return self
+
+    @property
+    def commits(self) -> int:
+        """Distance of two commits (ns)."""
+        return COMMITS[self.guarantee] if self.commit_interval is None else self.commit_interval
 
 
 class Batch(NamedTuple):
@@ -52,14 +109,12 @@ class Changelog:
     """
 
     def __init__(self, task: BoltTask, entry_size: int) -> None:
-        """``entry_size``: bytes of an entry of the bolt's own."""
         self._task, self._entry_size = task, entry_size
         self.state = SavedState.at_the_beginning(task)
         self._since = 0
         """Tuples that the task had worked on when the newest batch was taken."""
-        self._batches = 0
-        self._newest = 0
-        """Number of the newest batch that is there."""
+        self._taken = self._newest = 0
+        """Numbers of the newest batch that was taken, and of the newest that is there."""
 
     @property
     def behind(self) -> bool:
@@ -70,15 +125,14 @@ class Changelog:
         """The changes up to now, on their way into the topic."""
         worked = self._task.worked - self._since
         self._since = self._task.worked
-        self._batches += 1
+        self._taken += 1
         state = SavedState.of(self._task)
         own, backend = min(worked, state.entries), self._task.component.backend
         more = 0 if backend is None else backend.changed(worked)
         size = own * self._entry_size + (more * backend.entry_size if backend else 0)
-        return Batch(self._batches, state, own + more, size)
+        return Batch(self._taken, state, own + more, size)
 
     def add(self, batch: Batch) -> None:
-        """A batch is there."""
         if batch.number > self._newest:
             self._newest, self.state = batch.number, batch.state
 
@@ -94,91 +148,18 @@ class Changelog:
         self._since = self._task.worked
 
 
-# One task that reads a log: how far it has come, what it goes back to, and what it then reads again.
-
-
-class Offsets(NamedTuple):
-    """How far a task has read, and what it knew of windows then."""
-
-    position: int
-    windows: SavedState
-
-
-class Reader:
-    """One task and its log: all that arrives there, over all channels, in that order.
-
-    offsets   those that are committed: from there it reads again after a failure
-    """
-
-    def __init__(self, job: Job, task: BoltTask) -> None:
-        self._job = job
-        self.task = task
-        self._log = TaskLog(job.plane, task, task.inputs)
-        self.offsets = Offsets(0, SavedState.at_the_beginning(task))
-        self._known = 0
-        """Position up to which it had read when it failed last."""
-        self._returning = 0
-        """Messages at the head of what is held that it will read once more."""
-
-    def now(self) -> Offsets:
-        """What a commit of this instant would commit."""
-        return Offsets(self._log.position, SavedState.of(self.task))
-
-    def commit(self, offsets: Offsets) -> None:
-        """What is before these will not be read again."""
-        self.offsets = offsets
-        self._log.trim(offsets.position)
-
-    def go_back(self) -> None:
-        """The task has failed: all that it has read since the commit waits in its log again."""
-        log, task = self._log, self.task
-        # what was in its queue has been on its way all the time
-        self._job.say.reopened(task, without_markers(log.done()))
-        known = log.go_back()
-        task.gate.closed = task.up
-        self._known = max(self._known, known)
-        self._returning += known - log.start
-
-    def read_again(self) -> int:
-        """It has its state, and is about to be opened; returns how many messages it reads once more."""
-        n, self._returning = self._returning, 0
-        held = self._job.plane.listed(self.task.c.held, self.task.number)
-        self._job.say.replayed(self.task, without_markers(held.pick(slice(n))), None)
-        return n
-
-    @property
-    def recovering(self) -> bool:
-        """From a failure until it has served all that it had read before."""
-        return not self.task.available or self._log.position < self._known
-
-    def tuples(self) -> Iterator[Train]:
-        """What belongs to roots of what may be read again."""
-        if self.task.component.anchored:
-            yield self._log.tuples()
-            yield from map(without_markers, self.task.queue.trains())
-
-
-# What a task has put out in the transaction that is open: a failure undoes it.
-
-
-class SentAlready(NamedTuple):
-    """How much a task has put out, up to some instant: windows; what left the topology."""
-
-    windows: int
-    left: int
-
-
 class Outputs:
-    """Of one task: its windows, what leaves the topology with it, and its channels, where readers see what is
-    committed: the data plane withholds the rest.
+    """What a task has put out in the transaction that is open, which a failure undoes: its windows, what has
+    left the topology, and its channels, where readers see what is committed: the data plane withholds the
+    rest.
 
     Kafka's transactions: KIP-98, and KIP-447 for those of tasks that move.
     """
 
     def __init__(self, job: Job, task: BoltTask) -> None:
         self._job, self._task, self._plane = job, task, job.plane
-        self._windows: list[Effects] = []
-        self._left: list[Ints] = []
+        self.windows: list[Effects] = []
+        self.left: list[Ints] = []
         self._structs = [wire.c for wire in task.wires.values()]
         for wire in task.wires.values():
             of = job.plane.ffi.new("transactions *")
@@ -188,24 +169,16 @@ class Outputs:
         if task.state is None and task.component.ends_roots:
             task.log_all(sent=False)
 
-    def window(self, parts: list[Effects]) -> None:
-        """A window of these tuples was put out."""
-        self._windows += parts
-
-    def leave(self, uid: Ints) -> None:
-        """Tuples have left the topology."""
-        self._left.append(uid)
-
-    def now(self) -> SentAlready:
-        """What a commit of this instant would commit."""
+    def now(self) -> tuple[int, int]:
+        """What a commit of this instant would commit: how many windows, and how much that left."""
         self._task.catch_up()
         self._plane.lib.plane_prepare(self._plane.p, self._task.number)
-        return SentAlready(len(self._windows), len(self._left))
+        return len(self.windows), len(self.left)
 
-    def commit(self, sent: SentAlready) -> None:
+    def commit(self, windows: int, left: int) -> None:
         """So much is there for its readers."""
-        del self._windows[: sent.windows]
-        del self._left[: sent.left]
+        del self.windows[:windows]
+        del self.left[:left]
         self._plane.have_messages(len(self._structs))
         self._plane.lib.plane_commit(self._plane.p, self._task.number, self._job.kernel.now)
 
@@ -213,17 +186,15 @@ class Outputs:
         """The transaction that is open is aborted; ``newest``: number of the newest window before it."""
         task, say, plane = self._task, self._job.say, self._plane
         task.catch_up()
-        for uid in (*(parts.uid for parts in self._windows), *self._left):
+        for uid in (*(parts.uid for parts in self.windows), *self.left):
             if task.component.anchored and len(uid):
                 say.void(task.component, uid, task.replica)
-        self._windows, self._left = [], []
+        self.windows, self.left = [], []
         task.windows.reopen(newest)
         plane.have_rows(plane.p.lost, sum(int(c.transactions.withheld.n) for c in self._structs))
         plane.lib.plane_abort(plane.p, task.number, self._job.kernel.now, outage)
         self._job.tell_of_losses()
 
-
-# Where a task that comes back finds its state: on its disk, with a standby, or in the changelog alone.
 
 _SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigned"})
 """Failures of processes: what they had written to disk is there still."""
@@ -243,31 +214,25 @@ class _Standby:
 
 
 class Copies:
-    """The copies of one task's state.
-
-    standbys   how many follow its changelog elsewhere; one that is used is replaced by a new one
-    on_disk    whether what the task had committed is still on the disk of its host when it comes back there
+    """The copies of one task's state: standbys that follow its changelog elsewhere, of which one that is used
+    is replaced by a new one, and what it had committed on the disk of its host.
 
     Kafka Streams: KIP-441, `StoreChangelogReader`, `ProcessorStateManager`. Samza: `StandbyTask`, and host
     affinity (Noghabi et al., PVLDB 2017, section 4.2).
     """
 
-    def __init__(
-        self, job: Job, task: BoltTask, changelog: Changelog, costs: Costs, standbys: int, on_disk: bool
-    ) -> None:
-        self._job, self._task, self._changelog, self._costs = job, task, changelog, costs
+    def __init__(self, job: Job, task: BoltTask, changelog: Changelog, settings: ChangelogSettings) -> None:
+        self._job, self._task, self._changelog, self._settings = job, task, changelog, settings
+        standbys = settings.standby_replicas if task.component.keeps_state else 0
         self._standbys = [_Standby() for _ in range(standbys)]
-        self._on_disk, self._host = on_disk, task.host
-        self._disk = on_disk
+        self._host, self._disk = task.host, settings.local_state
         """Whether its disk is as it was."""
         self._tail: list[Batch] = []
         """What is in the changelog, and not on the disk."""
 
-    # -- what is written -------------------------------------------------------------------------------------
-
     def add(self, batch: Batch) -> None:
         """A batch of changes is in the changelog."""
-        now, cost = self._job.kernel.now, self._costs.restoring_entry
+        now, cost = self._job.kernel.now, self._settings.restore_cost
         self._tail.append(batch)
         for standby in self._standbys:
             self._job.say.transferred(batch.size)
@@ -280,16 +245,12 @@ class Copies:
         """The task has committed: its disk has what went into the changelog up to this batch."""
         self._tail = [batch for batch in self._tail if batch.number > number]
 
-    # -- a failure -------------------------------------------------------------------------------------------
-
     def failed(self, outage: OutageView) -> None:
-        """The task has failed."""
         self._disk &= outage.kind in _SPARED
 
     def restore(self, then: Callable[[], None]) -> None:
         """Bring the state back, and call ``then``."""
-        job, task, costs = self._job, self._task, self._costs
-        store, now = job.store_named(costs.store), job.kernel.now
+        job, task, s = self._job, self._task, self._settings
         entries, size = self._changelog.to_read()
         known = [standby for standby in self._standbys if standby.caught_up is not None]
         if self._disk and task.host == self._host:
@@ -297,15 +258,16 @@ class Copies:
             size = sum(batch.size for batch in self._tail)
         elif known:
             best = min(known, key=lambda standby: standby.caught_up or 0)
-            back = max(now, best.caught_up or 0) + costs.restoring
+            back = max(job.kernel.now, best.caught_up or 0) + s.restore_time
             job.kernel.at(back, Rank.RESTORE, then, task.number)
             self._replace(best)
             return
-        read(job, task, size, costs.restoring + entries * costs.restoring_entry, then, store)
+        store = job.store_named(s.store)
+        read(job, task, size, s.restore_time + entries * s.restore_cost, then, store)
 
     def restored(self) -> None:
         """It has all that is in the changelog, where it is now."""
-        self._disk, self._host = self._on_disk, self._task.host
+        self._disk, self._host = self._settings.local_state, self._task.host
         self._tail = []
 
     def _replace(self, used: _Standby) -> None:
@@ -315,124 +277,128 @@ class Copies:
         entries, size = self._changelog.to_read()
 
         def has_read() -> None:
-            takes = (entries + new.behind) * self._costs.restoring_entry
+            takes = (entries + new.behind) * self._settings.restore_cost
             new.caught_up = self._job.kernel.now + takes
 
-        store = self._job.store_named(self._costs.store)
+        store = self._job.store_named(self._settings.store)
         store.read(self._task.host, size, Rank.RESTORE, has_read, self._task.number)
 
 
-# Tasks that commit: changes to the changelog, then offsets; and each comes back by itself.
+class Offsets(NamedTuple):
+    """How far a task has read, and what it knew of windows then."""
 
-
-@dataclass(frozen=True)
-class Pace:
-    """When what is written (ns).
-
-    commits     distance of two commits
-    committing  from when the changes are written until the offsets are committed
-    batches     distance of two batches of changes between commits; None: there are none
-    """
-
-    commits: int
-    committing: int = 0
-    batches: int | None = None
-
-
-@dataclass(frozen=True)
-class Keeping:
-    """Who keeps copies of a task's state besides the changelog.
-
-    standbys   how many follow it elsewhere
-    on_disk    whether a process that comes back on its host finds there what it had committed
-    """
-
-    standbys: int = 0
-    on_disk: bool = False
-
-
-_ALONE = Keeping()
+    position: int
+    windows: SavedState
 
 
 class _Task:
-    """One task, and what it has under way."""
+    """One task and its log, all that arrives there, over all channels, in that order; what it has under way.
 
-    def __init__(self, job: Job, reader: Reader, costs: Costs, keeping: Keeping) -> None:
-        self.bolt = task = reader.task
-        self.reader = reader
-        self.changelog = Changelog(task, costs.entry_size)
-        standbys = keeping.standbys if task.component.keeps_state else 0
-        self.copies = Copies(job, task, self.changelog, costs, standbys, keeping.on_disk)
+    offsets   those that are committed: from there it reads again after a failure
+    outputs   None: what it puts out is there for its readers at once
+    """
+
+    def __init__(self, job: Job, task: BoltTask, settings: ChangelogSettings) -> None:
+        self._job, self.bolt = job, task
+        self._log = TaskLog(job.plane, task, task.inputs)
+        self.offsets = Offsets(0, SavedState.at_the_beginning(task))
+        self._known = 0
+        """Position up to which it had read when it failed last."""
+        self._returning = 0
+        """Messages at the head of what is held that it will read once more."""
+        self.changelog = Changelog(task, settings.entry_size)
+        self.copies = Copies(job, task, self.changelog, settings)
         self.plans = Plans(job.kernel, task.number)
         self.committing = self.writing = False
-        self.outputs: Outputs | None = None
-        """None: what it puts out is there for its readers at once."""
+        self.outputs = Outputs(job, task) if settings.guarantee == "exactly_once" else None
 
-    def void(self) -> None:
-        """It has failed."""
-        self.plans.void()
-        self.committing = self.writing = False
+    def now(self) -> Offsets:
+        """What a commit of this instant would commit."""
+        return Offsets(self._log.position, SavedState.of(self.bolt))
+
+    def commit(self, offsets: Offsets) -> None:
+        """What is before these will not be read again."""
+        self.offsets = offsets
+        self._log.trim(offsets.position)
+
+    def go_back(self) -> None:
+        """The task has failed: all that it has read since the commit waits in its log again."""
+        log, task = self._log, self.bolt
+        # what was in its queue has been on its way all the time
+        self._job.say.reopened(task, without_markers(log.done()))
+        known = log.go_back()
+        task.gate.closed = task.up
+        self._known = max(self._known, known)
+        self._returning += known - log.start
+
+    def read_again(self) -> int:
+        """It has its state, and is about to be opened; returns how many messages it reads once more."""
+        n, self._returning = self._returning, 0
+        held = self._job.plane.listed(self.bolt.c.held, self.bolt.number)
+        self._job.say.replayed(self.bolt, without_markers(held.pick(slice(n))), None)
+        return n
+
+    @property
+    def recovering(self) -> bool:
+        """From a failure until it has served all that it had read before."""
+        return not self.bolt.available or self._log.position < self._known
+
+    def tuples(self) -> list[Train]:
+        """What belongs to roots of what may be read again."""
+        if not self.bolt.component.anchored:
+            return []
+        return [self._log.tuples(), *map(without_markers, self.bolt.queue.trains())]
 
 
 class Changelogs(Mechanism, Keeper):
     """Every task reads a log, writes the changes of its state to another, and commits how far it has read. A
     task that has failed reads its changelog, then goes on from where it had committed.
 
-    ``atomic``: changes, offsets and what was sent hold together, from the commit on; readers see nothing
-    before.
+    With the guarantee ``exactly_once`` changes, offsets and what was sent hold together, from the commit on;
+    readers see nothing before.
     """
 
     needs = Needs(log=True)
     steady = True
 
-    def __init__(
-        self, job: Job, pace: Pace, costs: Costs, keeping: Keeping = _ALONE, atomic: bool = False
-    ) -> None:
+    def __init__(self, job: Job, settings: ChangelogSettings) -> None:
         super().__init__(job)
-        self._pace, self._costs = pace, costs
-        self._do = Verbs(job)
-        self._tasks: dict[TaskView, _Task] = {
-            task: _Task(job, Reader(job, task), costs, keeping) for task in job.bolt_tasks
-        }
-        for own in self._tasks.values() if atomic else ():
-            own.outputs = Outputs(job, own.bolt)
+        self._settings, self._do = settings, Verbs(job)
+        self._tasks: dict[TaskView, _Task] = {task: _Task(job, task, settings) for task in job.bolt_tasks}
         job.settlers.append(self._note_kept)
-        job.context.keepers.append(self)
-
-    # -- messages --------------------------------------------------------------------------------------------
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         outputs = self._tasks[task].outputs
         if outputs is not None and task.component.ends_roots and task.state is None:
-            outputs.leave(train.uid)
+            outputs.left.append(train.uid)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         outputs = self._tasks[task].outputs
         if outputs is not None:
-            outputs.window(parts)
+            outputs.windows += parts
         return 0
 
     # -- commits, and batches of changes between them --------------------------------------------------------
 
     def start(self) -> None:
-        pace = self._pace
+        s = self._settings
         for own in self._tasks.values():
-            commit, batch = partial(self._commit_due, own), partial(self._batch_due, own)
-            self._do.every(pace.commits, commit, Rank.CHECKPOINT, own.bolt)
-            if pace.batches is not None and own.bolt.component.keeps_state:
-                self._do.every(pace.batches, batch, Rank.CHECKPOINT, own.bolt)
+            self._do.every(s.commits, partial(self._commit_due, own), Rank.CHECKPOINT, own.bolt)
+            if s.batch_interval is not None and own.bolt.component.keeps_state:
+                self._do.every(s.batch_interval, partial(self._batch_due, own), Rank.CHECKPOINT, own.bolt)
 
     def _batch_due(self, own: _Task, i: int) -> None:
-        if self._job.kernel.now % self._pace.commits == 0 or not own.bolt.available:
+        if self._job.kernel.now % self._settings.commits == 0 or not own.bolt.available:
             return
         if not (own.committing or own.writing) and own.changelog.behind:
             own.writing = True
             batch = own.changelog.take()
-            self._write(own, batch, partial(self._batch_written, own, batch))
 
-    def _batch_written(self, own: _Task, batch: Batch) -> None:
-        own.writing = False
-        self._changed(own, batch)
+            def written() -> None:
+                own.writing = False
+                self._changed(own, batch)
+
+            self._write(own, batch, written)
 
     def _commit_due(self, own: _Task, i: int) -> None:
         if own.bolt.available and not own.committing:
@@ -442,9 +408,9 @@ class Changelogs(Mechanism, Keeper):
 
     def _commit(self, own: _Task) -> None:
         """Its turn has come: the task does nothing else until the commit is made."""
-        now, task, committing = self._job.kernel.now, own.bolt, self._pace.committing
+        now, task, committing = self._job.kernel.now, own.bolt, self._settings.commit_time
         self._do.step(task, "commit begins")
-        offsets = own.reader.now()
+        offsets = own.now()
         sent = None if own.outputs is None else own.outputs.now()
         batch = own.changelog.take() if task.component.keeps_state else None
 
@@ -453,11 +419,11 @@ class Changelogs(Mechanism, Keeper):
             own.committing = False
             if batch is not None and own.outputs is not None:
                 self._changed(own, batch)
-            own.reader.commit(offsets)
+            own.commit(offsets)
             if batch is not None:
                 own.copies.commit(batch.number)
             if own.outputs is not None and sent is not None:
-                own.outputs.commit(sent)
+                own.outputs.commit(*sent)
             self._do.step(task, "offsets committed", f"position {offsets.position}")
 
         def written() -> None:
@@ -474,7 +440,7 @@ class Changelogs(Mechanism, Keeper):
             written()
 
     def _write(self, own: _Task, batch: Batch, then: Callable[[], None]) -> int:
-        store, done = self._job.store_named(self._costs.store), own.plans.unless_void(then)
+        store, done = self._job.store_named(self._settings.store), own.plans.unless_void(then)
         return store.write(own.bolt.host, batch.size, Rank.TRIM, done, own.bolt.number)
 
     def _changed(self, own: _Task, batch: Batch) -> None:
@@ -488,12 +454,13 @@ class Changelogs(Mechanism, Keeper):
         if task.component.is_spout:
             return  # producers fall silent; the logs have what they have sent
         own = self._tasks[task]
-        own.void()
+        own.plans.void()
+        own.committing = own.writing = False
         own.copies.failed(outage)
         if own.outputs is not None:
             self._note_kept()
-            own.outputs.abort(own.reader.offsets.windows.newest, outage.number)
-        own.reader.go_back()
+            own.outputs.abort(own.offsets.windows.newest, outage.number)
+        own.go_back()
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:
@@ -508,11 +475,11 @@ class Changelogs(Mechanism, Keeper):
 
     def _restored(self, own: _Task, outage: OutageView) -> None:
         """It knows what the changelog has, and goes on from the offsets."""
-        epochs = own.reader.offsets.windows.epochs
+        epochs = own.offsets.windows.epochs
         self._do.restore(own.bolt, replace(own.changelog.state, epochs=epochs), outage)
         own.changelog.restored()
         own.copies.restored()
-        self._do.step(own.bolt, "log read again", f"{own.reader.read_again()} messages")
+        self._do.step(own.bolt, "log read again", f"{own.read_again()} messages")
         self._do.open(own.bolt)
 
     # -- what the accounts ask -------------------------------------------------------------------------------
@@ -522,17 +489,15 @@ class Changelogs(Mechanism, Keeper):
         self._job.say.kept(int(plane.lib.plane_logged(plane.p, self._job.kernel.now)))
 
     def tuples(self) -> list[tuple[Component, Train]]:
-        return [(own.bolt.component, train) for own in self._tasks.values() for train in own.reader.tuples()]
+        return [(own.bolt.component, train) for own in self._tasks.values() for train in own.tuples()]
 
     def effects(self) -> list[tuple[Component, Ints]]:
         stateful = [own for own in self._tasks.values() if own.bolt.state is not None]
         return [(own.bolt.component, own.changelog.state.effects()) for own in stateful]
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
-        if not train.has(RECOVERY) or self._job.context.newest.get(task, -1) != outage:
-            return None
-        return train.column(RECOVERY) > 0
+        return sent_again(self._job, task, train, outage)
 
     def settled(self, outage: OutageView) -> bool:
         hit = self._job.supervisor.outages[outage.number].tasks
-        return not any(self._tasks[task].reader.recovering for task in hit if task in self._tasks)
+        return not any(self._tasks[task].recovering for task in hit if task in self._tasks)

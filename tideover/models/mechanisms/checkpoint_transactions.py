@@ -8,7 +8,7 @@ from functools import partial
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.acking import Acks
-from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.base import Mechanism, stored_entries
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.operators.state import Effects
@@ -69,7 +69,6 @@ class Transactions(Mechanism, Keeper):
         """Tuples in the newest transaction that holds, and which are not acked yet."""
         self._down: dict[TaskView, OutageView] = {}
         """Tasks that have failed and are not rolled back yet, and why."""
-        job.context.keepers.append(self)
 
     def start(self) -> None:
         self._next(self._interval)
@@ -189,8 +188,8 @@ class Transactions(Mechanism, Keeper):
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task in self._down:
-            bolt, backend = self._bolt(task), task.component.backend
-            entries = self._part(bolt).entries + (backend.entries if backend else 0)
+            bolt = self._bolt(task)
+            entries = stored_entries(bolt, self._part(bolt))
             bolt.gate.closed = True
             bolt.set_aside()  # a tick that waits must not end a window of what comes back
             size, back = entries * self._costs.entry_size, partial(self._roll_back, bolt, outage)

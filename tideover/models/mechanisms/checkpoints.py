@@ -1,8 +1,7 @@
 """Checkpoints of single tasks: taken, written to the store, valid later; second copies on disks.
 
-What the `state` of a bolt adds to what a store has of its tasks: all of it, or what has changed.
-
-The rules, for every strategy that saves it (tests/models/test_saved_state.py):
+What the `state` of a bolt adds to what a store has of its tasks, for every strategy that saves it
+(tests/models/test_saved_state.py):
 
 - What is saved of a task has, besides the entries of the bolt's own, those of its `state`, each with its
   own `entry_size`. Costs by entry, of saving and of restoring, count both. `rsm` saves the `state` of bolts
@@ -15,9 +14,7 @@ The rules, for every strategy that saves it (tests/models/test_saved_state.py):
   was taken, or since the restore.
 - A restore reads all `entries`, however they were written; none if nothing counts yet.
 
-Second copies of what tasks have saved, on the disks of their hosts.
-
-The rules (tests/models/test_local_recovery.py):
+Second copies of what tasks have saved, on the disks of their hosts (tests/models/test_local_recovery.py):
 
 - When the store is asked to write the state of a part, the disk of the task's host is asked to write the
   same bytes; nobody waits for that.
@@ -74,23 +71,20 @@ class Backing:
         self._since: int | None = None
         """Tuples that the task had worked on when its state was as the store has it. None: it has none."""
 
-    def _share(self, entries: int) -> Share:
-        assert self._backend is not None
-        return Share(entries, entries * self._backend.entry_size, self._task.worked)
-
     def to_write(self) -> Share:
         """What has to be copied and written now."""
-        if self._backend is None:
+        backend, worked = self._backend, self._task.worked
+        if backend is None:
             return Share()
-        if self._since is None:
-            return self._share(self._backend.entries)
-        return self._share(self._backend.to_write(self._task.worked - self._since))
+        entries = backend.entries if self._since is None else backend.to_write(worked - self._since)
+        return Share(entries, entries * backend.entry_size, worked)
 
     def to_read(self) -> Share:
         """What the store has: all entries, or nothing yet."""
-        if self._backend is None or self._since is None:
+        backend = self._backend
+        if backend is None or self._since is None:
             return Share()
-        return self._share(self._backend.entries)
+        return Share(backend.entries, backend.entries * backend.entry_size, self._task.worked)
 
     def counts(self, share: Share) -> None:
         """From now on the task goes back to what was written with this share."""
@@ -118,7 +112,6 @@ class LocalCopies:
     """
 
     def __init__(self, job: Job, disk: str) -> None:
-        """``disk``: the name of the store that they are in."""
         self._job = job
         self.disk = job.store_named(disk)
         self._plans: dict[TaskView, Plans] = {task: Plans(job.kernel) for task in job.bolt_tasks}
@@ -126,13 +119,13 @@ class LocalCopies:
 
     def write(self, task: TaskView, number: int, size: int) -> None:
         """A copy of so many bytes of what the task saves as ``number`` is to be written where it is."""
-        written = self._plans[task].unless_void(partial(self._written, task, number, task.host))
-        self.disk.write(task.host, size, Rank.TRIM, written, task.number)
+        host = task.host
 
-    def _written(self, task: TaskView, number: int, host: int) -> None:
-        now = self._job.kernel.now
-        self._of[task].append(Copy(number, host, now))
-        self._job.step(task.name, "local copy written", f"snapshot {number}")
+        def written() -> None:
+            self._of[task].append(Copy(number, host, self._job.kernel.now))
+            self._job.step(task.name, "local copy written", f"snapshot {number}")
+
+        self.disk.write(host, size, Rank.TRIM, self._plans[task].unless_void(written), task.number)
 
     def counts(self, task: TaskView, number: int) -> None:
         """The task goes back to ``number`` from now on: older copies are of no use."""
@@ -143,17 +136,10 @@ class LocalCopies:
         self._plans[task].void()
 
     def has(self, task: TaskView, number: int) -> bool:
-        """Whether there is a copy of ``number`` where the task is now."""
+        """Whether there is a copy of ``number`` where the task is now, on a machine that has not broken."""
+        broken = [o.failed_at for o in self._job.supervisor.outages if task.host in o.broken]
         mine = (copy for copy in self._of[task] if (copy.number, copy.host) == (number, task.host))
-        return any(not self._is_gone(copy) for copy in mine)
-
-    def _is_gone(self, copy: Copy) -> bool:
-        """Whether the machine that it lies on has broken since."""
-        outages = self._job.supervisor.outages
-        return any(copy.host in outage.broken and copy.since <= outage.failed_at for outage in outages)
-
-
-# Checkpoints of one task: taken, written to the store, valid when they are there.
+        return any(copy.since > max(broken, default=-1) for copy in mine)
 
 
 class Checkpoint(NamedTuple):
@@ -193,8 +179,7 @@ class Checkpoints:
         self._job, self._task, self._costs = job, task, costs
         self._plans = Plans(job.kernel)
         self._backing = Backing(task)
-        self.writing = False
-        self.wanted = False
+        self.writing = self.wanted = False
         self.saved: Checkpoint | None = None
 
     def void(self) -> None:
@@ -203,7 +188,6 @@ class Checkpoints:
         self.writing = self.wanted = False
 
     def discard(self) -> None:
-        """Forget what is under way, and what the store has."""
         self.void()
         self.saved, self._backing = None, Backing(self._task)
 
@@ -213,11 +197,11 @@ class Checkpoints:
         """
         if store != self._costs.store:
             return
-        saved = self.saved
         if self.writing:
             self.void()
         self._backing = Backing(self._task)
-        self.saved = None if saved is None else saved._replace(state=saved.state.emptied())
+        if self.saved is not None:
+            self.saved = self.saved._replace(state=self.saved.state.emptied())
 
     def take(self, reached: Reached, then: Callable[[Checkpoint], None]) -> None:
         """Take one now; ``then`` is called when the store has it, and ``reads`` this."""
@@ -238,13 +222,10 @@ class Checkpoints:
         copying = costs.saving + entries * costs.saving_entry
         size = taken.state.entries * costs.entry_size + share.size
         wanted, saved = self._plans.watch(), self._plans.unless_void(written)
-        store = job.store_named(costs.store)
-        save(job, task, copying, size, wanted, saved, store=store)
+        save(job, task, copying, size, wanted, saved, store=job.store_named(costs.store))
 
     def read(self, then: Callable[[Checkpoint], None]) -> None:
-        """Read the newest valid one (nothing was saved yet: the beginning), which takes its time, and call
-        ``then``, unless the task fails before.
-        """
+        """See `TaskCheckpoints.read`."""
         costs = self._costs
         saved = self.saved or Checkpoint(SavedState.at_the_beginning(self._task), Reached())
         share = self._backing.to_read()
@@ -256,12 +237,8 @@ class Checkpoints:
             self._backing.restored()
             then(self.saved or saved)  # the store may have lost it meanwhile
 
-        done = self._plans.unless_void(restored)
-        store = self._job.store_named(costs.store)
+        done, store = self._plans.unless_void(restored), self._job.store_named(costs.store)
         read(self._job, self._task, size, restoring, done, store)
-
-
-# Checkpoints of every task by itself, each at its own pace.
 
 
 class TaskCheckpoints(Mechanism, Keeper):
@@ -279,7 +256,6 @@ class TaskCheckpoints(Mechanism, Keeper):
         self._of: dict[TaskView, Checkpoints] = {
             task: Checkpoints(job, task, costs) for task in map(self._bolt, tasks)
         }
-        job.context.keepers.append(self)
 
     def take(self, task: BoltView, needed: bool = False) -> None:
         """Save the state now. If a checkpoint is on its way into the store this one is left out, or, if it is
@@ -289,8 +265,7 @@ class TaskCheckpoints(Mechanism, Keeper):
         if own.writing:
             own.wanted |= needed
         else:
-            buffers = self._buffers
-            reached = Reached() if buffers is None else buffers.reached(task)
+            reached = Reached() if self._buffers is None else self._buffers.reached(task)
             own.take(reached, lambda saved: self._saved(task, saved))
 
     def _saved(self, task: BoltView, saved: Checkpoint) -> None:
@@ -299,16 +274,11 @@ class TaskCheckpoints(Mechanism, Keeper):
         own = self._of[task]
         if own.wanted:
             own.wanted = False
-            bolt = self._bolt(task)
-            bolt.enqueue(Rank.CHECKPOINT, lambda: self.take(task))
+            self._bolt(task).enqueue(Rank.CHECKPOINT, lambda: self.take(task))
 
     def newest(self, task: BoltView) -> Checkpoint | None:
         """The newest checkpoint that is in the store; None: there is none."""
         return self._of[task].saved
-
-    def writing(self, task: BoltView) -> bool:
-        """Whether one is on its way into the store."""
-        return self._of[task].writing
 
     def discard(self, task: BoltView) -> None:
         """Forget the checkpoint in the store, and the one on its way."""
@@ -329,8 +299,7 @@ class TaskCheckpoints(Mechanism, Keeper):
             own.store_lost(store)
 
     def effects(self) -> list[tuple[Component, Ints]]:
-        saved = [(task.component, own.saved) for task, own in self._of.items() if own.saved is not None]
-        return [(component, checkpoint.state.effects()) for component, checkpoint in saved]
+        return [(task.component, own.saved.state.effects()) for task, own in self._of.items() if own.saved]
 
 
 class RegularCheckpoints(TaskCheckpoints):

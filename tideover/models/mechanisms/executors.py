@@ -1,6 +1,4 @@
-"""The executors of a micro-batch query, and how the tasks of a batch run on them.
-
-The executors of a query, and how the tasks of a batch run on them.
+"""The executors of a query in batches, and how the tasks of a batch run on them.
 
 The scheduler is Spark's (DAGScheduler, TaskSetManager): stages one after the other; tasks without state go
 wherever a core is free, tasks with state to the executor that has it; an executor's death takes the attempts
@@ -16,6 +14,7 @@ The rules of placement, stage by stage, in the order of tasks (tests/models/test
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -25,8 +24,6 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, Machine, OutageView, TaskView
 from tideover.sim.kernel import ORDER, Rank
-
-# A task of a stage, as the scheduler sees it.
 
 
 class Partition:
@@ -49,19 +46,14 @@ class Partition:
     """
 
     def __init__(self, task: BoltTask, own: Executor) -> None:
-        self.task = task
-        self.own = own
-        self.stateful = task.state is not None
+        self.task, self.own, self.stateful = task, own, task.state is not None
         self.home: Life | None = (own, 0)
-        self.stale = False
-        self.spoilt = 0
-        self.lost_by = -1
+        self.stale, self.spoilt, self.lost_by = False, 0, -1
         self.blocked: int | None = None
         self.saved_rows = self.since_saved = 0
         self.share = Share(0, 0)
         self.done = True
-        self.attempt = 0
-        self.began_at = self.ends_at = 0
+        self.attempt = self.began_at = self.ends_at = 0
         self.loaded: tuple[int, int, int] | None = None
         self.ran: Life | None = None
         self.not_before: int | None = 0
@@ -71,21 +63,6 @@ class Partition:
     def gone(self) -> bool:
         """Whether what it has put out for others in this batch died with its executor."""
         return self.done and not lives(self.ran)
-
-    def is_at(self, executor: Executor) -> bool:
-        """Whether its state is there, or, if it has none, it has run there last."""
-        return (self.home if self.stateful else self.ran) == (executor, executor.life)
-
-    def begin(self, share: Share) -> None:
-        """A batch begins, or begins anew."""
-        self.share = share
-        self.done = False
-        self.attempt = 0
-        self.ran = None
-        self.not_before = 0
-
-
-# When the states of a query are saved, and what it takes to have one again that is lost.
 
 
 class EveryBatch:
@@ -98,7 +75,6 @@ class EveryBatch:
         self._settings = settings
 
     def saves(self, trigger: int) -> bool:
-        """Whether a batch that is triggered then (ns) saves its states."""
         return True
 
     def loading(self, partition: Partition) -> int:
@@ -108,7 +84,7 @@ class EveryBatch:
         return self._settings.reload_time + state.entries * self._settings.reload_cost
 
     def committed(self, partitions: list[Partition], saved: bool, now: int) -> None:
-        """A batch of these tasks is committed, and may have saved their states."""
+        """Does nothing."""
 
 
 class Lineage(EveryBatch):
@@ -141,8 +117,6 @@ class Lineage(EveryBatch):
         if saved:
             self._due = (now // self._interval + 1) * self._interval
 
-
-# The processes of a query: its driver, and its executors, in which tasks run.
 
 DRIVER = "driver"
 
@@ -193,9 +167,7 @@ class Executor(Process):
     outage = -1
 
     def cold_ns(self, stateful: bool, settings: BatchSettings) -> int:
-        """How much longer a task takes, as the first of its sort here; whatever comes first starts the
-        process.
-        """
+        """How much longer the first task of its sort takes here; whatever comes first starts the process."""
         if not stateful:
             return 0 if self.warm else settings.executor_cold
         if self.has_store:
@@ -203,7 +175,6 @@ class Executor(Process):
         return settings.state_cold if self.warm else max(settings.executor_cold, settings.state_cold)
 
     def die(self, outage: int) -> None:
-        """All that is in it is gone."""
         self.up = self.noticed = False
         self.life += 1
         self.running = self.stopped_until = 0
@@ -215,12 +186,18 @@ class Executor(Process):
         self.warm = self.has_store = False
 
 
+def workers_of(job: Job) -> dict[BoltTask, tuple[int, int]]:
+    """Host and number of the worker of each bolt task."""
+    of = job.deployment.cluster.worker_of
+    homes = {t: of[t.component.name, t.index, t.replica] for t in job.bolt_tasks}
+    return {task: (home.host, home.number) for task, home in homes.items()}
+
+
 Life = tuple[Executor, int]
 """An executor in one of its lives."""
 
 
 def lives(life: Life | None) -> bool:
-    """Whether that life is still going on."""
     return life is not None and life[0].life == life[1]
 
 
@@ -229,50 +206,31 @@ LATE = ORDER // 2
 
 
 class Owner(Protocol):
-    """Who is told what happens to the processes of a query."""
+    """Who is told what happens to the processes of a query: they are killed, or new ones have started."""
 
-    def executor_failed(self, executor: Executor, outage: OutageView) -> None:
-        """An executor was killed."""
-
-    def executor_ready(self, executor: Executor, outage: OutageView) -> None:
-        """A new process stands in its place."""
-
-    def driver_failed(self, outage: OutageView) -> None:
-        """The driver is killed."""
-
-    def driver_ready(self, outage: OutageView) -> None:
-        """A new one has started."""
+    def executor_failed(self, executor: Executor, outage: OutageView) -> None: ...
+    def executor_ready(self, executor: Executor, outage: OutageView) -> None: ...
+    def driver_failed(self, outage: OutageView) -> None: ...
+    def driver_ready(self, outage: OutageView) -> None: ...
 
 
 class Cluster:
     """Executors and partitions of one query; runs the stages of one batch at a time."""
 
     def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch, owner: Owner) -> None:
-        self._job, self._settings = job, settings
-        self._saving = saving
+        self._job, self._settings, self._saving = job, settings, saving
         self._saves = True
         """Whether tasks save their states in the batch that is run."""
         self._owner = owner
-        self.driver = Process(
-            DRIVER,
-            None,
-            0,
-            0,
-            lambda driver: self.tasks,
-            lambda driver, outage: owner.driver_failed(outage),
-            lambda driver, outage: owner.driver_ready(outage),
-        )
-        worker_of = job.deployment.cluster.worker_of
-        lives = {t: worker_of[t.component.name, t.index, t.replica] for t in job.bolt_tasks}
-        workers = sorted({(worker.host, worker.number) for worker in lives.values()})
+        failed, ready = (lambda _, outage: owner.driver_failed(outage)), (lambda _, o: owner.driver_ready(o))
+        self.driver = Process(DRIVER, None, 0, 0, lambda _: self.tasks, failed, ready)
+        places = workers_of(job)
         self.executors = [
             Executor("executor", *place, number, self._tasks_in, self._executor_failed, self._executor_ready)
-            for number, place in enumerate(workers, 1)
+            for number, place in enumerate(sorted(set(places.values())), 1)
         ]
         at = {(executor.host, executor.worker): executor for executor in self.executors}
-        self.of: dict[TaskView, Partition] = {
-            task: Partition(task, at[worker.host, worker.number]) for task, worker in lives.items()
-        }
+        self.of: dict[TaskView, Partition] = {t: Partition(t, at[place]) for t, place in places.items()}
         self.partitions = list(self.of.values())
         self._stages: dict[str, list[Partition]] = {}
         for partition in self.partitions:
@@ -293,7 +251,6 @@ class Cluster:
 
     @property
     def tasks(self) -> list[BoltTask]:
-        """All bolt tasks, in physical order."""
         return [p.task for p in self.partitions]
 
     # -- a batch ---------------------------------------------------------------------------------------------
@@ -304,7 +261,8 @@ class Cluster:
         """
         self._done, self._saves = done, saves
         for p in self.partitions:
-            p.begin(shares[p.task.component.name, p.task.index])
+            p.share = shares[p.task.component.name, p.task.index]
+            p.done, p.attempt, p.ran, p.not_before = False, 0, None, 0
         self._stage = None
         self._active = self._open = True
         self._schedule()
@@ -341,14 +299,9 @@ class Cluster:
 
     def _current(self) -> str | None:
         """The first stage that is not done."""
-        for name, stage in self._stages.items():
-            for p in stage:
-                if not p.done:
-                    return name
-        return None
+        return next((p.task.component.name for p in self.partitions if not p.done), None)
 
     def _place(self, p: Partition) -> Executor | None:
-        """Where a task is to run now; None: nowhere yet."""
         free = [e for e in self.executors if e.up and e.running < self._settings.cores]
         if not p.stateful:
             return min(free, key=lambda e: (e.running, e.number), default=None)
@@ -358,7 +311,8 @@ class Cluster:
                 return home if home in free else None
             if not home.noticed or self._waits_for_locality(p):
                 return None
-        return min(free, key=lambda e: (self._states_on(e), e.running, e.number), default=None)
+        states = Counter(q.home for q in self.partitions if q.stateful)
+        return min(free, key=lambda e: (states[e, e.life], e.running, e.number), default=None)
 
     def _waits_for_locality(self, p: Partition) -> bool:
         """Whether a task that has lost its executor still waits, as others of its task set have theirs."""
@@ -371,18 +325,13 @@ class Cluster:
             self._look(until)
         return waits
 
-    def _states_on(self, executor: Executor) -> int:
-        return sum(p.stateful and p.home == (executor, executor.life) for p in self.partitions)
-
     def _read_by(self, p: Partition) -> list[Partition]:
         """The tasks whose outputs a task reads."""
         ups = [edge.up.name for edge in p.task.component.inputs if not edge.up.is_spout]
         return [q for up in ups for q in self._stages[up]]
 
     def _fetch_fails(self, p: Partition) -> bool:
-        """Whether an input of a task died with its executor; then the tasks that made it are submitted
-        again.
-        """
+        """Whether an input of a task died with its executor; then what made it is submitted again."""
         if not self._job.supervisor.outages:
             return False
         gone = [q for q in self._read_by(p) if q.gone]
@@ -461,7 +410,9 @@ class Cluster:
     # -- faults ----------------------------------------------------------------------------------------------
 
     def _tasks_in(self, executor: Executor) -> list[BoltTask]:
-        return [p.task for p in self.partitions if p.is_at(executor)]
+        """Those whose state is there, or, if they have none, which have run there last."""
+        here = (executor, executor.life)
+        return [p.task for p in self.partitions if (p.home if p.stateful else p.ran) == here]
 
     def _executor_failed(self, executor: Executor, outage: OutageView) -> None:
         """An executor is gone; the scheduler learns of it when it is detected."""
@@ -488,12 +439,11 @@ class Cluster:
         now = self._job.kernel.now
         current = self._current()
         for p in self.partitions if self._active else ():
-            if p.ran is None or p.ran[0] is not executor:
-                continue
-            if p.not_before is None:
-                self._submit_again(p, now)
-            elif p.gone and p.task.component.name == current and p.task.component.outputs:
-                self._submit_again(p, now)  # losses in earlier stages are found by those who read them
+            if p.ran is not None and p.ran[0] is executor:
+                # losses in earlier stages are found by those who read them
+                lost = p.gone and p.task.component.name == current and p.task.component.outputs
+                if p.not_before is None or lost:
+                    self._submit_again(p, now)
         self._schedule()
 
     def _take_over(self) -> None:
@@ -503,8 +453,12 @@ class Cluster:
                 self._job.supervisor.back(executor)
 
     def stopped(self, task: TaskView, until: int) -> None:
-        """The executor of a task does nothing until then; what runs there ends later."""
-        executor, now = self._executor_of(self.of[task]), self._job.kernel.now
+        """The executor where a task runs or has its state (else that of its worker) does nothing until then;
+        what runs there ends later.
+        """
+        mine, now = self.of[task], self._job.kernel.now
+        places = (mine.ran if mine.attempt else None, mine.home if mine.stateful else None)
+        executor = next((place[0] for place in places if place is not None and lives(place)), mine.own)
         shift = max(0, until - max(now, executor.stopped_until))
         if not executor.up or not shift:
             return
@@ -514,13 +468,6 @@ class Cluster:
                     p.loaded = (p.loaded[0] + shift, *p.loaded[1:])
                 self._end_at(p, p.ends_at + shift)
         executor.stopped_until = until
-
-    def _executor_of(self, p: Partition) -> Executor:
-        """Where a task runs or has its state; else that of its worker."""
-        for life in (p.ran if p.attempt else None, p.home if p.stateful else None):
-            if life is not None and lives(life):
-                return life[0]
-        return p.own
 
     def _executor_ready(self, executor: Executor, outage: OutageView) -> None:
         """A new process stands in for one that is dead, unless there is no driver to talk to."""
@@ -540,18 +487,19 @@ class Cluster:
             p.home, p.stale, p.blocked = None, False, None
         self._active = self._open = False
 
-    def abort(self, outage: OutageView) -> None:
-        """The same, and the batch will be run again because of the outage."""
+    def _runs_again(self, outage: OutageView) -> None:
         for p in self.partitions:
             if self._open and p.ran is not None:
                 p.again = outage.number
+
+    def abort(self, outage: OutageView) -> None:
+        """The same, and the batch will be run again because of the outage."""
+        self._runs_again(outage)
         self.halt()
 
     def stop(self, outage: OutageView) -> None:
-        """The driver is lost, and with it the batch and all executors."""
+        self._runs_again(outage)
         for p in self.partitions:
-            if self._open and p.ran is not None:
-                p.again = outage.number
             if p.attempt:
                 self._stop_attempt(p)
             p.lost_by = outage.number
@@ -588,7 +536,6 @@ class Cluster:
             self._look(self._job.kernel.now)
 
     def task_ready(self, task: TaskView, outage: OutageView) -> None:
-        """A task that failed alone may run again."""
         p = self.of[task]
         if p.blocked == outage.number:
             p.blocked = None

@@ -47,7 +47,6 @@ class OpenItems(Mechanism, Keeper):
         super().__init__(job)
         self._spouts, self._pending, self._verbs = spouts, pending, Verbs(job)
         self._orphans = {spout.spout_number: Items() for spout in spouts}
-        job.context.keepers.append(self)
         for spout in spouts if pending else ():
             pending[spout.spout_number].needed_from = 0
 
@@ -125,7 +124,6 @@ class Offsets(Mechanism, Keeper):
         super().__init__(job)
         self._pending, self._verbs = pending, Verbs(job)
         self._positions = {spout.spout_number: Position() for spout in spouts}
-        job.context.keepers.append(self)
         for number, roots in enumerate(pending):
             if number in self._positions:
                 roots.needed_from = 0

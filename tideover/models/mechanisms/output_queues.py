@@ -1,4 +1,6 @@
-"""Output queues of two tasks that do the same, and how far receivers are with what they get."""
+"""How far receivers are with what they get (`upstream_backup`), and the output queues of two tasks that do
+the same (`active_standby`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import numpy.typing as npt
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.buffers import UpstreamBuffer, UpstreamBuffers, send_kept
-from tideover.models.mechanisms.replicas import DuplicateFilter, ReplayFilter, Seen
+from tideover.models.mechanisms.replicas import DuplicateFilter, ReplayFilter, Seen, live_replica
 from tideover.models.mechanisms.standbys import Standby
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
@@ -25,8 +27,6 @@ from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskV
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import CHANNEL, NUMBER
 from tideover.sim.train import Ints, Train
-
-# How far tasks are with what they get: what of it is done, and need not be kept any more upstream.
 
 
 class Mark(NamedTuple):
@@ -78,7 +78,6 @@ class Progress(Mechanism):
             task.tell_numbers(self.passed)
 
     def told(self, task: BoltView) -> dict[int, int]:
-        """By input channel, up to which number others know that everything is done."""
         return self._of[task].told.positions
 
     def standby(self, task: TaskView) -> Standby:
@@ -117,11 +116,8 @@ class Progress(Mechanism):
     def _panes(self, task: BoltView, train: Train, inside: npt.NDArray[np.bool_]) -> Ints:
         """The pane of each tuple, by its event; those that are late are taken from ``inside``."""
         state, window, times = self._bolt(task).state, task.component.window, self._job.context.events
-        assert state is not None
-        assert state.clock is not None
-        assert window is not None
-        assert window.extent is not None
-        assert times is not None
+        assert state is not None and state.clock is not None and times is not None  # noqa: PT018
+        assert window is not None and window.extent is not None  # noqa: PT018
         events, panes = times.of(train.uid[inside] >> task.component.bits), np.zeros(train.n, np.int64)
         panes[inside] = -(-events // window.extent.pane)
         inside[inside] = events > state.clock.watermark
@@ -174,9 +170,6 @@ def _left(task: TaskView, ended: int) -> int:
     return before - extent.panes * extent.stays
 
 
-# Output queues of two tasks that do the same, of which one speaks and the other would.
-
-
 class OutputQueues(Mechanism, Keeper):
     """Of the replicas of each bolt task one *speaks*, the first to begin with; all keep what they send, or
     would, until who gets it has had it. When another speaks it sends what it has kept.
@@ -193,15 +186,15 @@ class OutputQueues(Mechanism, Keeper):
         self._speaker = {place: replicas[0] for place, replicas in job.bolts.items()}
         """Of each pair: who speaks, or will when it has its turn."""
         for task in job.bolt_tasks:
-            task.silent, task.unsaid = task.replica > 0, {}
+            task.unsaid = {}
             for channel in _outputs(task):
                 self._of[channel] = UpstreamBuffer(channel, job.plane)
-            self._withhold(task)
-        job.context.keepers.append(self)
+            self._silence(task, task.replica > 0)
 
-    def _withhold(self, task: BoltTask) -> None:
+    def _silence(self, task: BoltTask, silent: bool) -> None:
+        task.silent = silent
         for channel in _outputs(task):
-            channel.withheld = task.silent
+            channel.withheld = silent
 
     def _replicas(self, task: BoltTask) -> list[BoltTask]:
         return self._job.bolts[task.component.name, task.index]
@@ -217,14 +210,10 @@ class OutputQueues(Mechanism, Keeper):
         for channel in task.inputs:
             if channel in self._of and channel.up.available:
                 told += 1
-                self._drop_known(task, channel)
+                self._of[channel].drop_known(self._duplicates.seen(task), task.newest_marker(channel))
         newest = max(each.said for each in self._replicas(task))
         task.unsaid = {number: closed for number, closed in (task.unsaid or {}).items() if number > newest}
         return told
-
-    def _drop_known(self, task: BoltTask, channel: Wire) -> None:
-        """Keep only what a task has not had."""
-        self._of[channel].drop_known(self._duplicates.seen(task), task.newest_marker(channel))
 
     # -- who speaks ------------------------------------------------------------------------------------------
 
@@ -233,7 +222,7 @@ class OutputQueues(Mechanism, Keeper):
         that one does.
         """
         task = self._bolt(view)
-        other = next((each for each in self._replicas(task) if each is not task and each.available), None)
+        other = live_replica(self._job, task)
         if self._speaker[_place(task)] is task and other is not None:
             self._speak(other)
 
@@ -257,8 +246,7 @@ class OutputQueues(Mechanism, Keeper):
         self._job.step(task.name, "is to speak")
         for each in self._replicas(task):
             if each is not task:
-                each.silent = True
-                self._withhold(each)
+                self._silence(each, True)
 
         def place() -> None:
             if task.available and task.silent:
@@ -271,40 +259,30 @@ class OutputQueues(Mechanism, Keeper):
         if not task.silent or self._speaker[_place(task)] is not task:
             return
         task.say_unsaid(max(each.said for each in self._replicas(task)))
-        task.silent = False
-        self._withhold(task)
-        self._job.step(task.name, "queue sent", f"{self._send_kept(task)} messages")
-
-    def _send_kept(self, task: BoltTask) -> int:
-        """What a task has kept leaves from now on, channel by channel; returns how many messages that are."""
+        self._silence(task, False)
         asked = [(self._of[channel], 0) for channel in _outputs(task)]
-        return send_kept(self._job, task, asked, 0, self._cost)
+        n = send_kept(self._job, task, asked, 0, self._cost)
+        self._job.step(task.name, "queue sent", f"{n} messages")
 
     # -- failures, and the accounts --------------------------------------------------------------------------
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if task.component.is_spout:
-            return
-        bolt = self._bolt(task)
-        if not (bolt.up or bolt.gate.stopped):
+        bolt = self._job.tasks[task.number]
+        if isinstance(bolt, BoltTask) and not (bolt.up or bolt.gate.stopped):
             bolt.unsaid = {}
             for channel in _outputs(bolt):
                 self._lose(channel)
 
     def _lose(self, channel: Wire) -> None:
         buffer = self._of[channel]
-        self._job.say.copies_lost(channel.down, buffer.uids())
+        self._job.say.copies_lost(channel.down, buffer.tuples().uid)
         buffer.clear()
 
     def moved(self, now: int) -> None:
         self._job.say.kept(sum(buffer.size for buffer in self._of.values()))
 
     def tuples(self) -> list[tuple[Component, Train]]:
-        return [
-            (channel.down.component, train)
-            for channel, buffer in self._of.items()
-            for train in buffer.tuples()
-        ]
+        return [(channel.down.component, buffer.tuples()) for channel, buffer in self._of.items()]
 
 
 def _place(task: BoltTask) -> tuple[str, int]:

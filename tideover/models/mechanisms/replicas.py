@@ -1,8 +1,7 @@
 """Replicas of a task: duplicates dropped, state copied from a live one, fleets of a task and its shadows.
 
-Duplicate filters: a receiver drops what it has had from another replica.
-
-The rules (tests/models/test_active_replication.py, test_hybrid.py):
+Duplicate filters, by which a receiver drops what it has had from another replica
+(tests/models/test_active_replication.py, test_hybrid.py):
 
 - A *path* is the logical way from the spout: the spout's task, then the logical tasks between. Uids rise on
   it, so a task keeps the greatest that it has let in on each path, and drops at arrival, without service,
@@ -13,10 +12,8 @@ The rules (tests/models/test_active_replication.py, test_hybrid.py):
 - Where tasks go back to a checkpoint they have had what it says, and no more: what waits in their queue,
   and then what was held, passes the filter again at that instant. End markers are never dropped there.
 
-State transfer between replicas: one that comes back copies a live one.
-
-The rules of `active_replication`, `active_standby` and `hybrid` (tests/models/test_active_replication.py,
-test_plane_by_hand.py):
+State transfer between replicas of `active_replication`, `active_standby` and `hybrid`
+(tests/models/test_active_replication.py, test_plane_by_hand.py):
 
 - At `ready` a replica looks for the live one with the lowest number. Until the copy it serves nothing: its
   queue and what arrives are set aside, and ticks that wait in its queue are cancelled.
@@ -38,7 +35,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.base import Mechanism, stored_entries
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import when_arrived
 from tideover.models.runtime.hooks import NOTHING, Keeper, Needs
@@ -52,8 +49,7 @@ from tideover.sim.train import Ints
 
 
 class Seen:
-    """The greatest uid seen on each logical path from the spout, which is the (source, primary) of the
-    paper: uids rise on a path, so what is not greater has been here before.
+    """The greatest uid seen on each logical path from the spout (the (source, primary) of the paper).
 
     ``greatest``: shape (paths,), -1 where nothing has been seen.
     """
@@ -62,7 +58,6 @@ class Seen:
         self.greatest: Ints = np.full(paths, -1, np.int64)
 
     def copy(self) -> Seen:
-        """The same, to go its own way."""
         new = Seen(0)
         new.greatest = self.greatest.copy()
         return new
@@ -110,7 +105,6 @@ class DuplicateFilter(Mechanism):
         self._seen[task].greatest[:] = seen.greatest
 
     def seen(self, task: BoltView) -> Seen:
-        """What a task has had."""
         return self._seen[task]
 
     def copy(self, task: BoltView, peer: BoltView) -> None:
@@ -160,6 +154,12 @@ class ReplayFilter(CheckpointFilter):
         self._plane.tasks[task.number].over = epoch
 
 
+def live_replica(job: Job, task: BoltTask) -> BoltTask | None:
+    """The first other replica of a task that is there; None: none is."""
+    replicas = job.bolts[task.component.name, task.index]
+    return next((each for each in replicas if each is not task and each.available), None)
+
+
 class StateTransfer(Mechanism):
     """A replica that comes back waits until a live one has been copied, and has all that was sent before it
     was back; then it has the other's state, queue and position in the stream at one instant.
@@ -180,20 +180,16 @@ class StateTransfer(Mechanism):
         then: Callable[[BoltTask, BoltTask | None], None] = lambda task, peer: None,
     ) -> None:
         super().__init__(job)
-        self._then = then
-        self._duplicates = duplicates
+        self._then, self._duplicates = then, duplicates
         self._copy_time, self._bandwidth, self._entry_size = copy_time, bandwidth, entry_size
 
-    def _peer(self, task: BoltTask) -> BoltTask | None:
-        replicas = self._job.bolts[task.component.name, task.index]
-        return next((r for r in replicas if r is not task and r.available), None)
-
-    def begin(self, view: TaskView, outage: OutageView) -> bool:
-        """``view`` is up again, and copies a live replica; returns False if there is none."""
+    def copy_or_go_on(self, view: TaskView, outage: OutageView) -> None:
+        """``view`` is up again: it copies a live replica, or goes on with what it has."""
         task, now = self._bolt(view), self._job.kernel.now
-        peer = self._peer(task)
+        peer = live_replica(self._job, task)
         if peer is None:
-            return False
+            self._go_on_alone(task, outage)
+            return
         task.gate.closed = True
         # no tick can end anything now; most of the queue is in the peer's too, and will be dropped
         task.set_aside()
@@ -206,11 +202,8 @@ class StateTransfer(Mechanism):
         self._job.step(task.name, "copy asked for", f"{size} B", peer.name)
         copy = partial(self._copy, task, peer, outage)
         when_arrived(self._job.kernel, sent, copied, Rank.RESTORE, copy, task.number)
-        return True
 
-    def go_on_alone(self, view: TaskView, outage: OutageView) -> None:
-        """Nobody is there to copy from: the task goes on with what it has."""
-        task = self._bolt(view)
+    def _go_on_alone(self, task: BoltTask, outage: OutageView) -> None:
         task.gate.closed = False
         if task.state is not None:
             task.state = task.state  # what is in service may fill a window no more
@@ -223,10 +216,8 @@ class StateTransfer(Mechanism):
         if self._job.context.newest[task] != outage.number:
             return  # it has failed again
         if not peer.available:
-            if not self.begin(task, outage):
-                self.go_on_alone(task, outage)
+            self.copy_or_go_on(task, outage)
             return
-        gate = task.gate
         self._job.step(peer.name, "state copied", to=task.name)
         self._duplicates.copy(task, peer)
         self._duplicates.admit_again(task)
@@ -239,13 +230,10 @@ class StateTransfer(Mechanism):
             restored(self._job, task, outage, copy.effects().uid)
         for mine, theirs in zip(task.outlets, peer.outlets, strict=True):
             mine.follow(theirs)
-        gate.closed = False
+        task.gate.closed = False
         task.copy_queue(peer)
         self._then(task, peer)
-        gate.open()
-
-
-# Fleets of a task and its shadows: who comes back reads what a live member writes.
+        task.gate.open()
 
 
 @dataclass(frozen=True)
@@ -306,13 +294,8 @@ class Fleets(Mechanism, Keeper):
         self._station, self._then = station, then
         self._open: dict[OutageView, _Transaction] = {}
         self._asked: dict[BoltTask, _Turn] = {}
-        job.context.keepers.append(self)
         for task in job.bolt_tasks:
             task.silent = task.replica > 0
-
-    def _entries(self, task: BoltTask, saved: SavedState) -> int:
-        backend = task.component.backend
-        return saved.entries + (backend.entries if backend else 0)
 
     def begin(self, view: TaskView, outage: OutageView) -> None:
         """A member is up again, and empty; a task without state just goes on."""
@@ -336,8 +319,7 @@ class Fleets(Mechanism, Keeper):
         """The transaction has reached the fleet: a live member takes its turn at it."""
         if not self._lives(task, life, outage):
             return
-        fleet = self._job.bolts[task.component.name, task.index]
-        member = next((each for each in fleet if each is not task and each.available), None)
+        member = live_replica(self._job, task)
         if member is None:  # nobody has the state: it is lost
             self._open[outage].unwritten.discard(task)
             self._restored(task, life, outage, SavedState.of(task))
@@ -348,12 +330,11 @@ class Fleets(Mechanism, Keeper):
         member.enqueue(Rank.RESTORE, partial(self._write, task, outage, turn))
 
     def _write(self, task: BoltTask, outage: OutageView, turn: _Turn) -> None:
-        """It has processed what came before: it writes, and does nothing else."""
         if self._asked.get(task) is not turn:
             return
         member, station = turn.member, self._station
         saved = SavedState.of(member)
-        entries = self._entries(task, saved)
+        entries = stored_entries(task, saved)
         store, size = self._job.store_named(station.store), entries * station.entry_size
         done = partial(self._written, task, outage, turn, saved)
         end = store.write(member.host, size, Rank.RESTORE, done, task.number, max(1, entries))
@@ -390,8 +371,8 @@ class Fleets(Mechanism, Keeper):
     def store_lost(self, store: str | None) -> None:
         if store == self._station.store:
             for transaction in self._open.values():
-                written = transaction.written
-                transaction.written = {task: saved.emptied() for task, saved in written.items()}
+                for task, saved in transaction.written.items():
+                    transaction.written[task] = saved.emptied()
 
     def _read_all(self, outage: OutageView) -> None:
         """When all has been written it is read."""
@@ -403,7 +384,7 @@ class Fleets(Mechanism, Keeper):
             self._job.supervisor.outages[outage.number].written_at = self._job.kernel.now
         store = self._job.store_named(station.store)
         for task, saved in written.items():
-            entries = self._entries(task, saved)
+            entries = stored_entries(task, saved)
             load = partial(self._load, task, task.life, outage, saved)
             size = entries * station.entry_size
             store.read(task.host, size, Rank.RESTORE, load, task.number, max(1, entries))
@@ -411,7 +392,7 @@ class Fleets(Mechanism, Keeper):
     def _load(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
         station, kernel = self._station, self._job.kernel
         self._job.step(task.name, "state read")
-        takes = station.loading + self._entries(task, saved) * station.loading_entry
+        takes = station.loading + stored_entries(task, saved) * station.loading_entry
         restored = partial(self._restored, task, life, outage, saved)
         kernel.at(kernel.now + takes, Rank.RESTORE, restored, task.number)
 

@@ -96,7 +96,6 @@ class SinkTransactions(Mechanism, Keeper):
             task: Producer(job, task) for task in job.bolt_tasks if not task.component.outputs
         }
         job.context.withheld.update(self._of)
-        job.context.keepers.append(self)
 
     # -- what is put out goes into the open transaction ------------------------------------------------------
 

@@ -1,9 +1,7 @@
-"""Secondaries that stand by to go on in the place of a task, and checkpoints sent to them.
-
-Secondaries: processes that stand by to go on in the place of tasks that fail.
+"""Secondaries that stand by to go on in the place of a task that fails, and checkpoints sent to them.
 
 The rules of `passive_standby` and `upstream_backup` (tests/models/test_secondaries.py,
-test_secondaries.py, test_plane_worlds.py):
+test_plane_worlds.py):
 
 - Every channel has an upstream buffer, from spouts too (see `UpstreamBuffers`). Each bolt task has a
   secondary; it goes by the task's name, host and links, no fault takes it, and what is sent to it is there
@@ -29,7 +27,7 @@ from typing import NamedTuple
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.buffers import Kept, Reached, UpstreamBuffers
-from tideover.models.mechanisms.checkpoints import Backing, Share
+from tideover.models.mechanisms.checkpoints import Backing, Costs, Share
 from tideover.models.mechanisms.replicas import ReplayFilter, Seen
 from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.hooks import Keeper
@@ -66,20 +64,17 @@ class Standbys(Mechanism):
 
     def __init__(self, job: Job, buffers: UpstreamBuffers, seen: ReplayFilter) -> None:
         super().__init__(job)
-        self._buffers, self._filter = buffers, seen
-        self._do = Verbs(job)
+        self._buffers, self._filter, self._do = buffers, seen, Verbs(job)
 
     def first(self, task: BoltView) -> Standby:
         """A task as it is before the first tuple."""
-        nothing = Seen(task.component.paths)
-        return Standby(self._do.first_state(task), {}, nothing, self._buffers.outputs(task))
+        outputs = self._buffers.outputs(task)
+        return Standby(self._do.first_state(task), {}, Seen(task.component.paths), outputs)
 
     def now(self, task: BoltView) -> Standby:
         """A copy of a task as it is now."""
-        positions = dict(self._buffers.positions(task))
-        return Standby(
-            self._do.copy_state(task), positions, self._filter.done(task), self._buffers.outputs(task)
-        )
+        positions, outputs = self._buffers.positions(task), self._buffers.outputs(task)
+        return Standby(self._do.copy_state(task), positions, self._filter.done(task), outputs)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if not task.component.is_spout:
@@ -107,17 +102,6 @@ class Standbys(Mechanism):
         self._buffers.sender_ready(spout)
 
 
-# Checkpoints that a task sends to its secondary.
-
-
-class Costs(NamedTuple):
-    """What a checkpoint takes: time that it keeps the task, more for each entry (ns); bytes of an entry."""
-
-    time: int
-    entry: int
-    size: int
-
-
 class _Primary:
     """The checkpoints of one task.
 
@@ -143,14 +127,12 @@ class CheckpointMessages(Mechanism, Keeper):
     """
 
     def __init__(
-        self, job: Job, standbys: Standbys, buffers: UpstreamBuffers, costs: tuple[int, int, int], delta: bool
+        self, job: Job, standbys: Standbys, buffers: UpstreamBuffers, costs: Costs, delta: bool
     ) -> None:
         super().__init__(job)
-        self._standbys, self._buffers = standbys, buffers
-        self._costs, self._delta = Costs(*costs), delta
-        self._do = Verbs(job)
+        self._standbys, self._buffers, self._do = standbys, buffers, Verbs(job)
+        self._costs, self._delta = costs, delta
         self._of: dict[TaskView, _Primary] = {}
-        job.context.keepers.append(self)
 
     def start(self) -> None:
         self._of = {
@@ -169,24 +151,22 @@ class CheckpointMessages(Mechanism, Keeper):
         own.sending = True
         taken, share = self._standbys.now(task), own.backing.to_write()
         entries, size = self._content(own.sent, taken, share)
-        takes = self._costs.time + entries * self._costs.entry
+        takes = self._costs.saving + entries * self._costs.saving_entry
         self._do.occupy(task, takes)
         own.plans.after(takes, Rank.TRIM, partial(self._there, task, taken, share, size))
 
     def _content(self, old: Standby, new: Standby, share: Share) -> tuple[int, int]:
-        """Entries and bytes of a checkpoint."""
         own = new.state.entries
         if self._delta and new.state.state is not None and old.state.state is not None:
             own = new.state.state.changed_since(old.state.state)
         since = {channel: kept.sent if self._delta else 0 for channel, kept in old.outputs.items()}
-        size = own * self._costs.size + share.size + _bytes(new.outputs, since)
+        size = own * self._costs.entry_size + share.size + _bytes(new.outputs, since)
         return own + share.entries, size
 
     def _there(self, task: BoltView, taken: Standby, share: Share, size: int) -> None:
         """The secondary has it."""
         own = self._of[task]
-        own.sending = False
-        own.sent = taken
+        own.sending, own.sent = False, taken
         own.backing.counts(share)
         self._do.transfer(size)
         self._do.step(task, "checkpoint sent", f"{size} bytes")
@@ -196,13 +176,11 @@ class CheckpointMessages(Mechanism, Keeper):
             self._do.enqueue(task, partial(self.take, task), Rank.CHECKPOINT)
 
     def handed_on(self, task: TaskView) -> Standby:
-        """What the secondary of a task that goes on now has; all of it goes over the network, to a new
-        secondary, or to the task.
-        """
+        """What the secondary of a task that goes on now has; all of it goes over the network once more."""
         own = self._of[task]
         share = own.backing.to_read()
         own.backing.restored()
-        size = own.sent.state.entries * self._costs.size + share.size
+        size = own.sent.state.entries * self._costs.entry_size + share.size
         self._do.transfer(size + _bytes(own.sent.outputs, {}))
         return own.sent
 
@@ -212,17 +190,12 @@ class CheckpointMessages(Mechanism, Keeper):
             own.plans.void()
             own.sending = own.wanted = False
 
-    # -- what the accounts ask -------------------------------------------------------------------------------
-
     def effects(self) -> list[tuple[Component, Ints]]:
         return [(task.component, own.sent.state.effects()) for task, own in self._of.items()]
 
     def tuples(self) -> list[tuple[Component, Train]]:
         every = [pair for own in self._of.values() for pair in own.sent.outputs.items()]
-        return [(self._down(channel), train) for channel, kept in every for train in kept.tuples()]
-
-    def _down(self, channel: Wire) -> Component:
-        return self._job.tasks[channel.down.number].component
+        return [(channel.down.component, train) for channel, kept in every for train in kept.tuples()]
 
 
 def _bytes(outputs: Mapping[Wire, Kept], since: Mapping[Wire, int]) -> int:

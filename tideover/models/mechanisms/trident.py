@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tideover.models.mechanisms.executors import LATE, Process
+from tideover.models.mechanisms.batch_log import median_distance
+from tideover.models.mechanisms.executors import LATE, Process, workers_of
 from tideover.models.mechanisms.trident_log import Attempt, Reading, TridentSettings, work_off
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
@@ -18,8 +19,6 @@ from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.views import BoltView, OutageView, Runner, SpoutView
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Train
-
-# A task of a Trident topology at work: one piece of work after the other.
 
 
 class Work(NamedTuple):
@@ -44,8 +43,7 @@ class Station:
         self.task = task
         self._readers = {c.down.host for outlet in task.outlets for to in outlet.channels for c in to}
         self.own: int | None = None
-        self.worker_up = True
-        self.fault = -1
+        self.worker_up, self.fault = True, -1
         self.began_at: int | None = None
         self._works: deque[Work] = deque()
         """The first of them is the present one."""
@@ -53,16 +51,13 @@ class Station:
 
     @property
     def down(self) -> bool:
-        """Whether there is nobody to do anything."""
         return self.own is not None or not self.worker_up
 
     def add(self, work: Work) -> None:
-        """A piece of work comes."""
         self._works.append(work)
         self._go_on()
 
     def _go_on(self) -> None:
-        """Begin with the next work, if nothing is being done."""
         if self.began_at is None and self._works:
             self.began_at = self._kernel.now
             self._end_at(max(self._kernel.now, self._stopped_until) + self._works[0].duration)
@@ -74,8 +69,9 @@ class Station:
         def ended() -> None:
             if number != self._number:
                 return
-            if (parted := self._parted_until()) > self._kernel.now:
-                self._end_at(parted)
+            parted = [self._links.parted_until(self.task.host, host) for host in self._readers]
+            if max(parted, default=0) > self._kernel.now:  # a partition cuts it off from one that reads it
+                self._end_at(max(parted))
                 return
             work = self._works.popleft()
             self._stop()
@@ -83,10 +79,6 @@ class Station:
             self._go_on()
 
         self._kernel.at(when, Rank.BATCH, ended, self.task.number)
-
-    def _parted_until(self) -> int:
-        """Until when a partition cuts the task off from one that reads it (ns)."""
-        return max((self._links.parted_until(self.task.host, host) for host in self._readers), default=0)
 
     def _stop(self) -> None:
         """What is being done is over, or given up."""
@@ -119,8 +111,6 @@ class Station:
             self._end_at(self._ends_at + shift)
 
 
-# The tasks of a Trident topology, and how a batch passes them.
-
 COORDINATOR = "coordinator"
 
 
@@ -139,55 +129,26 @@ class Tasks(Reading, Runner):
             task: [down for down in job.bolt_tasks if task in self._reads[down]] for task in job.bolt_tasks
         }
         """Those that read it."""
-        self._early = self._before_states(job)
+        self._early: set[BoltTask] = set()
+        """Tasks that work before the commit: no state is upstream of them."""
+        for task in job.bolt_tasks:
+            if all(up in self._early and up.state is None for up in self._reads[task]):
+                self._early.add(task)
         self._epochs: dict[BoltTask, list[tuple[Attempt, dict[int, int]]]] = {t: [] for t in job.bolt_tasks}
         """Which end markers had come at a task without state before attempts that are under way passed it."""
-        self._machine = Process(
-            COORDINATOR,
-            None,
-            0,
-            0,
-            lambda _: job.bolt_tasks,
-            lambda _, outage: self.coordinator_failed(outage),
-            lambda _, outage: self.coordinator_ready(),
-        )
-        job.context.machines += [self._machine, *self._workers(job)]
-        job.context.runner = self
-
-    def _workers(self, job: Job) -> list[Process]:
-        """The processes in which tasks live."""
-        of = job.deployment.cluster.worker_of
-        homes = {t: of[t.component.name, t.index, t.replica] for t in job.bolt_tasks}
-        places = {task: (home.host, home.number) for task, home in homes.items()}
+        places = workers_of(job)
         inside = {place: [t for t in places if places[t] == place] for place in sorted(set(places.values()))}
-        return [
+        job.context.machines += [
             Process("worker", *place, number, lambda p: inside[p.host, p.worker], self._dies, self._is_back)
             for number, place in enumerate(inside, 1)
         ]
-
-    def _before_states(self, job: Job) -> set[BoltTask]:
-        """Tasks that work before the commit: no state is upstream of them."""
-        early: set[BoltTask] = set()
-        for task in job.bolt_tasks:
-            if all(up in early and up.state is None for up in self._reads[task]):
-                early.add(task)
-        return early
-
-    def coordinator_failed(self, outage: OutageView) -> None:
-        """It is killed."""
-        raise NotImplementedError
-
-    def coordinator_ready(self) -> None:
-        """A new one has started."""
-        raise NotImplementedError
+        job.context.runner = self
 
     def processed_all(self, attempt: Attempt) -> None:
         """All tasks have done their work that do so before the commit."""
-        raise NotImplementedError
 
     def stored_all(self, attempt: Attempt) -> None:
         """All stores have their parts."""
-        raise NotImplementedError
 
     # -- work ------------------------------------------------------------------------------------------------
 
@@ -244,15 +205,13 @@ class Tasks(Reading, Runner):
 
     # -- the commit ------------------------------------------------------------------------------------------
 
-    def _update_all(self, attempt: Attempt) -> None:
-        """The commit begins."""
-        for task in self._stores:
-            if task in attempt.worked and task not in attempt.lost:
-                self._update(attempt, task)
-
     def _update(self, attempt: Attempt, task: BoltTask) -> None:
         s, part = self._settings, attempt.part(task)
-        took = s.state_time + (0 if part is None else _rows(task, part) * s.state_cost)
+        rows = 0
+        if part is not None:  # what the store has to write: keys, or all that a task without state puts out
+            data = without_markers(part)
+            rows = data.n if task.state is None else len(np.unique(data.key))
+        took = s.state_time + rows * s.state_cost
         self._stations[task].add(Work(attempt, took, partial(self._updated, attempt, task)))
 
     def _updated(self, attempt: Attempt, task: BoltTask) -> None:
@@ -273,7 +232,6 @@ class Tasks(Reading, Runner):
     # -- failures --------------------------------------------------------------------------------------------
 
     def _drop(self, attempts: list[Attempt]) -> None:
-        """Nothing more is done for these attempts."""
         for station in self._stations.values():
             station.give_up(attempts)
         for task, passed in self._epochs.items():
@@ -288,7 +246,6 @@ class Tasks(Reading, Runner):
             self._epochs[task] = [entry for entry in passed if entry[0] is not attempt]
 
     def _crash(self, task: BoltTask, outage: OutageView) -> None:
-        """What the task has of attempts is gone."""
         station = self._stations[task]
         station.fault = outage.number
         station.crash()
@@ -313,10 +270,9 @@ class Tasks(Reading, Runner):
             return
         station = self._stations[self._bolt(task)]
         at_once = outage.kind == "lose_state" and outage.ready_at == outage.failed_at
-        if at_once and station.own is None:
-            return
-        station.own = outage.number
-        self._crash(station.task, outage)
+        if not at_once or station.own is not None:
+            station.own = outage.number
+            self._crash(station.task, outage)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if not task.component.is_spout:
@@ -329,15 +285,6 @@ class Tasks(Reading, Runner):
 
     def busy_since(self, task: BoltView) -> int | None:
         return self._stations[self._bolt(task)].began_at
-
-
-def _rows(task: BoltTask, part: Train) -> int:
-    """What a store has to write of a part: its keys, or all that a task without state puts out."""
-    data = without_markers(part)
-    return data.n if task.state is None else len(np.unique(data.key))
-
-
-# Transactions: who begins their attempts, lets them commit one after the other, and gives them up.
 
 
 class Coordinator(Tasks):
@@ -355,7 +302,11 @@ class Coordinator(Tasks):
         """The first transaction that is not committed."""
         self._updates: list[int] = []
         """When all stores had what transactions had brought, in their order."""
-        job.context.rhythm = self._rhythm
+        self._machine = Process(
+            COORDINATOR, None, 0, 0, lambda _: job.bolt_tasks, self._killed, self._has_restarted
+        )
+        job.context.machines.insert(0, self._machine)
+        job.context.rhythm = lambda: median_distance(self._updates)
 
     def start(self) -> None:
         s, kernel = self._settings, self._job.kernel
@@ -364,11 +315,6 @@ class Coordinator(Tasks):
 
     def _say(self, what: str, attempt: Attempt) -> None:
         self._job.step(COORDINATOR, what, f"transaction {attempt.txid}")
-
-    def _rhythm(self) -> int:
-        """The median distance of two batches' results (ns)."""
-        between = np.diff(self._updates)
-        return int(np.median(between)) if len(between) else 0
 
     # -- 1. each interval: an attempt of the next transaction ------------------------------------------------
 
@@ -412,7 +358,9 @@ class Coordinator(Tasks):
             return
         attempt.commits_at = self._job.kernel.now
         self._say("commit begun", attempt)
-        self._update_all(attempt)
+        for task in self._stores:
+            if task in attempt.worked and task not in attempt.lost:
+                self._update(attempt, task)
         if self._source.writes_last:
             self._later(self._settings.metadata_time, attempt, self._write_position)
         else:
@@ -453,24 +401,20 @@ class Coordinator(Tasks):
             if since is not None and since <= limit:
                 failed = [self._under_way[other] for other in sorted(self._under_way) if other >= txid]
                 self._say("batch failed", failed[0])
-                causes = [self._cause(attempt, failed[0]) for attempt in failed]
-                self._tell_of_timeouts(list(zip(failed, causes, strict=True)))
+                first = failed[0].broken_by
+                broken = (first if attempt.broken_by is None else attempt.broken_by for attempt in failed)
+                causes = [-1 if outage is None else outage for outage in broken]
+                self._tell_of_timeouts(zip(failed, causes, strict=True))
                 self._give_up(failed, causes)
                 return
 
-    @staticmethod
-    def _cause(attempt: Attempt, first: Attempt) -> int:
-        """Number of the outage because of which an attempt fails with the ``first`` one (-1: none)."""
-        known = [each.broken_by for each in (attempt, first) if each.broken_by is not None]
-        return known[0] if known else -1
-
-    def coordinator_failed(self, outage: OutageView) -> None:
+    def _killed(self, _: Process, outage: OutageView) -> None:
         self._lives = False
         self._plans.void()
         attempts = [self._under_way[txid] for txid in sorted(self._under_way)]
         self._give_up(attempts, [outage.number] * len(attempts))
 
-    def coordinator_ready(self) -> None:
+    def _has_restarted(self, _: Process, outage: OutageView) -> None:
         self._lives = True
         self._job.supervisor.back(self._machine)
 

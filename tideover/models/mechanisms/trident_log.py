@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -13,19 +13,16 @@ from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.batch_log import effects_of_read
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.context import without_markers
 from tideover.models.runtime.hooks import NOTHING, Keeper, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, go_back
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView
-from tideover.sim.plane.plane import CHANNEL, ROW, Plane
+from tideover.sim.plane.plane import CHANNEL, ROW
 from tideover.sim.registry import Part
 from tideover.sim.train import Ints, Train, distinct, join, merge
 from tideover.sim.units import MS, Duration, S
-
-# What Trident's spouts and states are, when batches begin and fail, and what their steps take.
 
 Kind = Literal["non_transactional", "transactional", "opaque"]
 
@@ -85,8 +82,6 @@ class TridentSettings(Part):
         return self.batch_interval, self.batch_interval
 
 
-# The log that spouts of a Trident topology read: a partition for each sender and reader.
-
 Partition = tuple[BoltTask, SpoutTask]
 """By who reads it, and whose tuples are in it."""
 Content = dict[Partition, Train]
@@ -102,17 +97,14 @@ class Partitions:
         """Rows that wait."""
 
     def append(self, partition: Partition, train: Train) -> None:
-        """Something arrives."""
         self._waiting.setdefault(partition, []).append(train)
         self.size += train.n
 
     def content(self) -> Content:
-        """All that waits."""
         places = sorted(self._waiting, key=lambda place: (place[0].number, place[1].number))
         return {place: join(self._waiting[place]) for place in places}
 
     def take(self) -> Content:
-        """All that waits in partitions that are not away."""
         taken = {place: train for place, train in self.content().items() if not is_away(place)}
         for place, train in taken.items():
             del self._waiting[place]
@@ -129,9 +121,6 @@ class Partitions:
 def is_away(partition: Partition) -> bool:
     """Whether nothing can be read there: what keeps it is down."""
     return not partition[1].up
-
-
-# One attempt of a transaction.
 
 
 @dataclass(eq=False)
@@ -177,7 +166,6 @@ class Attempt:
         return join(trains) if trains else None
 
     def breaks(self, task: BoltTask, outage: int) -> None:
-        """A fault has taken the part of a task."""
         self.lost.add(task)
         if self.broken_by is None:
             self.broken_by = outage
@@ -189,40 +177,14 @@ class Attempt:
             return None if self.updated else self.commits_at
         return None if self.processed else self.began_at
 
-    @property
-    def roots(self) -> Ints:
-        """All that it has tuples of (it reads them in the log)."""
-        return roots_of(self.content)
-
 
 def roots_of(content: Content) -> Ints:
     """The roots of what is read in the log, rising."""
-    return distinct(np.concatenate([np.zeros(0, np.int64), *_roots(content)]))
+    roots = [without_markers(t).uid >> task.component.bits for (task, _), t in content.items()]
+    return distinct(np.concatenate([NOTHING, *roots]))
 
-
-def _roots(content: Content) -> Sequence[Ints]:
-    return [without_markers(t).uid >> task.component.bits for (task, _), t in content.items()]
-
-
-# How parts of transactions come out of the data plane, and into it again.
-#
-# All bolt tasks are closed: what comes is held, until it is taken. A task is open while a part passes it.
 
 COLUMNS = ("uid", "created", "value", "key", "attempt", "epoch", "mark")
-
-
-def held(task: BoltTask) -> int:
-    """How much of what has come to a task nobody has taken."""
-    return int(task.c.held.n)
-
-
-def take(plane: Plane, task: BoltTask) -> Iterator[tuple[Wire, Train]]:
-    """That, by channel, in order of arrival."""
-    rows = task.gate.take_away() if held(task) else np.zeros(0, ROW)
-    for source in np.unique(rows["source"]).tolist():
-        part = rows[rows["source"] == source]
-        train = plane.train(part, task.number).adding(**{CHANNEL: part["source"].astype(np.int64)})
-        yield task.inputs[source], train
 
 
 def work_off(job: Job, task: BoltTask, part: Train) -> None:
@@ -237,11 +199,10 @@ def work_off(job: Job, task: BoltTask, part: Train) -> None:
     task.gate.closed = True
 
 
-# What a Trident topology reads, keeps and reads again, for the accounts too.
-
-
 class Reading(Mechanism, Keeper):
-    """The log, the attempts that have read in it, and what of it is read again."""
+    """The log, the attempts that have read in it, and what of it is read again. All bolt tasks are closed:
+    what comes is held, until it is taken. A task is open while a part passes it.
+    """
 
     needs = Needs(log=True, batches=True, readers_go_back=True, comparison=True)
 
@@ -258,17 +219,20 @@ class Reading(Mechanism, Keeper):
         """Whose part passes now, and where."""
         self._again: dict[int, Ints] = {}
         """Roots that are read again, by the number of the outage that is why (-1: none is)."""
-        job.context.keepers.append(self)
         for task in job.bolt_tasks:
             task.gate.closed = True
 
     # -- what comes ------------------------------------------------------------------------------------------
 
     def _gather(self, tasks: Iterable[BoltTask]) -> None:
-        """Take what has come to these."""
+        """Take what has come to these, by channel, in order of arrival."""
         for task in tasks:
-            for channel, train in take(self._job.plane, task):
-                self._has_come(task, channel.up, train)
+            rows = task.gate.take_away() if task.c.held.n else np.zeros(0, ROW)
+            for source in np.unique(rows["source"]).tolist():
+                part = rows[rows["source"] == source]
+                train = self._job.plane.train(part, task.number)
+                train = train.adding(**{CHANNEL: part["source"].astype(np.int64)})
+                self._has_come(task, task.inputs[source].up, train)
 
     def _has_come(self, task: BoltTask, up: SpoutTask | BoltTask, train: Train) -> None:
         if isinstance(up, SpoutTask):
@@ -297,13 +261,10 @@ class Reading(Mechanism, Keeper):
             gone = without_markers(train).at(self._job.kernel.now)
             self._job.say.destroyed(task, gone, gone.time, cause)
         if not lost:
-            self._mark_again(attempt.roots, cause)
-
-    def _mark_again(self, roots: Ints, cause: int) -> None:
-        """These are read again because of an outage."""
-        self._forget(roots)
-        if len(roots):  # else it had read nothing but end markers
-            self._again[cause] = np.union1d(self._again.get(cause, NOTHING), roots)
+            roots = roots_of(attempt.content)
+            self._forget(roots)
+            if len(roots):  # else it had read nothing but end markers
+                self._again[cause] = np.union1d(self._again.get(cause, NOTHING), roots)
 
     def _forget(self, roots: Ints) -> None:
         """These are read again no more."""
@@ -313,9 +274,9 @@ class Reading(Mechanism, Keeper):
     def _done_with(self, attempt: Attempt) -> None:
         """Its transaction is committed."""
         self._source.committed(attempt.txid)
-        self._forget(attempt.roots)
+        self._forget(roots_of(attempt.content))
 
-    def _tell_of_timeouts(self, attempts: list[tuple[Attempt, int]]) -> None:
+    def _tell_of_timeouts(self, attempts: Iterable[tuple[Attempt, int]]) -> None:
         """What these attempts have read has timed out, each because of an outage (-1: none)."""
         for attempt, cause in attempts:
             for spout in self._job.spouts:
@@ -333,7 +294,6 @@ class Reading(Mechanism, Keeper):
         return mask if mask.any() else None
 
     def _tell_again(self, task: BoltTask, train: Train) -> None:
-        """A task has worked off these."""
         train = without_markers(train)
         again = self._comes_again(task, train, list(self._again.values()))
         if again is not None and task.component.anchored:
@@ -360,7 +320,7 @@ class Reading(Mechanism, Keeper):
     def moved(self, now: int) -> None:
         if self._passing is not None:
             return  # what is held may be no part of the log
-        waits = sum(map(held, self._readers))
+        waits = sum(int(task.c.held.n) for task in self._readers)
         read = sum(train.n for a in self._under_way.values() for train in a.content.values())
         self._job.say.kept(self._source.size + read + waits)
 
@@ -380,15 +340,10 @@ def is_end(task: BoltTask) -> bool:
     return task.state is not None or not task.component.outputs
 
 
-# What each attempt of a transaction reads, by the kind of spout.
-#
-# Apache Storm, docs/Trident-spouts.md; ``PartitionedTridentSpoutExecutor`` (a transaction's content is
-# written down before it is emitted), ``OpaquePartitionedTridentSpoutExecutor`` (how far it has read, when
-# it commits), ``RichSpoutBatchExecutor`` (nothing; tuples are acknowledged, or failed, batch by batch).
-
-
 class Source:
-    """A spout without promises.
+    """What each attempt of a transaction reads: a spout without promises (``RichSpoutBatchExecutor``:
+    nothing is written down; tuples are acknowledged, or failed, batch by batch). Apache Storm,
+    docs/Trident-spouts.md.
 
     writes_last  whether it writes down how far it has read when a transaction commits
     """
@@ -436,7 +391,9 @@ class Source:
 
 
 class OpaqueSource(Source):
-    """Each tuple is in one committed batch, not always the one in which it was first."""
+    """Each tuple is in one committed batch, not always the one in which it was first
+    (``OpaquePartitionedTridentSpoutExecutor``: how far it has read is written down when it commits).
+    """
 
     writes_last = True
 
@@ -449,7 +406,9 @@ class OpaqueSource(Source):
 
 
 class TransactionalSource(OpaqueSource):
-    """A transaction always has the same content."""
+    """A transaction always has the same content (``PartitionedTridentSpoutExecutor``: it is written down
+    before it is emitted).
+    """
 
     writes_last = False
 
@@ -496,18 +455,16 @@ SOURCES: dict[str, type[Source]] = {
 }
 
 
-# What a task's store makes of a part of a transaction, by the kind of state.
-#
-# Apache Storm, docs/Trident-state.md; ``NonTransactionalMap``, ``TransactionalMap``, ``OpaqueMap`` with
-# ``TransactionalValue`` and ``OpaqueValue``. There each key has its transaction; here all keys of a task
-# have the same.
-
-
 class Stored:
-    """The store of a task: it adds what comes.
+    """The store of a task: it adds what comes. Apache Storm, docs/Trident-state.md;
+    ``NonTransactionalMap``, ``TransactionalMap``, ``OpaqueMap``. There each key has its transaction; here all
+    keys of a task have the same.
 
     handed_on   what the newest transaction has put out for other tasks
+    before      the state that may come back; None: none will
     """
+
+    before: SavedState | None = None
 
     def __init__(self, job: Job, task: BoltTask) -> None:
         self._job, self._task = job, task
@@ -517,11 +474,6 @@ class Stored:
         """Whether the part of a transaction is to be added now; what has to be undone before it is."""
         self.handed_on = []
         return True
-
-    @property
-    def before(self) -> SavedState | None:
-        """The state that may come back; None: none will."""
-        return None
 
 
 class TransactionalStore(Stored):
@@ -540,26 +492,22 @@ class OpaqueStore(Stored):
     """It knows the newest transaction, and what was before it, to which it goes back if that comes again."""
 
     txid = 0
-    _before: SavedState | None = None
+
     _put_out: Ints | None = None
     """Uids of the tuples that the newest transaction had, at an end without state."""
 
     def takes(self, txid: int, part: Train | None) -> bool:
         task, job = self._task, self._job
         if txid != self.txid:
-            self.txid, self._before = txid, SavedState.of(task)
+            self.txid, self.before = txid, SavedState.of(task)
         else:
-            assert self._before is not None
-            go_back(job, task, self._before)
+            assert self.before is not None
+            go_back(job, task, self.before)
             if self._put_out is not None:
                 job.say.void(task.component, self._put_out, 0)
         if task.state is None and task.component.anchored:
             self._put_out = None if part is None else without_markers(part).uid
         return super().takes(txid, part)
-
-    @property
-    def before(self) -> SavedState | None:
-        return self._before
 
 
 STORES: dict[str, type[Stored]] = {

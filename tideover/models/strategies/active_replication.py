@@ -102,5 +102,5 @@ class Replication(Protocol):
         if task.component.is_spout:
             self.do.open(task)
             self.shared.back(task)
-        elif not self.transfer.begin(task, outage):
-            self.transfer.go_on_alone(task, outage)
+        else:
+            self.transfer.copy_or_go_on(task, outage)

@@ -54,6 +54,7 @@ class ActiveStandby(Strategy):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     bounded_queues: ClassVar[bool] = True
+    recurs_every: ClassVar[str | None] = "ack_interval"
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, OutputQueues, StateTransfer)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "copy_time", "copy_bandwidth"})
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
@@ -70,9 +71,6 @@ class ActiveStandby(Strategy):
         Bandwidth | None, Field(description="speed at which state is copied; unlimited if not given")
     ] = None
     entry_size: Annotated[Size, Field(description="bytes of an entry of the state that is copied")] = 64
-
-    def cycle(self) -> tuple[int, int]:
-        return self.ack_interval, self.ack_interval
 
     def replicas(self, component: str, keeps_state: bool) -> int:
         return 2
@@ -120,5 +118,4 @@ class Pairs(Protocol):
             self.do.open(task)
             return
         self.queues.gone(task)
-        if not self.transfer.begin(task, outage):
-            self.transfer.go_on_alone(task, outage)
+        self.transfer.copy_or_go_on(task, outage)

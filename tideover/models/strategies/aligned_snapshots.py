@@ -47,8 +47,7 @@ from tideover.models.mechanisms.sink_transactions import SinkTransactions
 from tideover.models.remarks import Plan, Work, entries_of
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import CRASHES, STRATEGIES, KeyPath, Promise, Protocol, Strategy, given
+from tideover.models.strategies.base import CRASHES, STRATEGIES, OpensSpouts, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, S, Size
 
 
@@ -124,9 +123,6 @@ class AlignedSnapshots(Strategy):
         first = self.checkpoint_interval if self.checkpoint_phase is None else self.checkpoint_phase
         return first, self.checkpoint_interval
 
-    def named_stores(self) -> dict[KeyPath, str]:
-        return {(key,): name for key, name in given(self, ("store", "local_recovery")).items()}
-
     def promises_in(self, topology: Topology) -> Promise:
         again = self.sink.terms is None and any(not c.window for c in topology.ends)
         return "at least once" if again else super().promises_in(topology)
@@ -151,23 +147,15 @@ class AlignedSnapshots(Strategy):
             *remarks.too_short(plan, self.sink.terms, self.checkpoints, self.upload_time),
         ]
 
-    def protocol(self, job: Job) -> Snapshots:
-        return Snapshots(job, self)
-
-
-class Snapshots(Protocol):
-    """The protocol: snapshots by barriers; any failure takes the whole job back to the last complete one."""
-
-    def __init__(self, job: Job, s: AlignedSnapshots) -> None:
-        super().__init__(job)
-        schedule = Schedule(s.checkpoint_interval, s.cycle()[0], s.min_pause, s.checkpoint_timeout)
-        costs = Costs(s.snapshot_time, s.snapshot_cost, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        terms, disk = s.sink.terms, s.local_recovery
+    def protocol(self, job: Job) -> Protocol:
+        schedule = Schedule(
+            self.checkpoint_interval, self.cycle()[0], self.min_pause, self.checkpoint_timeout
+        )
+        taking, restoring = (self.snapshot_time, self.snapshot_cost), (self.restore_time, self.restore_cost)
+        costs = Costs(*taking, *restoring, self.entry_size, self.store)
+        terms, disk = self.sink.terms, self.local_recovery
         sink = None if terms is None else SinkTransactions(job, terms)
         copies = None if disk is None else LocalCopies(job, disk)
-        patience = s.aligned_timeout if s.unaligned else None
-        GlobalRollback(job, schedule, costs, s.upload_time, patience, sink, copies)
-
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if task.component.is_spout:
-            self.do.open(task)
+        patience = self.aligned_timeout if self.unaligned else None
+        GlobalRollback(job, schedule, costs, self.upload_time, patience, sink, copies)
+        return OpensSpouts(job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any, ClassVar, Literal
 
@@ -63,6 +63,8 @@ class Strategy(Part):
     """Durations after which a root that is not done is given up, and emitted again."""
     saves_every: ClassVar[str] = "checkpoint_interval"
     """The key of the time between two checkpoints, if it has such a key and a ``cycle``."""
+    recurs_every: ClassVar[str | None] = None
+    """The key, or property, of the period of what recurs without failures."""
 
     alone: ClassVar[str | None] = "it does not say what its tasks do beside those of others"
     """Why it cannot be the strategy of some bolts, beside others for others (a member of ``hybrid``); None:
@@ -154,7 +156,8 @@ class Strategy(Part):
 
     def named_stores(self) -> dict[KeyPath, str]:
         """The stores that the parameters name, by where they do."""
-        return {}
+        keys = [key for key in ("store", *self.local_stores) if key in type(self).model_fields]
+        return {(key,): name for key, name in given(self, keys).items()}
 
     def refusal(self, bolt: BoltConfig) -> str | None:
         """Why the strategy does not go with a bolt, to follow its name; None: it does."""
@@ -171,8 +174,11 @@ class Strategy(Part):
         return []
 
     def cycle(self) -> tuple[int, int] | None:
-        """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing."""
-        return None
+        """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing. By
+        default what ``recurs_every`` says.
+        """
+        period = getattr(self, self.recurs_every) if self.recurs_every else None
+        return None if period is None else (period, period)
 
     def recovers_within(self, down: int, window: int) -> int:
         """Longest time (ns) from a failure, the last one, until all is as it would have been without, where
@@ -190,7 +196,7 @@ def _free(strategy: Strategy, costs: dict[str, tuple[str, ...]]) -> list[str]:
     return [f"{what} ({', '.join(keys)})" for what, keys in costs.items() if not known & {*keys}]
 
 
-def given(strategy: Strategy, keys: tuple[str, ...]) -> dict[str, Any]:
+def given(strategy: Strategy, keys: Iterable[str]) -> dict[str, Any]:
     """Those of a strategy's keys that have a value (not None), and the value."""
     values = dict(strategy)
     return {key: values[key] for key in keys if values[key] is not None}
@@ -210,6 +216,14 @@ class Protocol(Hooks):
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         """``task`` is up again, empty: it takes in what was held for it."""
         self.do.open(task)
+
+
+class OpensSpouts(Protocol):
+    """One whose mechanisms open bolts when these have their state."""
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task.component.is_spout:
+            self.do.open(task)
 
 
 class BatchProtocol(Protocol):

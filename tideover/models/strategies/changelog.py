@@ -33,26 +33,19 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field, model_validator
+from typing import ClassVar
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.changelog import Changelogs, Keeping, Pace
-from tideover.models.mechanisms.checkpoints import Costs
+from tideover.models.mechanisms.changelog import Changelogs, ChangelogSettings
 from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import CRASHES, STRATEGIES, KeyPath, Promise, Protocol, Strategy
-from tideover.sim.units import MS, Duration, S, Size
-
-COMMITS = {"at_least_once": 30 * S, "exactly_once": 100 * MS}
-"""How often Kafka Streams commits, if nobody says."""
+from tideover.models.strategies.base import CRASHES, STRATEGIES, OpensSpouts, Promise, Protocol, Strategy
+from tideover.sim.units import S
 
 
 @STRATEGIES.register("changelog")
-class ChangelogTopics(Strategy):
+class ChangelogTopics(ChangelogSettings, Strategy):
     """At least once, or exactly once by transactions: a task reads its changelog, then goes on by itself.
 
     S. A. Noghabi et al., *Samza: Stateful Scalable Stream Processing at LinkedIn*, PVLDB 10(12), 2017,
@@ -69,65 +62,12 @@ class ChangelogTopics(Strategy):
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
     store_may_lose: ClassVar[bool] = False
     saves_every: ClassVar[str] = "commit_interval"
+    recurs_every: ClassVar[str | None] = "commits"
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"commits": ("commit_time",)}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 
-    guarantee: Annotated[
-        Literal["at_least_once", "exactly_once"],
-        Field(description="exactly_once: changes, offsets and outputs are committed in one transaction"),
-    ] = "at_least_once"
-    commit_interval: Annotated[
-        Duration | None,
-        Field(ge=MS, description="distance of two commits; 30 s if not given, exactly once 100 ms"),
-    ] = None
-    commit_time: Annotated[
-        Duration,
-        Field(description="from when the changes are written until the offsets are committed; it waits"),
-    ] = 0
-    batch_interval: Annotated[
-        Duration | None,
-        Field(ge=MS, description="distance of batches of changes between commits; none if not given"),
-    ] = None
-    entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the changelog")] = (
-        64
-    )
-    restore_time: Annotated[Duration, Field(description="time to restore a changelog that was read")] = 0
-    restore_cost: Annotated[Duration, Field(description="the same, for each entry that is read")] = 0
-    standby_replicas: Annotated[
-        int, Field(ge=0, le=100, description="copies of a task's state that follow its changelog elsewhere")
-    ] = 0
-    local_state: Annotated[
-        bool, Field(description="a process that comes back on its host finds there what it had committed")
-    ] = False
-    store: Annotated[
-        str | None,
-        Field(description="the one of `stores` that has the changelogs; the key `store` if not given"),
-    ] = None
-
-    @model_validator(mode="after")
-    def _goes_with_the_guarantee(self) -> ChangelogTopics:
-        if self.batch_interval is not None and self.guarantee == "exactly_once":
-            raise ValueError("batch_interval has no meaning with exactly_once: changes count when committed")
-        if self.local_state and self.guarantee == "exactly_once":
-            raise ValueError(
-                "local_state does not go with exactly_once: what an aborted transaction has left on the disk "
-                "is thrown away, and read anew from the changelog"
-            )
-        return self
-
     def promises(self) -> Promise:
         return "exactly once" if self.guarantee == "exactly_once" else "at least once"
-
-    @property
-    def commits(self) -> int:
-        """Distance of two commits (ns)."""
-        return COMMITS[self.guarantee] if self.commit_interval is None else self.commit_interval
-
-    def cycle(self) -> tuple[int, int]:
-        return self.commits, self.commits
-
-    def named_stores(self) -> dict[KeyPath, str]:
-        return {} if self.store is None else {("store",): self.store}
 
     def load(self, component: Component) -> Work:
         return Work(saving=self.commit_time / self.commits)
@@ -140,21 +80,6 @@ class ChangelogTopics(Strategy):
             f"(commit_interval {self.commits / S:g} s), so tasks do nothing else"
         ]
 
-    def protocol(self, job: Job) -> Commits:
-        return Commits(job, self)
-
-
-class Commits(Protocol):
-    """The protocol: commits between tuples; a task that has failed comes back by itself."""
-
-    def __init__(self, job: Job, strategy: ChangelogTopics) -> None:
-        super().__init__(job)
-        s = strategy
-        pace = Pace(s.commits, s.commit_time, s.batch_interval)
-        costs = Costs(0, 0, s.restore_time, s.restore_cost, s.entry_size, s.store)
-        keeping = Keeping(s.standby_replicas, s.local_state)
-        Changelogs(job, pace, costs, keeping, atomic=s.guarantee == "exactly_once")
-
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if task.component.is_spout:
-            self.do.open(task)
+    def protocol(self, job: Job) -> Protocol:
+        Changelogs(job, self)
+        return OpensSpouts(job)

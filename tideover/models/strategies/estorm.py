@@ -32,7 +32,7 @@ from tideover.models.remarks import Plan, side_by_side
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath
+from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.source_replay import Replay, SourceReplay
 from tideover.sim.units import Duration, Size
 
@@ -77,9 +77,6 @@ class EStorm(SourceReplay):
     def most_replicas(cls, given: Mapping[str, Any]) -> int:
         members = given.get("members")
         return members if type(members) is int else 1
-
-    def named_stores(self) -> dict[KeyPath, str]:
-        return {} if self.store is None else {("store",): self.store}
 
     def remarks(self, plan: Plan) -> list[str]:
         return [*super().remarks(plan), *side_by_side(plan, f"members: {self.members}")]

@@ -27,6 +27,7 @@ from pydantic import Field
 from tideover.models import remarks
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.buffers import UpstreamBuffers
+from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.replicas import ReplayFilter
 from tideover.models.mechanisms.standbys import CheckpointMessages, Standbys
 from tideover.models.operators.state import Effects
@@ -56,6 +57,7 @@ class PassiveStandby(Strategy):
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     bounded_queues: ClassVar[bool] = True
+    recurs_every: ClassVar[str | None] = "checkpoint_interval"
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (
         UpstreamBuffers,
@@ -79,9 +81,6 @@ class PassiveStandby(Strategy):
     entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own on the network")] = 64
     replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
     replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
-
-    def cycle(self) -> tuple[int, int]:
-        return self.checkpoint_interval, self.checkpoint_interval
 
     def load(self, component: Component) -> Work:
         every, time, cost = self.checkpoint_interval, self.checkpoint_time, self.checkpoint_cost
@@ -107,7 +106,7 @@ class Secondaries(Protocol):
         self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
         self.standbys = Standbys(job, self.buffers, ReplayFilter(job))
         # 2. every interval its state and output queues go to its secondary, and upstream trims
-        costs = s.checkpoint_time, s.checkpoint_cost, s.entry_size
+        costs = Costs(s.checkpoint_time, s.checkpoint_cost, entry_size=s.entry_size)
         self.checkpoints = CheckpointMessages(job, self.standbys, self.buffers, costs, s.delta)
 
     def start(self) -> None:

@@ -36,7 +36,7 @@ from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Rate, Size
 
 
@@ -55,6 +55,7 @@ class StateManagement(Strategy):
     stateless_too: ClassVar[bool] = False
     bounded_queues: ClassVar[bool] = True
     reads_queues: ClassVar[bool] = True
+    recurs_every: ClassVar[str | None] = "checkpoint_interval"
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, RegularCheckpoints)
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
     unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
@@ -80,12 +81,6 @@ class StateManagement(Strategy):
         str | None,
         Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
     ] = None
-
-    def cycle(self) -> tuple[int, int]:
-        return self.checkpoint_interval, self.checkpoint_interval
-
-    def named_stores(self) -> dict[KeyPath, str]:
-        return {} if self.store is None else {("store",): self.store}
 
     @property
     def checkpoints(self) -> remarks.Saving:

@@ -41,8 +41,7 @@ from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.remarks import Plan
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, KeyPath
+from tideover.models.strategies.base import STRATEGIES, OpensSpouts
 from tideover.models.strategies.source_replay import Replay, SourceReplay
 from tideover.sim.units import MS, Duration, S, Size
 
@@ -103,9 +102,6 @@ class StormCheckpoint(SourceReplay):
     def cycle(self) -> tuple[int, int]:
         return self.checkpoint_interval, self.checkpoint_interval
 
-    def named_stores(self) -> dict[KeyPath, str]:
-        return {} if self.store is None else {("store",): self.store}
-
     def remarks(self, plan: Plan) -> list[str]:
         least = self.message_timeout * (self.timeout_buckets - 1)
         remark = f"checkpoint_interval: a tuple waits for a commit, and can time out after {least / S:g} s"
@@ -115,7 +111,7 @@ class StormCheckpoint(SourceReplay):
         return Checkpointing(job, self)
 
 
-class Checkpointing(Replay):
+class Checkpointing(OpensSpouts, Replay):
     """The protocol: source replay, but with acks that are held until a transaction commits."""
 
     held = True
@@ -125,7 +121,3 @@ class Checkpointing(Replay):
         costs = Costs(s.write_time, s.write_cost, entry_size=s.entry_size, store=s.store)
         remote = RemoteState(job, s.store, s.round_trip, s.look_up_work, s.access_cost)
         Transactions(job, self.acks, remote, s.checkpoint_interval, costs)
-
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if task.component.is_spout:
-            self.do.open(task)

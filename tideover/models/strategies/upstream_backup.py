@@ -61,6 +61,7 @@ class UpstreamBackup(Strategy):
     survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "join"})
     bounded_queues: ClassVar[bool] = True
+    recurs_every: ClassVar[str | None] = "ack_interval"
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
     after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
     per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
@@ -72,9 +73,6 @@ class UpstreamBackup(Strategy):
     ack_size: Annotated[Size, Field(description="bytes of such a message on the network")] = 64
     replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
     replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
-
-    def cycle(self) -> tuple[int, int]:
-        return self.ack_interval, self.ack_interval
 
     def refusal(self, bolt: BoltConfig) -> str | None:
         if bolt.state is not None:
