@@ -1,8 +1,14 @@
-"""How far spouts have read the queues before them, and what they have taken and not confirmed."""
+"""How far spouts have read the queues before them, and what they have taken and not confirmed; for all
+strategies that go with sources.
+
+``pending`` are, by spout task, the roots that it has emitted and still waits for; none: nobody acks, and a
+record that was read, or an item that was taken, is done.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -20,8 +26,6 @@ from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
 
-# What spouts have taken from queues that wait for a confirmation, and give out again what gets none.
-
 
 class Items(NamedTuple):
     """Of one spout task: items that it took and has forgotten in a crash, by their number; the attempt that
@@ -37,11 +41,7 @@ class Items(NamedTuple):
 
 
 class OpenItems(Mechanism, Keeper):
-    """Each ``sweep_interval`` a queue gives out again what was taken ``timeout`` ago, and is not done.
-
-    ``pending``: by spout task, the roots that it has emitted and still waits for; none: nobody acks, and an
-    item that was taken is done.
-    """
+    """Each ``sweep_interval`` a queue gives out again what was taken ``timeout`` ago, and is not done."""
 
     def __init__(self, job: Job, spouts: Sequence[SpoutTask], pending: Sequence[PendingRoots]) -> None:
         super().__init__(job)
@@ -52,8 +52,7 @@ class OpenItems(Mechanism, Keeper):
 
     def start(self) -> None:
         for spout in self._spouts:
-            assert spout.reading is not None
-            source = spout.reading.source
+            source = _reading(spout).source
             assert isinstance(source, Kestrel)
             sweep = partial(self._sweep, spout, source.timeout)
             self._verbs.every(source.sweep_interval, sweep, Rank.TRIM, spout)
@@ -61,9 +60,10 @@ class OpenItems(Mechanism, Keeper):
     def _sweep(self, spout: SpoutTask, timeout: int, i: int) -> None:
         """Look through what is open; a spout that is down takes nothing."""
         self._job.step(spout.name, "open items swept")
-        assert spout.reading is not None
+        if not spout.up:
+            return
         needed = np.array([spout.next_root], np.int64)
-        if self._pending and spout.up:
+        if self._pending:
             overdue, pending = self._job.kernel.now - timeout, self._pending[spout.spout_number]
             self._verbs.emit_again(spout, *pending.expire(overdue))
             self._give_out(spout, overdue)
@@ -71,8 +71,7 @@ class OpenItems(Mechanism, Keeper):
             roots = np.concatenate([pending.roots(), *waiting, self._orphans[spout.spout_number].root])
             needed = np.append(needed, roots >> self._job.topology.spout_bits)
             pending.needed_from = int(needed.min())
-        if spout.up:
-            spout.reading.forget(int(needed.min()))
+        _reading(spout).forget(int(needed.min()))
 
     def _give_out(self, spout: SpoutTask, before: int) -> None:
         """What a crash has made the spout forget, and was emitted at or before this."""
@@ -99,25 +98,22 @@ class OpenItems(Mechanism, Keeper):
         return np.concatenate([NOTHING, *(items.root for items in self._orphans.values())])
 
 
-# How far spouts have read the queues before them, and where they go on after a crash.
-
-
+@dataclass
 class Position:
-    """Of one spout task: records before ``committed`` will not be read again."""
+    """Of one spout task.
 
-    def __init__(self) -> None:
-        self.committed = 0
-        self.attempts: dict[int, int] = {}
-        """The last attempt of roots that were emitted more than once."""
-        self.crashed = False
+    committed   records before this one will not be read again
+    attempts    the last attempt of roots that were emitted more than once
+    """
+
+    committed: int = 0
+    attempts: dict[int, int] = field(default_factory=dict)
+    crashed: bool = False
 
 
 class Offsets(Mechanism, Keeper):
     """Spouts commit from time to time the first record that is still needed; one that has crashed reads
     everything from there on again.
-
-    ``pending``: by spout task, the roots that it has emitted and still waits for; none: nobody acks, and a
-    record that was read is done.
     """
 
     def __init__(self, job: Job, spouts: Sequence[SpoutTask], pending: Sequence[PendingRoots]) -> None:
@@ -130,8 +126,6 @@ class Offsets(Mechanism, Keeper):
 
     def _root(self, spout: SpoutTask, numbers: Ints) -> Ints:
         return (numbers << self._job.topology.spout_bits) | spout.spout_number
-
-    # -- what a spout has done -------------------------------------------------------------------------------
 
     def start(self) -> None:
         for number in self._positions:
@@ -162,8 +156,6 @@ class Offsets(Mechanism, Keeper):
         for one in pending:
             one.needed_from = position.committed
 
-    # -- a crash ---------------------------------------------------------------------------------------------
-
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         spout = self._job.tasks[task.number]
         if isinstance(spout, SpoutTask) and spout.spout_number in self._positions and not spout.up:
@@ -171,10 +163,8 @@ class Offsets(Mechanism, Keeper):
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         spout = self._job.tasks[task.number]
-        if not isinstance(spout, SpoutTask) or spout.spout_number not in self._positions:
-            return
-        position = self._positions[spout.spout_number]
-        if not position.crashed:
+        position = self._positions.get(spout.spout_number) if isinstance(spout, SpoutTask) else None
+        if position is None or not position.crashed or not isinstance(spout, SpoutTask):
             return
         position.crashed = False
         numbers = np.arange(position.committed, spout.next_root, dtype=np.int64)
@@ -187,14 +177,10 @@ class Offsets(Mechanism, Keeper):
         attempt = np.array([position.attempts.get(root, 0) for root in roots.tolist()], np.int64)
         spout.emit_again(roots, attempt + 1)
 
-    # -- what can be read again ------------------------------------------------------------------------------
-
     def roots(self) -> Ints:
-        spouts = [self._job.spouts[number] for number in self._positions]
-        numbers = [
-            np.arange(self._positions[s.spout_number].committed, s.next_root, dtype=np.int64) for s in spouts
-        ]
-        return np.concatenate([self._root(s, n) for s, n in zip(spouts, numbers, strict=True)])
+        """What can be read again."""
+        spouts = {self._job.spouts[number]: each.committed for number, each in self._positions.items()}
+        return np.concatenate([self._root(s, np.arange(c, s.next_root)) for s, c in spouts.items()])
 
 
 def follow(job: Job, pending: Sequence[PendingRoots] = ()) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from tideover.models.job.stores import Backend
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
@@ -55,29 +54,23 @@ class RemoteState(Mechanism):
                 c.there = (round_trip - work) // 2 if work else round_trip
                 c.back, c.work = round_trip - work - c.there if work else 0, work
                 c.stamp = c.at_hand = 1
-                self._make_room(task, backend)
+                self._make_room(task)
                 self._seat(task)
                 plane.keep(c)
                 task.c.look_ups = c
                 task.c.bounded |= plane.lib.LOOKS_UP
-        plane.asked[plane.lib.NEED_ENTRIES] = lambda number: self._lacks_room(number)
+        plane.asked[plane.lib.NEED_ENTRIES] = lambda number: self._make_room(job.tasks[number])
 
-    def _lacks_room(self, number: int) -> None:
-        task = self._job.tasks[number]
-        assert isinstance(task, BoltTask)
-        assert task.component.backend is not None
-        self._make_room(task, task.component.backend)
-
-    def _make_room(self, task: BoltTask, backend: Backend) -> None:
+    def _make_room(self, task: TaskView) -> None:
         """For what is at hand, twice, and for another tuple."""
-        c, more = self._of[task], min(backend.accesses, backend.entries)
+        c = self._of[task]
+        more = min(int(c.accesses), int(c.entries))
         at_hand = int(c.changed) + self._prepared.get(task, 0)
         room = 1 << (2 * max(LEAST, at_hand + more) - 1).bit_length()
         slots = np.zeros(room, np.uint64)
         if c.slots:
-            self._plane.lib.plane_move_entries(
-                c, self._plane.ffi.cast("uint64_t *", slots.ctypes.data), room - 1
-            )
+            into = self._plane.ffi.cast("uint64_t *", slots.ctypes.data)
+            self._plane.lib.plane_move_entries(c, into, room - 1)
         self._plane.array(c, "slots", slots)
         c.mask, c.most = room - 1, room - room // 4 - more
 
@@ -101,7 +94,6 @@ class RemoteState(Mechanism):
         return self._prepared[task]
 
     def commit(self, task: BoltTask) -> None:
-        """It is committed there."""
         if task in self._of:
             self._of[task].at_hand, self._prepared[task] = self._of[task].stamp, 0
 

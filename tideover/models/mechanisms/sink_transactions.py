@@ -29,7 +29,7 @@ from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.channels import Sent
-from tideover.models.runtime.hooks import NOTHING, Keeper
+from tideover.models.runtime.hooks import Keeper
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.views import BoltView, TaskView
@@ -57,12 +57,8 @@ class Transaction:
         if uid is not None:
             self.effects.append(uid)
 
-    @property
-    def uid(self) -> Ints:
-        """Uids of all effects that are in it."""
-        return np.concatenate([NOTHING, *self.effects])
 
-
+@dataclass(eq=False)
 class Producer:
     """The transactions of one task.
 
@@ -71,11 +67,10 @@ class Producer:
     decided    those up to this number are to be committed, whatever fails
     """
 
-    def __init__(self, job: Job, task: BoltView) -> None:
-        self.plans = Plans(job.kernel, task.number)
-        self.open = Transaction()
-        self.flushed: dict[int, Transaction] = {}
-        self.decided = 0
+    plans: Plans
+    open: Transaction = field(default_factory=Transaction)
+    flushed: dict[int, Transaction] = field(default_factory=dict)
+    decided: int = 0
 
 
 class SinkTransactions(Mechanism, Keeper):
@@ -93,11 +88,9 @@ class SinkTransactions(Mechanism, Keeper):
         super().__init__(job)
         self._terms = terms
         self._of: dict[TaskView, Producer] = {
-            task: Producer(job, task) for task in job.bolt_tasks if not task.component.outputs
+            t: Producer(Plans(job.kernel, t.number)) for t in job.bolt_tasks if not t.component.outputs
         }
         job.context.withheld.update(self._of)
-
-    # -- what is put out goes into the open transaction ------------------------------------------------------
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         if task in self._of and not task.component.window:
@@ -117,8 +110,6 @@ class SinkTransactions(Mechanism, Keeper):
             self._bolt(task).catch_up()
         return self._of.get(task)
 
-    # -- the two phases --------------------------------------------------------------------------------------
-
     def pre_commit(self, task: TaskView, number: int) -> None:
         """What the task has put out is flushed, as its transaction ``number`` (they rise)."""
         producer = self._looked_at(task)
@@ -126,13 +117,11 @@ class SinkTransactions(Mechanism, Keeper):
             return
         transaction = producer.flushed[number] = producer.open
         producer.open = Transaction()
-        assert transaction.opened is not None
         self._job.say.pre_committed(self._bolt(task), number)
         self._step(task, "transaction pre-committed", number)
-        kernel = self._job.kernel
-        aborted = max(kernel.now, transaction.opened + self._terms.timeout)
+        aborted = max(self._job.kernel.now, (transaction.opened or 0) + self._terms.timeout)
         expire = partial(self._expire, task, number, transaction)
-        kernel.at(aborted, Rank.ROTATION, expire, task.number)
+        self._job.kernel.at(aborted, Rank.ROTATION, expire, task.number)
 
     def commit(self, task: TaskView, number: int) -> None:
         """Transactions up to ``number`` are to be committed, whatever fails."""
@@ -144,21 +133,18 @@ class SinkTransactions(Mechanism, Keeper):
         for n in mine:
             if producer.flushed[n].dead:
                 self._lose(task, n)
+
+        def commit() -> None:
+            for n in [n for n in producer.flushed if n <= number]:
+                del producer.flushed[n]
+                self._job.say.committed(self._bolt(task), n, self._job.kernel.now)
+                self._step(task, "transaction committed", n)
+
         if mine:
-            commit = partial(self._commit, task, number)
             producer.plans.after(self._terms.commit_time, Rank.TRIM, commit)
 
-    def _commit(self, task: TaskView, number: int) -> None:
-        producer = self._of[task]
-        for n in [n for n in producer.flushed if n <= number]:
-            del producer.flushed[n]
-            self._job.say.committed(self._bolt(task), n, self._job.kernel.now)
-            self._step(task, "transaction committed", n)
-
     def roll_back(self, task: TaskView, number: int) -> None:
-        """The task has failed; it goes back to where it was when it had pre-committed ``number`` (0: to the
-        beginning).
-        """
+        """The task has failed, and goes back to where it had pre-committed ``number`` (0: to the beginning)."""
         producer = self._looked_at(task)
         if producer is None:
             return
@@ -170,8 +156,6 @@ class SinkTransactions(Mechanism, Keeper):
         self._undo(task, producer.open)
         self._job.say.aborted(self._bolt(task), None, False)
         producer.open = Transaction()
-
-    # -- the broker ------------------------------------------------------------------------------------------
 
     def _expire(self, task: TaskView, number: int, transaction: Transaction) -> None:
         """The broker has waited long enough."""
@@ -190,17 +174,17 @@ class SinkTransactions(Mechanism, Keeper):
 
     def _undo(self, task: TaskView, transaction: Transaction) -> None:
         if transaction.effects:
-            self._job.say.void(task.component, transaction.uid, self._bolt(task).replica)
+            uid = np.concatenate(transaction.effects)
+            self._job.say.void(task.component, uid, self._bolt(task).replica)
 
     def _step(self, task: TaskView, what: str, number: int) -> None:
         self._job.step(task.name, what, f"transaction {number}")
 
-    # -- what the accounts ask -------------------------------------------------------------------------------
-
     def effects(self) -> list[tuple[Component, Ints]]:
-        found = [
-            (task.component, transaction.uid)
+        return [
+            (task.component, uid)
             for task, producer in self._of.items()
             for transaction in (producer.open, *producer.flushed.values())
+            for uid in transaction.effects
+            if len(uid)
         ]
-        return [(component, uid) for component, uid in found if len(uid)]

@@ -18,14 +18,13 @@ sends to every replica of its receiver, and every replica does everything
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from tideover.models.mechanisms.replicas import DuplicateFilter, StateTransfer
 from tideover.models.mechanisms.shared import Shared
 from tideover.models.remarks import Plan, side_by_side
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
@@ -41,14 +40,14 @@ class ActiveReplication(Strategy):
     EECS-2015-134, section 3.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = None
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
-    bounded_queues: ClassVar[bool] = True
-    reads_queues: ClassVar[bool] = True
-    after_failures: ClassVar[frozenset[str]] = frozenset({"copy_time", "copy_bandwidth"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, StateTransfer)
+    promise = "exactly once"
+    alone = None
+    windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
+    survives = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    bounded_queues = True
+    reads_queues = True
+    after_failures = frozenset({"copy_time", "copy_bandwidth"})
+    composed_of = (DuplicateFilter, StateTransfer)
 
     k: Annotated[
         int, Field(ge=0, le=15, description="hosts of a replica set that may be down; k + 1 replicas")

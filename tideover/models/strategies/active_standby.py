@@ -24,17 +24,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from tideover.models.mechanisms.output_queues import OutputQueues
 from tideover.models.mechanisms.replicas import DuplicateFilter, StateTransfer
 from tideover.models.remarks import Plan, side_by_side
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Bandwidth, Duration, S, Size
 
@@ -49,15 +48,15 @@ class ActiveStandby(Strategy):
     4.3; M. A. Shah et al., *Highly Available, Fault-Tolerant, Parallel Dataflows*, SIGMOD 2004 (Flux).
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = "who speaks is agreed with all tasks that read it, and these trim its queue"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
-    bounded_queues: ClassVar[bool] = True
-    recurs_every: ClassVar[str | None] = "ack_interval"
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (DuplicateFilter, OutputQueues, StateTransfer)
-    after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "copy_time", "copy_bandwidth"})
-    per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
+    promise = "exactly once"
+    alone = "who speaks is agreed with all tasks that read it, and these trim its queue"
+    survives = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
+    bounded_queues = True
+    recurs_every = "ack_interval"
+    composed_of = (DuplicateFilter, OutputQueues, StateTransfer)
+    after_failures = frozenset({"replay_cost", "copy_time", "copy_bandwidth"})
+    per_tuple = frozenset({"replay_cost"})
 
     ack_interval: Annotated[
         Duration, Field(ge=MS, description="time after which a task tells its senders what it has had")

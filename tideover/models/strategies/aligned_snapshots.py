@@ -45,7 +45,6 @@ from tideover.models.mechanisms.barriers import GlobalRollback, Schedule
 from tideover.models.mechanisms.checkpoints import Costs, LocalCopies
 from tideover.models.mechanisms.sink_transactions import SinkTransactions
 from tideover.models.remarks import Plan, Work, entries_of
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import CRASHES, STRATEGIES, OpensSpouts, Promise, Protocol, Strategy
 from tideover.sim.units import MS, Duration, S, Size
@@ -59,16 +58,16 @@ class AlignedSnapshots(Strategy):
     al., *State Management in Apache Flink*, PVLDB 10(12), 2017, sections 3 and 4.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = "all tasks go back to one snapshot together"
+    promise = "exactly once"
+    alone = "all tasks go back to one snapshot together"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
-    survives: ClassVar[frozenset[str]] = CRASHES
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (GlobalRollback, SinkTransactions)
-    bounded_queues: ClassVar[bool] = True
-    after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost"})
-    local_stores: ClassVar[frozenset[str]] = frozenset({"local_recovery"})
-    unsaid: ClassVar[frozenset[str]] = frozenset({"store", "sink", "local_recovery"})
+    windows = frozenset({"sliding", "event", "session", "join"})
+    survives = CRASHES
+    composed_of = (GlobalRollback, SinkTransactions)
+    bounded_queues = True
+    after_failures = frozenset({"restore_time", "restore_cost"})
+    local_stores = frozenset({"local_recovery"})
+    unsaid = frozenset({"store", "sink", "local_recovery"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 

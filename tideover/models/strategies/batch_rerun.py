@@ -20,9 +20,8 @@ from pydantic import Field
 from tideover.models.mechanisms.batch_log import BatchSettings
 from tideover.models.mechanisms.batches import Batches, JobAgain
 from tideover.models.remarks import Plan, mixed
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Protocol, Strategy
 from tideover.sim.units import Duration, S
 
 
@@ -38,16 +37,14 @@ class BatchRerun(BatchSettings, Strategy):
     3.3; Apache Hadoop 3, ``FileOutputCommitter``.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = "a batch is a job of all tasks, which do not run by themselves"
+    promise = "exactly once"
+    alone = "a batch is a job of all tasks, which do not run by themselves"
     usual: ClassVar[dict[str, str]] = {"trigger_interval": "60 s"}
-    survives: ClassVar[frozenset[str]] = frozenset(
-        {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
-    )
-    roles: ClassVar[frozenset[str]] = frozenset({"driver"})
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Batches,)
-    after_failures: ClassVar[frozenset[str]] = frozenset(
+    survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
+    roles = frozenset({"driver"})
+    windows = frozenset({"sliding", "event", "session", "join"})
+    composed_of = (Batches,)
+    after_failures = frozenset(
         {"retry", "reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait"}
         | {"resubmit_time", "recovery_time", "cold_time"}
     )

@@ -38,7 +38,6 @@ from typing import ClassVar
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.changelog import Changelogs, ChangelogSettings
 from tideover.models.remarks import Plan, Work
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import CRASHES, STRATEGIES, OpensSpouts, Promise, Protocol, Strategy
 from tideover.sim.units import S
@@ -53,16 +52,16 @@ class ChangelogTopics(ChangelogSettings, Strategy):
     Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions.
     """
 
-    promise: ClassVar[Promise] = "at least once"
-    alone: ClassVar[str | None] = "all that its tasks read waits in logs, and what others read does not"
-    survives: ClassVar[frozenset[str]] = CRASHES
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Changelogs,)
-    after_failures: ClassVar[frozenset[str]] = frozenset({"restore_time", "restore_cost", "local_state"})
-    unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
-    store_may_lose: ClassVar[bool] = False
-    saves_every: ClassVar[str] = "commit_interval"
-    recurs_every: ClassVar[str | None] = "commits"
+    promise = "at least once"
+    alone = "all that its tasks read waits in logs, and what others read does not"
+    survives = CRASHES
+    windows = frozenset({"sliding", "event", "session", "join"})
+    composed_of = (Changelogs,)
+    after_failures = frozenset({"restore_time", "restore_cost", "local_state"})
+    unsaid = frozenset({"store"})
+    store_may_lose = False
+    saves_every = "commit_interval"
+    recurs_every = "commits"
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"commits": ("commit_time",)}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 

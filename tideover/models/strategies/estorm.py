@@ -23,13 +23,12 @@ test_exact_mechanisms.py; where shadows are placed: test_estorm.py):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from tideover.models.mechanisms.replicas import Fleets, Station
 from tideover.models.remarks import Plan, side_by_side
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES
@@ -46,13 +45,13 @@ class EStorm(SourceReplay):
     ICPP 2017, sections III to V.
     """
 
-    bounded_queues: ClassVar[bool] = True
-    reads_queues: ClassVar[bool] = True
-    loses_messages: ClassVar[bool] = False
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Fleets)
-    per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple | {"copy_cost"}
-    after_failures: ClassVar[frozenset[str]] = frozenset({"transaction_time", "load_time", "load_cost"})
+    bounded_queues = True
+    reads_queues = True
+    loses_messages = False
+    windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
+    composed_of = (*SourceReplay.composed_of, Fleets)
+    per_tuple = SourceReplay.per_tuple | {"copy_cost"}
+    after_failures = frozenset({"transaction_time", "load_time", "load_cost"})
 
     members: Annotated[
         int, Field(ge=1, le=16, description="tasks of a fleet: the one that emits, and its shadows")

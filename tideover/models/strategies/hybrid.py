@@ -38,7 +38,7 @@ from tideover.models.mechanisms.replicas import CheckpointFilter, StateTransfer
 from tideover.models.mechanisms.shared import Shared
 from tideover.models.operators.state import Effects
 from tideover.models.remarks import Plan, Work
-from tideover.models.runtime.hooks import Hooks, Needs
+from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
@@ -211,41 +211,41 @@ class Hybrid(Members):
     tasks and checkpoints of all, so that the last replica that fails is restored; here it is lost.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = "it has members itself"
+    promise = "exactly once"
+    alone = "it has members itself"
     usual: ClassVar[dict[str, Any]] = {
         "rest": {"kind": "rsm", "checkpoint_interval": "5 s"},
         "stateless": "active_replication",
     }
-    survives: ClassVar[frozenset[str]] = cast(
+    survives = cast(
         "frozenset[str]",
         OfMembers(
             frozenset({"lose_state", "crash_task"}),
             lambda mix: frozenset.intersection(*(member.survives for member in mix.all_members.values())),
         ),
     )
-    stateless_too: ClassVar[bool] = cast(
+    stateless_too = cast(
         "bool",
         OfMembers(
             True,
             lambda mix: all(m.stateless_too for m in (mix.stateless or mix.rest, *mix.bolts.values())),
         ),
     )
-    windows: ClassVar[frozenset[str]] = cast(
+    windows = cast(
         "frozenset[str]",
         OfMembers(
             frozenset({"sliding", "event", "session", "arrival session", "join"}),
             lambda mix: frozenset.intersection(*(member.windows for member in mix.all_members.values())),
         ),
     )
-    bounded_queues: ClassVar[bool] = cast(
+    bounded_queues = cast(
         "bool",
         OfMembers(True, lambda mix: all(member.bounded_queues for member in mix.all_members.values())),
     )
-    reads_queues: ClassVar[bool] = cast(
+    reads_queues = cast(
         "bool", OfMembers(True, lambda mix: all(member.reads_queues for member in mix.all_members.values()))
     )
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (
+    composed_of = (
         CheckpointFilter,
         UpstreamBuffers,
         RegularCheckpoints,

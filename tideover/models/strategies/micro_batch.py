@@ -44,7 +44,6 @@ from tideover.models.mechanisms.batch_log import BatchSettings
 from tideover.models.mechanisms.batches import Batches, StartingOver
 from tideover.models.mechanisms.executors import Lineage
 from tideover.models.remarks import Plan, mixed, put_out_again, too_long
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
 from tideover.sim.units import Duration, S
@@ -62,15 +61,13 @@ class MicroBatch(BatchSettings, Strategy):
     defaults of what is a setting there, are those of Apache Spark 4.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = "its tasks do batches of the whole job, and do not run by themselves"
-    survives: ClassVar[frozenset[str]] = frozenset(
-        {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
-    )
-    roles: ClassVar[frozenset[str]] = frozenset({"driver"})
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "join"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Batches,)
-    after_failures: ClassVar[frozenset[str]] = frozenset(
+    promise = "exactly once"
+    alone = "its tasks do batches of the whole job, and do not run by themselves"
+    survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
+    roles = frozenset({"driver"})
+    windows = frozenset({"sliding", "event", "session", "join"})
+    composed_of = (Batches,)
+    after_failures = frozenset(
         {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
         | {"recovery_time", "cold_time"}
     )

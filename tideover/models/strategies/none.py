@@ -7,12 +7,11 @@ spout that reads from Kafka reads again from the committed offset (tests/models/
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from tideover.models.mechanisms.shared import Shared
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import CRASHES, STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import CRASHES, STRATEGIES, Protocol, Strategy
 
 
 @STRATEGIES.register("none")
@@ -23,16 +22,14 @@ class Amnesia(Strategy):
     'at most once'
     """
 
-    promise: ClassVar[Promise] = "at most once"
-    alone: ClassVar[str | None] = None
-    windows: ClassVar[frozenset[str]] = frozenset(
-        {"sliding", "event", "session", "arrival session", "aside", "join"}
-    )
-    survives: ClassVar[frozenset[str]] = CRASHES
+    promise = "at most once"
+    alone = None
+    windows = frozenset({"sliding", "event", "session", "arrival session", "aside", "join"})
+    survives = CRASHES
 
-    bounded_queues: ClassVar[bool] = True
-    reads_queues: ClassVar[bool] = True
-    loses_messages: ClassVar[bool] = True
+    bounded_queues = True
+    reads_queues = True
+    loses_messages = True
 
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         return Restart(job, shared)

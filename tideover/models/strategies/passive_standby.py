@@ -32,10 +32,9 @@ from tideover.models.mechanisms.replicas import ReplayFilter
 from tideover.models.mechanisms.standbys import CheckpointMessages, Standbys
 from tideover.models.operators.state import Effects
 from tideover.models.remarks import Plan, Work
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, Size
 
@@ -50,23 +49,21 @@ class PassiveStandby(Strategy):
     section 3, so that what several senders replay may be processed in another order than before.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = (
-        "its tasks send again what they sent, windows too: all readers have to drop it"
-    )
+    promise = "exactly once"
+    alone = "its tasks send again what they sent, windows too: all readers have to drop it"
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
-    bounded_queues: ClassVar[bool] = True
-    recurs_every: ClassVar[str | None] = "checkpoint_interval"
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (
+    survives = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    bounded_queues = True
+    recurs_every = "checkpoint_interval"
+    windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
+    composed_of = (
         UpstreamBuffers,
         ReplayFilter,
         Standbys,
         CheckpointMessages,
     )
-    after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
-    per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
+    after_failures = frozenset({"replay_cost", "replay_rate"})
+    per_tuple = frozenset({"replay_cost"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"checkpoints": ("checkpoint_time", "checkpoint_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"replays": ("replay_cost", "replay_rate")}
 

@@ -33,10 +33,9 @@ from tideover.models.mechanisms.buffers import UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Costs, RegularCheckpoints
 from tideover.models.mechanisms.shared import Shared
 from tideover.models.remarks import Plan, Work
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Rate, Size
 
 
@@ -47,21 +46,19 @@ class StateManagement(Strategy):
     R. Castro Fernandez et al., SIGMOD 2013, section 4; T. Stableford, City University London, 2015, ch. 5.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = None
+    promise = "exactly once"
+    alone = None
     usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "session", "arrival session", "join"})
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
-    stateless_too: ClassVar[bool] = False
-    bounded_queues: ClassVar[bool] = True
-    reads_queues: ClassVar[bool] = True
-    recurs_every: ClassVar[str | None] = "checkpoint_interval"
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, RegularCheckpoints)
-    per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
-    unsaid: ClassVar[frozenset[str]] = frozenset({"store"})
-    after_failures: ClassVar[frozenset[str]] = frozenset(
-        {"replay_cost", "replay_rate", "restore_time", "restore_cost"}
-    )
+    windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
+    survives = frozenset({"lose_state", "crash_task"})
+    stateless_too = False
+    bounded_queues = True
+    reads_queues = True
+    recurs_every = "checkpoint_interval"
+    composed_of = (UpstreamBuffers, RegularCheckpoints)
+    per_tuple = frozenset({"replay_cost"})
+    unsaid = frozenset({"store"})
+    after_failures = frozenset({"replay_cost", "replay_rate", "restore_time", "restore_cost"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"checkpoints": ("serialise_time", "serialise_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {
         "restores": ("restore_time", "restore_cost"),

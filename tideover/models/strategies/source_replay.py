@@ -37,7 +37,7 @@ from tideover.models.mechanisms.acking import AckCosts, Acks, Rotation
 from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, KeyPath, Protocol, Strategy
 from tideover.sim.units import MS, Duration, Size
 
 
@@ -62,22 +62,20 @@ class SourceReplay(Acking):
     2015, chapter 3.
     """
 
-    promise: ClassVar[Promise] = "at least once"
-    alone: ClassVar[str | None] = "what is lost anywhere is replayed by the source, through all tasks"
-    windows: ClassVar[frozenset[str]] = frozenset(
-        {"sliding", "event", "session", "arrival session", "aside", "join"}
-    )
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task"})
+    promise = "at least once"
+    alone = "what is lost anywhere is replayed by the source, through all tasks"
+    windows = frozenset({"sliding", "event", "session", "arrival session", "aside", "join"})
+    survives = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
-    roles: ClassVar[frozenset[str]] = frozenset({"acker"})
-    bounded_queues: ClassVar[bool] = True
-    reads_queues: ClassVar[bool] = True
-    loses_messages: ClassVar[bool] = True
-    counts_tuples: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
-    caps: ClassVar[frozenset[str]] = frozenset({"max_spout_pending"})
-    spouts_wait: ClassVar[tuple[str, ...]] = ("max_spout_pending",)
-    gives_up: ClassVar[tuple[str, ...]] = ("message_timeout",)
-    per_tuple: ClassVar[frozenset[str]] = frozenset({"ack_cost"})
+    roles = frozenset({"acker"})
+    bounded_queues = True
+    reads_queues = True
+    loses_messages = True
+    counts_tuples = ("max_spout_pending",)
+    caps = frozenset({"max_spout_pending"})
+    spouts_wait = ("max_spout_pending",)
+    gives_up = ("message_timeout",)
+    per_tuple = frozenset({"ack_cost"})
 
     message_timeout: Annotated[Duration, Field(ge=MS, description="distance of two rotations")] = 30 * 10**9
     timeout_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the spout's rotating map")] = 2

@@ -39,7 +39,7 @@ from tideover.models.mechanisms.checkpoint_transactions import Transactions
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.remarks import Plan
-from tideover.models.runtime.hooks import Hooks, Needs
+from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, OpensSpouts
 from tideover.models.strategies.source_replay import Replay, SourceReplay
@@ -55,15 +55,13 @@ class StormCheckpoint(SourceReplay):
     et al., *Lightweight Asynchronous Snapshots for Distributed Dataflows*, 2015, for the markers.
     """
 
-    bounded_queues: ClassVar[bool] = True
-    reads_queues: ClassVar[bool] = True
-    loses_messages: ClassVar[bool] = False
-    windows: ClassVar[frozenset[str]] = frozenset(
-        {"sliding", "event", "session", "arrival session", "join", "ids"}
-    )
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (*SourceReplay.composed_of, Transactions)
+    bounded_queues = True
+    reads_queues = True
+    loses_messages = False
+    windows = frozenset({"sliding", "event", "session", "arrival session", "join", "ids"})
+    composed_of = (*SourceReplay.composed_of, Transactions)
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"transactions": ("write_time", "write_cost")}
-    per_tuple: ClassVar[frozenset[str]] = SourceReplay.per_tuple
+    per_tuple = SourceReplay.per_tuple
 
     checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two prepares")] = S
     store: Annotated[

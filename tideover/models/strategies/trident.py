@@ -43,7 +43,6 @@ from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.trident import Coordinator
 from tideover.models.mechanisms.trident_log import TridentSettings
 from tideover.models.remarks import Plan, mixed
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
 
@@ -60,15 +59,13 @@ class Trident(TridentSettings, Strategy):
     classes ``MasterBatchCoordinator``, ``TransactionalMap`` and ``OpaqueMap``.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = "its batches are committed by all tasks together"
-    survives: ClassVar[frozenset[str]] = frozenset(
-        {"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"}
-    )
-    roles: ClassVar[frozenset[str]] = frozenset({"coordinator"})
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "join"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Coordinator,)
-    gives_up: ClassVar[tuple[str, ...]] = ("message_timeout",)
+    promise = "exactly once"
+    alone = "its batches are committed by all tasks together"
+    survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
+    roles = frozenset({"coordinator"})
+    windows = frozenset({"sliding", "join"})
+    composed_of = (Coordinator,)
+    gives_up = ("message_timeout",)
     costs: ClassVar[dict[str, tuple[str, ...]]] = {
         "batches": ("metadata_time", "task_time", "state_time", "state_cost", "commit_time")
     }

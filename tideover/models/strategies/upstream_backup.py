@@ -38,10 +38,9 @@ from tideover.models.mechanisms.standbys import Standbys
 from tideover.models.operators.base import Stateful
 from tideover.models.operators.state import Effects
 from tideover.models.remarks import Plan
-from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
-from tideover.models.strategies.base import STRATEGIES, Promise, Protocol, Strategy
+from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
 from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, S, Size
 
@@ -56,15 +55,15 @@ class UpstreamBackup(Strategy):
     section 3, so that what several senders replay may be processed in another order than before.
     """
 
-    promise: ClassVar[Promise] = "exactly once"
-    alone: ClassVar[str | None] = "all tasks downstream have to say what they are done with"
-    survives: ClassVar[frozenset[str]] = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
-    windows: ClassVar[frozenset[str]] = frozenset({"sliding", "event", "join"})
-    bounded_queues: ClassVar[bool] = True
-    recurs_every: ClassVar[str | None] = "ack_interval"
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
-    after_failures: ClassVar[frozenset[str]] = frozenset({"replay_cost", "replay_rate"})
-    per_tuple: ClassVar[frozenset[str]] = frozenset({"replay_cost"})
+    promise = "exactly once"
+    alone = "all tasks downstream have to say what they are done with"
+    survives = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
+    windows = frozenset({"sliding", "event", "join"})
+    bounded_queues = True
+    recurs_every = "ack_interval"
+    composed_of = (UpstreamBuffers, ReplayFilter, Standbys, Progress)
+    after_failures = frozenset({"replay_cost", "replay_rate"})
+    per_tuple = frozenset({"replay_cost"})
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"replays": ("replay_cost", "replay_rate")}
 
     ack_interval: Annotated[
