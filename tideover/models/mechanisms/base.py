@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
+
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.hooks import Hooks, Keeper, Mask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import BoltView, TaskView
+from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import RECOVERY
 from tideover.sim.train import Train
 
@@ -24,6 +28,21 @@ class Mechanism(Hooks):
 
     def _bolt(self, task: TaskView) -> BoltTask:
         return self._job.bolt(task)
+
+
+def when_due(
+    job: Job, tasks: Iterable[TaskView], interval: int, act: Callable[[BoltTask], None], last: bool = False
+) -> None:
+    """Each ``interval`` (ns) a marker goes into the queue of each of these bolts' tasks that is there; at its
+    turn ``act`` is called. ``last``: whoever asks for it does nothing after it in its turn.
+    """
+
+    def tick(task: BoltTask, i: int) -> None:
+        if task.available:
+            task.enqueue(Rank.CHECKPOINT, partial(act, task), last=last)
+
+    for task in map(job.bolt, tasks):
+        job.kernel.every(interval, interval, Rank.CHECKPOINT, partial(tick, task), task.number)
 
 
 def stored_entries(task: BoltTask, saved: SavedState) -> int:

@@ -29,11 +29,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.base import Mechanism, when_due
 from tideover.models.mechanisms.buffers import Reached, UpstreamBuffers
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
@@ -319,13 +318,7 @@ class RegularCheckpoints(TaskCheckpoints):
         self._interval = interval
 
     def start(self) -> None:
-        for task in map(self._bolt, self._of):
-            tick = partial(self._tick, task)
-            self._job.kernel.every(self._interval, self._interval, Rank.CHECKPOINT, tick, task.number)
-
-    def _tick(self, task: BoltTask, i: int) -> None:
-        if task.available:
-            task.enqueue(Rank.CHECKPOINT, partial(self._due, task), last=True)
+        when_due(self._job, self._of, self._interval, self._due, last=True)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task in self._of and task.component.trigger == "tick":

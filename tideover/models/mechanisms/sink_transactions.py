@@ -144,7 +144,7 @@ class SinkTransactions(Mechanism, Keeper):
             producer.plans.after(self._terms.commit_time, Rank.TRIM, commit)
 
     def roll_back(self, task: TaskView, number: int) -> None:
-        """The task has failed, and goes back to where it had pre-committed ``number`` (0: to the beginning)."""
+        """The task has failed: back to where it had pre-committed ``number`` (0: to the beginning)."""
         producer = self._looked_at(task)
         if producer is None:
             return

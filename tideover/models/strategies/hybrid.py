@@ -1,7 +1,5 @@
 """Hybrid: a strategy for each bolt.
 
-Hybrid: a strategy for each bolt.
-
 Each task goes by its member: the one that `bolts` names for its bolt, else `stateless`, if that is given
 and the bolt keeps no state, else `rest`. Members can be `none`, `rsm`, `active_replication`, and others
 that have a `member`. Where they meet (tests/models/test_hybrid.py, test_exactness.py):
@@ -44,8 +42,6 @@ from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskV
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
 from tideover.sim.registry import kind_of
 
-# Members: which strategy is for which bolt, and what they come to together.
-
 T = TypeVar("T")
 
 
@@ -64,8 +60,90 @@ def _may_be_member(strategy: Strategy) -> Strategy:
 Member = Annotated[Strategy, AfterValidator(_may_be_member)]
 
 
-class Members(Strategy):
-    """A strategy that has others for the bolts: keys by which these are given."""
+def _plain(value: Any) -> Any:
+    """A value of a file without its place there."""
+    return getattr(value, "value", value)
+
+
+def _most_replicas(given: Any) -> int:
+    """Most replicas of a member: a part, a kind, or keys that nobody has checked."""
+    if isinstance(given, Strategy):
+        return given.most_replicas(dict(given))
+    keys = {"kind": given} if isinstance(given, str) else given
+    kind = _plain(keys.get("kind")) if isinstance(keys, Mapping) else None
+    if not (isinstance(kind, str) and kind in STRATEGIES):
+        return 1
+    return STRATEGIES[kind].most_replicas({key: _plain(value) for key, value in keys.items()})
+
+
+class _OfMembers(Generic[T]):
+    def __init__(self, usual: T, of: Callable[[Any], T]) -> None:
+        self._usual, self._of = usual, of
+
+    def __get__(self, strategy: Hybrid | None, cls: type[Hybrid]) -> T:
+        return self._usual if strategy is None else self._of(strategy)
+
+
+def by_members(usual: T, of: Callable[[Any], T]) -> T:
+    """Something that a strategy says of itself: by its members; as a class, with the ``usual`` ones."""
+    return cast("T", _OfMembers(usual, of))
+
+
+_KEPT: dict[Promise, tuple[bool, bool]] = {
+    "none": (False, False),
+    "at most once": (True, False),
+    "at least once": (False, True),
+    "exactly once": (True, True),
+}
+"""Whether there are no duplicates, and whether nothing is lost."""
+
+
+def weakest(members: Iterable[Strategy]) -> Promise:
+    """What is kept of the members' promises. Who goes on with nothing has forgotten what it had from one
+    replica of a sender, and takes it from another: so beside replicas it may count twice.
+    """
+    members = list(members)
+    once, lossless = (all(each) for each in zip(*(_KEPT[m.promises()] for m in members), strict=True))
+    forgets = not lossless and any(member.needs.paths for member in members)
+    return next(promise for promise, kept in _KEPT.items() if kept == (once and not forgets, lossless))
+
+
+@STRATEGIES.register("hybrid")
+class Hybrid(Strategy):
+    """As strong as the weakest of its members: some bolts are replicated, say, and the rest goes back to
+    checkpoints, each at the price of its own strategy.
+
+    P. Upadhyaya, Y. Kwon, M. Balazinska, *A Latency and Fault-Tolerance Optimizer for Online Parallel Query
+    Plans*, SIGMOD 2011: another fault-tolerance technique for each operator. L. Su, Y. Zhou, *Tolerating
+    Correlated Failures in Massively Parallel Stream Processing Engines*, ICDE 2016, have replicas of some
+    tasks and checkpoints of all, so that the last replica that fails is restored; here it is lost.
+    """
+
+    promise = "exactly once"
+    alone = "it has members itself"
+    usual: ClassVar[dict[str, Any]] = {
+        "rest": {"kind": "rsm", "checkpoint_interval": "5 s"},
+        "stateless": "active_replication",
+    }
+    survives = by_members(
+        frozenset({"lose_state", "crash_task"}),
+        lambda mix: frozenset.intersection(*(member.survives for member in mix.all_members.values())),
+    )
+    stateless_too = by_members(
+        True, lambda mix: all(m.stateless_too for m in (mix.stateless or mix.rest, *mix.bolts.values()))
+    )
+    windows = by_members(
+        frozenset({"sliding", "event", "session", "arrival session", "join"}),
+        lambda mix: frozenset.intersection(*(member.windows for member in mix.all_members.values())),
+    )
+    bounded_queues = by_members(True, lambda mix: all(m.bounded_queues for m in mix.all_members.values()))
+    reads_queues = by_members(True, lambda mix: all(m.reads_queues for m in mix.all_members.values()))
+    composed_of = (
+        CheckpointFilter,
+        UpstreamBuffers,
+        RegularCheckpoints,
+        StateTransfer,
+    )
 
     bolts: Annotated[
         dict[str, Member],
@@ -99,12 +177,14 @@ class Members(Strategy):
         return {("bolts", name): name for name in self.bolts}
 
     def named_hosts(self) -> dict[KeyPath, int]:
-        named = ((at, member.named_hosts()) for at, member in self.all_members.items())
-        return {(*at, *path): host for at, hosts in named for path, host in hosts.items()}
+        return self._named(lambda member: member.named_hosts())
 
     def named_stores(self) -> dict[KeyPath, str]:
-        named = ((at, member.named_stores()) for at, member in self.all_members.items())
-        return {(*at, *path): store for at, stores in named for path, store in stores.items()}
+        return self._named(lambda member: member.named_stores())
+
+    def _named(self, of: Callable[[Strategy], dict[KeyPath, T]]) -> dict[KeyPath, T]:
+        named = ((at, of(member)) for at, member in self.all_members.items())
+        return {(*at, *path): what for at, names in named for path, what in names.items()}
 
     def replicas(self, component: str, keeps_state: bool) -> int:
         return self.all_members[self.place(component, keeps_state)].replicas(component, keeps_state)
@@ -115,142 +195,6 @@ class Members(Strategy):
         found = [given.get("rest"), given.get("stateless")]
         found += bolts.values() if isinstance(bolts, Mapping) else []
         return max(_most_replicas(_plain(each)) for each in found)
-
-
-def _plain(value: Any) -> Any:
-    """A value of a file without its place there."""
-    return getattr(value, "value", value)
-
-
-def _most_replicas(given: Any) -> int:
-    """Most replicas of a member: a part, a kind, or keys that nobody has checked."""
-    if isinstance(given, Strategy):
-        return given.most_replicas(dict(given))
-    keys = {"kind": given} if isinstance(given, str) else given
-    kind = _plain(keys.get("kind")) if isinstance(keys, Mapping) else None
-    if not (isinstance(kind, str) and kind in STRATEGIES):
-        return 1
-    return STRATEGIES[kind].most_replicas({key: _plain(value) for key, value in keys.items()})
-
-
-class OfMembers(Generic[T]):
-    """Something that a strategy says of itself: by its members; as a class, with the ``usual`` ones."""
-
-    def __init__(self, usual: T, of: Callable[[Any], T]) -> None:
-        self._usual, self._of = usual, of
-
-    def __get__(self, strategy: Members | None, cls: type[Members]) -> T:
-        return self._usual if strategy is None else self._of(strategy)
-
-
-_KEPT: dict[Promise, tuple[bool, bool]] = {
-    "none": (False, False),
-    "at most once": (True, False),
-    "at least once": (False, True),
-    "exactly once": (True, True),
-}
-"""Whether there are no duplicates, and whether nothing is lost."""
-
-
-def weakest(members: Iterable[Strategy]) -> Promise:
-    """What is kept of the members' promises. Who goes on with nothing has forgotten what it had from one
-    replica of a sender, and takes it from another: so beside replicas it may count twice.
-    """
-    members = list(members)
-    once, lossless = (all(each) for each in zip(*(_KEPT[m.promises()] for m in members), strict=True))
-    forgets = not lossless and any(member.needs.paths for member in members)
-    return next(promise for promise, kept in _KEPT.items() if kept == (once and not forgets, lossless))
-
-
-# The protocols of members, side by side.
-
-
-class Together(Protocol):
-    """Each task, at its fault, when it is back, and at the end of its windows, does what its member says; the
-    member of the rest has the spouts. What they share, buffers and a filter, knows of all tasks.
-    """
-
-    def __init__(self, job: Job, strategy: Members) -> None:
-        super().__init__(job)
-        tasks: dict[KeyPath, list[BoltView]] = {("rest",): []}
-        for task in self.view.bolts:
-            place = strategy.place(task.component.name, task.component.keeps_state)
-            tasks.setdefault(place, []).append(task)
-        shared = Shared(job, replicated=strategy.needs.paths, saved=True)
-        self.members = {at: strategy.all_members[at].member(job, own, shared) for at, own in tasks.items()}
-        self.by_task: dict[TaskView, Protocol] = {
-            task: self.members[at] for at, own in tasks.items() for task in own
-        }
-
-    def of(self, task: TaskView) -> Protocol:
-        """The protocol that acts for a task."""
-        return self.by_task.get(task, self.members["rest",])
-
-    def start(self) -> None:
-        for member in self.members.values():
-            member.start()
-
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        self.of(task).failed(task, outage)
-
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        self.of(task).ready(task, outage)
-
-    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        return self.of(task).window_ended(task, parts, now)
-
-
-@STRATEGIES.register("hybrid")
-class Hybrid(Members):
-    """As strong as the weakest of its members: some bolts are replicated, say, and the rest goes back to
-    checkpoints, each at the price of its own strategy.
-
-    P. Upadhyaya, Y. Kwon, M. Balazinska, *A Latency and Fault-Tolerance Optimizer for Online Parallel Query
-    Plans*, SIGMOD 2011: another fault-tolerance technique for each operator. L. Su, Y. Zhou, *Tolerating
-    Correlated Failures in Massively Parallel Stream Processing Engines*, ICDE 2016, have replicas of some
-    tasks and checkpoints of all, so that the last replica that fails is restored; here it is lost.
-    """
-
-    promise = "exactly once"
-    alone = "it has members itself"
-    usual: ClassVar[dict[str, Any]] = {
-        "rest": {"kind": "rsm", "checkpoint_interval": "5 s"},
-        "stateless": "active_replication",
-    }
-    survives = cast(
-        "frozenset[str]",
-        OfMembers(
-            frozenset({"lose_state", "crash_task"}),
-            lambda mix: frozenset.intersection(*(member.survives for member in mix.all_members.values())),
-        ),
-    )
-    stateless_too = cast(
-        "bool",
-        OfMembers(
-            True,
-            lambda mix: all(m.stateless_too for m in (mix.stateless or mix.rest, *mix.bolts.values())),
-        ),
-    )
-    windows = cast(
-        "frozenset[str]",
-        OfMembers(
-            frozenset({"sliding", "event", "session", "arrival session", "join"}),
-            lambda mix: frozenset.intersection(*(member.windows for member in mix.all_members.values())),
-        ),
-    )
-    bounded_queues = cast(
-        "bool",
-        OfMembers(True, lambda mix: all(member.bounded_queues for member in mix.all_members.values())),
-    )
-    reads_queues = cast(
-        "bool", OfMembers(True, lambda mix: all(member.reads_queues for member in mix.all_members.values()))
-    )
-    composed_of = (
-        CheckpointFilter,
-        UpstreamBuffers,
-        RegularCheckpoints,
-        StateTransfer,
-    )
 
     def promises(self) -> Promise:
         return weakest(self.all_members.values())
@@ -291,3 +235,38 @@ class Hybrid(Members):
 
     def protocol(self, job: Job) -> Protocol:
         return Together(job, self)
+
+
+class Together(Protocol):
+    """Each task, at its fault, when it is back, and at the end of its windows, does what its member says; the
+    member of the rest has the spouts. What they share, buffers and a filter, knows of all tasks.
+    """
+
+    def __init__(self, job: Job, strategy: Hybrid) -> None:
+        super().__init__(job)
+        tasks: dict[KeyPath, list[BoltView]] = {("rest",): []}
+        for task in self.view.bolts:
+            place = strategy.place(task.component.name, task.component.keeps_state)
+            tasks.setdefault(place, []).append(task)
+        shared = Shared(job, replicated=strategy.needs.paths, saved=True)
+        self.members = {at: strategy.all_members[at].member(job, own, shared) for at, own in tasks.items()}
+        self.by_task: dict[TaskView, Protocol] = {
+            task: self.members[at] for at, own in tasks.items() for task in own
+        }
+
+    def of(self, task: TaskView) -> Protocol:
+        """The protocol that acts for a task."""
+        return self.by_task.get(task, self.members["rest",])
+
+    def start(self) -> None:
+        for member in self.members.values():
+            member.start()
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        self.of(task).failed(task, outage)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        self.of(task).ready(task, outage)
+
+    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
+        return self.of(task).window_ended(task, parts, now)

@@ -19,13 +19,13 @@ of `Backing`. Besides (tests/models/test_secondaries.py, test_hwang.py):
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from tideover.models import remarks
 from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import when_due
 from tideover.models.mechanisms.buffers import UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.replicas import ReplayFilter
@@ -35,7 +35,6 @@ from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
-from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, Size
 
 
@@ -98,6 +97,7 @@ class Secondaries(Protocol):
     def __init__(self, job: Job, strategy: PassiveStandby) -> None:
         super().__init__(job)
         s = self.strategy = strategy
+        self.job = job
         # 1. every task keeps what it has sent, and drops what it has had
         self.buffers = UpstreamBuffers(job)
         self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
@@ -107,13 +107,7 @@ class Secondaries(Protocol):
         self.checkpoints = CheckpointMessages(job, self.standbys, self.buffers, costs, s.delta)
 
     def start(self) -> None:
-        for task in self.view.bolts:
-            self.do.every(self.strategy.checkpoint_interval, partial(self.tick, task), Rank.CHECKPOINT, task)
-
-    def tick(self, task: BoltView, i: int) -> None:
-        """A checkpoint is due, when all that waits in the queue has been served."""
-        if task.available:
-            self.do.enqueue(task, partial(self.checkpoints.take, task), Rank.CHECKPOINT)
+        when_due(self.job, self.view.bolts, self.strategy.checkpoint_interval, self.checkpoints.take)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task.component.trigger == "tick":  # a tick does not come again in the replay, as a marker does

@@ -105,24 +105,18 @@ class StateManagement(Strategy):
         return Recovery(job, self, tasks, shared)
 
 
-def checkpoints(
-    job: Job, s: StateManagement, tasks: Sequence[BoltView], buffers: UpstreamBuffers
-) -> RegularCheckpoints:
-    """When the store has one, upstream trims its ``buffers``."""
-    stateful = [task for task in tasks if task.state is not None]
-    saving = s.serialise_time, s.serialise_cost
-    costs = Costs(*saving, s.restore_time, s.restore_cost, s.entry_size, s.store)
-    buffers.keep_for(stateful, s.spout_buffer, s.replay_cost, s.replay_rate)
-    return RegularCheckpoints(job, stateful, costs, s.checkpoint_interval, buffers)
-
-
 class Recovery(Protocol):
     """The protocol: buffers, checkpoints, trims, restores, replays."""
 
     def __init__(self, job: Job, s: StateManagement, tasks: Sequence[BoltView], shared: Shared) -> None:
         super().__init__(job)
         self.shared, self.buffers = shared, shared.buffers
-        self.checkpoints = checkpoints(job, s, tasks, self.buffers)
+        stateful = [task for task in tasks if task.state is not None]
+        saving = s.serialise_time, s.serialise_cost
+        costs = Costs(*saving, s.restore_time, s.restore_cost, s.entry_size, s.store)
+        # when the store has a checkpoint, upstream trims its buffers
+        self.buffers.keep_for(stateful, s.spout_buffer, s.replay_cost, s.replay_rate)
+        self.checkpoints = RegularCheckpoints(job, stateful, costs, s.checkpoint_interval, self.buffers)
 
     # -- after a failure: read the checkpoint, restore it, ask for the buffers
 

@@ -24,13 +24,13 @@ Takeover and duplicates follow the rules of `Standbys`, buffers those of `Upstre
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from tideover.models import remarks
 from tideover.models.job.components import BoltConfig
+from tideover.models.mechanisms.base import when_due
 from tideover.models.mechanisms.buffers import Reached, UpstreamBuffers
 from tideover.models.mechanisms.output_queues import Progress
 from tideover.models.mechanisms.replicas import ReplayFilter
@@ -41,7 +41,6 @@ from tideover.models.remarks import Plan
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
-from tideover.sim.kernel import Rank
 from tideover.sim.units import MS, Duration, Rate, S, Size
 
 
@@ -103,6 +102,7 @@ class Backups(Protocol):
     def __init__(self, job: Job, strategy: UpstreamBackup) -> None:
         super().__init__(job)
         s = self.strategy = strategy
+        self.job = job
         # 1. every task keeps what it has sent, and drops what it has had
         self.buffers = UpstreamBuffers(job)
         self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
@@ -112,13 +112,7 @@ class Backups(Protocol):
         self.progress = Progress(job, self.buffers, seen)
 
     def start(self) -> None:
-        for task in self.view.bolts:
-            self.do.every(self.strategy.ack_interval, partial(self.tick, task), Rank.CHECKPOINT, task)
-
-    def tick(self, task: BoltView, i: int) -> None:
-        """Acks are due, when all that waits in the queue has been served."""
-        if task.available:
-            self.do.enqueue(task, partial(self.ack, task), Rank.CHECKPOINT)
+        when_due(self.job, self.view.bolts, self.strategy.ack_interval, self.ack)
 
     def ack(self, task: BoltView) -> None:
         """Senders, and the secondary, are told what is done."""
