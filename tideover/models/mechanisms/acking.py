@@ -145,29 +145,22 @@ class Rotation(Mechanism):
             self._begin(spout)
 
     def _begin(self, spout: SpoutTask) -> None:
-        period, life = self._period, spout.life
-        first = first_rotation(self._job, spout, period, self._phase)
+        period, life, phase = self._period, spout.life, self._phase
+        if phase is None:
+            bits = self._job.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
+            phase = int(bits[0] >> np.uint64(11)) * period >> 53
+        first = self._job.kernel.now + phase
 
         def rotate(r: int) -> None:
-            if spout.life == life and spout.up:
-                self._rotate(spout, first + (r - self._buckets + 1) * period)
+            if spout.life != life or not spout.up:
+                return
+            pending = self._acks.acker.maps[spout.spout_number]
+            pending.up_to_date()
+            self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
+            self._job.step(spout.name, "buckets rotated")
+            self._verbs.emit_again(spout, *pending.expire(first + (r - self._buckets + 1) * period))
 
         self._job.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
-
-    def _rotate(self, spout: SpoutTask, before: int) -> None:
-        pending = self._acks.acker.maps[spout.spout_number]
-        pending.up_to_date()
-        self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
-        self._job.step(spout.name, "buckets rotated")
-        self._verbs.emit_again(spout, *pending.expire(before))
-
-
-def first_rotation(job: Job, spout: SpoutTask, period: int, phase: int | None) -> int:
-    """When the map of a spout that starts now is rotated first (ns)."""
-    if phase is None:
-        bits = job.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
-        phase = int(bits[0] >> np.uint64(11)) * period >> 53
-    return job.kernel.now + phase
 
 
 LONG_AGO = -(1 << 62)

@@ -150,13 +150,14 @@ class Transactions(Mechanism, Keeper):
         safe = self._safe.pop(task, []) if self._committing else []
         self.acks.release(task, safe)
         self._leave(task, number)
-        if safe:
-            sent = self._job.kernel.now + self.acks.takes(safe)
-            self._job.kernel.at(sent, Rank.TRIM, partial(self._acked, task), task.number)
 
-    def _acked(self, task: BoltTask) -> None:
-        if task not in self._down:
-            self._job.step(task.name, "acks sent", to=self.acks.acker.name)
+        def sent() -> None:
+            if task not in self._down:
+                self._job.step(task.name, "acks sent", to=self.acks.acker.name)
+
+        if safe:
+            when = self._job.kernel.now + self.acks.takes(safe)
+            self._job.kernel.at(when, Rank.TRIM, sent, task.number)
 
     def _leave(self, task: BoltTask, number: int) -> None:
         self._job.step(task.name, "committed" if self._committing else "prepared")

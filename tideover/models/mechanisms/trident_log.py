@@ -212,7 +212,8 @@ class Reading(Mechanism, Keeper):
         self._source = SOURCES[settings.spout](settings)
         self._under_way: dict[int, Attempt] = {}
         """By number of the transaction."""
-        self._stores = {t: STORES[settings.state](job, t) for t in job.bolt_tasks if is_end(t)}
+        ends = [t for t in job.bolt_tasks if t.state is not None or not t.component.outputs]
+        self._stores = {task: STORES[settings.state](job, task) for task in ends}
         self._readers = [t for t in job.bolt_tasks if any(isinstance(c.up, SpoutTask) for c in t.inputs)]
         """Tasks that read spouts."""
         self._passing: tuple[Attempt, BoltTask] | None = None
@@ -333,11 +334,6 @@ class Reading(Mechanism, Keeper):
             if store.before is not None:  # may come back, though its window is out by now
                 found.append((task.component, store.before.effects()))
         return found
-
-
-def is_end(task: BoltTask) -> bool:
-    """Whether a part is stored there: it has a state, or nobody reads it."""
-    return task.state is not None or not task.component.outputs
 
 
 class Source:

@@ -22,8 +22,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from tideover.models.mechanisms.buffers import Shared
 from tideover.models.mechanisms.replicas import DuplicateFilter, StateTransfer
-from tideover.models.mechanisms.shared import Shared
 from tideover.models.remarks import Plan, side_by_side
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView

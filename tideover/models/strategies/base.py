@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component, Topology
-from tideover.models.mechanisms.shared import Shared
+from tideover.models.mechanisms.buffers import Shared
 from tideover.models.remarks import Plan, Work, mixed
 from tideover.models.runtime.hooks import Hooks, Needs
 from tideover.models.runtime.job import Job

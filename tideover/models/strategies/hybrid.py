@@ -30,10 +30,9 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast
 from pydantic import AfterValidator, Field
 
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.buffers import UpstreamBuffers
+from tideover.models.mechanisms.buffers import Shared, UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import RegularCheckpoints
 from tideover.models.mechanisms.replicas import CheckpointFilter, StateTransfer
-from tideover.models.mechanisms.shared import Shared
 from tideover.models.operators.state import Effects
 from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Needs

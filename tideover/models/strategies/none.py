@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tideover.models.mechanisms.shared import Shared
+from tideover.models.mechanisms.buffers import Shared
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import CRASHES, STRATEGIES, Protocol, Strategy

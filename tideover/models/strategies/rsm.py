@@ -29,9 +29,8 @@ from pydantic import Field
 
 from tideover.models import remarks
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.buffers import UpstreamBuffers
+from tideover.models.mechanisms.buffers import Shared, UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Checkpoint, Costs, RegularCheckpoints
-from tideover.models.mechanisms.shared import Shared
 from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
