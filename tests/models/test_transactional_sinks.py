@@ -229,3 +229,24 @@ def test_what_has_left_and_has_no_number_is_promised_at_least_once(
     scenario = job(sink, crash(55, 5), last=last)
     assert scenario.strategy.promises_in(deployment_of(scenario).topology) == promise
     assert done(scenario).ledger["duplicated"] == twice
+
+
+def test_a_window_by_event_without_a_pair_opens_a_transaction_in_which_readers_see_nothing() -> None:
+    """left (10, 20, …) and right (50, 100, …) are joined by event. As right comes at 50 windows 1 and 2 end;
+    left alone had anything of them: they are not put out, but what they took in is committed with snapshot 3
+    (75), at 82. At 100 windows 3 and 5 have a pair; at 150 windows 6 and 7 have none.
+    """
+    window = {"length": 20 * MS, "by": "event", "watermark_interval": 5 * MS, "lag": 0}
+    topology = {
+        "left": spout(**ONES),
+        "right": spout(gap=50, **ONES),
+        "last": bolt("windowed_join", {"left": "fields", "right": "fields"}, window=window),
+    }
+    run, direct = (
+        done(job(sink).model_copy(update={"topology": topology})) for sink in (committing(1000), DirectSink())
+    )
+    assert [(n, time / MS) for _, _, n, time in run.trace.committed] == [(3, 82), (4, 112), (6, 172)]
+    assert seen(run) == {3: 112, 5: 112}
+    assert seen(direct) == {3: 100, 5: 100, 8: 200, 10: 200}
+    assert run.windows == {"emitted": 2, "correct": 2, "wrong": 0, "missing": 0, "expired": 0}
+    assert run.ledger == direct.ledger
