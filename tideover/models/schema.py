@@ -1,4 +1,10 @@
-"""The one place of a result's fields: name, meaning, unit, type and place in the record."""
+"""The one place of a result's fields: name, meaning, unit and type of each, when it is undefined, where the
+record of ``run --json`` has it, how one figure is made of several replications', and what readers' tables
+call it.
+
+What shows a result derives from here: the record (`tideover.models.results`), data frames, Parquet files,
+tables, the report's glossary, docs/reference.md. A new field is one entry here.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# What a column of a result is, and how frames are brought into the form of their columns.
-
 Dtype = Literal["string", "int64", "float64", "bool"]
 Pool = Literal["", "sum", "mean", "min", "max", "histogram"]
 
@@ -21,8 +24,6 @@ Pool = Literal["", "sum", "mean", "min", "max", "histogram"]
 class Column:
     """A field of a result: a column of a table, and its place in the record.
 
-    name        of the column
-    meaning     what it says, in words
     unit        ``""`` for texts and truths
     undefined   when a value is missing; ``""``: never
     record      where the record has it: a key, or a block and the key in it (``("ledger", "lost")``); nowhere
@@ -67,51 +68,22 @@ def truth(name: str, meaning: str, undefined: str = "") -> Column:
     return Column(name, meaning, "", "bool", undefined)
 
 
-def conform(frame: pd.DataFrame, documented: Iterable[Column]) -> pd.DataFrame:
-    """The frame with a fresh index, the documented columns first, each in its type, undefined where it was
-    missing; optional ones only if there are any.
-
-    An undefined number is NaN, so a column of whole numbers that has one holds floats. Texts are objects.
-    """
-    import pandas as pd
-
-    found: dict[str, Any] = {}
-    for column in documented:
-        if column.optional and column.name not in frame.columns:
-            continue
-        values = frame[column.name] if column.name in frame.columns else pd.Series(None, frame.index, object)
-        found[column.name] = values.astype(_dtype(column, values))
-    others = {name: frame[name] for name in frame.columns if name not in found}
-    return pd.DataFrame(found | others, index=frame.index).reset_index(drop=True)
+_COUNTED = ("roots", "windows", "tuples", "hosts", "snapshots", "processes", "number", "index", "B")
+"""Units of whole numbers."""
 
 
-def _dtype(column: Column, values: pd.Series[Any]) -> Any:
-    if column.dtype in ("int64", "bool") and values.isna().any():
-        return "float64" if column.dtype == "int64" else object
-    return object if column.dtype == "string" else column.dtype
+def _field(
+    name: str, meaning: str, unit: str, undefined: str = "", label: str = "", at: str = "", **more: Any
+) -> Column:
+    """``at``: block and key in the record."""
+    dtype: Dtype = "int64" if unit in _COUNTED else "float64"
+    record = tuple(at.split(".")) if at else ()
+    return Column(name, meaning, unit, dtype, undefined, record, label, **more)
 
 
-def at_top(*columns: Column) -> tuple[Column, ...]:
-    """The columns, each a key of the record by its own name."""
-    return tuple(replace(column, record=(column.name,)) for column in columns)
-
-
-def nested(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
-    """A row as the record has it: the columns that stand there, each in its block."""
-    found: dict[str, Any] = {}
-    for column in columns:
-        if column.record and not (column.optional and column.name not in row):
-            *blocks, key = column.record
-            place = found
-            for name in blocks:
-                place = place.setdefault(name, {})
-            place[key] = row[column.name]
-    return found
-
-
-def in_lumps(columns: Iterable[Column]) -> list[Column]:
-    """Those that count tuples or roots: a run with ``run.lump`` simulates several of these as one."""
-    return [column for column in columns if column.unit in ("tuples", "roots", "tuples/s")]
+def _at_top(*columns: Column) -> tuple[Column, ...]:
+    """The columns, each a key of the record by its own name, unless it has a place there."""
+    return tuple(each if each.record else replace(each, record=(each.name,)) for each in columns)
 
 
 # How recoveries end. A time to recover means little without that: whatever shows the one says the other.
@@ -120,22 +92,9 @@ RECOVERED = "recovered"
 UNAFFECTED = "not affected"
 LOSSY = "recovered with loss"
 OPEN = "not recovered"
-
-ENDED = at_top(
-    text(
-        "ended",
-        f"how the recovery ended. {RECOVERED}: all is as it would have been; {UNAFFECTED}: it never was "
-        f"otherwise, and the time to recover is 0; {LOSSY}: it is so again, but roots were lost for good; "
-        f"{OPEN}: it was not so by the end of the run, and the time to recover is undefined",
-    ),
-    count(
-        "roots_lost",
-        "roots that were lost for good because of this failure, and would not have been without failures",
-        "roots",
-    ),
-)
-"""The columns of recoveries that say it."""
-TIMES = ("time_to_recover_s", "catch_up_s")
+HEADLINE = "time_to_recover_s"
+"""The column of recoveries by which strategies are compared first."""
+TIMES = (HEADLINE, "catch_up_s")
 """Columns that say when all was over: never told without how it ended."""
 
 
@@ -171,262 +130,24 @@ def counted(endings: Iterable[str]) -> str:
     return ", ".join(how if len(found) == 1 else f"{n} {how}" for how, n in found.items())
 
 
-# What a result says of how far a job can be relied on, and its detector.
-
-
-def dependability(failed_run: str) -> tuple[Column, ...]:
-    """The columns of a run; ``failed_run``: what to say of one without figures."""
-    return (
-        Column(
-            "availability",
-            "part of the measured time outside of every time to recover",
-            "ratio",
-            undefined=f"nothing is measured after the warm-up, or {failed_run}",
-            record=("dependability", "availability"),
-            label="availability",
-            pool="mean",
-        ),
-        count(
-            "false_detections",
-            "processes that lived, but that the detector took for dead and launched anew; with heartbeats",
-            "processes",
-            failed_run,
-            record=("dependability", "false_detections"),
-            label="false detections",
-            pool="mean",
-            optional=True,
-        ),
-    )
-
-
-# What a result says of queues before spouts.
-
-LAG = replace(
-    count("lag", "records before spouts that are not read as the second begins", "roots"), optional=True
-)
-"""Of a second."""
-
-DRAINED = (
-    replace(
-        count(
-            "max_lag",
-            "most records before spouts that were not read as a second began, from the failure until the "
-            "queues were drained, or the end; where spouts read from queues",
-            "roots",
-            record=("max_lag",),
-            label="greatest lag",
-        ),
-        optional=True,
-    ),
-    Column(
-        "drain_s",
-        "from the failure until the first second with which the lag is what it would have been without "
-        "failures (a quarter more at most), and stays so for 4 s; where spouts read from queues",
-        "s",
-        undefined="it was not by the end of the run",
-        record=("drain_s",),
-        label="time to drain the queues",
-        optional=True,
-    ),
-)
-"""Of a recovery."""
-
-
-# What a result says where a simulated tuple stands for several, as of `models.coarsening`.
-
-
-def at_most(kinds: Iterable[str], figures: Iterable[str], undefined: str) -> tuple[Column, ...]:
-    """What latencies that are not told are at most, by kind and figure; a spread has no such limit."""
-    return tuple(
-        Column(
-            f"{kind}_{key}_at_most_ms",
-            f"what `{kind}_{key}_ms` is at most, about: as `run.lump` has it, whose tuples wait and are "
-            "served together; only with it",
-            "ms",
-            undefined=undefined,
-            optional=True,
-        )
-        for kind in kinds
-        for key in figures
-        if key != "std"
-    )
-
-
-# What a record has besides where tasks share something: cores, cards, stores.
-
-SHARED_RECORD = at_top(
-    Column(
-        "complete_latency_ms",
-        "from the emission of a root until all of its tree is acked, or, if nothing acks, until the measured "
-        "component is done with it; of all replications, after the warm-up",
-        "ms",
-        label="Complete latency",
-    ),
-    Column(
-        "resources",
-        "which part of the time after the warm-up each task, and each of what tasks share, was busy, mean "
-        "over replications, the busiest first",
-        "ratio",
-    ),
-    Column(
-        "flows",
-        "what flows over each edge, mean over the replications and all of their time: messages and bytes per "
-        "second, and bytes per second between hosts",
-        "1/s",
-    ),
-    Column(
-        "between_hosts",
-        "what tasks of one host send to those of another, mean over the replications and all of their time: "
-        "messages and bytes per second; pairs of hosts with nothing between them are left out",
-        "1/s",
-    ),
-    text("bottleneck", "the busiest of them and the next, in a sentence"),
-)
-"""More of its keys, where tasks share something: cores, cards, stores."""
-
-
-# What a result says of a sink whose readers see what is put out when it is committed.
-
-_WHERE = "with a transactional sink"
-
-
-def _delay(name: str, label: str, meaning: str, pool: Pool) -> Column:
-    return Column(
-        name,
-        f"{meaning}; {_WHERE}",
-        "s",
-        undefined="nothing was seen",
-        record=("cost", name),
-        label=label,
-        pool=pool,
-        optional=True,
-    )
-
-
-DELAYS = (
-    _delay(
-        "visible_s",
-        "delay of visibility",
-        "mean time from when a window (or a tuple that leaves) is put out until its readers see it",
-        "mean",
-    ),
-    _delay("visible_max_s", "longest delay of visibility", "the longest of them", "max"),
-)
-
-
-def expired(failed_run: str) -> Column:
-    """Of windows; ``failed_run``: what to say of a run without figures."""
-    return count(
-        "windows_expired",
-        "windows that were to be committed, but the broker had aborted their transaction by then (they are "
-        f"missing); {_WHERE}",
-        "windows",
-        failed_run,
-        record=("windows", "expired"),
-        label="expired",
-        pool="sum",
-        optional=True,
-    )
-
-
-# What a result says of snapshots of the whole job.
-
-_WHERE_of_snapshots = "under `aligned_snapshots` with bounded queues"
-
-
-def _time(name: str, label: str, meaning: str, pool: Pool = "mean") -> Column:
-    return Column(
-        name,
-        f"{meaning}; {_WHERE_of_snapshots}",
-        "s",
-        undefined="no snapshot was complete",
-        record=("cost", name),
-        label=label,
-        pool=pool,
-        optional=True,
-    )
-
-
-def snapshots(failed_run: str) -> tuple[Column, ...]:
-    """The columns; ``failed_run``: what to say of a run without figures."""
-    return (
-        Column(
-            "snapshots",
-            f"complete snapshots of the job; {_WHERE_of_snapshots}",
-            "snapshots",
-            "int64",
-            failed_run,
-            record=("cost", "snapshots"),
-            label="snapshots",
-            pool="mean",
-            optional=True,
-        ),
-        _time("snapshot_s", "time of a snapshot", "mean time from a snapshot's trigger to its end"),
-        _time("snapshot_max_s", "longest snapshot", "the longest of them", "max"),
-        _time(
-            "alignment_s",
-            "alignment",
-            "how long a task waited for a snapshot's barriers, from its first to its last; the longest of "
-            "all tasks, mean over snapshots",
-        ),
-    )
-
-
-# The columns that say how busy each task was, and each of what tasks share.
-
-TASK = (
-    text("task", "a bolt's task, as component.number, with /number of the replica from the second on"),
-    Column(
-        "utilisation",
-        "part of the time in which the task was up that it was busy",
-        "ratio",
-        undefined="the task was never up",
-    ),
-    Column("busy_s", "how long it was busy: tuples, acks, checkpoints, replays, batches", "s"),
-    Column(
-        "blocked_s",
-        "how long full queues kept it from doing more, where they have an end",
-        "s",
-        optional=True,
-    ),
-    Column("up_s", "how long it was up", "s"),
-    count("queued", "tuples in its queue or in service at the end of the run", "tuples"),
-    Column("queued_s", "how long it would have been busy with them", "s"),
-)
-
-RESOURCE = (
-    Column("begin_s", "begin of a stretch of the run", "s"),
-    Column("end_s", "its end", "s"),
-    text("resource", "name of a task, or of what tasks share"),
-    text("kind", "what it is: task, cores, card in, card out, store, link"),
-    count("host", "number of its host", "index", "it is on none"),
-    Column("busy", "part of the stretch in which it was busy; of cores the mean", "ratio"),
-)
-
-
-# The one place of a result's fields: name, meaning, unit and type of each, when it is undefined, where the
-# record of ``run --json`` has it, how one figure is made of several replications', and what readers' tables
-# call it.
-#
-# What shows a result derives from here: the record (`tideover.models.results`), the data frames
-# (``frame``), Parquet files, tables, the page's glossary, docs/reference.md. A new field is one entry here.
-
-HEADLINE = "time_to_recover_s"
-"""The column of recoveries by which strategies are compared first."""
+# The fields of all tables.
 
 _FAILED_RUN = "the run failed; see `error`"
 _NO_TUPLES = "no tuple was processed in that time, or run.lump is too coarse to tell"
 _CUT_OFF = "the run ended before"
-_KIND = "kind of the failure, or why a detector restarts what did not fail: false_detection, reassigned"
+_NOT_BY_END = "it was not by the end of the run"
+_IF_SNAPSHOTS = "; under `aligned_snapshots` with bounded queues"
+_IF_TRANSACTIONS = "; with a transactional sink"
 
 POINT = count("point", "number of the sweep's point: one combination of the swept values", "index")
 
-_IDENTITY = (
+_RUN = (
     text("scenario", "name of the scenario"),
     text("strategy", "fault-tolerance strategy that the run used"),
     count("seed", "seed of the run; with the replication it fixes every draw", "number"),
 )
 _REPLICATION = count("replication", "number of the replication, from 0; each has its own luck", "index")
+_IDENTITY = (*_RUN, _REPLICATION)
 
 _LATENCY_FIGURES = {
     "median": "median",
@@ -444,13 +165,13 @@ LATENCIES = {
 
 def _latencies(where: str, undefined: str = _NO_TUPLES, pool: Pool = "") -> tuple[Column, ...]:
     return tuple(
-        Column(
+        _field(
             f"{kind}_{key}_ms",
             f"{label} of the {meant} {where}",
             "ms",
-            undefined=undefined,
-            record=(f"{kind}_ms", key),
-            label=label,
+            undefined,
+            label,
+            f"{kind}_ms.{key}",
             brief=key != "max",
             pool=pool,
         )
@@ -459,100 +180,147 @@ def _latencies(where: str, undefined: str = _NO_TUPLES, pool: Pool = "") -> tupl
     )
 
 
-def _seconds(name: str, meaning: str, undefined: str = "", label: str = "", optional: bool = False) -> Column:
-    return Column(name, meaning, "s", undefined=undefined, record=(name,), label=label, optional=optional)
+_AT_MOST = tuple(
+    _field(
+        f"{kind}_{key}_at_most_ms",
+        f"what `{kind}_{key}_ms` is at most, about: as `run.lump` has it, whose tuples wait and are served "
+        "together; only with it",
+        "ms",
+        _NO_TUPLES,
+        optional=True,
+    )
+    for kind in LATENCIES
+    for key in _LATENCY_FIGURES
+    if key != "std"  # a spread has no such limit
+)
 
 
-def _stage(key: str, label: str, meaning: str, undefined: str = "", name: str = "") -> Column:
+def _stage(key: str, label: str, meaning: str, undefined: str = "", name: str = "", **more: Any) -> Column:
     meaning = f"stage of {HEADLINE}: {meaning}"
-    place = ("stages_s", key)
-    return Column(name or f"{key}_s", meaning, "s", undefined=undefined, record=place, label=label)
+    return _field(name or f"{key}_s", meaning, "s", undefined, label, f"stages_s.{key}", **more)
 
 
-def _other_stage(key: str, label: str, meaning: str) -> Column:
-    return replace(_stage(key, label, f"then, {meaning}; not all have it", _CUT_OFF), optional=True)
+def _rare_stage(key: str, label: str, meaning: str) -> Column:
+    return _stage(key, label, f"then, {meaning}; not all have it", _CUT_OFF, optional=True)
 
 
-def _content(name: str, meaning: str) -> Column:
-    return count(name, meaning, "tuples", record=("state", name), label=name, brief=False)
+def _state(name: str, meaning: str) -> Column:
+    return _field(name, meaning, "tuples", label=name, at=f"state.{name}", brief=False)
 
 
-RECOVERIES = (
-    *_IDENTITY,
-    *at_top(_REPLICATION, text("kind", _KIND), text("component", "what failed")),
-    _seconds("failed_at_s", "time of the failure, from the start of the run"),
-    Column(
+_RECOVERIES = _at_top(
+    _REPLICATION,
+    text(
+        "kind",
+        "kind of the failure, or why a detector restarts what did not fail: false_detection, reassigned",
+    ),
+    text("component", "what failed"),
+    _field("failed_at_s", "time of the failure, from the start of the run", "s"),
+    _field(
         "hour_of_day",
         "the time of day then, in hours since midnight; where load follows the time of day",
         "h",
-        record=("hour_of_day",),
         optional=True,
     ),
-    _seconds("detected_at_s", "time at which the failure was detected", "it was never detected"),
-    _seconds("ready_at_s", "time at which the task was ready again", "the task did not come back"),
-    _seconds(
+    _field("detected_at_s", "time at which the failure was detected", "s", "it was never detected"),
+    _field("ready_at_s", "time at which the task was ready again", "s", "the task did not come back"),
+    _field(
         HEADLINE,
         "headline: from the failure until output, state and backlog are as they would have been without "
         "failures, within the tolerance of docs/semantics.md; the stages add up to it",
+        "s",
         "they were not by the end of the run",
         "time to recover",
     ),
-    *ENDED,
-    _seconds(
+    text(
+        "ended",
+        f"how the recovery ended. {RECOVERED}: all is as it would have been; {UNAFFECTED}: it never was "
+        f"otherwise, and the time to recover is 0; {LOSSY}: it is so again, but roots were lost for good; "
+        f"{OPEN}: it was not so by the end of the run, and the time to recover is undefined",
+    ),
+    _field(
+        "roots_lost",
+        "roots that were lost for good because of this failure, and would not have been without failures",
+        "roots",
+    ),
+    _field(
         "state_recovery_s",
         "state recovery, as Stableford (2015) defines it: from the task being ready until the last tuple "
         "replayed because of this failure has arrived at it",
+        "s",
         "nothing was replayed, or the replay had not ended by the end of the run",
         "state recovery",
     ),
-    _seconds(
+    _field(
         "catch_up_s",
         "from the failure until the backlog is what it would have been without failures (a quarter more at "
         "most), and stays so for 4 s",
-        "it was not by the end of the run",
+        "s",
+        _NOT_BY_END,
         "catch-up of the backlog",
     ),
-    _seconds(
+    _field(
         "throughput_90_s",
         "from the failure until the throughput over 10 s is back at 90 % of what it would have been",
+        "s",
         "it was not back by the end of the run, or without failures, too, nothing is done for 10 s at a time",
         "throughput back at 90 %",
     ),
-    _seconds(
+    _field(
         "output_gap_s",
         "longest silence of the sink that contains or follows the failure and begins before recovery is over",
+        "s",
         "the silence was cut off by the end of the run",
         "longest output gap",
     ),
-    _seconds(
+    _field(
         "sink_spacing_s",
         "what output_gap_s would have been without failures: the longest silence in the same stretch",
+        "s",
         "no output would have ended it",
         "gap without failures",
     ),
-    _seconds(
+    _field(
         "outage_end_s",
         "from the failure until all that it hit was started again; only with `run.calm`",
+        "s",
         "it did not come back",
         "end of the outage",
         optional=True,
     ),
-    _seconds(
+    _field(
         "latency_recovered_s",
         "from the failure until the latency is normal for `run.calm`, second by second; only with it",
-        "it was not by the end of the run",
+        "s",
+        _NOT_BY_END,
         "latency normal again",
         optional=True,
     ),
-    *DRAINED,
+    _field(
+        "max_lag",
+        "most records before spouts that were not read as a second began, from the failure until the queues "
+        "were drained, or the end; where spouts read from queues",
+        "roots",
+        label="greatest lag",
+        optional=True,
+    ),
+    _field(
+        "drain_s",
+        "from the failure until the first second with which the lag is what it would have been without "
+        "failures (a quarter more at most), and stays so for 4 s; where spouts read from queues",
+        "s",
+        _NOT_BY_END,
+        "time to drain the queues",
+        optional=True,
+    ),
     _stage(
         "detect", "detect", "from the failure until it is detected; 0 in all stages if replicas masked it"
     ),
-    _other_stage("passing", "until it passes", "until what nobody notices has passed by itself"),
-    _other_stage("delay", "wait to restart", "until a new process is ordered: a delay, or no room for it"),
-    _other_stage("launch", "launch", "until the new process runs"),
-    _other_stage("prepare", "prepare", "until its tasks are ready"),
-    _other_stage("write", "write", "until replicas have written the state"),
+    _rare_stage("passing", "until it passes", "until what nobody notices has passed by itself"),
+    _rare_stage("delay", "wait to restart", "until a new process is ordered: a delay, or no room for it"),
+    _rare_stage("launch", "launch", "until the new process runs"),
+    _rare_stage("prepare", "prepare", "until its tasks are ready"),
+    _rare_stage("write", "write", "until replicas have written the state"),
     _stage("restart", "restart", "then, until what failed is ready again"),
     _stage("restore", "restore", "then, until a saved or copied state is back"),
     _stage(
@@ -575,11 +343,11 @@ RECOVERIES = (
         f"{_CUT_OFF}, or no window ends any more",
         "windows_stage_s",
     ),
-    _content("restored", "tuples whose effect came back from a saved or copied state"),
-    _content("replayed", "tuples sent again because of this fault"),
-    _content("dropped", "arrivals dropped since, as they will come again or have come twice"),
-    _content("missing", "tuples missing from the state at the end of the recovery"),
-    _content("extra", "tuples counted more than once at the end of the recovery"),
+    _state("restored", "tuples whose effect came back from a saved or copied state"),
+    _state("replayed", "tuples sent again because of this fault"),
+    _state("dropped", "arrivals dropped since, as they will come again or have come twice"),
+    _state("missing", "tuples missing from the state at the end of the recovery"),
+    _state("extra", "tuples counted more than once at the end of the recovery"),
     *_latencies(
         "of tuples processed from the failure until the last replayed tuple has been processed",
         f"nothing was replayed, or {_NO_TUPLES}",
@@ -588,35 +356,51 @@ RECOVERIES = (
 
 
 def _roots(name: str, label: str, meaning: str) -> Column:
-    return count(name, meaning, "roots", _FAILED_RUN, record=("ledger", name), label=label, pool="sum")
+    return _field(name, meaning, "roots", _FAILED_RUN, label, f"ledger.{name}", pool="sum")
 
 
-def _windows(key: str, meaning: str) -> Column:
-    place = ("windows", key)
-    return count(f"windows_{key}", meaning, "windows", _FAILED_RUN, record=place, label=key, pool="sum")
+def _windows(key: str, meaning: str, **more: Any) -> Column:
+    name, place = f"windows_{key}", f"windows.{key}"
+    return _field(name, meaning, "windows", _FAILED_RUN, key, place, pool="sum", **more)
 
 
-def _cost(name: str, label: str, meaning: str, unit: str, dtype: Dtype = "int64") -> Column:
-    place = ("cost", name)
-    return Column(name, meaning, unit, dtype, _FAILED_RUN, record=place, label=label, pool="mean")
+def _cost(
+    name: str,
+    label: str,
+    meaning: str,
+    unit: str,
+    undefined: str = _FAILED_RUN,
+    pool: Pool = "mean",
+    **m: Any,
+) -> Column:
+    return _field(name, meaning, unit, undefined, label, f"cost.{name}", pool=pool, **m)
+
+
+def _snapshot(name: str, label: str, meaning: str, pool: Pool = "mean") -> Column:
+    undefined = "no snapshot was complete"
+    return _cost(name, label, meaning + _IF_SNAPSHOTS, "s", undefined, pool, optional=True)
+
+
+def _delay(name: str, label: str, meaning: str, pool: Pool) -> Column:
+    return _cost(name, label, meaning + _IF_TRANSACTIONS, "s", "nothing was seen", pool, optional=True)
 
 
 def _throughput(key: Pool, meaning: str) -> Column:
-    return Column(
-        f"throughput_{key}_per_s",
-        meaning,
-        "tuples/s",
-        undefined=_FAILED_RUN,
-        record=("throughput_per_s", key),
-        label=key,
-        brief=key == "mean",
-        pool=key,
-    )
+    name, place, brief = f"throughput_{key}_per_s", f"throughput_per_s.{key}", key == "mean"
+    return _field(name, meaning, "tuples/s", _FAILED_RUN, key, place, brief=brief, pool=key)
 
 
-RUNS = (
-    *_IDENTITY,
-    _REPLICATION,
+DELAYS = (
+    _delay(
+        "visible_s",
+        "delay of visibility",
+        "mean time from when a window (or a tuple that leaves) is put out until its readers see it",
+        "mean",
+    ),
+    _delay("visible_max_s", "longest delay of visibility", "the longest of them", "max"),
+)
+
+_RUNS = (
     text("error", "why the run failed", undefined="the run did not fail"),
     _roots("emitted", "emitted", "roots emitted; always completed + in flight + lost"),
     _roots("completed", "completed", "roots whose every effect is in live state or in an emitted window"),
@@ -636,21 +420,17 @@ RUNS = (
     _windows(
         "missing", "windows of the failure-free twin that were not emitted, and whose end is not on its way"
     ),
-    expired(_FAILED_RUN),
-    _cost("cpu_s", "CPU time", "processor time of all tasks together", "s", "float64"),
-    _cost("network_bytes", "network", "bytes sent between tasks", "B"),
-    _cost(
-        "normal_cpu_s",
-        "normal CPU time",
-        "processor time of all tasks in the run without failures",
-        "s",
-        "float64",
+    _windows(
+        "expired",
+        "windows that were to be committed, but the broker had aborted their transaction by then (they are "
+        f"missing){_IF_TRANSACTIONS}",
+        optional=True,
     ),
+    _cost("cpu_s", "CPU time", "processor time of all tasks together", "s"),
+    _cost("network_bytes", "network", "bytes sent between tasks", "B"),
+    _cost("normal_cpu_s", "normal CPU time", "processor time of all tasks in the run without failures", "s"),
     _cost(
-        "normal_network_bytes",
-        "normal network",
-        "bytes sent between tasks in the run without failures",
-        "B",
+        "normal_network_bytes", "normal network", "bytes sent between tasks in the run without failures", "B"
     ),
     _cost("store_bytes", "store", "bytes written to and read from the store", "B"),
     _cost(
@@ -660,59 +440,112 @@ RUNS = (
         "tuples",
     ),
     _cost("hosts", "hosts", "hosts that the scenario uses", "hosts"),
-    replace(
-        _cost(
-            "price_per_h",
-            "price per hour",
-            "price of an hour of the machines that have tasks or stand by, in the currency of `price`; where "
-            "`hosts` names prices",
-            "1/h",
-            "float64",
-        ),
+    _cost(
+        "price_per_h",
+        "price per hour",
+        "price of an hour of the machines that have tasks or stand by, in the currency of `price`; where "
+        "`hosts` names prices",
+        "1/h",
         optional=True,
     ),
-    *snapshots(_FAILED_RUN),
+    _cost(
+        "snapshots",
+        "snapshots",
+        f"complete snapshots of the job{_IF_SNAPSHOTS}",
+        "snapshots",
+        optional=True,
+    ),
+    _snapshot("snapshot_s", "time of a snapshot", "mean time from a snapshot's trigger to its end"),
+    _snapshot("snapshot_max_s", "longest snapshot", "the longest of them", "max"),
+    _snapshot(
+        "alignment_s",
+        "alignment",
+        "how long a task waited for a snapshot's barriers, from its first to its last; the longest of all "
+        "tasks, mean over snapshots",
+    ),
     *DELAYS,
     *_latencies("over the measured time outside every failure's recovery and catch-up", pool="histogram"),
-    *at_most(LATENCIES, _LATENCY_FIGURES, _NO_TUPLES),
+    *_AT_MOST,
     _throughput("mean", "mean throughput of the last stateful bolt"),
     _throughput("min", "least throughput in any second"),
     _throughput("max", "greatest throughput in any second"),
-    *dependability(_FAILED_RUN),
+    _field(
+        "availability",
+        "part of the measured time outside of every time to recover",
+        "ratio",
+        f"nothing is measured after the warm-up, or {_FAILED_RUN}",
+        "availability",
+        "dependability.availability",
+        pool="mean",
+    ),
+    _field(
+        "false_detections",
+        "processes that lived, but that the detector took for dead and launched anew; with heartbeats",
+        "processes",
+        _FAILED_RUN,
+        "false detections",
+        "dependability.false_detections",
+        pool="mean",
+        optional=True,
+    ),
     text("scenario_json", "the whole scenario, as JSON"),
     text("version", "version of Tideover that ran it"),
 )
 
 
 def _in_second(name: str, meaning: str) -> Column:
-    return Column(name, f"{meaning} of the tuples processed in this second", "ms", undefined=_NO_TUPLES)
+    return _field(name, f"{meaning} of the tuples processed in this second", "ms", _NO_TUPLES)
 
 
-TIMELINE = (
-    *_IDENTITY,
-    _REPLICATION,
+_TIMELINE = (
     count("second", "the second of the run, from 0", "s"),
-    Column("throughput_per_s", "tuples that the last stateful bolt processed in this second", "tuples/s"),
+    _field("throughput_per_s", "tuples that the last stateful bolt processed in this second", "tuples/s"),
     _in_second("latency_mean_ms", "mean latency"),
     _in_second("latency_max_ms", "greatest latency"),
     _in_second("end_to_end_mean_ms", "mean end-to-end latency"),
     _in_second("end_to_end_max_ms", "greatest end-to-end latency"),
-    count(
+    _field(
         "backlog", "most roots queued, in service, on the wire or waiting for retry in this second", "roots"
     ),
-    count("backlog_without_failures", "the same in the reference run, which has no failures", "roots"),
-    LAG,
+    _field("backlog_without_failures", "the same in the reference run, which has no failures", "roots"),
+    _field("lag", "records before spouts that are not read as the second begins", "roots", optional=True),
 )
 
-TASKS = (*_IDENTITY, _REPLICATION, *TASK)
-USAGE = (*_IDENTITY, _REPLICATION, *RESOURCE)
+_TASKS = (
+    text("task", "a bolt's task, as component.number, with /number of the replica from the second on"),
+    _field(
+        "utilisation",
+        "part of the time in which the task was up that it was busy",
+        "ratio",
+        "the task was never up",
+    ),
+    _field("busy_s", "how long it was busy: tuples, acks, checkpoints, replays, batches", "s"),
+    _field(
+        "blocked_s",
+        "how long full queues kept it from doing more, where they have an end",
+        "s",
+        optional=True,
+    ),
+    _field("up_s", "how long it was up", "s"),
+    _field("queued", "tuples in its queue or in service at the end of the run", "tuples"),
+    _field("queued_s", "how long it would have been busy with them", "s"),
+)
+
+_USAGE = (
+    _field("begin_s", "begin of a stretch of the run", "s"),
+    _field("end_s", "its end", "s"),
+    text("resource", "name of a task, or of what tasks share"),
+    text("kind", "what it is: task, cores, card in, card out, store, link"),
+    _field("host", "number of its host", "index", "it is on none"),
+    _field("busy", "part of the stretch in which it was busy; of cores the mean", "ratio"),
+)
 
 TABLES: dict[str, tuple[Column, ...]] = {
-    "recoveries": RECOVERIES,
-    "runs": RUNS,
-    "timeline": TIMELINE,
-    "tasks": TASKS,
-    "usage": USAGE,
+    "recoveries": (*_RUN, *_RECOVERIES),
+    "runs": (*_IDENTITY, *_RUNS),
+    "timeline": (*_IDENTITY, *_TIMELINE),
+    "tasks": (*_IDENTITY, *_TASKS),
+    "usage": (*_IDENTITY, *_USAGE),
 }
 ROWS = {
     "recoveries": "One row for each failure and replication.",
@@ -724,39 +557,72 @@ ROWS = {
 }
 """What a row of each table speaks of."""
 
-RECORD = at_top(
-    count("schema", "version of this layout", "number"),
+RECORD = _at_top(
+    _field("schema", "version of this layout", "number"),
     text("scenario", "the whole scenario, as a file would say it"),
     text("strategy", "fault-tolerance strategy that the run used"),
-    count("seed", "seed of the run", "number"),
-    count("replications", "number of replications", "number"),
+    _field("seed", "seed of the run", "number"),
+    _field("replications", "number of replications", "number"),
     text("warnings", "what an expert would remark before running, and then of the run"),
     text("recoveries", "one object for each failure and replication"),
-    Column("latency_ms", "latencies outside every recovery, of all replications", "ms", label="Latency"),
-    Column("end_to_end_ms", "the same, end-to-end", "ms", label="End-to-end latency"),
-    Column("throughput_per_s", "throughput over all replications", "tuples/s", label="Throughput"),
-    Column("dependability", "means of the replications", "that of each", label="Dependability"),
-    count("ledger", "what became of the roots, of all replications", "roots", label="Roots"),
-    count("windows", "what became of the windows, of all replications", "windows", label="Windows"),
-    Column("cost", "mean cost of a replication", "that of each", label="Cost"),
-    Column(
+    _field("latency_ms", "latencies outside every recovery, of all replications", "ms", label="Latency"),
+    _field("end_to_end_ms", "the same, end-to-end", "ms", label="End-to-end latency"),
+    _field("throughput_per_s", "throughput over all replications", "tuples/s", label="Throughput"),
+    _field("dependability", "means of the replications", "that of each", label="Dependability"),
+    _field("ledger", "what became of the roots, of all replications", "roots", label="Roots"),
+    _field("windows", "what became of the windows, of all replications", "windows", label="Windows"),
+    _field("cost", "mean cost of a replication", "that of each", label="Cost"),
+    _field(
         "utilisation",
         "tasks: part of its time up in which each task was busy, mean over replications; busiest: the task "
         "with the greatest of them; peak: the greatest of any task in any replication; blocked, where queues "
         "have an end: part of its time up in which full queues kept each task from doing more",
         "ratio",
-        undefined="no task was ever up (busiest, peak)",
+        "no task was ever up (busiest, peak)",
     ),
-    Column(
+    _field(
         "prediction",
         "for each measure of a recovery that the profile knows the scatter of: estimate, low and high (at "
         "level), and undefined, the share of the profile's draws under which it has no end",
         "s",
-        undefined="the scenario has no profile, or nothing fails",
+        "the scenario has no profile, or nothing fails",
     ),
     text("version", "version of Tideover that ran it"),
 )
-"""The keys of the record, in their order; what is in a block stands in ``RECOVERIES`` and ``RUNS``."""
+"""The keys of the record, in their order; what is in a block stands in the tables of recoveries and runs."""
+
+SHARED_RECORD = _at_top(
+    _field(
+        "complete_latency_ms",
+        "from the emission of a root until all of its tree is acked, or, if nothing acks, until the measured "
+        "component is done with it; of all replications, after the warm-up",
+        "ms",
+        label="Complete latency",
+    ),
+    _field(
+        "resources",
+        "which part of the time after the warm-up each task, and each of what tasks share, was busy, mean "
+        "over replications, the busiest first",
+        "ratio",
+    ),
+    _field(
+        "flows",
+        "what flows over each edge, mean over the replications and all of their time: messages and bytes per "
+        "second, and bytes per second between hosts",
+        "1/s",
+    ),
+    _field(
+        "between_hosts",
+        "what tasks of one host send to those of another, mean over the replications and all of their time: "
+        "messages and bytes per second; pairs of hosts with nothing between them are left out",
+        "1/s",
+    ),
+    text("bottleneck", "the busiest of them and the next, in a sentence"),
+)
+"""More of its keys, where tasks share something: cores, cards, stores."""
+
+
+# What is made of the fields.
 
 
 def block(table: str, name: str, present: Collection[str] = ()) -> tuple[Column, ...]:
@@ -777,8 +643,47 @@ def named(table: str, name: str) -> Column:
     return {column.name: column for column in TABLES[table]}[name]
 
 
+def in_lumps(columns: Iterable[Column]) -> list[Column]:
+    """Those that count tuples or roots: a run with ``run.lump`` simulates several of these as one."""
+    return [column for column in columns if column.unit in ("tuples", "roots", "tuples/s")]
+
+
+def nested(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
+    """A row as the record has it: the columns that stand there, each in its block."""
+    found: dict[str, Any] = {}
+    for column in columns:
+        if column.record and not (column.optional and column.name not in row):
+            *blocks, key = column.record
+            place = found
+            for name in blocks:
+                place = place.setdefault(name, {})
+            place[key] = row[column.name]
+    return found
+
+
 def frame(table: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """A table of these rows, as ``conform`` has it."""
     import pandas as pd  # most of a second: not for a run that prints JSON
 
     return conform(pd.DataFrame(list(rows)), TABLES[table])
+
+
+def conform(frame: pd.DataFrame, documented: Iterable[Column]) -> pd.DataFrame:
+    """The frame with a fresh index, the documented columns first, each in its type, undefined where it was
+    missing; optional ones only if there are any.
+
+    An undefined number is NaN, so a column of whole numbers that has one holds floats. Texts are objects.
+    """
+    import pandas as pd
+
+    found: dict[str, Any] = {}
+    for column in documented:
+        if column.optional and column.name not in frame.columns:
+            continue
+        values = frame[column.name] if column.name in frame.columns else pd.Series(None, frame.index, object)
+        dtype: Any = object if column.dtype == "string" else column.dtype
+        if column.dtype in ("int64", "bool") and values.isna().any():
+            dtype = "float64" if column.dtype == "int64" else object
+        found[column.name] = values.astype(dtype)
+    others = {name: frame[name] for name in frame.columns if name not in found}
+    return pd.DataFrame(found | others, index=frame.index).reset_index(drop=True)

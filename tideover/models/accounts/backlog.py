@@ -110,35 +110,28 @@ class Backlog:
     # -- what happens ----------------------------------------------------------------------------------------
 
     def on_destroyed(self, task: TaskView, train: Train, times: Ints, outage: int) -> None:
-        """Tuples are gone."""
         if task.component.anchored:
             self._change(train.uid >> task.component.bits, times, -1)
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
-        """Tuples have found a queue full."""
         self.on_destroyed(task, train, train.time, -1)
 
     def on_discarded(self, task: BoltView, train: Train) -> None:
-        """Tuples were filtered out as they arrived."""
         if task.component.anchored:
             self._change(train.uid >> task.component.bits, train.time, -1)
 
     def on_retrying(self, spout: SpoutView, roots: Ints) -> None:
-        """Roots wait to be emitted again."""
         self._enter(roots, self._now(roots), 1, again=True)
 
     def on_retries_lost(self, spout: SpoutView, roots: Ints) -> None:
-        """They do so no more."""
         self._change(roots, self._now(roots), -1)
 
     def on_reopened(self, task: BoltView, train: Train) -> None:
-        """Tuples are on their way once more."""
         if task.component.anchored and train.n:
             roots, tuples = np.unique(train.uid >> task.component.bits, return_counts=True)
             self._enter(roots, self._now(roots), tuples, again=True)
 
     def on_unsent(self, task: BoltView, train: Train) -> None:
-        """They are not, after all."""
         if task.component.anchored:
             self._change(train.uid >> task.component.bits, self._now(train.uid), -1)
 

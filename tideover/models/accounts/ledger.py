@@ -513,12 +513,10 @@ class Fates:
             self._note(SENT, task, edge.down, train.uid, train.column("attempt"), train.time)
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        """Roots left a spout task."""
         self._note(EMITTED, spout, spout.component, train.uid, train.column("attempt"), train.time)
         self._sent(spout, sent)
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        """Roots timed out."""
         self._note(TIMED_OUT, spout, spout.component, roots, attempt)
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
@@ -529,34 +527,27 @@ class Fates:
         self._sent(task, sent)
 
     def on_acked(self, task: BoltView, to: str, train: Train) -> None:
-        """A task tells that it is done with tuples."""
         self._note(ACKED, task, task.component, train.uid, train.column("attempt"), train.time)
 
     def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
-        """Tuples were destroyed."""
         self._note(DESTROYED, task, task.component, train.uid, train.column("attempt"), times)
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
-        """Tuples found a queue full."""
         self._note(DESTROYED, task, task.component, train.uid, train.column("attempt"), train.time)
 
     def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
-        """Tuples leave a buffer, or a log, for a task again."""
         at = None if channel is None else train.time
         self._note(AGAIN, task, task.component, train.uid, train.column("attempt"), at)
 
     def on_void(self, component: Component, uid: Ints, replica: int) -> None:
-        """Effects are undone."""
         if len(uid) and component.anchored:
             self._rows.append(_Rows(UNDONE, "", component.name, replica, uid, 0, self._clock()))
 
     def on_rolled_back(self, task: BoltView, gone: Ints, back: Ints) -> None:
-        """Some effects are undone, others are there again."""
         self._note(UNDONE, task, task.component, gone, 0)
         self._note(BACK, task, task.component, back, 0)
 
     def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
-        """Effects are there again."""
         self._note(BACK, task, task.component, uid, 0)
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:

@@ -57,7 +57,6 @@ class SnapshotTimes:
         """The longest of any task, from its first barrier to its last."""
 
     def on_snapshot(self, begun: int, ended: int, aligning: int) -> None:
-        """A snapshot is complete."""
         self.durations.append(ended - begun)
         self.alignments.append(aligning)
 
@@ -149,7 +148,6 @@ class Readers:
         return self._held.setdefault((task, None), Held())
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
-        """A task has put out a window."""
         if task in self._withheld:
             self._open(task).windows.append((number, now, closed))
 
@@ -164,7 +162,6 @@ class Readers:
         self._held[task, number] = self._held.pop((task, None), Held())
 
     def on_committed(self, task: BoltView, number: int, now: int) -> None:
-        """Readers see it."""
         held = self._held.pop((task, number))
         name, index = task.component.name, task.index
         for window, put_out, closed in held.windows:
@@ -377,12 +374,10 @@ class Recoveries:
             recovery.add(train.time, *latencies, mask)
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
-        """What no bolt reads leaves the topology."""
         if not task.component.outputs and task not in self._context.withheld:
             self.recorder.note_output((task.component.name, task.index, number), now)
 
     def on_put_out(self, what: object, now: int) -> None:
-        """So does the output of a batch."""
         self.recorder.note_output(what, now)
 
     def on_discarded(self, task: BoltView, train: Train) -> None:
@@ -397,11 +392,9 @@ class Recoveries:
                 self.all[number].timed_out_at = self._job.kernel.now
 
     def on_forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
-        """An outage has taken effects."""
         self.all[outage].lost_effects.append((task.component, uid))
 
     def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
-        """Effects are back."""
         self.all[outage].restored += len(uid)
         self.all[outage].restored_at = self._job.kernel.now
         for each, c in self._structs:
@@ -420,7 +413,6 @@ class Recoveries:
         self.peak_buffered = max(self.peak_buffered, tuples)
 
     def on_transferred(self, bytes_: int) -> None:
-        """Bytes went over the network besides the streams."""
         self.control_bytes += bytes_
 
     def settle_roots(self, before: int, missing: Callable[[Component, Ints], int]) -> None:

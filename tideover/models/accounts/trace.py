@@ -1,4 +1,6 @@
-"""Every tuple's times, and who sent what to whom in a stretch of a run."""
+"""What a run is watched for in detail: every tuple's times (``Trace``), and who sent what to whom in a
+stretch of it (``SpaceTime``, for its diagram). The world makes them if they are asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideover.models.job.topology import Edge
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.announcements import Step
 from tideover.models.runtime.bolt_task import BARRIER
@@ -19,11 +20,10 @@ from tideover.sim.faults import FAULTS
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import S
 
-# Every tuple's times, for tests and small teaching runs.
-
 
 class Trace:
-    """Plain lists of what happened, in the order in which each task did it; times in ns.
+    """Plain lists of what happened, in the order in which each task did it, for tests and small teaching
+    runs; times in ns.
 
     emitted     (spout, task, root, attempt, time)
     processed   (component, task, replica, uid, attempt, arrival, departure)
@@ -52,53 +52,43 @@ class Trace:
         self.steps: list[Step] = []
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        """Roots left a spout task."""
         name, task = spout.component.name, spout.index
         for root, attempt, time in _rows(train.uid, train.column("attempt"), train.time):
             self.emitted.append((name, task, root, attempt, time))
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        """A task is done with tuples."""
         place = (task.component.name, task.index, task.replica)
         for uid, attempt, came, left in _rows(train.uid, train.column("attempt"), arrival, train.time):
             self.processed.append((*place, uid, attempt, came, left))
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
-        """A task put out a window."""
         counts = dict(zip(closed.keys.tolist(), closed.values.tolist(), strict=True))
         self.windows.append((task.component.name, task.index, task.replica, number, now, counts))
 
     def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
-        """The acker saw trees complete."""
         self.completed += _rows(root, attempt, time)
 
     def on_committed(self, task: BoltView, number: int, now: int) -> None:
-        """Readers see what is in a task's transaction."""
         self.committed.append((task.component.name, task.index, number, now))
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        """Roots timed out."""
         now = self._clock()
         self.on_step(timed_out(now, spout, roots))
         self.failed += [(r, a, now) for r, a in _rows(roots, attempt)]
 
     def on_destroyed(self, task: TaskView, train: Train, times: Ints, outage: int) -> None:
-        """Tuples were destroyed."""
         replica = getattr(task, "replica", 0)
         for uid, time in _rows(train.uid, times):
             self.destroyed.append((task.component.name, task.index, replica, uid, time))
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
-        """Tuples found a queue full."""
         place = (task.component.name, task.index, task.replica)
         self.overflowed += [(*place, uid, time) for uid, time in _rows(train.uid, train.time)]
 
     def on_step(self, step: Step) -> None:
-        """The protocol did something."""
         self.steps.append(step)
 
     def end(self, component: str, task: int, replica: int, content: dict[int, int]) -> None:
-        """The run is over: what a task holds."""
         self.final_state[component, task, replica] = content
 
 
@@ -130,9 +120,6 @@ def _rows(*columns: Ints) -> Any:
     return zip(*(np.asarray(c).tolist() for c in columns), strict=True)
 
 
-# Who sent what to whom, when: a stretch of a run, for its space-time diagram.
-
-
 class Stretch(NamedTuple):
     """A part of a run: what happens at or after ``begin`` and at or before ``end`` (ns)."""
 
@@ -140,59 +127,18 @@ class Stretch(NamedTuple):
     end: int
 
     def has(self, moment: int) -> bool:
-        """Whether a moment (ns) lies in it."""
         return self.begin <= moment <= self.end
 
 
-class Departures(NamedTuple):
-    """Tuples that a task has sent over an edge for the first time, in order: columns of equal length."""
+class Noted(NamedTuple):
+    """The same of several tuples, at the task of this number: ``what``, and columns of equal length."""
 
-    sender: int
-    edge: Edge
-    uid: Ints
-    attempt: Ints
-    key: Ints
-    time: Ints
+    task: int
+    what: Any
+    columns: tuple[Ints, ...]
 
-
-class Arrivals(NamedTuple):
-    """Tuples that came to a task, and what became of them, which was done at ``over``; times in ns.
-
-    sender    number of the task that they came from, counted from 1 (0: they were lost before they came)
-    arrival   when they could begin to wait for service
-    fate      processed, discarded, destroyed, overflowed
-    """
-
-    receiver: int
-    fate: str
-    sender: Ints
-    uid: Ints
-    attempt: Ints
-    key: Ints
-    created: Ints
-    arrival: Ints
-    over: Ints
-
-
-class Again(NamedTuple):
-    """Tuples that left a buffer for a task again, or (``logged``) a log that is read again, at ``time``;
-    ``sender``: as in `Arrivals`.
-    """
-
-    receiver: int
-    logged: bool
-    sender: Ints
-    uid: Ints
-    attempt: Ints
-    time: Ints
-
-
-class Reopened(NamedTuple):
-    """Tuples that a task will have again: from a buffer, a log, a saved queue, or another replica."""
-
-    receiver: int
-    uid: Ints
-    attempt: Ints
+    def rows(self) -> Any:
+        return _rows(*self.columns)
 
 
 class Control(NamedTuple):
@@ -205,56 +151,43 @@ class Control(NamedTuple):
     arrival: int
 
 
-class Acked(NamedTuple):
-    """Tuples of whose end a task has told ``to`` whom, at ``time``."""
-
-    task: int
-    to: str
-    uid: Ints
-    attempt: Ints
-    time: Ints
-
-
-class PutOut(NamedTuple):
-    """A window that a task has put out (``at``, ns); ``text``: as the trace says it."""
-
-    task: int
-    at: int
-    text: str
-
-
 class SpaceTime:
     """Notes what a diagram of a ``stretch`` of the job's run shows. It hears what is announced; messages say
-    who sent them. No mechanism looks at that column, and the run stays what it is.
+    who sent them. No mechanism looks at that column, and the run stays what it is. Tasks are numbers, times
+    ns; a sender in a column is counted from 1 (0: the tuple was lost before it came).
 
-    begin   from when on departures are noted (ns): some time before the stretch, for what may arrive in it;
-            and as long as the run goes on, since what arrives after the stretch may have left after it
+    begin       from when on departures are noted: some time before the stretch, for what may arrive in it;
+                and as long as the run goes on, since what arrives after the stretch may have left after it
+    departures  tuples that a task has sent over an edge for the first time: uid, attempt, key, time
+    arrivals    tuples that came to a task, and what became of them (processed, discarded, destroyed,
+                overflowed): sender, uid, attempt, key, created, when they could begin to wait for service,
+                when all was over
+    again       tuples that left a buffer for a task again, or (True) a log that is read again: sender, uid,
+                attempt, time
+    reopened    tuples that a task will have again, from a buffer, a log, a saved queue, or another replica:
+                uid, attempt
+    acked       tuples of whose end a task has told whom: uid, attempt, time
+    windows     number of a task, when it has put out a window, and that in words
     """
 
     def __init__(self, job: Job, stretch: Stretch) -> None:
         self.job, self.stretch = job, stretch
         self.begin = stretch.begin - max(1_000_000_000, stretch.end - stretch.begin)
-        self.departures: list[Departures] = []
-        self.arrivals: list[Arrivals] = []
-        self.again: list[Again] = []
-        self.reopened: list[Reopened] = []
-        self.acked: list[Acked] = []
+        self.departures: list[Noted] = []
+        self.arrivals: list[Noted] = []
+        self.again: list[Noted] = []
+        self.reopened: list[Noted] = []
+        self.acked: list[Noted] = []
         self.completed: list[tuple[int, int, int]] = []
         self.steps: list[Step] = []
-        self.windows: list[PutOut] = []
+        self.windows: list[tuple[int, int, str]] = []
         self._control: dict[tuple[int, int, int, int, int], int] = {}
         self._done: dict[int, list[Ints]] = {}
         """In batches: what a task (by its number) was done with, and is to read again."""
 
-    # -- messages --------------------------------------------------------------------------------------------
-
     def mark(self, task: BoltView, sender: int, marks: Train) -> None:
         """Control messages arrive from the task of this number: each is said once."""
-        ways = zip(
-            *(column.tolist() for column in (marks.column("mark"), marks.created, marks.key, marks.time)),
-            strict=True,
-        )
-        for mark, sent, key, arrival in ways:
+        for mark, sent, key, arrival in _rows(marks.column("mark"), marks.created, marks.key, marks.time):
             self._control[sender, task.number, mark, sent, key] = arrival
 
     @property
@@ -272,37 +205,39 @@ class SpaceTime:
             return f"end marker {mark}"
         return f"barrier {key}" if mark == BARRIER else self.job.context.marks.get(mark, "control message")
 
+    def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
+        for edge, _, train in sent:
+            columns = (train.uid, train.column("attempt"), train.key, train.time)
+            _note(self.departures, task, edge, train.time >= self.begin, *columns)
+
+    def _came(self, task: SpoutView | BoltView, train: Train, arrival: Ints, over: Ints, fate: str) -> None:
+        columns = (train.column(SENDER), train.uid, train.column("attempt"), train.key, train.created)
+        rows = over >= self.begin  # as far back as departures are noted
+        _note(self.arrivals, task, fate, rows, *columns, arrival, over)
+
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        """Roots left a spout task."""
         self._sent(spout, sent)
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        """A task is done with tuples."""
         self._sent(task, sent)
         self._came(task, train, arrival, train.time, "processed")
 
     def on_handed_on(self, task: BoltView, sent: list[Sent]) -> None:
-        """A task has put out a window."""
         self._sent(task, sent)
 
     def on_discarded(self, task: BoltView, train: Train) -> None:
-        """Arrivals were filtered out."""
         self._came(task, train, train.time, train.time, "discarded")
 
     def on_repeated(self, task: BoltView, train: Train) -> None:
-        """So was what another replica has sent."""
         self.on_discarded(task, train)
 
     def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
-        """Tuples were destroyed."""
         self._came(task, train, np.minimum(train.time, times), times, "destroyed")
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
-        """Tuples found a queue full."""
         self._came(task, train, train.time, train.time, "overflowed")
 
     def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
-        """Tuples leave a buffer, or a log, for a task again."""
         if channel is None:  # each has been there before, and has its sender; what a sender keeps has not
             senders, times = train.column(SENDER), np.full(train.n, self.job.kernel.now, np.int64)
         else:
@@ -310,62 +245,31 @@ class SpaceTime:
         rows = times >= self.begin
         if self.job.needs.batches:  # one that is run again need not have been read before
             rows &= np.isin(train.uid, np.concatenate([NOTHING, *self._done.get(task.number, ())]))
-        if rows.any():
-            columns = (senders, train.uid, train.column("attempt"), times)
-            parts = (each[rows] for each in columns)
-            self.again.append(Again(task.number, channel is None, *parts))
+        _note(self.again, task, channel is None, rows, senders, train.uid, train.column("attempt"), times)
 
     def on_reopened(self, task: BoltView, train: Train) -> None:
-        """Tuples are on their way to a task once more."""
         if self.job.needs.batches:
             self._done.setdefault(task.number, []).append(train.uid)
         if train.n and self.job.kernel.now >= self.begin:
-            self.reopened.append(Reopened(task.number, train.uid, train.column("attempt")))
-
-    def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
-        for edge, _, train in sent:
-            rows = train.time >= self.begin
-            if rows.any():
-                columns = (train.uid, train.column("attempt"), train.key, train.time)
-                self.departures.append(Departures(task.number, edge, *(each[rows] for each in columns)))
-
-    def _came(self, task: SpoutView | BoltView, train: Train, arrival: Ints, over: Ints, fate: str) -> None:
-        """What became of tuples."""
-        rows = over >= self.begin  # as far back as departures are noted
-        if rows.any():
-            columns = (train.column(SENDER), train.uid, train.column("attempt"), train.key, train.created)
-            parts = (each[rows] for each in (*columns, arrival, over))
-            self.arrivals.append(Arrivals(task.number, fate, *parts))
-
-    # -- what is done with them ------------------------------------------------------------------------------
+            self.reopened.append(Noted(task.number, None, (train.uid, train.column("attempt"))))
 
     def on_acked(self, task: BoltView, to: str, train: Train) -> None:
-        """A task has told that it is done with tuples."""
         rows = (train.time >= self.stretch.begin) & (train.time <= self.stretch.end)
-        if rows.any():
-            columns = (train.uid, train.column("attempt"), train.time)
-            self.acked.append(Acked(task.number, to, *(each[rows] for each in columns)))
+        _note(self.acked, task, to, rows, train.uid, train.column("attempt"), train.time)
 
     def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
-        """The acker saw trees complete."""
-        rows = zip(root.tolist(), attempt.tolist(), time.tolist(), strict=True)
-        self.completed += [row for row in rows if self.stretch.has(row[2])]
+        self.completed += [row for row in _rows(root, attempt, time) if self.stretch.has(row[2])]
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
-        """A task put out a window."""
         if self.stretch.has(now):
             text = window_text(number, int(closed.values.sum()), len(closed.keys))
-            self.windows.append(PutOut(task.number, now, text))
-
-    # -- what the protocol does, and what strikes ------------------------------------------------------------
+            self.windows.append((task.number, now, text))
 
     def on_step(self, step: Step) -> None:
-        """The protocol did something."""
         if self.stretch.has(step.at):
             self.steps.append(step)
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        """Roots timed out."""
         self.on_step(timed_out(self.job.kernel.now, spout, roots))
 
     @property
@@ -373,3 +277,8 @@ class SpaceTime:
         """The faults that have struck and were not over before the stretch."""
         struck = self.job.supervisor.outages
         return [o for o in struck if o.failed_at <= self.stretch.end and o.ready_at >= self.stretch.begin]
+
+
+def _note(into: list[Noted], task: TaskView, what: Any, rows: Any, *columns: Ints) -> None:
+    if rows.any():
+        into.append(Noted(task.number, what, tuple(each[rows] for each in columns)))

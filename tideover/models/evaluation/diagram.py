@@ -1,10 +1,12 @@
-"""What a space-time diagram shows of a stretch of a run."""
+"""What a space-time diagram shows of a stretch of a run, in the words of the trace; when, not where on paper.
+After L. Lamport, *Time, clocks, and the ordering of events in a distributed system*, CACM 1978.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,6 @@ from tideover.models.accounts.trace import (
     DETECTED,
     READY,
     SENDER,
-    Acked,
     SpaceTime,
     Stretch,
     moment_text,
@@ -24,8 +25,6 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.views import NEVER, Outage
 from tideover.models.world import World
 from tideover.sim.train import Train, single
-
-# Which tuple went from whom to whom, when: departures and arrivals of a stretch, brought together.
 
 Key = tuple[int, int, int, int]
 """Numbers of sender and receiver, uid, attempt."""
@@ -98,32 +97,22 @@ class _Matching:
         self._arrived: Counter[tuple[int, str, int, int, int]] = Counter()
         """At how many replicas a departure has arrived."""
         for part in noted.departures:
-            rows = zip(*(column.tolist() for column in part[2:]), strict=True)
-            for uid, attempt, key, time in rows:
-                self._sent[part.sender, part.edge.down.name, uid, attempt].append((time, key))
-        for more in noted.again:
-            for sender, uid, attempt, time in zip(*(column.tolist() for column in more[2:]), strict=True):
-                self._again[sender - 1, more.receiver, uid, attempt].append((time, more.logged))
-        for back in noted.reopened:
-            uids, attempts = back.uid.tolist(), back.attempt.tolist()
-            self._back |= {(back.receiver, *row) for row in zip(uids, attempts, strict=True)}
-        for came in noted.arrivals:
-            self._note(came.receiver, came.fate, *(column.tolist() for column in came[2:]))
-        self._note_what_waits()
-
-    def _note(self, receiver: int, fate: str, *columns: list[int]) -> None:
-        for sender, uid, attempt, key, created, time, over in zip(*columns, strict=True):
-            if sender:
-                found = _Arrival(time, over, fate, key, created)
-                self._came[sender - 1, receiver, uid, attempt].append(found)
-            else:
-                self._lost[receiver, uid, attempt].append(over)
-
-    def _note_what_waits(self) -> None:
-        """At the end of the run that was followed."""
-        for task in self._job.bolt_tasks:
-            trains = (*task.queue.trains(), *task.gate.aside, *task.gate.held)
-            for train in trains:
+            for uid, attempt, key, time in part.rows():
+                self._sent[part.task, part.what.down.name, uid, attempt].append((time, key))
+        for part in noted.again:
+            for sender, uid, attempt, time in part.rows():
+                self._again[sender - 1, part.task, uid, attempt].append((time, part.what))
+        for part in noted.reopened:
+            self._back |= {(part.task, *row) for row in part.rows()}
+        for part in noted.arrivals:
+            for sender, uid, attempt, key, created, time, over in part.rows():
+                if sender:
+                    found = _Arrival(time, over, part.what, key, created)
+                    self._came[sender - 1, part.task, uid, attempt].append(found)
+                else:
+                    self._lost[part.task, uid, attempt].append(over)
+        for task in self._job.bolt_tasks:  # at the end of the run that was followed
+            for train in (*task.queue.trains(), *task.gate.aside, *task.gate.held):
                 self._waits(task, None, train, "waiting")
             for channel in task.inputs:
                 for train in channel.on_the_way:
@@ -135,8 +124,6 @@ class _Matching:
         columns = (froms, data.uid, data.column("attempt"), data.key, data.created, data.time)
         for one, uid, attempt, key, created, time in zip(*(c.tolist() for c in columns), strict=True):
             self._came[one, task.number, uid, attempt].append(_Arrival(time, None, fate, key, created))
-
-    # -- bringing them together ------------------------------------------------------------------------------
 
     def all(self) -> Iterator[Message]:
         for key, arrivals in self._came.items():
@@ -196,10 +183,6 @@ class _Matching:
         row = single(0, uid, key=key)
         return int(edge.grouping.targets(edge.name, self._job.draws, row, edge.down.tasks)[0])
 
-
-# What a space-time diagram shows of a stretch of a run, in the words of the trace; when, not where on paper.
-#
-# After L. Lamport, *Time, clocks, and the ordering of events in a distributed system*, CACM 1978.
 
 ACKER = "acker"
 """Who sees that a tree is complete."""
@@ -304,32 +287,24 @@ class Diagram:
 
 def diagram(world: World, lump: int = 1) -> Diagram:
     """What was watched in a world that has run."""
-    return _Drawing(world, lump).made()
+    return _Drawing(world).made(lump)
 
 
-@dataclass
 class _Drawing:
-    world: World
-    lump: int
-    lanes: dict[str, Lane] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        assert self.world.space_time is not None
-        self.noted = self.world.space_time
-        self.job = self.world.job
+    def __init__(self, world: World) -> None:
+        assert world.space_time is not None
+        self.noted, self.job = world.space_time, world.job
         self.names = TupleNames(self.job.topology)
+        self.lanes = {
+            task.name: Lane(task.name, task.component.name, task.host, True) for task in self.job.tasks
+        }
 
-    def made(self) -> Diagram:
-        for task in self.job.tasks:
-            self.lanes[task.name] = Lane(task.name, task.component.name, task.host, True)
-        arrows = [*self._tuples(), *self._controls(), *self._acks(), *self._steps_to()]
-        events = [*self._events(), *self._struck()]
-        downs = [down for outage in self.noted.outages for down in self._downs(outage)]
-        followed = self.job.kernel.now
-        every = tuple(self.lanes.values())
-        return Diagram(
-            self.noted.stretch, followed, every, tuple(arrows), tuple(events), tuple(downs), self.lump
-        )
+    def made(self, lump: int) -> Diagram:
+        arrows = (*self._tuples(), *self._controls(), *self._acks(), *self._steps_to())
+        events = (*self._events(), *self._struck())
+        downs = tuple(down for outage in self.noted.outages for down in self._downs(outage))
+        followed, lanes = self.job.kernel.now, tuple(self.lanes.values())
+        return Diagram(self.noted.stretch, followed, lanes, arrows, events, downs, lump)
 
     def _lane(self, name: str) -> str:
         """A lane of that name, if need be a new one."""
@@ -337,8 +312,6 @@ class _Drawing:
             hosts = [machine.host for machine in self.job.context.machines if machine.name == name]
             self.lanes[name] = Lane(name, name, hosts[0] if len(hosts) == 1 else None, False)
         return name
-
-    # -- messages --------------------------------------------------------------------------------------------
 
     def _tuples(self) -> Iterator[Arrow]:
         for message in messages(self.noted):
@@ -379,35 +352,26 @@ class _Drawing:
         return f"{self.names.place(component, uid)}, attempt {attempt}"
 
     def _controls(self) -> Iterator[Arrow]:
-        for message in self.noted.control:
-            up, down = self.job.tasks[message.sender].name, self.job.tasks[message.receiver].name
-            moments = (
-                f"sent {moment_text(message.sent)} by {up}",
-                f"arrived {moment_text(message.arrival)} at {down}",
-            )
-            yield Arrow("control", up, down, message.sent, message.arrival, (message.what, *moments))
+        for sender, receiver, what, left, came in self.noted.control:
+            up, down = self.job.tasks[sender].name, self.job.tasks[receiver].name
+            text = what, f"sent {moment_text(left)} by {up}", f"arrived {moment_text(came)} at {down}"
+            yield Arrow("control", up, down, left, came, text)
 
     def _acks(self) -> Iterator[Arrow]:
-        ackers = {acked.to: None for acked in self.noted.acked}
-        for acked in self.noted.acked:
-            yield from self._acked(acked)
-        topology = self.job.topology
+        for part in self.noted.acked:
+            task, to = self.job.tasks[part.task], self._lane(part.what)
+            for uid, attempt, time in part.rows():
+                whole = self.names.origin(task.component, uid).whole
+                text = f"ack of {self._place(task.component, uid, attempt)}"
+                lines = text, f"{task.name} tells {to} {moment_text(time)}"
+                yield Arrow("ack", task.name, to, time, time, lines, whole=whole)
+        bits = self.job.topology.spout_bits
+        ackers = [part.what for part in self.noted.acked]
         for root, attempt, time in self.noted.completed:
-            spout = self.job.spouts[root & ((1 << topology.spout_bits) - 1)]
-            acker = self._lane(next(iter(ackers), ACKER))
-            text = f"root {root >> topology.spout_bits} of {spout.name}, attempt {attempt}: root complete"
-            whole, lines = ("", root), (text, f"{acker} tells {spout.name} {moment_text(time)}")
-            yield Arrow("complete", acker, spout.name, time, time, lines, whole=whole)
-
-    def _acked(self, acked: Acked) -> Iterator[Arrow]:
-        task, to = self.job.tasks[acked.task], self._lane(acked.to)
-        for uid, attempt, time in zip(*(column.tolist() for column in acked[2:]), strict=True):
-            whole = self.names.origin(task.component, uid).whole
-            text = (
-                f"ack of {self._place(task.component, uid, attempt)}",
-                f"{task.name} tells {to} {moment_text(time)}",
-            )
-            yield Arrow("ack", task.name, to, time, time, text, whole=whole)
+            spout, acker = self.job.spouts[root & ((1 << bits) - 1)], self._lane((*ackers, ACKER)[0])
+            text = f"root {root >> bits} of {spout.name}, attempt {attempt}: root complete"
+            lines = text, f"{acker} tells {spout.name} {moment_text(time)}"
+            yield Arrow("complete", acker, spout.name, time, time, lines, whole=("", root))
 
     def _steps_to(self) -> Iterator[Arrow]:
         for step in self.noted.steps:
@@ -415,35 +379,32 @@ class _Drawing:
                 lanes = self._lane(step.who), self._lane(step.to)
                 yield Arrow("step", *lanes, step.at, step.at, (step.text, moment_text(step.at)))
 
-    # -- events ----------------------------------------------------------------------------------------------
-
     def _events(self) -> Iterator[Event]:
         for step in self.noted.steps:
             yield Event("step", self._lane(step.who), step.at, step.what, step.text)
-        for window in self.noted.windows:
-            name = self.job.tasks[window.task].name
-            yield Event("window", name, window.at, "window", f"{name}: {window.text}")
+        for task, at, text in self.noted.windows:
+            name = self.job.tasks[task].name
+            yield Event("window", name, at, "window", f"{name}: {text}")
 
     def _struck(self) -> Iterator[Event]:
-        stretch = self.noted.stretch
+        has = self.noted.stretch.has
         for outage in self.noted.outages:
-            text = struck_text(outage.component, outage.kind)
-            if stretch.has(outage.failed_at):
+            failed = outage.failed_at
+            if has(failed):
                 hit: list[Any] = list(outage.returns) or outage.tasks or [None]
                 for victim in hit:
                     lane = None if victim is None else self._lane(victim.name)
-                    yield Event("fault", lane, outage.failed_at, outage.kind, text)
+                    text = struck_text(outage.component, outage.kind)
+                    yield Event("fault", lane, failed, outage.kind, text)
             for victim, back in outage.returns.items():
                 lane = self._lane(victim.name)
-                if back.detected > outage.failed_at and stretch.has(back.detected):
-                    yield Event("detected", lane, back.detected, DETECTED, f"{lane}: {DETECTED}")
-                if back.ready > outage.failed_at and stretch.has(back.ready):
-                    yield Event("ready", lane, back.ready, READY, f"{lane}: {READY}")
+                for kind, at, what in (("detected", back.detected, DETECTED), ("ready", back.ready, READY)):
+                    if at > failed and has(at):
+                        yield Event(kind, lane, at, what, f"{lane}: {what}")
 
     def _downs(self, outage: Outage) -> Iterator[Down]:
         what = struck_text(outage.component, outage.kind)
-        hit = outage.returns or dict.fromkeys(outage.tasks)
-        for victim, back in hit.items():
+        for victim, back in (outage.returns or dict.fromkeys(outage.tasks)).items():
             ready = outage.ready_at if back is None else back.ready
             if ready > outage.failed_at:
                 until = "not back" if ready >= NEVER else f"to {moment_text(ready)}"
