@@ -181,10 +181,10 @@ def evaluate(world: World, replication: int) -> Replication:
         throughput=_throughput(world, found),
         ledger=balance
         | {
-            "replayed": world.ledger.replayed,
+            "replayed": len(world.ledger.replayed),
             "duplicated": world.ledger.duplicated,
-            "false_timeouts": world.ledger.false_timeouts,
-            "late": world.ledger.late,
+            "false_timeouts": len(world.ledger.false_timeouts),
+            "late": len(world.ledger.late),
         },
         windows=_windows(world),
         cost=_cost(world, found, without),

@@ -1,10 +1,18 @@
-"""The ledger: where the effects of every root are, and what became of each tuple."""
+"""The ledger: where the effects of every root are, and what became of the roots; and of each tuple, for small
+runs (``Fates``). Both listen to a run; the world builds them.
+
+An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For
+each effect the ledger counts how many times it is applied to state that lives or to windows that were
+emitted. Completed, in flight and lost are found independently of one another (from the effects, from a
+walk through all queues and copies, from what faults destroyed), so that emitted = completed + in flight +
+lost is a law that can fail.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +23,6 @@ from tideover.models.runtime.channels import LATE, Sent, Wire
 from tideover.models.runtime.views import BoltView, Outage, SpoutView
 from tideover.sim.draws import Draws
 from tideover.sim.train import Ints, Train, distinct, grown
-
-# The ledger: where the effects of every root are, and what became of the roots.
-#
-# An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For
-# each effect the ledger counts how many times it is applied to state that lives or to windows that were
-# emitted. Completed, in flight and lost are found independently of one another (from the effects, from a
-# walk through all queues and copies, from what faults destroyed), so that emitted = completed + in flight +
-# lost is a law that can fail.
 
 BLOCK = 20_000
 """Roots that are settled at a time: all their effects are written out for it."""
@@ -35,30 +35,35 @@ def counts_itself(component: Component) -> bool:
     return component.ends_roots and (window is None or (window.by != "event" and window.saved != "ids"))
 
 
-class Counting(Protocol):
-    """What counts effects while data moves (`tideover.models.accounts.counted`)."""
+class Roots:
+    """Different roots, of which it is asked mostly how many they are."""
 
-    @property
-    def knows_children(self) -> bool:
-        """Whether it knows what each root's tree becomes."""
+    def __init__(self) -> None:
+        self._parts: list[Ints] = []
 
-    def catch_up(self) -> None:
-        """Tell all that has happened."""
+    def add(self, roots: Ints) -> None:
+        self._parts.append(distinct(roots))
 
-    def settle(self) -> None:
-        """Tell what it has counted."""
-
-    def missing(self, topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
-        """Uids of the effects of these roots that are not applied, by component."""
+    def __len__(self) -> int:
+        self._parts = [distinct(np.concatenate([EMPTY, *self._parts]))]
+        return len(self._parts[0])
 
 
 class Ledger:
     """Effects of all roots; what faults destroyed; the balance at the end.
 
-    The data plane writes into its books what takes effect where it can tell; ``counted`` connects the two.
+    The data plane writes into its books what takes effect where it can tell; ``counted``
+    (`tideover.models.accounts.counted`) connects the two.
+
+    replayed        roots of which something was sent again
+    late            roots of which a tuple came too late for a window by event
+    false_timeouts  roots that timed out though no outage was why they were not done
+    extra           effects that were applied twice since an outage struck, by its number, until the next did
+    base            roots below are closed
+    lost            roots that were lost, at the last balance
     """
 
-    counted: Counting
+    counted: Any
 
     def __init__(self, topology: Topology, replicas: Mapping[str, int], draws: Draws, filtered: bool) -> None:
         """``filtered``: what leaves the topology is read by somebody who drops what comes again."""
@@ -66,20 +71,15 @@ class Ledger:
         self._draws = draws
         self._books = {c.name: Applied(c, replicas[c.name], filtered and not c.window) for c in topology.ends}
         self.extra: dict[int, int] = {}
-        """Effects that were applied twice since an outage struck, by its number, until the next one did."""
         self._newest = -1
         self._closed_duplicated = 0
-        self._replayed: list[Ints] = []
-        self._late: list[Ints] = []
-        self._given_up: list[Ints] = []
+        self.replayed, self.late, self.false_timeouts = Roots(), Roots(), Roots()
         self._destroyed: list[tuple[Ints, int]] = []
         """Roots of which something was destroyed, and by which outage (-1: none has struck), in order."""
         self.base = 0
-        """Roots below are closed."""
         self.closed_completed = 0
         self._closed_lost: list[Ints] = []
         self.lost = EMPTY
-        """Roots that were lost, at the last balance."""
 
     def _apply(self, component: Component, uid: Ints, replica: int) -> int:
         """Effects took place; returns how many of them had taken place before."""
@@ -94,30 +94,6 @@ class Ledger:
         """Roots with an effect that is applied more than once."""
         return self._closed_duplicated + len(self.duplicated_roots())
 
-    def _replay(self, roots: Ints) -> None:
-        """Tuples of these roots are sent again."""
-        self._replayed.append(distinct(roots))
-
-    @property
-    def replayed(self) -> int:
-        """Roots of which something was sent again."""
-        self._replayed = [distinct(np.concatenate([EMPTY, *self._replayed]))]
-        return len(self._replayed[0])
-
-    @property
-    def late(self) -> int:
-        """Roots of which a tuple came too late for a window by event."""
-        self._late = [distinct(np.concatenate([EMPTY, *self._late]))]
-        return len(self._late[0])
-
-    @property
-    def false_timeouts(self) -> int:
-        """Roots that timed out though no outage was why they were not done."""
-        self._given_up = [distinct(np.concatenate([EMPTY, *self._given_up]))]
-        return len(self._given_up[0])
-
-    # -- what happens ----------------------------------------------------------------------------------------
-
     def on_struck(self, outage: Outage) -> None:
         """What is applied twice from now on is put down to this outage; by now, to the one before."""
         self.counted.catch_up()
@@ -126,18 +102,15 @@ class Ledger:
         self.extra[outage.number] = 0
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        """Retries are replays."""
         if train.attempt is not None:
-            self._replay(train.uid[train.attempt > 0])
+            self.replayed.add(train.uid[train.attempt > 0])
 
     def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
-        """So is what leaves a buffer, or a log, again."""
         if task.component.anchored:
-            self._replay(train.uid >> task.component.bits)
+            self.replayed.add(train.uid >> task.component.bits)
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        """A timeout is false if no outage is why the root was not done."""
-        self._given_up.append(distinct(roots[outage == -1]))
+        self.false_timeouts.add(roots[outage == -1])
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         """Where a root's tuples end, they have taken effect."""
@@ -145,7 +118,8 @@ class Ledger:
         if component.ends_roots and not counts_itself(component):
             if train.has(LATE):
                 late = train.column(LATE)
-                self._come_late(component, train.uid[late == 1], task.replica)
+                if late.any():
+                    self._come_late(component, train.uid[late == 1], task.replica)
                 train = train.pick(late == 0)
             if train.n:
                 self._take_effect(component, train.uid, task.replica)
@@ -160,10 +134,8 @@ class Ledger:
 
     def _come_late(self, component: Component, uid: Ints, replica: int) -> None:
         """Late tuples take no effect: they are lost, or leave aside."""
-        if not len(uid):
-            return
         roots = uid >> component.bits
-        self._late.append(distinct(roots))
+        self.late.add(roots)
         assert component.window is not None
         if component.window.late == "aside":
             self._take_effect(component, uid, replica)
@@ -171,12 +143,10 @@ class Ledger:
             self._destroy(roots)
 
     def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
-        """Effects live again."""
         if task.component.anchored and len(uid):
             self._apply(task.component, uid, task.replica)
 
     def on_rolled_back(self, task: BoltView, gone: Ints, back: Ints) -> None:
-        """Some effects are undone, others live again."""
         self.on_void(task.component, gone, task.replica)
         if len(back):
             self._apply(task.component, back, task.replica)
@@ -188,7 +158,6 @@ class Ledger:
         self._destroy(uid >> component.bits)
 
     def on_forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
-        """It is known which outage has undone effects."""
         self._destroy(uid >> task.component.bits, outage)
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
@@ -198,25 +167,20 @@ class Ledger:
                 self.on_void(task.component, part.uid, task.replica)
 
     def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
-        """Tuples of roots are gone."""
         if task.component.anchored:
             self._destroy(train.uid >> task.component.bits, outage)
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
-        """So are those that found a queue full."""
         self.on_destroyed(task, train, train.time, -1)
 
     def on_copies_lost(self, task: BoltView, uid: Ints) -> None:
-        """So are copies of them."""
         if len(uid) and task.component.anchored:
             self._destroy(uid >> task.component.bits)
 
     def on_retries_lost(self, spout: SpoutView, roots: Ints) -> None:
-        """And roots that were to be emitted again."""
         self._destroy(roots)
 
     def on_expired(self, spout: SpoutView, roots: Ints) -> None:
-        """Or that are no longer in the queue before the spout."""
         self._destroy(roots)
 
     def _destroy(self, roots: Ints, outage: int = -1) -> None:
@@ -259,7 +223,7 @@ class Ledger:
     @property
     def size(self) -> int:
         """Slots in use: when to close."""
-        return max([book.size for book in self._books.values()])
+        return max(book._used for book in self._books.values())
 
     def close(self, before: int) -> None:
         """Settle the roots with a number < ``before`` for good.
@@ -330,8 +294,6 @@ def _without(values: Ints, others: Ints) -> Ints:
     """The different values that are not among the others, rising."""
     return np.setdiff1d(distinct(values), distinct(others), assume_unique=True)
 
-
-# How often effects are applied.
 
 _ONE = np.uint8(1)
 """Of the slots' own type: with another type ``ufunc.at`` is fifty times slower."""
@@ -424,11 +386,6 @@ class Applied:
         self._slots = kept
         self._base = before_root
 
-    @property
-    def size(self) -> int:
-        """Slots in use."""
-        return self._used
-
 
 # What becomes of each tuple: who sent it, what it did, whether that was undone, or is there again.
 
@@ -457,25 +414,14 @@ class Event(NamedTuple):
     number: int
 
 
-class _Rows(NamedTuple):
-    """The same of several tuples."""
-
-    what: str
-    who: str
-    component: str
-    replica: int
-    uid: Ints
-    number: Ints | int
-    at: Ints | int
-
-
 class Fates:
     """Keeps all of it, for small runs. It listens, and asks nobody."""
 
     def __init__(self, topology: Topology, clock: Callable[[], int]) -> None:
         """``clock``: the present, ns."""
         self._topology, self._clock = topology, clock
-        self._rows: list[_Rows] = []
+        self._rows: list[tuple[tuple[str, str, str, int], tuple[Ints, Ints | int, Ints | int]]] = []
+        """The same of several tuples: what, who, component, replica; uid, number, when."""
         self._of: dict[int, list[Event]] = {}
 
     def of(self, root: int) -> list[Event]:
@@ -485,12 +431,10 @@ class Fates:
         return self._of.get(root, [])
 
     def _sort(self) -> None:
-        for order, rows in enumerate(self._rows):
-            bits = self._topology.by_name[rows.component].bits
-            columns = (np.broadcast_to(each, rows.uid.shape).tolist() for each in rows[4:])
-            for uid, number, at in zip(*columns, strict=True):
-                event = Event(at, order, *rows[:4], uid, number)
-                self._of.setdefault(uid >> bits, []).append(event)
+        for order, (about, columns) in enumerate(self._rows):
+            bits = self._topology.by_name[about[2]].bits
+            for uid, number, at in zip(*(c.tolist() for c in np.broadcast_arrays(*columns)), strict=True):
+                self._of.setdefault(uid >> bits, []).append(Event(at, order, *about, uid, number))
         for events in self._of.values():
             events.sort(key=lambda event: event[:2])
 
@@ -498,59 +442,60 @@ class Fates:
         self,
         what: str,
         task: SpoutView | BoltView,
-        component: Component,
         uid: Ints,
         number: Ints | int,
         at: Ints | int | None = None,
+        component: Component | None = None,
     ) -> None:
+        """``at``: now, if it is not given; ``component``: by default the task's."""
+        component = component or task.component
         if len(uid) and component.anchored:
-            replica = getattr(task, "replica", 0)
-            when = self._clock() if at is None else at
-            self._rows.append(_Rows(what, task.name, component.name, replica, uid, number, when))
+            about = what, task.name, component.name, getattr(task, "replica", 0)
+            self._rows.append((about, (uid, number, self._clock() if at is None else at)))
 
     def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
         for edge, _, train in sent:
-            self._note(SENT, task, edge.down, train.uid, train.column("attempt"), train.time)
+            self._note(SENT, task, train.uid, train.column("attempt"), train.time, edge.down)
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        self._note(EMITTED, spout, spout.component, train.uid, train.column("attempt"), train.time)
+        self._note(EMITTED, spout, train.uid, train.column("attempt"), train.time)
         self._sent(spout, sent)
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        self._note(TIMED_OUT, spout, spout.component, roots, attempt)
+        self._note(TIMED_OUT, spout, roots, attempt)
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         """A task is done with tuples; late ones do nothing."""
         if train.has(LATE):
             train = train.pick(train.column(LATE) == 0)
-        self._note(PROCESSED, task, task.component, train.uid, train.column("attempt"), train.time)
+        self._note(PROCESSED, task, train.uid, train.column("attempt"), train.time)
         self._sent(task, sent)
 
     def on_acked(self, task: BoltView, to: str, train: Train) -> None:
-        self._note(ACKED, task, task.component, train.uid, train.column("attempt"), train.time)
+        self._note(ACKED, task, train.uid, train.column("attempt"), train.time)
 
     def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
-        self._note(DESTROYED, task, task.component, train.uid, train.column("attempt"), times)
+        self._note(DESTROYED, task, train.uid, train.column("attempt"), times)
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
-        self._note(DESTROYED, task, task.component, train.uid, train.column("attempt"), train.time)
+        self._note(DESTROYED, task, train.uid, train.column("attempt"), train.time)
 
     def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
         at = None if channel is None else train.time
-        self._note(AGAIN, task, task.component, train.uid, train.column("attempt"), at)
+        self._note(AGAIN, task, train.uid, train.column("attempt"), at)
 
     def on_void(self, component: Component, uid: Ints, replica: int) -> None:
         if len(uid) and component.anchored:
-            self._rows.append(_Rows(UNDONE, "", component.name, replica, uid, 0, self._clock()))
+            self._rows.append(((UNDONE, "", component.name, replica), (uid, 0, self._clock())))
 
     def on_rolled_back(self, task: BoltView, gone: Ints, back: Ints) -> None:
-        self._note(UNDONE, task, task.component, gone, 0)
-        self._note(BACK, task, task.component, back, 0)
+        self._note(UNDONE, task, gone, 0)
+        self._note(BACK, task, back, 0)
 
     def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
-        self._note(BACK, task, task.component, uid, 0)
+        self._note(BACK, task, uid, 0)
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         """A task put out a window; the same once more is void."""
         for part in closed.parts:
-            self._note(UNDONE if again else PUT_OUT, task, task.component, part.uid, number, now)
+            self._note(UNDONE if again else PUT_OUT, task, part.uid, number, now)

@@ -214,7 +214,7 @@ def _busy(scenario: Scenario, begin: int, end: int) -> tuple[list[Load], bool]:
     world = World(coarsened(quiet, coarseness(quiet)), judge_windows=False, looks=1)
     world.run()
     assert world.usage is not None
-    return Used.of(world.usage).loads(begin, end), world.ledger.false_timeouts > 0
+    return Used.of(world.usage).loads(begin, end), len(world.ledger.false_timeouts) > 0
 
 
 # Time that is lost at each value of a setting, and at which value it is least.
