@@ -6,11 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tideover.models.accounts.usage import Usage, busy_ns
-from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.sim.units import S
-
-# How much of the time each task was busy, and what was left for it to do at the end.
 
 
 def utilisation(job: Job) -> list[dict[str, Any]]:
@@ -25,6 +22,7 @@ def utilisation(job: Job) -> list[dict[str, Any]]:
     for task in job.bolt_tasks:
         up = job.kernel.now - job.supervisor.down_ns(task)
         busy = busy_ns(job.context, task, job.kernel.now)
+        blocked = 0 if task.line is None else task.line.blocked_until(job.kernel.now)
         queue = task.queue.trains()
         rows.append(
             {
@@ -32,19 +30,13 @@ def utilisation(job: Job) -> list[dict[str, Any]]:
                 "utilisation": busy / up if up else None,
                 "busy_s": busy / S,
                 "up_s": up / S,
-                **({"blocked_s": _blocked_ns(task, job.kernel.now) / S} if bounded else {}),
+                **({"blocked_s": blocked / S} if bounded else {}),
                 "queued": sum(train.n for train in queue),
                 "queued_s": task.queue.demand(*queue) / S,
             }
         )
     return rows
 
-
-def _blocked_ns(task: BoltTask, now: int) -> int:
-    return 0 if task.line is None else task.line.blocked_until(now)
-
-
-# What flows over each edge of the topology, and between hosts.
 
 Counts = Mapping[str, Mapping[str, int]]
 """Of each edge messages, bytes, and those of them that went to another host."""
@@ -56,18 +48,16 @@ def flows(runs: Sequence[Counts], duration_s: float) -> list[dict[str, float | s
     """By edge, the mean over the runs and all of their time: messages and bytes per second, and bytes per
     second between hosts.
     """
-    found: list[dict[str, float | str]] = []
-    for name in runs[0] if runs else ():
-        per_s = {
-            key: sum(run[name][count] for run in runs) / (len(runs) * duration_s)
-            for key, count in (
-                ("messages_per_s", "messages"),
-                ("bytes_per_s", "bytes"),
-                ("between_hosts_per_s", "remote_bytes"),
-            )
-        }
-        found.append({"edge": name, **per_s})
-    return found
+    columns = {
+        "messages_per_s": "messages",
+        "bytes_per_s": "bytes",
+        "between_hosts_per_s": "remote_bytes",
+    }
+    whole = len(runs) * duration_s
+    return [
+        {"edge": name, **{key: sum(run[name][of] for run in runs) / whole for key, of in columns.items()}}
+        for name in (runs[0] if runs else ())
+    ]
 
 
 def between_hosts(runs: Sequence[Pairs], duration_s: float) -> list[dict[str, float | int]]:
@@ -86,12 +76,8 @@ def between_hosts(runs: Sequence[Pairs], duration_s: float) -> list[dict[str, fl
     ]
 
 
-# Which resource a run is short of.
-
 FULL = 0.95
 """A resource that is busy for so much of the time is what is short."""
-_NEXT = 1
-"""How many others the sentence names."""
 
 
 class Load(NamedTuple):
@@ -200,10 +186,9 @@ def sentence(loads: Sequence[Load]) -> str:
     """
     if not loads:
         return "nothing was measured"
-    first, *others = loads
+    first = loads[0]
     told = f"{first.words} {first.verb} {100 * first.busy:.1f} % busy"
-    more = [f"{each.words}, {100 * each.busy:.1f} %" for each in others[:_NEXT]]
-    return f"{told}; next: {', '.join(more)}" if more else told
+    return f"{told}; next: {loads[1].words}, {100 * loads[1].busy:.1f} %" if loads[1:] else told
 
 
 def as_record(loads: Sequence[Load]) -> list[Mapping[str, Any]]:

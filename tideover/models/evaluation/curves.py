@@ -1,4 +1,10 @@
-"""What a run looked like over time, what is normal, and what it has cost."""
+"""What a run looked like over time, what is normal, and what it has cost; `measures` makes figures of it.
+
+What is normal: a scenario with failures is held against the same scenario, seed and luck without them
+(`undisturbed`). What recurs in normal operation (a snapshot, a batch) may come a little earlier or later
+after a failure, and queues are then filled a little differently; so normal is a band, and its width is stated
+here once, for ``run``, ``sweep``, ``calibrate`` and all reports.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +24,15 @@ from tideover.sim.units import S
 if TYPE_CHECKING:
     from tideover.models.world import World
 
-
-# Which slots of a run are looked at: all of them, or, in a long one, those in which something happens, and
-# what is near enough to matter. In between all is as it was before, so a figure is the same with either.
-
 SECOND = S // SLOT
 """Slots in a second."""
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """The slots that are kept, rising: the first, all of the kept seconds, and what follows the last whole
-    second. Places are counted among the kept ones.
+    """The slots that are looked at, rising: all of them, or, in a long run, those near to what happens (the
+    first, all of the kept seconds, and what follows the last whole second). In between all is as it was
+    before, so a figure is the same with either. Places are counted among the kept ones.
 
     whole   slots of the run
     kept    numbers of the whole seconds that are kept, rising; None: all
@@ -48,12 +51,6 @@ class Axis:
         first, stop = begins[np.append(0, apart + 1)], ends[np.append(apart, len(ends) - 1)]
         parts = [np.arange(a, b, dtype=np.int64) for a, b in zip(first.tolist(), stop.tolist(), strict=True)]
         return cls(whole, np.concatenate(parts))
-
-    def and_those_of(self, other: Axis) -> Axis:
-        """What is kept of one or the other."""
-        if self.kept is None or other.kept is None or self.kept is other.kept:
-            return self
-        return Axis(self.whole, np.union1d(self.kept, other.kept))
 
     @cached_property
     def at(self) -> Ints:
@@ -87,9 +84,6 @@ class Axis:
         return slice(begin * SECOND + 1, end * SECOND + 1)
 
 
-# What a run has cost.
-
-
 def cpu_s(world: World) -> float:
     """Processor time of all tasks together, s."""
     job = world.job
@@ -107,13 +101,6 @@ def network_bytes(world: World) -> int:
     )
     return remote + world.recoveries.control_bytes
 
-
-# What is normal: what a run would have been, at the same instant, without its failures.
-#
-# A scenario with failures is held against the same scenario, seed and luck without them (`reference.py`).
-# What recurs in normal operation (a snapshot, a batch) may come a little earlier or later after a failure,
-# and queues are then filled a little differently; so normal is a band, and its width is stated here once,
-# for ``run``, ``sweep``, ``calibrate`` and all reports.
 
 Bools = npt.NDArray[np.bool_]
 
@@ -179,8 +166,6 @@ def first_calm(abnormal: Bools, begin: int, beat: int) -> int | None:
     return begin + int(quiet_from[long_enough[0]]) if len(long_enough) else None
 
 
-# What a run looked like over time.
-
 _TRAILING = 10 * S
 """Throughput is looked at over so long (ns)."""
 
@@ -231,7 +216,9 @@ def curves(world: World) -> Curves:
     if axis.kept is None:
         (backlog, present), done = world.recorder.backlog(end), world.recorder.done.until(end)
     else:
-        backlog, present, done = _few(world.recorder, axis)
+        entered, left, back, done = (series.at(axis.at) for series in _series(world.recorder))
+        backlog = np.cumsum(entered - left)
+        present = backlog + left - back
     return Curves(
         backlog=backlog,
         present=present,
@@ -251,7 +238,9 @@ def together(found: Curves, without: Curves) -> tuple[Curves, Curves]:
     """Both with the same slots."""
     if found.axis.kept is None:
         return found, without
-    axis = found.axis.and_those_of(without.axis)
+    axis = found.axis
+    if without.axis.kept is not None and axis.kept is not without.axis.kept:
+        axis = Axis(axis.whole, np.union1d(axis.kept, without.axis.kept))
     return found.on(axis), without.on(axis)
 
 
@@ -272,10 +261,3 @@ def _axis(world: World, beat: int, moments: list[int]) -> Axis:
 def _series(recorder: Recorder) -> list[FewCounts]:
     every: list[Series] = [recorder.entered, recorder.left, recorder.back, recorder.done]
     return [series for series in every if isinstance(series, FewCounts)]
-
-
-def _few(recorder: Recorder, axis: Axis) -> tuple[Ints, Ints, Ints]:
-    """Backlog, present and done in these slots."""
-    entered, left, back, done = (series.at(axis.at) for series in _series(recorder))
-    backlog = np.cumsum(entered - left)
-    return backlog, backlog + left - back, done

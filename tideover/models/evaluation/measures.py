@@ -28,37 +28,38 @@ from tideover.models.evaluation.curves import (
 from tideover.models.runtime.views import Outage
 from tideover.models.schema import HEADLINE, ending
 from tideover.models.world import World
-from tideover.sim.histogram import Histogram
 from tideover.sim.recorder import SLOT, LatencyLog
 from tideover.sim.train import Ints
 from tideover.sim.units import MS, S
-
-# When the latency is normal again, as somebody reads it off a chart: second by second.
-#
-# M. Geldenhuys et al., *Demeter*, 2024 (arXiv 2403.02129), published latencies of this kind; a second is
-# normal there if it lies below both bounds that ``normal_latency`` knows.
 
 _ABOVE_P95, _ABOVE_MEDIAN = 1.25, 300 * MS
 
 
 def latency_figures(world: World, outage: Outage) -> dict[str, Any]:
-    """``outage_end_s`` and ``latency_recovered_s`` of a failure, if the scenario asks for them."""
+    """``outage_end_s`` and ``latency_recovered_s`` of a failure, if the scenario asks for them: when the
+    latency is normal again, as somebody reads it off a chart, second by second.
+
+    M. Geldenhuys et al., *Demeter*, 2024 (arXiv 2403.02129), published latencies of this kind; a second is
+    normal there if it lies below both bounds that ``normal_latency`` knows.
+    """
     calm, end = world.scenario.run.calm, world.scenario.run.duration
     if calm is None:
         return {}
     back = outage.failed_at if outage.masked or outage.unfelt else outage.ready_at
-    first = _first_calm(world, back, -(-calm // S)) if back <= end else None
+    first = _normal_from(world, back, -(-calm // S)) if back <= end else None
     return {
         "outage_end_s": (back - outage.failed_at) / S if back <= end else None,
         "latency_recovered_s": None if first is None else max(0, first * S - outage.failed_at) / S,
     }
 
 
-def _first_calm(world: World, since: int, seconds: int) -> int | None:
+def _normal_from(world: World, since: int, seconds: int) -> int | None:
     """The first of so many seconds in a row, from that of ``since`` on, that are normal; None: there are none
     before the run ends. A second without a tuple is not.
     """
-    latency = _by_second(world)
+    every = np.arange(world.scenario.run.duration // S, dtype=np.int64)
+    means, _ = world.recorder.latency.by_second(every)
+    latency = np.array([np.inf if mean is None else mean for mean in means])
     failed = min(outage.failed_at for outage in world.outages) // S
     most = normal_latency(latency[-(-world.scenario.run.warmup // S) : failed])
     run = 0
@@ -85,19 +86,9 @@ def normal_latency(before: npt.NDArray[np.float64]) -> float:
     return max(_ABOVE_P95 * float(np.quantile(known, 0.95)), float(np.median(known)) + _ABOVE_MEDIAN)
 
 
-def _by_second(world: World) -> npt.NDArray[np.float64]:
-    """Mean latency of the tuples that were done in each second of the run (ns); infinite: there were none."""
-    seconds = np.arange(world.scenario.run.duration // S, dtype=np.int64)
-    means, _ = world.recorder.latency.by_second(seconds)
-    return np.array([np.inf if mean is None else mean for mean in means])
-
-
-# How long queues before spouts take to drain after a failure.
-
-
 def drain_figures(lag: Ints, without: Ints, failed_at: int, spouts: int) -> dict[str, Any]:
-    """The greatest lag after a failure, and how long it is more than normal (s; None: to the end of the run);
-    nothing if there are no queues.
+    """How long queues before spouts take to drain: the greatest lag after a failure, and how long it is more
+    than normal (s; None: to the end of the run); nothing if there are no queues.
 
     ``lag``, ``without``: unread records at the beginning of each second, of the run and of its reference.
     Normal is what it is of a backlog (`tideover.models.evaluation.curves`), looked at second by second.
@@ -115,9 +106,6 @@ def drain_figures(lag: Ints, without: Ints, failed_at: int, spouts: int) -> dict
     over = first + int(high[long_enough[0]] - rests[long_enough[0]])
     most = int(lag[first : over + 1].max(initial=0))
     return {"max_lag": most, "drain_s": 0.0 if over == first else over - failed_at / S}
-
-
-# Availability: how much of the time the output is what it would have been without failures.
 
 
 def availability(
@@ -144,8 +132,6 @@ def availability(
     return {"availability": 1 - down / (end_s - begin_s)}
 
 
-# From what was recorded to the figures of a recovery. Each docstring has its definition.
-
 TEN_SECONDS = 10 * SECOND
 UNKNOWN = 1 << 62
 """More than any count."""
@@ -156,15 +142,15 @@ class Comparison:
     """A run with failures beside its reference, slot by slot.
 
     behind    more backlog than normal, or something that a fault hit is down, or not yet restored or replayed
-    astray    that, or a window that will come out wrong, or does not come out when it is due
-    saw       period (ns) of the backlog where tuples are done in batches: its peaks have to be normal; else 0
+    wrong     that, or a window that will come out wrong, or does not come out when it is due
+    beat      period (ns) of the backlog where tuples are done in batches: its peaks have to be normal; else 0
     """
 
     curves: Curves
     without: Curves
     behind: Bools
-    astray: Bools
-    saw: int
+    wrong: Bools
+    beat: int
 
     @classmethod
     def of(cls, world: World, found: Curves, without: Curves) -> Comparison:
@@ -173,13 +159,13 @@ class Comparison:
         for recovery in world.recoveries.all:
             if (done := recovery.done_at) > recovery.outage.failed_at:
                 behind[_slots(found.axis, recovery.outage.failed_at, done)] = True
-        astray = behind.copy()
+        wrong = behind.copy()
         first = min((outage.failed_at for outage in world.outages), default=0)
         for place in found.bad.keys() - without.bad.keys():
             begin, end = found.bad[place]
             if end > first:
-                astray[_slots(found.axis, max(begin, first), end)] = True
-        return cls(found, without, behind, astray, without.beat if world.job.needs.batches else 0)
+                wrong[_slots(found.axis, max(begin, first), end)] = True
+        return cls(found, without, behind, wrong, without.beat if world.job.needs.batches else 0)
 
     def caught_up_at(self, recovery: Recovery) -> int | None:
         """When the backlog is what it would have been without failures (within the tolerance of
@@ -195,12 +181,12 @@ class Comparison:
 
     def over_at(self, caught_up: int) -> int | None:
         """When the windows that are put out are right, too, from then on (ns)."""
-        return self._first_calm(self.astray, caught_up)
+        return self._first_calm(self.wrong, caught_up)
 
     def _first_calm(self, abnormal: Bools, since: int) -> int | None:
         axis = self.curves.axis
         begin = axis.place(_slot(since)) + 1
-        first = first_calm(abnormal, begin, self.saw)
+        first = first_calm(abnormal, begin, self.beat)
         if first is None:
             return None
         return since if first == begin else axis.slot(first - 1) * SLOT
@@ -288,18 +274,20 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
         outage = recovery.outage
         if outage.unfelt:
             at = outage.failed_at
-            rows.append(_recovery(world, comparison, recovery, False, at, at) | _ended(0, 0))
+            row = _recovery(world, comparison, recovery, False, at, at)
+            rows.append(row | {"ended": ending(0, 0), "roots_lost": 0})
             continue
         over = None
         caught_up = comparison.caught_up_at(recovery)
-        heir = _heir(world, outage, caught_up)
-        if heir is not None and not world.job.context.settled(heir):
+        last = _replaced_by(world, outage, caught_up)
+        if last is not None and not world.job.context.settled(last):
             caught_up = None
         if caught_up is not None and not _state_is_wrong(world, recovery):
             over = comparison.over_at(caught_up)
-        replayed = heir is None or world.job.context.settled(outage)
+        replayed = last is None or world.job.context.settled(outage)
         row = _recovery(world, comparison, recovery, replayed, caught_up, over)
-        rows.append(row | _ended(row[HEADLINE], lost[outage.number]))
+        roots = lost[outage.number]
+        rows.append(row | {"ended": ending(row[HEADLINE], roots), "roots_lost": roots})
         reached = end if caught_up is None else caught_up
         usual[_slots(found.axis, outage.failed_at, max(reached, outage.ready_at))] = False
     return rows, usual
@@ -314,22 +302,18 @@ def _losses(world: World, without: Curves) -> Counter[int]:
     return found
 
 
-def _ended(time: float | None, roots_lost: int) -> dict[str, Any]:
-    return {"ended": ending(time, roots_lost), "roots_lost": roots_lost}
-
-
-def _heir(world: World, outage: Outage, caught_up: int | None) -> Outage | None:
+def _replaced_by(world: World, outage: Outage, caught_up: int | None) -> Outage | None:
     """Whose replay makes good what an outage took: its own, or that of the last that hit one of its tasks
     before all was replayed and ``caught_up`` (ns), and so took it over. None: all was before the next one.
     """
-    heirs = [outage]
+    chain = [outage]
     for later in world.outages[outage.number + 1 :]:
         if not set(later.tasks).isdisjoint(outage.tasks):
             caught = caught_up is not None and caught_up < later.failed_at
-            if caught and not any(heir in later.unsettled for heir in heirs):
+            if caught and not any(one in later.unsettled for one in chain):
                 return None
-            heirs.append(later)
-    return heirs[-1]
+            chain.append(later)
+    return chain[-1]
 
 
 def _state_is_wrong(world: World, recovery: Recovery) -> bool:
@@ -355,6 +339,7 @@ def _recovery(
     that was to be sent again because of it was.
     """
     end, outage = world.scenario.run.duration, recovery.outage
+    found, without = comparison.curves, comparison.without
     stretch = outage.failed_at, end if over is None else over
     row: dict[str, Any] = {
         "kind": outage.kind,
@@ -369,22 +354,16 @@ def _recovery(
         if caught_up is None
         else (_shown(world, outage, caught_up) - outage.failed_at) / S,
         "throughput_90_s": comparison.throughput_back(recovery, end),
-        "output_gap_s": longest_silence(comparison.curves.outputs, *stretch),
-        "sink_spacing_s": longest_silence(comparison.without.outputs, *stretch),
+        "output_gap_s": longest_silence(found.outputs, *stretch),
+        "sink_spacing_s": longest_silence(without.outputs, *stretch),
         **latency_figures(world, outage),
-        **drain_figures(
-            comparison.curves.lag, comparison.without.lag, outage.failed_at, len(world.job.spouts)
-        ),
+        **drain_figures(found.lag, without.lag, outage.failed_at, len(world.job.spouts)),
         **_stages(recovery, caught_up, over, end),
         **_state(world, recovery),
     }
-    row |= named("latency", recovery.span.committed)
-    return row | named("end_to_end", (recovery.from_first or recovery.span).committed)
-
-
-def named(what: str, histogram: Histogram) -> dict[str, float | None]:
-    """The six figures of a histogram of times (ns), in ms, by the names of their columns."""
-    return {f"{what}_{name}_ms": value for name, value in histogram.summary(MS).items()}
+    for what, span in (("latency", recovery.span), ("end_to_end", recovery.from_first or recovery.span)):
+        row |= {f"{what}_{name}_ms": value for name, value in span.committed.summary(MS).items()}
+    return row
 
 
 def _state_recovery(world: World, recovery: Recovery) -> float | None:
@@ -465,14 +444,16 @@ def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, An
     """
     seconds = curves.axis.seconds(0, world.scenario.run.duration // S)
     slots = len(seconds) * SECOND
+    done = curves.done[1 : slots + 1].reshape(-1, SECOND)
+    backlog, normal = (each.backlog[:slots].reshape(-1, SECOND) for each in (curves, without))
     recorder = world.recorder
     columns: dict[str, Sequence[Any]] = {
         "second": seconds.tolist(),
-        "throughput_per_s": _sums(curves.done[1 : slots + 1]),
+        "throughput_per_s": done.sum(axis=1, dtype=np.float64).tolist(),
         **_in_ms("latency", recorder.latency, seconds),
         **_in_ms("end_to_end", recorder.from_first or recorder.latency, seconds),
-        "backlog": _greatest(curves.backlog[:slots]),
-        "backlog_without_failures": _greatest(without.backlog[:slots]),
+        "backlog": backlog.max(axis=1).tolist(),
+        "backlog_without_failures": normal.max(axis=1).tolist(),
     }
     if world.lag.records:
         columns["lag"] = [world.lag.records[second] for second in columns["second"]]
@@ -481,18 +462,7 @@ def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, An
 
 def _in_ms(what: str, log: LatencyLog, seconds: Ints) -> dict[str, list[float | None]]:
     """Mean and greatest latency of each second."""
-    means, most = log.by_second(seconds)
     return {
-        f"{what}_mean_ms": [None if mean is None else mean / 1e6 for mean in means],
-        f"{what}_max_ms": [None if each is None else each / 1e6 for each in most],
+        f"{what}_{name}_ms": [None if value is None else value / 1e6 for value in values]
+        for name, values in zip(("mean", "max"), log.by_second(seconds), strict=True)
     }
-
-
-def _sums(by_slot: Ints) -> list[float]:
-    """The sum of each second, of whole seconds."""
-    return by_slot.reshape(-1, SECOND).sum(axis=1, dtype=np.float64).tolist()
-
-
-def _greatest(by_slot: Ints) -> list[int]:
-    """The greatest of each second, of whole seconds."""
-    return by_slot.reshape(-1, SECOND).max(axis=1).tolist()

@@ -8,7 +8,6 @@ the next of them in this process.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,23 +20,21 @@ from tideover.models.world import World
 KEPT_BYTES = 1 << 27
 """Most memory for references that are kept."""
 
-_kept: OrderedDict[str, _Kept] = OrderedDict()
-
-
-class _Kept(NamedTuple):
-    curves: Curves
-    size: int
+_kept: OrderedDict[str, tuple[Curves, int]] = OrderedDict()
+"""With their bytes, the newest last."""
 
 
 def reference(scenario: Scenario, replication: int) -> Curves:
-    """What a run of ``scenario`` (lumps are made already) would have been without its failures."""
+    """What a run of ``scenario`` (as it is simulated) would have been without its failures."""
     quiet = without_failures(scenario)
     key = identity(quiet, replication)
     if key in _kept:
         _kept.move_to_end(key)
-        return _kept[key].curves
+        return _kept[key][0]
     found = _narrow(curves(_promptly(quiet, replication) or _run(quiet, replication)))
-    _keep(key, found)
+    _kept[key] = found, sum(row.nbytes for row in found if isinstance(row, np.ndarray))
+    while sum(size for _, size in _kept.values()) > KEPT_BYTES and len(_kept) > 1:
+        _kept.popitem(last=False)
     return found
 
 
@@ -49,13 +46,7 @@ def forget() -> None:
 
 
 def _run(quiet: Scenario, replication: int, in_time: bool = False) -> World:
-    world = World(
-        quiet,
-        replication,
-        looks=0,
-        curves_only=True,
-        in_time=in_time,
-    )
+    world = World(quiet, replication, looks=0, curves_only=True, in_time=in_time)
     world.run()
     return world
 
@@ -79,10 +70,3 @@ def _narrow(found: Curves) -> Curves:
     if any(len(row) and row.max() > np.iinfo(np.int32).max for row in small.values()):
         return found
     return found._replace(**{name: row.astype(np.int32) for name, row in small.items()})
-
-
-def _keep(key: str, found: Curves) -> None:
-    """Keep it as the newest; the oldest go if there are too many."""
-    _kept[key] = _Kept(found, sum(row.nbytes for row in found if isinstance(row, np.ndarray)))
-    while sum(kept.size for kept in _kept.values()) > KEPT_BYTES and len(_kept) > 1:
-        _kept.popitem(last=False)
