@@ -1,4 +1,6 @@
-"""What an expert would remark about a scenario before running it, and about runs that are done."""
+"""What an expert would remark about a scenario before running it (``warnings``), and about runs that are done
+(``remarks_on_limits``, ``remarks_on_endings``): each remark one sentence, none if there is nothing to say.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,7 @@ from tideover.models.remarks import Load, Plan
 from tideover.models.runtime.context import crowded
 from tideover.models.simulation import Replication
 from tideover.models.strategies.base import Strategy, given
-from tideover.models.strategies.base import given as of_strategy
-from tideover.sim.faults import Fault
 from tideover.sim.units import S, format_duration
-
-# How much each task has to do, if nothing fails.
 
 UNEVEN = 1.05
 """A task that has so many times the load of the average one is named."""
@@ -131,9 +129,6 @@ def overloaded_hosts(scenario: Scenario, deployment: Deployment) -> list[str]:
     return [f"{load}: its tasks have {work[worst]:.3g} s of work a second for {has}, and cannot keep up"]
 
 
-# Costs that nobody chose: what is not given takes no time.
-
-
 def unstated(scenario: Scenario, topology: Topology) -> list[str]:
     """A remark if nothing says how long it takes to save state; then also on what else is free.
 
@@ -152,15 +147,16 @@ def unstated(scenario: Scenario, topology: Topology) -> list[str]:
     ]
 
 
-# When failures strike: always at the same part of an interval, or drawn and seen once.
-
-
 def in_step(scenario: Scenario) -> list[str]:
     """A remark if a failure strikes at the same part of the strategy's interval in every replication, and
     nothing says that it is meant.
     """
     cycle = scenario.strategy.cycle()
-    fixed = [i for i, fault in enumerate(scenario.failures) if _at_a_fixed_part(fault)]
+    fixed = [
+        i
+        for i, fault in enumerate(scenario.failures)
+        if fault.at is not None and fault.within is None and fault.in_interval is None
+    ]
     if cycle is None or scenario.run.replications == 1 or not fixed:
         return []
     first, period = cycle
@@ -178,10 +174,6 @@ def in_step(scenario: Scenario) -> list[str]:
     ]
 
 
-def _at_a_fixed_part(fault: Fault) -> bool:
-    return fault.at is not None and fault.within is None and fault.in_interval is None
-
-
 def seen_once(scenario: Scenario) -> list[str]:
     """A remark if the moment of a failure is drawn, and there is one replication."""
     drawn = [f"failures.{i}" for i, fault in enumerate(scenario.failures) if fault.drawn]
@@ -192,8 +184,6 @@ def seen_once(scenario: Scenario) -> list[str]:
         "result, and no interval can be stated; try run.replications=10"
     ]
 
-
-# What an expert would remark about failures that a run had not recovered from when it ended: why not.
 
 STEADY = 0.03
 """A backlog that falls by less than this part of its excess, from one third of the time to the next, has
@@ -225,7 +215,8 @@ def remarks_on_endings(scenario: Scenario, replications: Sequence[Replication]) 
 def _why(scenario: Scenario, replication: Replication, row: Mapping[str, Any], end: str) -> str:
     longer = f"try run.duration={format_duration(2 * scenario.run.duration).replace(' ', '')}"
     if row["catch_up_s"] is not None:
-        wrong = "a state lacks something or has it twice" if _state(row) else "windows come out wrong"
+        state = row["missing"] or row["extra"]
+        wrong = "a state lacks something or has it twice" if state else "windows come out wrong"
         return f"caught up with, but {wrong} to the end of the run ({end})"
     if overloaded(scenario):
         return (
@@ -243,10 +234,6 @@ def _why(scenario: Scenario, replication: Replication, row: Mapping[str, Any], e
     return f"its backlog is not gone at the end of the run ({end}); it takes longer, or never ends; {longer}"
 
 
-def _state(row: Mapping[str, Any]) -> bool:
-    return bool(row["missing"] or row["extra"])
-
-
 def _settled(replication: Replication, since: float) -> bool:
     """Whether the backlog gets no less: the peak of what it has more than it would have, in the last third of
     the time since that was greatest, beside the peak in the third before.
@@ -260,8 +247,6 @@ def _settled(replication: Replication, since: float) -> bool:
     return bool(after >= (1 - STEADY) * before)
 
 
-# What an expert would remark about runs that are done: what limited them, and timeouts without a cause.
-
 BUSY = 0.95
 """A task that was busy for so much of its time limits the run."""
 LEFT = 0.05
@@ -269,26 +254,38 @@ LEFT = 0.05
 
 
 def remarks_on_limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
-    """Remarks, each one sentence; none if there is nothing to remark."""
-    return [
-        *_lumps(scenario),
-        *_limits(scenario, replications),
-        *_false_timeouts(scenario, replications),
-        *_late(replications),
-        *_wrong_anyway(replications),
-    ]
+    """What lumps cannot tell, which task had most to do, and what was counted that should not have been."""
+    lump, remarks = coarseness(scenario), []
+    if lump > 1:
+        remarks.append(
+            f"a simulated tuple stands for {lump:,} (run.lump, run.lump_rate): of latencies under about "
+            f"{finest(scenario, lump) / S:.2g} s nothing can be told, and they are left out; for these make "
+            "a run without lumps, which may be short"
+        )
 
-
-def _lumps(scenario: Scenario) -> list[str]:
-    """A remark on what is not told where a simulated tuple stands for several."""
-    lump = coarseness(scenario)
-    if lump == 1:
-        return []
-    return [
-        f"a simulated tuple stands for {lump:,} (run.lump, run.lump_rate): of latencies under about "
-        f"{finest(scenario, lump) / S:.2g} s nothing can be told, and they are left out; for these make a "
-        "run without lumps, which may be short"
-    ]
+    remarks += _limits(scenario, replications)
+    emitted, given_up, late = (
+        sum(r.ledger[name] for r in replications) for name in ("emitted", "false_timeouts", "late")
+    )
+    if given_up:
+        timeouts = given(scenario.strategy, scenario.strategy.gives_up)
+        said = "".join(f" (strategy.{key} is {timeout / S:g} s)" for key, timeout in timeouts.items())
+        remarks.append(
+            f"false timeouts: {given_up:,} of {emitted:,} roots: nothing of them was lost, but they waited "
+            f"so long that they were emitted again{said}, which makes others wait"
+        )
+    if late:
+        remarks.append(
+            f"late: {late:,} of {emitted:,} roots ({100 * late / emitted:.2g} %) came too late for a window "
+            "by event; a longer window.lag waits for more of them, and puts windows out later by as much"
+        )
+    wrong = sum(r.wrong_without for r in replications)
+    if wrong:  # recoveries are judged against that
+        remarks.append(
+            f"windows: {wrong:,} are wrong or missing without any failure, too: a time to recover says when "
+            "all is as bad as it would have been"
+        )
+    return remarks
 
 
 def _limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
@@ -311,84 +308,40 @@ def _limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str
     ]
 
 
-def _false_timeouts(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
-    """A remark if roots were emitted again of which no failure had destroyed anything."""
-    count, emitted = (sum(r.ledger[name] for r in replications) for name in ("false_timeouts", "emitted"))
-    if not count:
-        return []
-    timeouts = of_strategy(scenario.strategy, scenario.strategy.gives_up)
-    said = "".join(f" (strategy.{key} is {timeout / S:g} s)" for key, timeout in timeouts.items())
-    return [
-        f"false timeouts: {count:,} of {emitted:,} roots: nothing of them was lost, but they waited so long "
-        f"that they were emitted again{said}, which makes others wait"
-    ]
-
-
-def _late(replications: Sequence[Replication]) -> list[str]:
-    """A remark if tuples came too late for windows by event."""
-    late, emitted = (sum(r.ledger[name] for r in replications) for name in ("late", "emitted"))
-    if not late:
-        return []
-    return [
-        f"late: {late:,} of {emitted:,} roots ({100 * late / emitted:.2g} %) came too late for a window by "
-        "event; a longer window.lag waits for more of them, and puts windows out later by as much"
-    ]
-
-
-def _wrong_anyway(replications: Sequence[Replication]) -> list[str]:
-    """A remark if windows are wrong without any failure: recoveries are judged against that."""
-    wrong = sum(r.wrong_without for r in replications)
-    if not wrong:
-        return []
-    return [
-        f"windows: {wrong:,} are wrong or missing without any failure, too: a time to recover says when all "
-        "is as bad as it would have been"
-    ]
-
-
-# What an expert would remark about a scenario before running it, and about its runs.
-
-
 def warnings(scenario: Scenario) -> list[str]:
-    """Remarks before a run, each one sentence, said once; none if there is nothing to remark."""
+    """Remarks before a run, each said once."""
     deployment, strategy = deployment_of(heaviest(scenario)), scenario.strategy
-    plan = planned(scenario, deployment)
+    plan = Plan(
+        topology=deployment.topology,
+        loads=task_loads(deployment.topology, strategy),
+        cluster=deployment.cluster,
+        failures=scenario.failures,
+        store=scenario.store,
+        run=scenario.run,
+    )
     remarks = [
-        *_overloads(scenario, deployment),
+        *overloads(scenario, deployment),
         *strategy.remarks(plan),
         *failures.without_effect(plan, strategy.kind, strategy.roles),
         *failures.not_survived(plan, strategy.kind, strategy.survives, strategy.uses_store),
         *in_step(scenario),
         *seen_once(scenario),
         *unstated(scenario, plan.topology),
-        *_profile(scenario),
     ]
+    profile = scenario.profile
+    if profile is not None and not profile.taken:
+        remarks.append(f"profile {profile.name}: gives nothing under {strategy.kind}; no value was measured")
     return list(dict.fromkeys(remarks))
 
 
-def overloads(scenario: Scenario) -> list[str]:
+def overloads(scenario: Scenario, deployment: Deployment | None = None) -> list[str]:
     """Those of them on tasks and hosts that cannot keep up."""
-    return _overloads(scenario, deployment_of(heaviest(scenario)))
-
-
-def _overloads(scenario: Scenario, deployment: Deployment) -> list[str]:
+    deployment = deployment or deployment_of(heaviest(scenario))
     found = task_loads(deployment.topology, scenario.strategy)
     return [
         *overloaded_tasks(scenario, deployment.topology, found),
         *overloaded_hosts(scenario, deployment),
     ]
-
-
-def planned(scenario: Scenario, deployment: Deployment) -> Plan:
-    """What the scenario's strategy may look at."""
-    return Plan(
-        topology=deployment.topology,
-        loads=task_loads(deployment.topology, scenario.strategy),
-        cluster=deployment.cluster,
-        failures=scenario.failures,
-        store=scenario.store,
-        run=scenario.run,
-    )
 
 
 _NUMBER = re.compile(r"\d[\d.,]*")
@@ -401,14 +354,7 @@ def in_short(remarks: Iterable[str]) -> list[str]:
     found: dict[str, dict[str, None]] = {}
     for text in remarks:
         found.setdefault(_NUMBER.sub("", text.partition(":")[0]), {})[text] = None
-    shown = []
-    for first, *others in found.values():
-        shown.append(f"{first} (and {len(others)} more of this kind)" if others else first)
-    return shown
-
-
-def _profile(scenario: Scenario) -> list[str]:
-    profile = scenario.profile
-    if profile is None or profile.taken:
-        return []
-    return [f"profile {profile.name}: gives nothing under {scenario.strategy.kind}; no value was measured"]
+    return [
+        f"{first} (and {len(others)} more of this kind)" if others else first
+        for first, *others in found.values()
+    ]

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -33,8 +32,6 @@ from tideover.sim.draws import Draws, Purpose
 from tideover.sim.faults import Fault
 from tideover.sim.registry import Part
 from tideover.sim.units import DAY, HOUR, format_time_of_day, parse_time_of_day
-
-# What a simulation is told: one frozen object, the whole scenario.
 
 
 class AppliedProfile(Part):
@@ -130,17 +127,23 @@ def _replicas(topology: Topology, strategy: Strategy) -> dict[str, int]:
     }
 
 
-def dump(scenario: Scenario) -> dict[str, Any]:
-    """The scenario as plain data, kinds of parts included, for a result that stores its whole
+def dump(part: Part) -> dict[str, Any]:
+    """A scenario, or a part of it, as plain data, kinds of parts included, for a result that stores its whole
     configuration.
     """
-    return _fields(scenario)
+    fields = type(part).model_fields
+    silent = {
+        name
+        for name in part.unsaid
+        if getattr(part, name) == fields[name].get_default(call_default_factory=True)
+    }
+    return {name: _plain(getattr(part, name)) for name in fields if name not in silent}
 
 
 def identity(quiet: Scenario, replication: int) -> str:
     """Everything that a run without failures depends on, as a text."""
     parts = [f"{name}: {_text(getattr(quiet, name))}" for name in _SHARED]
-    run = {name: value for name, value in _fields(quiet.run).items() if name not in _NOT_SIMULATED}
+    run = {name: value for name, value in dump(quiet.run).items() if name not in _NOT_SIMULATED}
     return "\n".join([*parts, json.dumps([_plain(quiet.strategy), run, replication])])
 
 
@@ -170,20 +173,10 @@ def _text(value: Any) -> str:
     return _texts[id(value)][1]
 
 
-def _fields(part: Part) -> dict[str, Any]:
-    fields = type(part).model_fields
-    silent = {
-        name
-        for name in part.unsaid
-        if getattr(part, name) == fields[name].get_default(call_default_factory=True)
-    }
-    return {name: _plain(getattr(part, name)) for name in fields if name not in silent}
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Part):
         kind = {"kind": value.kind} if hasattr(value, "kind") else {}
-        return kind | _fields(value)
+        return kind | dump(value)
     if isinstance(value, dict):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -234,12 +227,19 @@ def heaviest(scenario: Scenario) -> Scenario:
 
 def begins_at(scenario: Scenario, draws: Draws) -> int | None:
     """The time of day (ns) at simulated time 0; None: no load follows it."""
-    if not any(True for _ in _curves(scenario)):
-        return None
     run = scenario.run
+    if not _curves(scenario):
+        return None
     if run.fails_at is None:
         return parse_time_of_day(run.starts_at or "00:00")
-    return (_fails_at(scenario, run.fails_at, draws) - first_failure(scenario)) % DAY
+    if run.fails_at == PEAK:
+        fails_at = busiest(scenario)
+    elif run.fails_at == DRAWN:
+        bits = draws.bits("run", Purpose.DAY, np.zeros(1, np.int64))
+        fails_at = int(bits[0] >> np.uint64(11)) * DAY >> 53
+    else:
+        fails_at = parse_time_of_day(run.fails_at)
+    return (fails_at - first_failure(scenario)) % DAY
 
 
 def first_failure(scenario: Scenario) -> int:
@@ -266,18 +266,7 @@ def hour_of_day(scenario: Scenario, moment: int) -> dict[str, float]:
     return {} if begin is None else {"hour_of_day": (begin + moment) % DAY / HOUR}
 
 
-def _curves(scenario: Scenario) -> Iterator[tuple[int, Day]]:
+def _curves(scenario: Scenario) -> list[tuple[int, Day]]:
     """The loads that follow the time of day, and how many arrival processes have each."""
-    for config in scenario.topology.values():
-        if isinstance(config, SpoutConfig) and isinstance(config.arrivals, Day):
-            yield config.processes, config.arrivals
-
-
-def _fails_at(scenario: Scenario, when: str, draws: Draws) -> int:
-    """The time of day (ns) that ``run.fails_at`` says."""
-    if when == PEAK:
-        return busiest(scenario)
-    if when == DRAWN:
-        bits = draws.bits("run", Purpose.DAY, np.zeros(1, np.int64))
-        return int(bits[0] >> np.uint64(11)) * DAY >> 53
-    return parse_time_of_day(when)
+    spouts = [config for config in scenario.topology.values() if isinstance(config, SpoutConfig)]
+    return [(each.processes, each.arrivals) for each in spouts if isinstance(each.arrivals, Day)]

@@ -1,4 +1,20 @@
-"""Whether a strategy keeps its word: checks that hold for every strategy, and the world they are made in."""
+"""Whether a strategy keeps its word: checks that hold for every strategy, built-in or from outside.
+
+Each check takes a strategy (an instance, with its parameters) and raises AssertionError if it does not
+hold; ``CHECKS`` lists them, ``conforms`` runs them all. What a strategy is excused from stands in
+``EXEMPTIONS``, with the reason; nothing is excused elsewhere.
+
+The world of the checks is a word count in seconds, small enough to be simulated hundreds of times:
+
+    words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 5 s ended by
+    markers, 55 s
+
+It has a store, and on each host a disk (of `stores` the one that is called ``disk``). In a second one
+ticks end the windows, for strategies that promise exactly once also then. Checks that simulate can be
+given another ``bolt`` with state in place of the count. Those that cross kinds of failures with victims
+and moments try so many combinations that each two of these meet; as a ``whole`` they try all
+(``THOROUGH``).
+"""
 
 from __future__ import annotations
 
@@ -28,13 +44,6 @@ from tideover.sim.draws import Draws, Purpose, uniform01
 from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.kernel import standing
 from tideover.sim.units import S
-
-# The world in which strategies are held to their word, and what strikes it.
-#
-# A word count in seconds, small enough to be simulated hundreds of times:
-#
-#     words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 5 s ended by
-#     markers, 55 s
 
 Trigger = Literal["marker", "tick"]
 MS = S // 1000
@@ -199,34 +208,11 @@ def fault(kind: str, component: str, strike: Strike) -> Fault:
     return FAULTS[kind].model_validate({"at": at} | times | where)
 
 
-def striking() -> list[str]:
-    """The kinds that strike by themselves, and do not stand for others."""
-    return [kind for kind, part in FAULTS.items() if not part.expands]
-
-
 def components(strategy: Strategy) -> tuple[str, ...]:
     """Those whose tasks a fault may hit without harm to the promise: a strategy may leave out bolts without
     state (``stateless_too``).
     """
     return ("words", "split", "count") if strategy.stateless_too else ("words", "count")
-
-
-# Whether a strategy keeps its word: checks that hold for every strategy, built-in or from outside.
-#
-# Each check takes a strategy (an instance, with its parameters) and raises AssertionError if it does not
-# hold; ``CHECKS`` lists them. ``conforms`` runs them all. What a strategy is excused from stands in
-# ``EXEMPTIONS``, with the reason; nothing is excused elsewhere.
-#
-# The world of the checks (`tideover.models.conformance`) is a word count in seconds:
-#
-#     words x 2 ──shuffle──▶ split x 2 ──fields──▶ count x 2    2 sentences/s a task, windows of 5 s ended by
-#     markers, 55 s
-#
-# It has a store, and on each host a disk (of `stores` the one that is called ``disk``). In a second one
-# ticks end the windows, for strategies that promise exactly once also then. Checks that simulate can be
-# given another ``bolt`` with state in place of the count. Those that cross kinds of failures with victims
-# and moments try so many combinations that each two of these meet; as a ``whole`` they try all
-# (``THOROUGH``).
 
 
 class Exemption(NamedTuple):
@@ -240,14 +226,6 @@ class Exemption(NamedTuple):
 EXEMPTIONS: tuple[Exemption, ...] = (
     Exemption("none", "cites_its_source", "doing nothing is the baseline; nobody has invented it"),
 )
-
-
-def is_exempt(strategy: Strategy, check: str) -> bool:
-    """Whether a strategy is excused."""
-    return any((e.strategy, e.check) == (strategy.kind, check) for e in EXEMPTIONS)
-
-
-# -- the checks ----------------------------------------------------------------------------------------------
 
 
 def describes_itself(strategy: Strategy) -> None:
@@ -266,7 +244,7 @@ def describes_itself(strategy: Strategy) -> None:
 
 def cites_its_source(strategy: Strategy) -> None:
     """The docstring says where the protocol is described: at least a name and a year."""
-    if not is_exempt(strategy, "cites_its_source"):
+    if not any((each.strategy, each.check) == (strategy.kind, "cites_its_source") for each in EXEMPTIONS):
         doc = type(strategy).__doc__ or ""
         assert re.search(r"[A-Z][a-z]+.*\b(19|20)\d\d\b", doc, re.DOTALL), "the docstring cites nothing"
 
@@ -402,7 +380,7 @@ def conserves_roots(strategy: Strategy, bolt: type[Stateful] = WindowedCount, wh
     duration = long_enough(strategy)
     if not whole:  # roots add up at any time
         duration = min(duration, END + 4 * WINDOW)
-    others = [kind for kind in striking() if kind not in OF_TASKS]
+    others = [kind for kind, part in FAULTS.items() if not part.expands and kind not in OF_TASKS]
     first, last = WHERE[:1], WHERE[-1:]  # these hit much the same wherever they are aimed
     before, after = (others, others) if whole else (others[::2], others[1::2])
     cases = itertools.chain(
@@ -433,11 +411,8 @@ def draws_its_luck(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> 
 
     first = text(1)
     assert text(1) == first, "two runs with the same seed differ"
-    assert _without_seed(text(2)) != _without_seed(first), "the seed changes nothing"
-
-
-def _without_seed(text: str) -> str:
-    return re.sub(r'"seed": \d+', "", text)
+    other, same = (re.sub(r'"seed": \d+', "", each) for each in (text(2), first))
+    assert other != same, "the seed changes nothing"
 
 
 CHECKS: tuple[Callable[..., None], ...] = (
@@ -456,11 +431,7 @@ CHECKS: tuple[Callable[..., None], ...] = (
 
 THOROUGH: tuple[Callable[..., None], ...] = tuple(
     partial(check, whole=True)
-    for check in (
-        keeps_its_promise,
-        keeps_its_promise_between_ticks,
-        conserves_roots,
-    )
+    for check in (keeps_its_promise, keeps_its_promise_between_ticks, conserves_roots)
 )
 """Those that try a part of all combinations, trying all: minutes in place of seconds."""
 

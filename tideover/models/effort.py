@@ -13,7 +13,7 @@ from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario, deployment_of, heaviest, topology_of
 from tideover.models.evaluation.undisturbed import without_failures
 from tideover.models.job.components import SpoutConfig
-from tideover.models.job.topology import Floats, traffic
+from tideover.models.job.topology import traffic
 from tideover.models.runtime.context import crowded
 from tideover.models.strategies.base import given
 from tideover.models.world import SAMPLES
@@ -104,87 +104,50 @@ def roots(config: SpoutConfig, scenario: Scenario) -> float:
 def effort(scenario: Scenario) -> Effort:
     """What one replication has to do."""
     scenario = heaviest(scenario)
-    found = _Run(scenario).effort
-    return found + _Run(without_failures(scenario)).effort if scenario.failures else found
+    found = _of_a_run(scenario)
+    return found + _of_a_run(without_failures(scenario)) if scenario.failures else found
 
 
-class _Run:
+def _of_a_run(scenario: Scenario) -> Effort:
     """What is to be done in one run."""
+    strategy, duration = scenario.strategy, scenario.run.duration
+    topology = topology_of(coarsened(scenario, coarseness(scenario)))
+    deployment = deployment_of(scenario, topology=topology)
+    rates = traffic(topology, duration)
+    copies, hosts = deployment.replicas, deployment.cluster.hosts
+    tasks = {c.name: c.tasks * copies[c.name] for c in topology.components}
+    every = sum(tasks.values())
 
-    def __init__(self, scenario: Scenario) -> None:
-        self._scenario, self._strategy = scenario, scenario.strategy
-        self._seconds = scenario.run.duration / S
-        self._topology = topology_of(coarsened(scenario, coarseness(scenario)))
-        self._deployment = deployment_of(scenario, topology=self._topology)
-        self._rates: Mapping[str, Floats] = traffic(self._topology, scenario.run.duration)
-        self._copies = self._deployment.replicas
-        self._tasks = sum(c.tasks * self._copies[c.name] for c in self._topology.components)
+    tuples = ends = channels = 0.0
+    moments: float = _BASE
+    for c in topology.components:
+        config = scenario.topology[c.name]
+        if isinstance(config, SpoutConfig):
+            tuples += roots(config, scenario)
+        else:
+            rate = sum(float(rates[edge.name].sum()) for edge in c.inputs)
+            tuples += rate * copies[c.name] * duration / S
+        channels += sum(tasks[edge.up.name] * tasks[c.name] for edge in c.inputs)
+        if c.window and c.window.beat:  # those of ticks end at the same moments
+            each = duration / c.window.beat
+            ends += each * tasks[c.name]
+            moments += each * (1 if c.trigger == "tick" else tasks[c.name])
 
-    @property
-    def effort(self) -> Effort:
-        """All of it."""
-        cycle, tuples = self._strategy.cycle(), self._tuples()
-        cycles = 0.0 if cycle is None else self._scenario.run.duration / cycle[1]
-        ends, beats = self._windows()
-        moments = _BASE + cycles + beats + self._timeouts() + self._looks()
-        feel = self._feel_one_another()
-        return Effort(
-            flows=tuples * (not feel),
-            events=tuples * feel,
-            actions=moments + ends + cycles * self._tasks + self._faults(),
-            built=_ITSELF + self._tasks + self._channels(),
-        )
+    cycle = strategy.cycle()
+    cycles = 0.0 if cycle is None else duration / cycle[1]
+    moments += cycles + SAMPLES * any(host.nic is not None or host.cores is not None for host in hosts)
+    timeouts = given(strategy, strategy.gives_up).values()
+    if timeouts:  # the maps in which spouts keep what may time out rotate two times or so in each timeout
+        moments += 2 * sum(tasks[c.name] for c in topology.spouts) * duration / min(timeouts)
+    faults = sum(1 if f.every is None else duration / f.every.mean_ns for f in scenario.failures)
 
-    def _feel_one_another(self) -> bool:
-        """Whether tasks share cores or cards, or wait for one another."""
-        deployment = self._deployment
-        bounded = any(bound.holds_back for bound in deployment.bounds.values())
-        cards = any(host.nic is not None for host in deployment.cluster.hosts)
-        capped = bool(given(self._strategy, self._strategy.spouts_wait))
-        return bounded or cards or capped or bool(crowded(deployment))
-
-    def _tuples(self) -> float:
-        found = 0.0
-        for c in self._topology.components:
-            config = self._scenario.topology[c.name]
-            if isinstance(config, SpoutConfig):
-                found += roots(config, self._scenario)
-            else:
-                rate = sum(float(self._rates[edge.name].sum()) for edge in c.inputs)
-                found += rate * self._copies[c.name] * self._seconds
-        return found
-
-    def _channels(self) -> int:
-        edges = [edge for c in self._topology.components for edge in c.inputs]
-        ends = [
-            (e.up.tasks * self._copies[e.up.name], e.down.tasks * self._copies[e.down.name]) for e in edges
-        ]
-        return sum(up * down for up, down in ends)
-
-    def _windows(self) -> tuple[float, float]:
-        """Ends of windows, and the moments at which they are: those of ticks are at the same."""
-        ends = beats = 0.0
-        for c in self._topology.components:
-            if c.window and c.window.beat:
-                each = self._scenario.run.duration / c.window.beat
-                tasks = c.tasks * self._copies[c.name]
-                ends += each * tasks
-                beats += each * (1 if c.trigger == "tick" else tasks)
-        return ends, beats
-
-    def _faults(self) -> float:
-        found = 0.0
-        for fault in self._scenario.failures:
-            found += 1 if fault.every is None else self._scenario.run.duration / fault.every.mean_ns
-        return _OF_A_FAULT * found
-
-    def _timeouts(self) -> float:
-        """Rotations of the maps in which spouts keep what may time out: two or so in each timeout."""
-        outs = given(self._strategy, self._strategy.gives_up).values()
-        spouts = sum(c.tasks for c in self._topology.components if c.is_spout)
-        return 2 * spouts * self._scenario.run.duration / min(outs) if outs else 0.0
-
-    def _looks(self) -> int:
-        """Looks at how busy everything is, if anything is shared."""
-        hosts = self._deployment.cluster.hosts
-        return SAMPLES * any(host.nic is not None or host.cores is not None for host in hosts)
+    bounded = any(bound.holds_back for bound in deployment.bounds.values())
+    cards = any(host.nic is not None for host in hosts)
+    capped = bool(given(strategy, strategy.spouts_wait))
+    feel = bounded or cards or capped or bool(crowded(deployment))
+    return Effort(
+        flows=tuples * (not feel),
+        events=tuples * feel,
+        actions=moments + ends + cycles * every + _OF_A_FAULT * faults,
+        built=_ITSELF + every + channels,
+    )

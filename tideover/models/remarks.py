@@ -1,4 +1,6 @@
-"""What an expert remarks on a planned run: texts and arithmetic that strategies share."""
+"""What an expert remarks on a planned run: texts and arithmetic that strategies share. Each function gives
+remarks, none if there is nothing to say; a strategy's ``remarks`` names those that are for it.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,6 @@ from tideover.models.job.sinks import BROKERS_LIMIT, Terms
 from tideover.models.job.topology import Component, Topology
 from tideover.sim.faults import Cascade, Events, Fault, LoseStore, MachinesFail, Partition
 from tideover.sim.units import S
-
-# What a strategy may look at before a run, to remark on it.
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,9 +105,6 @@ def entries_of(component: Component) -> int:
     return -(-component.keys // component.tasks) if spread else component.keys
 
 
-# Batches that take longer than what comes in while they run.
-
-
 def too_long(plan: Plan, key: str, interval: int, fixed: int) -> list[str]:
     """A remark if batches of all that comes in grow without end, or take longer than the ``interval`` of
     their triggers (ns, named ``key``; 0: they follow each other at once). Their stages run one after the
@@ -160,9 +157,6 @@ def put_out_again(topology: Topology) -> list[str]:
     ]
 
 
-# Failures that strike nobody, and those that a strategy does not survive.
-
-
 def without_effect(plan: Plan, kind: str, roles: Set[str]) -> list[str]:
     """A remark on each role that is lost under a strategy of this kind, which has other ``roles``."""
     lost = [role for role in ("driver", "coordinator") if role not in roles and plan.hit(role)]
@@ -187,9 +181,6 @@ def not_survived(plan: Plan, kind: str, survives: Set[str], stores: bool) -> lis
     ]
 
 
-# Replays from the tasks before: what they cannot bring back, and what they bring back otherwise.
-
-
 def reordered(plan: Plan) -> list[str]:
     """A remark for each window by tuple that several tasks feed."""
     return [
@@ -207,7 +198,11 @@ def lost_together(plan: Plan) -> list[str]:
     remarks = []
     faults = {fault.where: fault for fault in plan.failures if fault.kills and max(_address(fault)) >= 0}
     for fault in sorted(faults.values(), key=_address):
-        there = _living_there(plan, fault)
+        there = set()
+        for worker in plan.cluster.workers.values():
+            here = plan.cluster.hosts[worker.host].rack, worker.host, worker.number
+            if all(wanted in (-1, own) for wanted, own in zip(_address(fault), here, strict=True)):
+                there |= {name for name, _, _ in worker.places}
         pairs = [(edge.up.name, edge.down.name) for c in plan.components for edge in c.inputs]
         both = [f"{up} and {down}" for up, down in pairs if {up, down} <= there]
         if both:
@@ -227,16 +222,6 @@ def lost_with_spouts(plan: Plan) -> list[str]:
 def _address(fault: Fault) -> tuple[int, ...]:
     """Rack, host and worker that fail; -1 where that is not said."""
     return tuple(getattr(fault, name, -1) for name in ("rack", "host", "worker"))
-
-
-def _living_there(plan: Plan, fault: Fault) -> set[str]:
-    """Components with tasks that fail with it."""
-    found = set()
-    for worker in plan.cluster.workers.values():
-        here = plan.cluster.hosts[worker.host].rack, worker.host, worker.number
-        if all(wanted in (-1, own) for wanted, own in zip(_address(fault), here, strict=True)):
-            found |= {name for name, _, _ in worker.places}
-    return found
 
 
 def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:
@@ -262,9 +247,6 @@ def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:
     return found
 
 
-# Replicas that fail together, or that disagree.
-
-
 def side_by_side(plan: Plan, under: str) -> list[str]:
     """Remarks on components with two replicas of a task on one host, and on those whose replicas may emit
     different windows, as each ends them by its own clock; ``under``: the parameters that want replicas.
@@ -285,9 +267,6 @@ def side_by_side(plan: Plan, under: str) -> list[str]:
                 f"deduplication then picks wrong ones; use window: {better}"
             )
     return remarks
-
-
-# State that is saved again and again: longer than the interval, or than the store keeps up with.
 
 
 @dataclass(frozen=True)
@@ -385,9 +364,6 @@ def of_the_job(plan: Plan, saving: Saving, upload: int, timeout: int) -> list[st
     return []
 
 
-# Timeouts that strike without a failure, or though nothing was lost: each emits a root again.
-
-
 def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> list[str]:
     """A remark for each window whose tuples can time out before they are acked.
 
@@ -426,7 +402,7 @@ def held(plan: Plan, least: int) -> list[str]:
     """
     length = max((c.window.length or 0 for c in plan.stateful if c.window), default=0)
     for i, fault in enumerate(plan.failures):
-        waits = _waits(fault, length) if _holds(fault, plan.topology) else 0
+        waits = _waits(fault, plan.topology, length)
         if waits > least:
             return [
                 f"failures.{i}: what waits for {fault.where} is not lost, but waits up to {waits / S:.4g} s "
@@ -435,27 +411,21 @@ def held(plan: Plan, least: int) -> list[str]:
     return []
 
 
-def _holds(fault: Fault, topology: Topology) -> bool:
-    """Whether tuples wait for what a fault hits."""
-    component = topology.by_name.get(getattr(fault, "component", ""))
-    if component is None and hasattr(fault, "component"):
-        return False  # the acker, the driver
-    bolt = component is None or not component.is_spout
-    return bolt and fault.lasts > 0 and (not fault.kills or fault.while_down == "hold")
-
-
-def _waits(fault: Fault, length: int) -> int:
-    """How long a tuple may wait that comes just after the fault (ns): until the task is back, and if it was
-    down, for the end of the window of ``length`` (0: none) in which that is.
+def _waits(fault: Fault, topology: Topology, length: int) -> int:
+    """How long a tuple may wait that comes just after the fault (ns; 0: none waits for what it hits): until
+    the task is back, and if it was down, for the end of the window of ``length`` (0: none) in which that is.
     """
-    if not length or not fault.kills:
+    component = topology.by_name.get(getattr(fault, "component", ""))
+    elsewhere = component is None and hasattr(fault, "component")  # the acker, the driver
+    spout = component is not None and component.is_spout
+    if elsewhere or spout or (fault.kills and fault.while_down != "hold"):
+        return 0
+    if not length or not fault.kills or fault.lasts <= 0:
         return fault.lasts
     if fault.at is None or fault.drawn or fault.in_interval is not None:
         return fault.lasts + length
     return -(-(fault.at + fault.lasts) // length) * length - fault.at
 
-
-# Transactions of a sink that a broker aborts, or does not grant.
 
 _KEY = "sink.transaction_timeout"
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# The figures that a result shows of itself at a prompt or in a notebook; reports have all of them.
-
 RECOVERY = named("recoveries", HEADLINE).label_with_unit
 """Mean of the recoveries in which it is defined."""
 
@@ -35,8 +33,9 @@ _MOST_ROWS = 40
 
 
 def figures(replications: Sequence[Replication]) -> dict[str, Any]:
-    """Label and value: number of replications and failures, mean recovery from these (s; None: undefined),
-    how they ended, roots lost and wrong windows in all replications together.
+    """What a result shows of itself at a prompt or in a notebook, by label: number of replications and
+    failures, mean recovery from these (s; None: undefined), how they ended, roots lost and wrong windows in
+    all replications together.
     """
     recoveries = [row for one in replications for row in one.recoveries if row["kind"] in FAULTS]
     times = [row[HEADLINE] for row in recoveries if row[HEADLINE] is not None]
@@ -76,8 +75,6 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
-# The result of a scenario: all its replications, as one record and as tidy tables.
-
 LAYOUT = 1
 """Version of the record's layout."""
 
@@ -113,7 +110,7 @@ class Result:
 
     @property
     def remarks(self) -> list[str]:
-        """What an expert would remark of the run."""
+        """Those of the run alone."""
         return [
             *advice.remarks_on_limits(self.scenario, self.replications),
             *advice.remarks_on_endings(self.scenario, self.replications),
@@ -135,22 +132,22 @@ class Result:
 
     @cached_property
     def recoveries(self) -> pd.DataFrame:
-        """One row per fault and replication."""
         return frame("recoveries", self.rows("recoveries"))
 
     @cached_property
+    def runs(self) -> pd.DataFrame:
+        return frame("runs", self.rows("runs"))
+
+    @cached_property
     def timeline(self) -> pd.DataFrame:
-        """One row per second and replication."""
         return frame("timeline", self.rows("timeline"))
 
     @cached_property
     def tasks(self) -> pd.DataFrame:
-        """One row per bolt task and replication."""
         return frame("tasks", self.rows("tasks"))
 
     @cached_property
     def usage(self) -> pd.DataFrame:
-        """One row per resource, stretch of the run, and replication; none if tasks share nothing."""
         return frame("usage", self.rows("usage"))
 
     @cached_property
@@ -161,11 +158,6 @@ class Result:
         run = self.scenario.run
         used = [one.used for one in self.replications if one.used is not None]
         return bottleneck.mean_loads(each.loads(run.warmup, run.duration) for each in used)
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        """One row per replication."""
-        return frame("runs", self.rows("runs"))
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of a table, in the order of the replications."""
@@ -187,21 +179,18 @@ class Result:
             for column in placed
             if not column.optional or column.key in blocks[column.record[0]]
         }
-        return self._identity(one.number) | figures | self._at_most(one) | self._origin | {"error": None}
+        at_most = {
+            f"{name.removesuffix('_ms')}_{key}_at_most_ms": value
+            for name, times in one.histograms.items()
+            for key, value in times.summary(MS).items()
+            if least and key != "std"
+        }
+        return self._identity(one.number) | figures | at_most | self._origin | {"error": None}
 
     @cached_property
     def _shortest(self) -> float:
         """The shortest latency (ns) that can be told."""
         return finest(self.scenario, coarseness(self.scenario))
-
-    def _at_most(self, one: Replication) -> dict[str, float | None]:
-        """What its latencies are at most, where a tuple stands for several."""
-        return {
-            f"{name.removesuffix('_ms')}_{key}_at_most_ms": value
-            for name, times in one.histograms.items()
-            for key, value in times.summary(MS).items()
-            if self._shortest and key != "std"
-        }
 
     def _identity(self, replication: int) -> dict[str, Any]:
         return {
@@ -223,7 +212,6 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The record that ``run --json`` prints. Undefined is None; no wall-clock time is in it."""
-        columns = TABLES["recoveries"]
         found = {
             "schema": LAYOUT,
             "scenario": self.document,
@@ -231,28 +219,25 @@ class Result:
             "seed": self.scenario.run.seed,
             "replications": len(self.replications),
             "warnings": self.warnings,
-            "recoveries": [nested(row, columns) for row in self.rows("recoveries")],
+            "recoveries": [nested(row, TABLES["recoveries"]) for row in self.rows("recoveries")],
             "utilisation": _utilisation(self.replications),
             "prediction": self.prediction,
             "version": self.version,
         }
         totals = [one.totals for one in self.replications]
-        names = [entry.name for entry in RECORD]
-        record = {name: found[name] if name in found else self._block(name, totals) for name in names}
-        return record | self._shared() if self.loads else record
-
-    def _shared(self) -> dict[str, Any]:
-        """What the record has besides, where tasks share something."""
+        record = {e.name: found[e.name] if e.name in found else self._block(e.name, totals) for e in RECORD}
+        if not self.loads:
+            return record
         duration_s = self.scenario.run.duration / S
         acked = [one.complete for one in self.replications if one.complete is not None]
-        found = {
+        shared = {
             "complete_latency_ms": self._pooled(acked),
             "resources": bottleneck.as_record(self.loads),
             "flows": flows([one.edges for one in self.replications], duration_s),
             "between_hosts": between_hosts([one.pairs for one in self.replications], duration_s),
             "bottleneck": bottleneck.sentence(self.loads),
         }
-        return {entry.name: found[entry.name] for entry in SHARED_RECORD}
+        return record | {entry.name: shared[entry.name] for entry in SHARED_RECORD}
 
     def _block(self, name: str, totals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """A block of the record: its figures of all replications together."""

@@ -13,7 +13,7 @@ from tideover.models.evaluation import measures
 from tideover.models.evaluation.bottleneck import Used, utilisation
 from tideover.models.evaluation.curves import SECOND, Curves, curves, together
 from tideover.models.evaluation.diagram import Diagram, diagram
-from tideover.models.evaluation.measures import Bools, availability
+from tideover.models.evaluation.measures import availability
 from tideover.models.evaluation.undisturbed import reference
 from tideover.models.job.cluster import Cluster
 from tideover.models.runtime.job import Job
@@ -131,8 +131,12 @@ def _told(found: Replication, shortest: float) -> Replication:
     """
 
     def row(one: dict[str, Any], middle: str) -> dict[str, Any]:
-        hidden = [what for what in LATENCIES if (one[f"{what}_{middle}_ms"] or 0.0) * MS < shortest]
-        return {name: None if _is_latency(name, hidden) else value for name, value in one.items()}
+        short = [what for what in LATENCIES if (one[f"{what}_{middle}_ms"] or 0.0) * MS < shortest]
+        hidden = tuple(f"{what}_" for what in short)
+        return {
+            name: None if name.endswith("_ms") and name.startswith(hidden) else value
+            for name, value in one.items()
+        }
 
     return replace(
         found,
@@ -141,15 +145,11 @@ def _told(found: Replication, shortest: float) -> Replication:
     )
 
 
-def _is_latency(name: str, what: list[str]) -> bool:
-    return name.endswith("_ms") and any(name.startswith(f"{one}_") for one in what)
-
-
 def _in_tuples(found: Replication, lump: int) -> Replication:
     """What was counted in lumps, as counts of real tuples: throughput, backlog, ledger, recoveries,
     messages.
     """
-    names = {table: [column.name for column in in_lumps(TABLES[table])] for table in TABLES}
+    names = {table: [column.name for column in in_lumps(columns)] for table, columns in TABLES.items()}
     keys = {part: [column.key for column in in_lumps(block("runs", part))] for part in found.totals}
     return replace(
         found,
@@ -170,14 +170,19 @@ def evaluate(world: World, replication: int) -> Replication:
     without = found if not world.outages else reference(world.scenario, replication)
     balance = world.balance()
     found, without = together(found, without)
-    rows, usual = measures.recoveries(world, found, without)
-    steady, first = measures.steady_seconds(world, usual, found.axis)
+    rows, outside = measures.recoveries(world, found, without)
+    steady, first = measures.steady_seconds(world, outside, found.axis)
+    end_to_end = (world.recorder.from_first or world.recorder.latency).over(steady, first)
+    complete = None
+    if world.completion is not None:
+        acked = "acker" in world.scenario.strategy.roles
+        complete = world.completion.latency if acked else end_to_end
     return Replication(
         number=replication,
         recoveries=rows,
         timeline=measures.timeline(world, found, without),
         latency=world.recorder.latency.over(steady, first),
-        end_to_end=(world.recorder.from_first or world.recorder.latency).over(steady, first),
+        end_to_end=end_to_end,
         throughput=_throughput(world, found),
         ledger=balance
         | {
@@ -194,7 +199,7 @@ def evaluate(world: World, replication: int) -> Replication:
         wrong_without=len(without.bad) if world.outages else 0,
         tasks=utilisation(world.job),
         used=None if world.usage is None else Used.of(world.usage),
-        complete=_complete(world, steady, first),
+        complete=complete,
         trace=world.trace,
         world=world if world.trace is not None else None,
     )
@@ -206,14 +211,6 @@ def _dependability(world: World, rows: list[dict[str, Any]]) -> dict[str, float 
     if scenario.detector is None or not scenario.detector.false_detections:
         return found
     return found | {"false_detections": sum(row["kind"] == "false_detection" for row in rows)}
-
-
-def _complete(world: World, steady: Bools, first: int) -> Histogram | None:
-    if world.completion is None:
-        return None
-    if "acker" in world.scenario.strategy.roles:
-        return world.completion.latency
-    return (world.recorder.from_first or world.recorder.latency).over(steady, first)
 
 
 def _throughput(world: World, found: Curves) -> dict[str, float | None]:
@@ -267,6 +264,8 @@ def _pairs(job: Job) -> list[dict[str, int]]:
 
 def _cost(world: World, found: Curves, without: Curves) -> dict[str, float | None]:
     job, measured = world.job, world.recoveries
+    # whether barriers may have to wait in full queues
+    held_back = job.needs.log and any(bound.holds_back for bound in job.deployment.bounds.values())
     return {
         "cpu_s": found.cpu_s,
         "network_bytes": found.network_bytes,
@@ -276,15 +275,9 @@ def _cost(world: World, found: Curves, without: Curves) -> dict[str, float | Non
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(job.used),
         **_price(job.deployment.cluster, job.used),
-        **(world.snapshots.figures() if _held_back(world) else {}),
+        **(world.snapshots.figures() if held_back else {}),
         **({} if world.readers is None else world.readers.delay_figures()),
     }
-
-
-def _held_back(world: World) -> bool:
-    """Whether barriers may have to wait in full queues."""
-    logs = world.job.needs.log
-    return logs and any(bound.holds_back for bound in world.job.deployment.bounds.values())
 
 
 def _price(cluster: Cluster, used: set[int]) -> dict[str, float]:

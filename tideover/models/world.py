@@ -63,7 +63,7 @@ class World:
         self.scenario = scenario = timed(scenario, draws)
         strategy = scenario.strategy
         deployment = deployment_of(scenario)
-        self._kernel = kernel = Kernel()
+        self.kernel = kernel = Kernel()
         recorder = Recorder(scenario.run.duration, latencies=not curves_only)
         self.trace = Trace(lambda: kernel.now) if trace else None
         self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
@@ -93,13 +93,7 @@ class World:
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment, in_time):
             self.reference = self._referred(strategy.undisturbed(), replication)
-        context.say = Announcer(self._listeners())
-        self._close_at = CLOSE_AT
-        self._counted = self._count(self.job, recorder)
-
-    def _listeners(self) -> list[object]:
-        """Who hears what happens, in this order."""
-        asked = (
+        listeners = (  # they hear what happens in this order
             self.trace,
             self.fates,
             self.backlog,
@@ -113,7 +107,9 @@ class World:
             self.space_time,
             self,
         )
-        return [listener for listener in asked if listener is not None]
+        context.say = Announcer([each for each in listeners if each is not None])
+        self._close_at = CLOSE_AT
+        self._counted = self._count(self.job, recorder)
 
     def _count(self, job: Job, recorder: Recorder) -> Counted:
         """Let the data plane count what happens to every tuple, and log what somebody wants to see of it."""
@@ -179,17 +175,10 @@ class World:
         """Latencies, throughput and outputs over time."""
         return self.recoveries.recorder
 
-    @property
-    def kernel(self) -> Kernel:
-        """The clock."""
-        return self._kernel
-
-    # -- running ---------------------------------------------------------------------------------------------
-
     def run(self) -> None:
         """Run from 0 to the scenario's end."""
         self.start()
-        self._kernel.run(self.scenario.run.duration)
+        self.kernel.run(self.scenario.run.duration)
         self.settle()
         self.backlog.settle()
         if self.reference is not None:
@@ -232,21 +221,17 @@ class World:
         self._close_at = max(CLOSE_AT, 2 * max(self.ledger.size, self.backlog.size))
 
     def unfinished(self) -> Ints:
-        """Roots that are on their way or kept, or in the state of a task (with repetitions)."""
-        states = [
-            task.state.effects().uid >> task.component.bits
-            for task in self.job.bolt_tasks
-            if task.state is not None and task.component.anchored
-        ]
-        return np.concatenate([self._alive(), *states])
-
-    def _alive(self) -> Ints:
-        """Roots that are on their way, or of which somebody keeps a copy (with repetitions)."""
+        """Roots that are on their way, or of which somebody keeps a copy, or in the state of a task (with
+        repetitions).
+        """
         job, parts = self.job, [self.job.can_be_emitted()]
         for name, trains in self._to_be_served().items():
             parts += [train.uid >> job.topology.by_name[name].bits for train in trains]
         for keeper in job.context.keepers:
             parts += [uid >> component.bits for component, uid in keeper.effects() if component.anchored]
+        for task in job.bolt_tasks:
+            if task.state is not None and task.component.anchored:
+                parts.append(task.state.effects().uid >> task.component.bits)
         return np.concatenate(parts)
 
     def _to_be_served(self) -> dict[str, list[Train]]:

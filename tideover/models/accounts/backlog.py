@@ -1,4 +1,6 @@
-"""The backlog of a job over time, and how far spouts are behind the queues that they read."""
+"""The backlog of a job over time: roots with a tuple in a queue, in service, on the wire, or waiting for a
+retry; and how far spouts are behind the queues that they read. Both listen to a run; the world builds them.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.spout_task import Reading, SpoutTask
 from tideover.models.runtime.views import BoltView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.recorder import GATHERED, Recorder, slots_of
 from tideover.sim.train import Ints, Train, distinct, grown
 from tideover.sim.units import S
-
-# How far spouts are behind the queues that they read.
 
 
 class Lag:
@@ -36,14 +35,10 @@ class Lag:
 
     def _look(self) -> None:
         now = self._job.kernel.now
-        self.records.append(sum(_unread(spout, reading, now) for spout, reading in self._readings))
+        self.records.append(
+            sum(reading.appended_before(now) - spout.next_root for spout, reading in self._readings)
+        )
 
-
-def _unread(spout: SpoutTask, reading: Reading, now: int) -> int:
-    return reading.appended_before(now) - spout.next_root
-
-
-# The backlog: roots with a tuple in a queue, in service, on the wire, or waiting for a retry.
 
 Change = tuple[Ints, Ints, Ints | int]
 """Roots, when, and how many open tuples more each."""
@@ -107,8 +102,6 @@ class Backlog:
             np.add.at(self._open, place, np.asarray(tuples, np.int32))
             np.maximum.at(self._last, place, times)
 
-    # -- what happens ----------------------------------------------------------------------------------------
-
     def on_destroyed(self, task: TaskView, train: Train, times: Ints, outage: int) -> None:
         if task.component.anchored:
             self._change(train.uid >> task.component.bits, times, -1)
@@ -117,8 +110,7 @@ class Backlog:
         self.on_destroyed(task, train, train.time, -1)
 
     def on_discarded(self, task: BoltView, train: Train) -> None:
-        if task.component.anchored:
-            self._change(train.uid >> task.component.bits, train.time, -1)
+        self.on_destroyed(task, train, train.time, -1)
 
     def on_retrying(self, spout: SpoutView, roots: Ints) -> None:
         self._enter(roots, self._now(roots), 1, again=True)
@@ -142,8 +134,6 @@ class Backlog:
 
     def _now(self, roots: Ints) -> Ints:
         return np.full(len(roots), self._clock(), np.int64)
-
-    # -- open tuples -----------------------------------------------------------------------------------------
 
     def _enter(self, roots: Ints, times: Ints, tuples: Ints | int, again: bool = False) -> None:
         """``tuples`` more of each root (none named twice) are open since ``times``.

@@ -1,6 +1,5 @@
-"""What happens to every tuple, counted by the data plane in the accounts' own arrays.
-
-What control actions change is counted in the same arrays by the accounts themselves.
+"""What happens to every tuple, counted by the data plane in the accounts' own arrays; what control actions
+change is counted in the same arrays by the accounts themselves. The world connects them (``Counted``).
 """
 
 from __future__ import annotations
@@ -90,8 +89,6 @@ class Counted:
                 plane.array(c, "expected", np.array(counts, np.int32))
                 c.end = ends[0].index
 
-    # -- arrays ----------------------------------------------------------------------------------------------
-
     def connect(self) -> None:
         """Let the plane count in the arrays of backlog and books as they are now."""
         plane, backlog = self._plane, self._backlog
@@ -133,8 +130,7 @@ class Counted:
 
     def pruned(self) -> None:
         """The accounts have forgotten the oldest roots."""
-        roots = self._plane.p.roots
-        roots.used = self._backlog._used
+        self._plane.p.roots.used = self._backlog._used
         self.connect()
 
     def reach(self, until: int) -> int:
@@ -200,8 +196,6 @@ class Counted:
         for end in topology.ends:
             yield end.name, uid[:n][component[:n] == end.index]
 
-    # -- what was counted ------------------------------------------------------------------------------------
-
     def settle(self) -> None:
         """Tell the accounts all that the plane has counted, and they do not know yet."""
         counts = self._plane.p.counts
@@ -224,14 +218,6 @@ class Counted:
             self._keep_latencies(4 * len(self._latencies))
         else:
             self._read_latencies()
-
-    def _tally_at_once(self) -> None:
-        """There is much to measure: let the plane sort it into histograms itself."""
-        p = self._plane.p
-        if not p.again and 0 < p.step < S:
-            self._tallies = self._plane.ffi.new("tally[]", SECONDS)
-            p.tallies = self._tallies
-            self._begin_tallies()
 
     def _begin_tallies(self) -> None:
         p = self._plane.p
@@ -269,8 +255,10 @@ class Counted:
                 recorder.from_first.gather(times, rows["since_first"].copy())
             return
         self._tally(n, first, last - first + 1)
-        if n == MOST:
-            self._tally_at_once()
+        if n == MOST and not p.again and 0 < p.step < S:  # there is much: let the plane sort it itself
+            self._tallies = self._plane.ffi.new("tally[]", SECONDS)
+            p.tallies = self._tallies
+            self._begin_tallies()
 
     def _tally(self, n: int, first: int, seconds: int) -> None:
         plane, recorder = self._plane, self._recorder

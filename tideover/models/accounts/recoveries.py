@@ -16,7 +16,6 @@ from tideover.models.accounts.reference_run import WindowLog
 from tideover.models.job.topology import Component
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.channels import Sent
-from tideover.models.runtime.context import Context
 from tideover.models.runtime.hooks import Keeper
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, Outage, SpoutView
@@ -26,13 +25,10 @@ from tideover.sim.recorder import Recorder, Span
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import S
 
-# Complete latency: from a root's emission until its tree is acked.
-
 
 class Completion:
-    """How long roots took from their last emission until all of their tree was acked.
-
-    latency   of the roots that were completed after ``warmup`` (ns)
+    """Complete latency (ns): from a root's last emission until all of its tree was acked, of those that were
+    completed after ``warmup``.
     """
 
     def __init__(self, warmup: int) -> None:
@@ -42,9 +38,6 @@ class Completion:
     def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
         late = time > self._warmup
         self.latency.add(time[late] - emitted[late])
-
-
-# How long snapshots of the whole job take.
 
 
 class SnapshotTimes:
@@ -71,8 +64,6 @@ class SnapshotTimes:
         }
 
 
-# What the data plane sees of an outage, and of the latencies in its recovery.
-
 FEW = 4_096
 """Latencies of one step of the data plane, at first."""
 
@@ -81,7 +72,7 @@ class Watch:
     """What the data plane sees of one outage."""
 
     def __init__(self, plane: Plane, outage: Outage, resolution: int | None, tasks: int) -> None:
-        self._plane = plane
+        self.plane = plane
         self.w: Any = plane.ffi.new("watch *")
         self.w.outage, self.w.end, self.w.last_replay = outage.number, -1, -1
         self.w.resolution = resolution or 0
@@ -92,13 +83,11 @@ class Watch:
         """It has hit these tasks."""
         self._hit[[task.number for task in outage.tasks]] = 1
 
-    def inside(self, which: int) -> Histogram:
-        """Latencies that are inside for certain: since creation (0), or the root's first emission (1)."""
-        return histogram_of(self._plane, self.w.inside[which])
-
 
 class WatchedSpan(Span):
-    """A span of which the data plane knows what is inside."""
+    """A span of which the data plane knows what is inside: latencies since creation (0), or since the root's
+    first emission (1).
+    """
 
     def __init__(self, watch: Watch, which: int) -> None:
         super().__init__(None)
@@ -106,7 +95,7 @@ class WatchedSpan(Span):
 
     @property
     def committed(self) -> Histogram:
-        return self._watch.inside(self._which)
+        return histogram_of(self._watch.plane, self._watch.w.inside[self._which])
 
     @committed.setter
     def committed(self, _: Histogram) -> None:
@@ -117,9 +106,6 @@ class WatchedSpan(Span):
 
     def settle(self) -> None:
         pass
-
-
-# What the readers of a topology's output see, and when, where they get it in transactions.
 
 
 @dataclass(eq=False)
@@ -144,17 +130,13 @@ class Readers:
         self.delays = Histogram()
         self.expired = 0
 
-    def _open(self, task: BoltView) -> Held:
-        return self._held.setdefault((task, None), Held())
-
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         if task in self._withheld:
-            self._open(task).windows.append((number, now, closed))
+            self._held.setdefault((task, None), Held()).windows.append((number, now, closed))
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        """A task is done with tuples: they may have left."""
         if task in self._withheld and task.component.ends_roots and not task.component.window:
-            self._open(task).tuples.append(train.time)
+            self._held.setdefault((task, None), Held()).tuples.append(train.time)
 
     def on_pre_committed(self, task: BoltView, number: int) -> None:
         """What it has put out is a transaction."""
@@ -173,7 +155,6 @@ class Readers:
             self.delays.add(now - times)
 
     def on_aborted(self, task: BoltView, number: int | None, lost: bool) -> None:
-        """They never will."""
         held = self._held.pop((task, number), Held())
         places = ((task.component.name, task.index, window) for window, _, _ in held.windows)
         self._windows.forget(places, lost)
@@ -187,9 +168,6 @@ class Readers:
             return {"visible_s": None, "visible_max_s": None}
         return {"visible_s": mean / S, "visible_max_s": self.delays.max / S}
 
-
-# What is measured while a run goes on: latencies and outputs, and for each outage what it took and what came
-# back.
 
 Mask = npt.NDArray[np.bool_]
 
@@ -246,9 +224,9 @@ class Recovery:
 
     def settle(self) -> None:
         """A step of the data plane is over, and all tasks have reported."""
-        self.span.settle()
-        if self.from_first is not None:
-            self.from_first.settle()
+        for span in (self.span, self.from_first):
+            if span is not None:
+                span.settle()
 
 
 class Recoveries:
@@ -276,8 +254,6 @@ class Recoveries:
         self._seen: int | None = None
         """Latencies that recoveries were told of since all tasks told all; None: they do at each step."""
         self._structs = [(task, job.plane.tasks[task.number]) for task in job.bolt_tasks]
-
-    # -- what happens ----------------------------------------------------------------------------------------
 
     def on_struck(self, outage: Outage) -> None:
         """A recovery begins; older ones go on if not everything was sent again for them, or may be yet, or as
@@ -345,7 +321,24 @@ class Recoveries:
             latencies = latency, latency if first is train.created else train.time - first
             self._seen = None if self._seen is None else self._seen + train.n
         for recovery in self._watched:
-            self._see(recovery, task, train, arrival, latencies)
+            outage = recovery.outage
+            mask = self._replayed(task, train, outage.number)
+            if mask is not None and task in outage.tasks and mask.any():
+                # who reads a log takes from it what it can work off: it is there when it is done
+                there = train.time if self._context.needs.log else arrival
+                recovery.last_replay = max(int(there[np.flatnonzero(mask)[-1]]), recovery.last_replay or 0)
+                recovery.replayed += int(np.count_nonzero(mask))
+            if latencies is not None:
+                recovery.add(train.time, *latencies, mask)
+
+    def _replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        """Which tuples were sent again because of an outage, by any of the keepers; None: none."""
+        found: Mask | None = None
+        for keeper in self._context.keepers:
+            mask: Any = keeper.replayed(task, train, outage)
+            if mask is not None:
+                found = mask if found is None else found | mask
+        return found
 
     def _first(self, component: Component, train: Train) -> Ints:
         """When the tuples' roots were emitted first."""
@@ -354,24 +347,6 @@ class Recoveries:
         first = train.created.copy()
         first[again] = self._backlog.first(train.uid[again] >> component.bits)
         return first
-
-    def _see(
-        self,
-        recovery: Recovery,
-        task: BoltView,
-        train: Train,
-        arrival: Ints,
-        latencies: tuple[Ints, Ints] | None,
-    ) -> None:
-        outage = recovery.outage
-        mask = _replayed(self._context, task, train, outage.number)
-        if mask is not None and task in outage.tasks and mask.any():
-            # who reads a log takes from it what it can work off: it is there when it is done
-            there = train.time if self._context.needs.log else arrival
-            recovery.last_replay = max(int(there[np.flatnonzero(mask)[-1]]), recovery.last_replay or 0)
-            recovery.replayed += int(np.count_nonzero(mask))
-        if latencies is not None:
-            recovery.add(train.time, *latencies, mask)
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         if not task.component.outputs and task not in self._context.withheld:
@@ -409,7 +384,6 @@ class Recoveries:
         recovery.restored_at = max(since, recovery.restored_at or 0)
 
     def on_kept(self, tuples: int) -> None:
-        """So many tuples are kept besides those in queues."""
         self.peak_buffered = max(self.peak_buffered, tuples)
 
     def on_transferred(self, bytes_: int) -> None:
@@ -426,17 +400,13 @@ class Recoveries:
                     kept.append((component, uid[~old]))
             recovery.lost_effects = kept
 
-    def _read_repeated(self) -> None:
-        """What was dropped since replicas send it twice."""
+    def on_moved(self, now: int) -> None:
+        """What outages hit is known by now; and what was dropped since replicas send it twice."""
         for task, c in self._structs if self._job.needs.paths else ():
             newest = self._context.newest.get(task, -1)
             if c.repeated and newest >= 0 and task.component.anchored:
                 self.all[newest].dropped += c.repeated
             c.repeated = 0
-
-    def on_moved(self, now: int) -> None:
-        """What outages hit is known by now."""
-        self._read_repeated()
         if self._seen is None or self._seen > MANY:
             self._see_all()
 
@@ -451,13 +421,3 @@ class Recoveries:
                 watch.look(recovery.outage)
             else:
                 recovery.settle()
-
-
-def _replayed(context: Context, task: BoltView, train: Train, outage: int) -> Mask | None:
-    """Which tuples were sent again because of an outage, by any of the keepers; None: none."""
-    found: Mask | None = None
-    for keeper in context.keepers:
-        mask: Any = keeper.replayed(task, train, outage)
-        if mask is not None:
-            found = mask if found is None else found | mask
-    return found

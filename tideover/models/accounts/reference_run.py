@@ -1,4 +1,9 @@
-"""The reference run: what the windows would hold without failures, against what was emitted."""
+"""The reference run: what the windows would hold without failures, against what was emitted. The world makes
+one where the windows can differ.
+
+Under another strategy, or without its failures, a run often emits what the last one did; then what its
+windows should hold is known already (``Truth``): it is kept for the next runs in this process.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tideover.models.job.topology import Component
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Sent
@@ -17,8 +21,6 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, SpoutView
 from tideover.models.runtime.windowing import REMEMBERED
 from tideover.sim.train import Ints, Train, join
-
-# Windows as they were emitted, to be held against the truth.
 
 Place = tuple[str, int, int]
 """Component, task, number of the window."""
@@ -51,7 +53,6 @@ class WindowLog:
         self._last: dict[tuple[str, int], int] = {}
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
-        """A task has put out a window."""
         place = task.component.name, task.index, number
         if task.component.trigger == "watermark":
             moments = self.moments.setdefault(place[:2], [])
@@ -74,7 +75,6 @@ class WindowLog:
             self.lost |= gone
 
     def see(self, place: Place, replica: int, now: int, closed: Closed) -> None:
-        """Readers see a window."""
         self.hidden.discard(place)
         _trim(self._first)
         if place not in self._first:
@@ -163,11 +163,6 @@ class WindowAudit:
         self.bad[place] = begin or 0, end
 
 
-# What windows hold where nothing fails: found once for all runs whose spouts emit the same roots.
-#
-# Under another strategy, or without its failures, a run often emits what the last one did; then what its
-# windows should hold is known already. It is kept for the next runs in this process.
-
 KEPT_BYTES = 1 << 26
 """Most memory for one truth, and for all that are kept."""
 
@@ -180,7 +175,8 @@ class Truth:
 
     def __init__(self, spouts: int) -> None:
         self._parts: list[list[Train]] = [[] for _ in range(spouts)]
-        self._open: dict[Place, Sums] = {}
+        self.open: dict[Place, Sums] = {}
+        """The windows, as they are put out."""
         self._windows = WindowLog()
         self.size = 0
         """Bytes."""
@@ -191,18 +187,14 @@ class Truth:
         self.size += train.n * 8 * len(_COLUMNS)
         return train.plain and self.size <= KEPT_BYTES
 
-    def put_out(self, windows: WindowLog) -> None:
-        """Note the windows that have not been compared yet."""
-        self._open |= windows.open
-
     def keep(self, key: str, windows: WindowLog) -> None:
         """The run is over: keep it as the newest; the oldest go if there are too many."""
-        self.put_out(windows)
-        self.size += sum(keys.nbytes + sums.nbytes for keys, sums in self._open.values())
-        if self.size > KEPT_BYTES or len(self._open) > REMEMBERED:
+        self.open |= windows.open
+        self.size += sum(keys.nbytes + sums.nbytes for keys, sums in self.open.values())
+        if self.size > KEPT_BYTES or len(self.open) > REMEMBERED:
             return
         self._parts = [[join(parts)] if parts else [] for parts in self._parts]
-        self._windows = windows.copy(self._open)
+        self._windows = windows.copy(self.open)
         _kept[key] = self
         while sum(truth.size for truth in _kept.values()) > KEPT_BYTES:
             _kept.popitem(last=False)
@@ -215,27 +207,13 @@ class Truth:
 
     def windows(self) -> WindowLog:
         """All windows up to the end."""
-        return self._windows.copy(self._open)
-
-
-def known(key: str) -> Truth | None:
-    """The truth that is kept by this name."""
-    if key in _kept:
-        _kept.move_to_end(key)
-    return _kept.get(key)
+        return self._windows.copy(self.open)
 
 
 def forget() -> None:
     """Keep none for the next runs."""
     _kept.clear()
 
-
-def same(a: Train, b: Train) -> bool:
-    """Whether two plain trains are the same."""
-    return b.plain and all(np.array_equal(getattr(a, name), getattr(b, name)) for name in _COLUMNS)
-
-
-# The reference run: what the windows would hold without failures.
 
 STEP = 20_000
 """Roots that are gathered before the reference run is moved."""
@@ -260,7 +238,9 @@ class ReferenceRun:
         what it puts out; ``key``: everything that this job depends on.
         """
         self._found, self._make, self._key = found, make, key
-        self._known = known(key)
+        self._known = _kept.get(key)
+        if self._known is not None:
+            _kept.move_to_end(key)
         self._new: Truth | None = Truth(spouts)
         """What this one finds; None: it is not to be kept."""
         self._followed = [0] * spouts
@@ -281,9 +261,10 @@ class ReferenceRun:
         job = self._job = self._make(self._truth)
         for component in job.topology.components:
             bounded = job.deployment.bounds[component.name].length is not None
-            shares = any(task.c.cores >= 0 for task in job.bolt_tasks if task.component is component)
+            shares = any(each.c.cores >= 0 for each in job.bolt_tasks if each.component is component)
             if component.trigger == "tick" and not component.outputs and not bounded and not shares:
-                self._count_at_arrival(job, component)
+                for task in range(component.tasks):
+                    job.bolts[component.name, task][0].take_in_at_arrival()
         job.start()
         if self._known is not None:
             for number, count in enumerate(self._followed):
@@ -300,18 +281,17 @@ class ReferenceRun:
             if train is not None:
                 begin = self._followed[number]
                 expected = self._known.of_spout(number, begin, begin + train.n)
-                if not expected or not same(expected[0], train):
+                if not expected or not train.plain:
+                    return False
+                if any(
+                    not np.array_equal(getattr(expected[0], name), getattr(train, name)) for name in _COLUMNS
+                ):
                     return False
         for number, train in enumerate(joined):
             self._followed[number] += 0 if train is None else train.n
             self._gathered[number].clear()
         self._fed = 0
         return True
-
-    def _count_at_arrival(self, job: Job, component: Component) -> None:
-        """Let the tasks of a component count at arrival."""
-        for task in range(component.tasks):
-            job.bolts[component.name, task][0].take_in_at_arrival()
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
         """Roots that the run has emitted; those emitted for the first time go to the reference run."""
@@ -335,11 +315,6 @@ class ReferenceRun:
                     self._new = None
         self._fed = 0
 
-    def _compare(self) -> None:
-        if self._new is not None:
-            self._new.put_out(self._truth)
-        self.audit.match(self._found, self._truth)
-
     def on_moved(self, now: int) -> None:
         """Move the reference run to just before ``now``, if there is enough to move."""
         if self._fed < STEP or self._follows():
@@ -348,7 +323,9 @@ class ReferenceRun:
         if now > job.kernel.now + 1:
             self._hand_over(job)
             job.kernel.run(now - 1)
-            self._compare()
+            if self._new is not None:
+                self._new.open |= self._truth.open
+            self.audit.match(self._found, self._truth)
 
     def _ends_as_known(self) -> bool:
         """Whether all that the run has emitted, and nothing else, is known, and its windows, too."""
@@ -410,10 +387,8 @@ def _still_to_come(job: Job, component: str, task: int, number: int, marked: set
     replicas = job.bolts[component, task]
     windows = replicas[0].windows
     if windows.trigger == "watermark":
-        window, clocks = (
-            replicas[0].component.window,
-            [r.state.clock for r in replicas if r.state is not None],
-        )
+        window = replicas[0].component.window
+        clocks = [replica.state.clock for replica in replicas if replica.state is not None]
         assert window is not None
         return any(clock is not None and clock.ended < number * window.step for clock in clocks)
     if number * windows.beats in marked and windows.trigger == "marker":

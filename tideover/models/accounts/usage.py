@@ -15,7 +15,7 @@ SAMPLES = 100
 
 
 class TaskResource:
-    """A task: it does one thing at a time."""
+    """A task: it does one thing at a time, with tuples, acks, checkpoints, replays; in batches, its part."""
 
     kind: Kind = "task"
 
@@ -25,7 +25,6 @@ class TaskResource:
         self.host = task.host
 
     def busy_ns(self, now: int) -> float:
-        """With tuples, acks, checkpoints, replays; in batches, with its part of them."""
         return busy_ns(self._context, self._task, now)
 
 
@@ -55,9 +54,8 @@ class Usage:
 
     def start(self) -> None:
         """Plan the samples."""
-        kernel = self._job.kernel
         for moment in self._moments:
-            kernel.at(moment, Rank.SAMPLE, partial(self._look, moment))
+            self._job.kernel.at(moment, Rank.SAMPLE, partial(self._look, moment))
 
     def _look(self, now: int) -> None:
         self.times.append(now)

@@ -238,9 +238,9 @@ def together(found: Curves, without: Curves) -> tuple[Curves, Curves]:
     """Both with the same slots."""
     if found.axis.kept is None:
         return found, without
-    axis = found.axis
-    if without.axis.kept is not None and axis.kept is not without.axis.kept:
-        axis = Axis(axis.whole, np.union1d(axis.kept, without.axis.kept))
+    axis, other = found.axis, without.axis
+    if axis.kept is not None and other.kept is not None and axis.kept is not other.kept:
+        axis = Axis(axis.whole, np.union1d(axis.kept, other.kept))
     return found.on(axis), without.on(axis)
 
 

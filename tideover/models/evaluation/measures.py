@@ -262,13 +262,13 @@ def _shown(world: World, outage: Outage, caught_up: int) -> int:
 
 
 def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[str, Any]], Bools]:
-    """One row per fault, and which slots of 10 ms are usual: after the warm-up, outside every recovery and
+    """One row per fault, and which slots of 10 ms are after the warm-up and outside every recovery and
     catch-up. ``without``: the reference, the same run without failures. The world's ledger is balanced.
     """
     comparison = Comparison.of(world, found, without)
     lost = _losses(world, without)
     end = world.scenario.run.duration
-    usual = found.axis.at > world.scenario.run.warmup // SLOT
+    outside = found.axis.at > world.scenario.run.warmup // SLOT
     rows = []
     for recovery in world.recoveries.all:
         outage = recovery.outage
@@ -289,8 +289,8 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[
         roots = lost[outage.number]
         rows.append(row | {"ended": ending(row[HEADLINE], roots), "roots_lost": roots})
         reached = end if caught_up is None else caught_up
-        usual[_slots(found.axis, outage.failed_at, max(reached, outage.ready_at))] = False
-    return rows, usual
+        outside[_slots(found.axis, outage.failed_at, max(reached, outage.ready_at))] = False
+    return rows, outside
 
 
 def _losses(world: World, without: Curves) -> Counter[int]:
@@ -424,14 +424,14 @@ def _state(world: World, recovery: Recovery) -> dict[str, int]:
     }
 
 
-def steady_seconds(world: World, usual: Bools, axis: Axis) -> tuple[Bools, int]:
-    """Which whole seconds after the warm-up are ``usual`` throughout (in those that are not kept nothing is
+def steady_seconds(world: World, outside: Bools, axis: Axis) -> tuple[Bools, int]:
+    """Which whole seconds after the warm-up are ``outside`` throughout (in those that are not kept nothing is
     done), and the first of them.
     """
     first = -(-world.scenario.run.warmup // S)
     last = world.scenario.run.duration // S
     steady = np.ones(max(0, last - first), dtype=bool)
-    slots = usual[axis.slots_of(first, last)].reshape(-1, SECOND)
+    slots = outside[axis.slots_of(first, last)].reshape(-1, SECOND)
     steady[axis.seconds(first, last) - first] = np.logical_and.reduce(slots, axis=1)
     return steady, first
 
@@ -462,7 +462,9 @@ def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, An
 
 def _in_ms(what: str, log: LatencyLog, seconds: Ints) -> dict[str, list[float | None]]:
     """Mean and greatest latency of each second."""
+    means, most = log.by_second(seconds)
+    columns: dict[str, Sequence[float | None]] = {"mean": means, "max": most}
     return {
         f"{what}_{name}_ms": [None if value is None else value / 1e6 for value in values]
-        for name, values in zip(("mean", "max"), log.by_second(seconds), strict=True)
+        for name, values in columns.items()
     }
