@@ -175,7 +175,6 @@ def in_step(scenario: Scenario) -> list[str]:
 
 
 def seen_once(scenario: Scenario) -> list[str]:
-    """A remark if the moment of a failure is drawn, and there is one replication."""
     drawn = [f"failures.{i}" for i, fault in enumerate(scenario.failures) if fault.drawn]
     if scenario.run.replications > 1 or not drawn:
         return []

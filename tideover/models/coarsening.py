@@ -128,7 +128,6 @@ def finest(scenario: Scenario, lump: int) -> float:
 
 
 def _units(marks: Any) -> typing.Iterator[Unit]:
-    """The units in an annotation, however deep."""
     for mark in marks:
         if isinstance(mark, Unit):
             yield mark

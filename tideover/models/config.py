@@ -78,7 +78,6 @@ class Scenario(Part):
     profile: AppliedProfile | None = None
 
     def with_strategy(self, strategy: Strategy) -> Scenario:
-        """The same scenario under another strategy."""
         return self.model_copy(update={"strategy": strategy})
 
 

@@ -134,7 +134,6 @@ def run(scenario: Scenario, **more: Any) -> Replication:
 
 
 def add_up(ledger: Mapping[str, int]) -> None:
-    """Emitted = completed + in flight + lost."""
     assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"] + ledger["lost"], (
         f"roots do not add up: {ledger}"
     )

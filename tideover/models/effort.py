@@ -68,7 +68,6 @@ class Effort:
 
     @property
     def moved(self) -> float:
-        """Tuples that tasks emit or work on."""
         return self.flows + self.events
 
     @property
@@ -102,14 +101,12 @@ def roots(config: SpoutConfig, scenario: Scenario) -> float:
 
 
 def effort(scenario: Scenario) -> Effort:
-    """What one replication has to do."""
     scenario = heaviest(scenario)
     found = _of_a_run(scenario)
     return found + _of_a_run(without_failures(scenario)) if scenario.failures else found
 
 
 def _of_a_run(scenario: Scenario) -> Effort:
-    """What is to be done in one run."""
     strategy, duration = scenario.strategy, scenario.run.duration
     topology = topology_of(coarsened(scenario, coarseness(scenario)))
     deployment = deployment_of(scenario, topology=topology)

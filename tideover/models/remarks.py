@@ -45,12 +45,10 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Tuples/s that reach the task with the greatest load."""
         return float(self.rates.max())
 
     @property
     def load(self) -> float:
-        """The load of that task."""
         return float(self.loads.max())
 
 
@@ -77,17 +75,14 @@ class Plan:
 
     @property
     def components(self) -> list[Component]:
-        """Those that are remarked on, in topological order."""
         return [c for c in self.topology.components if self.only is None or c.name in self.only]
 
     @property
     def hosts(self) -> Mapping[tuple[str, int, int], int]:
-        """Host of each (component, task, replica)."""
         return self.cluster.at
 
     @property
     def stateful(self) -> list[Component]:
-        """Those of them that keep state."""
         return [c for c in self.components if c.window]
 
     def replicas(self, component: str) -> int:
@@ -95,7 +90,6 @@ class Plan:
         return sum(name == component and task == 0 for name, task, _ in self.hosts)
 
     def hit(self, component: str) -> list[Fault]:
-        """The failures that name a component (or ``acker``, ``driver``)."""
         return [fault for fault in self.failures if getattr(fault, "component", None) == component]
 
 
@@ -290,7 +284,6 @@ class Saving:
         return self.time + entries * self.cost
 
     def load(self, entries: int) -> Work:
-        """What it adds to the work of a task with so many entries."""
         return Work(saving=self.keeps(entries) / self.interval)
 
 

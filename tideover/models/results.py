@@ -71,7 +71,6 @@ def html(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """``1 point``, ``8 points``."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
@@ -105,7 +104,6 @@ class Result:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What an expert would remark before running, and then of the run."""
         return [*warnings(self.scenario), *self.remarks]
 
     @property
@@ -160,7 +158,6 @@ class Result:
         return bottleneck.mean_loads(each.loads(run.warmup, run.duration) for each in used)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """The rows of a table, in the order of the replications."""
         if table == "runs":
             return [self._run(one) for one in self.replications]
         return [self._identity(one.number) | row for one in self.replications for row in getattr(one, table)]
@@ -207,7 +204,6 @@ class Result:
 
     @property
     def traces(self) -> list[Trace]:
-        """Traces of the replications that were traced."""
         return [one.trace for one in self.replications if one.trace is not None]
 
     def to_dict(self) -> dict[str, Any]:

@@ -52,7 +52,6 @@ class Column:
 
     @property
     def key(self) -> str:
-        """Its key in its block of the record."""
         return self.record[-1]
 
 

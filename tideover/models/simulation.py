@@ -15,7 +15,6 @@ from tideover.models.evaluation.curves import SECOND, Curves, curves, together
 from tideover.models.evaluation.diagram import Diagram, diagram
 from tideover.models.evaluation.measures import availability
 from tideover.models.evaluation.undisturbed import reference
-from tideover.models.job.cluster import Cluster
 from tideover.models.runtime.job import Job
 from tideover.models.schema import LATENCIES, TABLES, block, in_lumps
 from tideover.models.world import World
@@ -28,18 +27,15 @@ from tideover.sim.units import MS, S
 class Replication:
     """What one replication says.
 
-    recoveries   one dict per fault (see measures.recoveries)
-    timeline     one dict per second
-    latency      histogram of the measured latencies (ns), outside recoveries and catch-up
-    end_to_end   the same, from each root's first emission
-    throughput   mean, min, max per second, after the warm-up
-    ledger, windows, cost    as in the results' contract
-    edges        messages and bytes by edge
-    pairs        messages and bytes by the hosts of sender and receiver, of those that differ; as for ``used``
-    tasks        one dict per bolt task (see utilisation.utilisation)
-    used         how busy everything was over time; None: nothing is shared, or nobody asked
-    trace        every tuple's times, if asked for
-    diagram      who sent what to whom, if a stretch was watched
+    recoveries, timeline, tasks    rows of the tables of this name (`tideover.models.schema`) throughput,
+    ledger, windows, cost, dependability    blocks of the record latency        measured latencies (ns),
+    outside recoveries and catch-up end_to_end     the same, from each root's first emission edges
+    messages and bytes by edge pairs          messages and bytes by the hosts of sender and receiver, of those
+    that differ; as for ``used`` used           how busy everything was over time; None: nothing is shared, or
+    nobody asked complete       latencies from emission until all is acked, or processed if nothing is (ns);
+    as for ``used`` wrong_without  windows that are wrong or missing in its reference, too, where nothing
+    fails trace          every tuple's times, if asked for diagram        who sent what to whom, if a stretch
+    was watched
     """
 
     number: int
@@ -52,15 +48,12 @@ class Replication:
     windows: dict[str, int]
     cost: dict[str, float | None]
     dependability: dict[str, float | None]
-    """See tideover.models.evaluation.measures."""
     edges: dict[str, dict[str, int]] = field(default_factory=dict)
     pairs: list[dict[str, int]] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     used: Used | None = None
     complete: Histogram | None = None
-    """Latencies from emission until all is acked, or processed if nothing is (ns); None as for ``used``."""
     wrong_without: int = 0
-    """Windows that are wrong or missing in its reference, too, where nothing fails."""
     trace: Trace | None = None
     world: World | None = None
     diagram: Diagram | None = None
@@ -72,7 +65,6 @@ class Replication:
 
     @property
     def usage(self) -> list[dict[str, Any]]:
-        """One dict for each resource and stretch of time (see bottleneck.Used.rows)."""
         return [] if self.used is None else self.used.rows()
 
     @property
@@ -264,6 +256,9 @@ def _pairs(job: Job) -> list[dict[str, int]]:
 
 def _cost(world: World, found: Curves, without: Curves) -> dict[str, float | None]:
     job, measured = world.job, world.recoveries
+    # what an hour of the machines costs that have tasks or stand by
+    prices = [h.price for h in job.deployment.cluster.hosts if h.number in job.used or h.reserve]
+    given = [price for price in prices if price is not None]
     # whether barriers may have to wait in full queues
     held_back = job.needs.log and any(bound.holds_back for bound in job.deployment.bounds.values())
     return {
@@ -274,14 +269,7 @@ def _cost(world: World, found: Curves, without: Curves) -> dict[str, float | Non
         "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(job.used),
-        **_price(job.deployment.cluster, job.used),
+        **({"price_per_h": math.fsum(given)} if given else {}),
         **(world.snapshots.figures() if held_back else {}),
         **({} if world.readers is None else world.readers.delay_figures()),
     }
-
-
-def _price(cluster: Cluster, used: set[int]) -> dict[str, float]:
-    """What an hour of the machines costs that have tasks or stand by; nothing if no price is given."""
-    prices = [host.price for host in cluster.hosts if host.number in used or host.reserve]
-    given = [price for price in prices if price is not None]
-    return {"price_per_h": math.fsum(given)} if given else {}

@@ -167,16 +167,13 @@ class World:
 
     @property
     def outages(self) -> list[Outage]:
-        """The faults that have struck."""
         return self.job.supervisor.outages
 
     @property
     def recorder(self) -> Recorder:
-        """Latencies, throughput and outputs over time."""
         return self.recoveries.recorder
 
     def run(self) -> None:
-        """Run from 0 to the scenario's end."""
         self.start()
         self.kernel.run(self.scenario.run.duration)
         self.settle()
@@ -196,7 +193,6 @@ class World:
         self.recoveries.read()
 
     def start(self) -> None:
-        """Start the job, without running it."""
         self.job.start()
         self.lag.start()
         if self.usage is not None:

@@ -29,7 +29,6 @@ class Lag:
         self.records: list[int] = []
 
     def start(self) -> None:
-        """Plan the looks, if anything is read."""
         for second in range(-(-self._duration // S)) if self._readings else ():
             self._job.kernel.at(second * S, Rank.SAMPLE, self._look)
 
@@ -88,7 +87,6 @@ class Backlog:
         return place
 
     def have_room(self, roots: int) -> None:
-        """Have room for so many roots from the base on."""
         if roots > len(self._open):
             for name in _COLUMNS:
                 setattr(self, name, grown(getattr(self, name), roots))
@@ -154,7 +152,6 @@ class Backlog:
         self._add(place, times, tuples)
 
     def first(self, roots: Ints) -> Ints:
-        """When roots that are open were first emitted."""
         return self._first.take(roots - self._base)
 
     def _change(self, roots: Ints, times: Ints, net: Ints | int) -> None:
@@ -223,11 +220,9 @@ class Backlog:
 
     @property
     def size(self) -> int:
-        """Roots that are kept."""
         return self._used
 
     def tuples(self) -> int:
-        """Open tuples of all roots."""
         self.settle()
         return int(self._open.sum())
 

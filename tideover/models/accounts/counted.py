@@ -106,7 +106,6 @@ class Counted:
         roots.room = min(rooms)
 
     def more_roots(self) -> None:
-        """Make room for more roots."""
         roots = self._plane.p.roots
         room = 2 * max(1, int(roots.room), int(roots.used))
         self.note_used()
@@ -117,11 +116,9 @@ class Counted:
 
     @property
     def _books(self) -> dict[str, Applied]:
-        """Those that are kept."""
         return {} if isinstance(self._ledger, Destroyed) else self._ledger._books
 
     def note_used(self) -> None:
-        """Tell the accounts how many roots there are."""
         used = int(self._plane.p.roots.used)
         self._backlog._used = max(self._backlog._used, used)
         for book in self._books.values():
@@ -129,7 +126,6 @@ class Counted:
                 book._used = max(book._used, used * book.replicas << book.component.bits)
 
     def pruned(self) -> None:
-        """The accounts have forgotten the oldest roots."""
         self._plane.p.roots.used = self._backlog._used
         self.connect()
 
@@ -272,7 +268,6 @@ class Counted:
 
 
 def histogram_of(plane: Plane, tally: Any) -> Histogram:
-    """A tally as a histogram."""
     bins = np.frombuffer(plane.ffi.buffer(tally.bins), np.uint32)
     squares = (int(tally.squares_high) << 64) + int(tally.squares_low)
     return Histogram.of_counts(int(tally.count), int(tally.sum), squares, int(tally.greatest), bins)

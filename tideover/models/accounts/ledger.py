@@ -113,7 +113,6 @@ class Ledger:
         self.false_timeouts.add(roots[outage == -1])
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        """Where a root's tuples end, they have taken effect."""
         component = task.component
         if component.ends_roots and not counts_itself(component):
             if train.has(LATE):
@@ -128,7 +127,6 @@ class Ledger:
         self.twice(self._apply(component, uid, replica))
 
     def twice(self, effects: int) -> None:
-        """So many effects had taken place before."""
         if self._newest >= 0:
             self.extra[self._newest] += effects
 
@@ -152,7 +150,6 @@ class Ledger:
             self._apply(task.component, back, task.replica)
 
     def on_void(self, component: Component, uid: Ints, replica: int) -> None:
-        """Effects are undone."""
         if component.name in self._books:
             self._books[component.name].destroy(uid, replica)
         self._destroy(uid >> component.bits)
@@ -465,7 +462,6 @@ class Fates:
         self._note(TIMED_OUT, spout, roots, attempt)
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        """A task is done with tuples; late ones do nothing."""
         if train.has(LATE):
             train = train.pick(train.column(LATE) == 0)
         self._note(PROCESSED, task, train.uid, train.column("attempt"), train.time)

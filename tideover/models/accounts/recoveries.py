@@ -54,7 +54,6 @@ class SnapshotTimes:
         self.alignments.append(aligning)
 
     def figures(self) -> dict[str, float | None]:
-        """By name of the column; None where there is no complete snapshot."""
         count = len(self.durations)
         return {
             "snapshots": count,
@@ -161,7 +160,6 @@ class Readers:
         self.expired += len(held.windows) * lost
 
     def delay_figures(self) -> dict[str, float | None]:
-        """The delay of visibility (s), by name of the column; None where readers have seen nothing."""
         self.delays.tally()
         mean = self.delays.mean
         if mean is None:
@@ -300,7 +298,6 @@ class Recoveries:
         p.spanned, p.spanned_room = plane.ffi.cast("latency *", wider.ctypes.data), room
 
     def read(self) -> None:
-        """Take what the plane has seen."""
         if self._seen is not None:
             self._see_all()
         for recovery in self.all:
@@ -361,7 +358,6 @@ class Recoveries:
             self.all[-1].dropped += train.n
 
     def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        """Roots of which an outage destroyed something are given up."""
         for number in np.unique(outage[outage >= 0]).tolist():
             if self.all[number].timed_out_at is None:
                 self.all[number].timed_out_at = self._job.kernel.now
@@ -377,7 +373,6 @@ class Recoveries:
                 c.repeats_until = self._job.kernel.now
 
     def on_reloaded(self, task: BoltView, outage: int, since: int) -> None:
-        """A state has been back since some time ago."""
         assert task.state is not None
         recovery = self.all[outage]
         recovery.restored += task.state.size

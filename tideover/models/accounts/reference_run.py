@@ -110,59 +110,6 @@ def _trim(known: dict[Place, Any]) -> None:
             del known[old]
 
 
-class WindowAudit:
-    """Compares windows with those of a reference run.
-
-    bad   windows that are wrong or missing, each with the time (ns) from the end of the window before it
-          until it was put out, or was due
-    """
-
-    def __init__(self) -> None:
-        self.correct = 0
-        self.wrong = 0
-        self.bad: dict[Place, tuple[int, int]] = {}
-        self.due: set[Place] = set()
-        """Windows that the truth has at the run's end and the run has not: they are missing."""
-
-    def match(self, found: WindowLog, truth: WindowLog) -> None:
-        """Compare and forget the windows that are in both."""
-        for place in found.open.keys() & truth.open.keys():
-            keys, sums = found.open.pop(place)
-            true_keys, true_sums = truth.open.pop(place)
-            same = np.array_equal(keys, true_keys) and np.array_equal(sums, true_sums)
-            self.correct += same
-            if not same:
-                self.wrong += 1
-                self._note(place, found, truth)
-
-    def finish(self, found: WindowLog, truth: WindowLog) -> dict[str, int]:
-        """emitted, correct, wrong, missing, at the end of the run; a window that the truth does not have is
-        wrong unless it is empty.
-        """
-        self.match(found, truth)
-        for place, (keys, _) in found.open.items():
-            self.wrong += len(keys) > 0
-            self.correct += len(keys) == 0
-            if len(keys):
-                self._note(place, found, truth)
-        missing = [place for place in self.due & truth.open.keys() if len(truth.open[place][0])]
-        for place in missing:
-            self._note(place, truth, truth)
-        return {"emitted": found.count, "correct": self.correct, "wrong": self.wrong, "missing": len(missing)}
-
-    def _note(self, place: Place, out: WindowLog, truth: WindowLog) -> None:
-        component, task, number = place
-        end = out.first_at(place)
-        assert end is not None
-        if place[:2] in out.moments:  # not all numbers are there, and several come at once
-            moments = truth.moments.get(place[:2], [])
-            before = bisect_left(moments, end)
-            begin: int | None = moments[before - 1] if before else 0
-        else:
-            begin = truth.first_at((component, task, number - 1))
-        self.bad[place] = begin or 0, end
-
-
 KEPT_BYTES = 1 << 26
 """Most memory for one truth, and for all that are kept."""
 
@@ -206,7 +153,6 @@ class Truth:
         return [part for whole in self._parts[spout] if (part := whole.pick(slice(begin, end))).n]
 
     def windows(self) -> WindowLog:
-        """All windows up to the end."""
         return self._windows.copy(self.open)
 
 
@@ -231,6 +177,11 @@ class ReferenceRun:
 
     If an earlier run has emitted the same roots, what its reference run put out is taken instead, as long as
     nothing else is emitted.
+
+    counts   emitted, correct, wrong, missing windows, at the end; one that the truth does not have is wrong
+             unless it is empty
+    bad      windows that are wrong or missing, each with the time (ns) from the end of the window before it
+             until it was put out, or was due
     """
 
     def __init__(self, found: WindowLog, spouts: int, make: Callable[[WindowLog], Job], key: str) -> None:
@@ -247,9 +198,9 @@ class ReferenceRun:
         """Roots of each spout task that are those that are known."""
         self._truth = WindowLog()
         self._job: Job | None = None
-        self.audit = WindowAudit()
+        self._correct = self._wrong = 0
+        self.bad: dict[Place, tuple[int, int]] = {}
         self.counts: dict[str, int] = {}
-        """emitted, correct, wrong, missing windows, at the end."""
         self._gathered: list[list[Train]] = [[] for _ in range(spouts)]
         """What each of its spouts is to emit."""
         self._fed = 0
@@ -325,7 +276,7 @@ class ReferenceRun:
             job.kernel.run(now - 1)
             if self._new is not None:
                 self._new.open |= self._truth.open
-            self.audit.match(self._found, self._truth)
+            self._match()
 
     def _ends_as_known(self) -> bool:
         """Whether all that the run has emitted, and nothing else, is known, and its windows, too."""
@@ -351,26 +302,64 @@ class ReferenceRun:
             kernel.run(job.deployment.run.duration)
             if self._new is not None:
                 self._new.keep(self._key, self._truth)
-        self.audit.match(self._found, self._truth)
+        self._match()
         waiting = {
             (task.component.name, task.index, number)
             for task in job.bolt_tasks
             for number in (*task.windows.awaited, *_unsaid(job, task))
         }
+        # windows that the truth has and the run has not, and that are not to come: they are missing
         due, marked = set(self._truth.open) - waiting - self._found.hidden, job.end_markers()
         lost = self._found.lost
-        self.audit.due = {p for p in due if p in lost or not _still_to_come(job, *p, marked)}
+        due = {place for place in due if place in lost or not _still_to_come(job, *place, marked)}
         while kernel is not None and self._found.open.keys() - self._truth.open.keys():
             event = kernel.next_data_event()
             if event is None or event <= kernel.now:
                 break
             kernel.run(event)
-        self.counts = self.audit.finish(self._found, self._truth)
+        self._judge(due)
 
-    @property
-    def bad(self) -> dict[Place, tuple[int, int]]:
-        """Windows that are wrong or missing, and from when to when (ns) their content was."""
-        return self.audit.bad
+    def _match(self) -> None:
+        """Compare and forget the windows that are in both."""
+        for place in self._found.open.keys() & self._truth.open.keys():
+            keys, sums = self._found.open.pop(place)
+            true_keys, true_sums = self._truth.open.pop(place)
+            if np.array_equal(keys, true_keys) and np.array_equal(sums, true_sums):
+                self._correct += 1
+            else:
+                self._wrong += 1
+                self._note(place, self._found)
+
+    def _judge(self, due: set[Place]) -> None:
+        """Count all windows, at the end of the run."""
+        self._match()
+        for place, (keys, _) in self._found.open.items():
+            if len(keys):
+                self._wrong += 1
+                self._note(place, self._found)
+            else:
+                self._correct += 1
+        missing = [place for place in due & self._truth.open.keys() if len(self._truth.open[place][0])]
+        for place in missing:
+            self._note(place, self._truth)
+        self.counts = {
+            "emitted": self._found.count,
+            "correct": self._correct,
+            "wrong": self._wrong,
+            "missing": len(missing),
+        }
+
+    def _note(self, place: Place, out: WindowLog) -> None:
+        component, task, number = place
+        end = out.first_at(place)
+        assert end is not None
+        if place[:2] in out.moments:  # not all numbers are there, and several come at once
+            moments = self._truth.moments.get(place[:2], [])
+            before = bisect_left(moments, end)
+            begin: int | None = moments[before - 1] if before else 0
+        else:
+            begin = self._truth.first_at((component, task, number - 1))
+        self.bad[place] = begin or 0, end
 
 
 def _unsaid(job: Job, task: BoltTask) -> list[int]:

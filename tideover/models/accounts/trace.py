@@ -93,22 +93,18 @@ class Trace:
 
 
 def timed_out(now: int, spout: SpoutView, roots: Ints) -> Step:
-    """That a spout gives up roots, as a step."""
     return Step(now, spout.name, "roots timed out", f"{len(roots)} roots")
 
 
 def moment_text(moment: int) -> str:
-    """A moment (ns), in words."""
     return f"{moment / S:.6f} s"
 
 
 def window_text(number: int, counted: int, keys: int) -> str:
-    """That a window is put out, in words."""
     return f"window {number}: {counted} counted under {keys} keys"
 
 
 def struck_text(component: str, kind: str) -> str:
-    """That a fault strikes, or something else that begins an outage, in words."""
     return f"{component}: {'fault ' if kind in FAULTS else ''}{kind}"
 
 
@@ -186,13 +182,11 @@ class SpaceTime:
         """In batches: what a task (by its number) was done with, and is to read again."""
 
     def mark(self, task: BoltView, sender: int, marks: Train) -> None:
-        """Control messages arrive from the task of this number: each is said once."""
         for mark, sent, key, arrival in _rows(marks.column("mark"), marks.created, marks.key, marks.time):
             self._control[sender, task.number, mark, sent, key] = arrival
 
     @property
     def control(self) -> list[Control]:
-        """The control messages of the stretch, by when they arrived."""
         found = [
             Control(sender, receiver, self._called(mark, key), sent, arrival)
             for (sender, receiver, mark, sent, key), arrival in self._control.items()

@@ -29,7 +29,6 @@ class TaskResource:
 
 
 def busy_ns(context: Context, task: SpoutTask | BoltTask, now: int) -> float:
-    """How long a task has been busy up to ``now`` (ns)."""
     runner = context.runner
     since = runner.busy_since(task) if runner is not None and isinstance(task, BoltTask) else None
     return task.busy.until(now) + (0 if since is None else now - since)
@@ -53,7 +52,6 @@ class Usage:
         self._moments = sorted(moment for moment in moments if 0 < moment <= duration)
 
     def start(self) -> None:
-        """Plan the samples."""
         for moment in self._moments:
             self._job.kernel.at(moment, Rank.SAMPLE, partial(self._look, moment))
 

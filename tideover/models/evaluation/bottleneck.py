@@ -104,12 +104,10 @@ class Load(NamedTuple):
 
     @property
     def words_of_kind(self) -> str:
-        """All of its kind: ``cores``, ``cards out``, ``tasks``."""
         return {"card in": "cards in", "card out": "cards out"}.get(self.kind, f"{self.kind.rstrip('s')}s")
 
     @property
     def verb(self) -> str:
-        """``is`` busy, or ``are``."""
         return "are" if self.kind == "cores" else "is"
 
 
@@ -138,7 +136,6 @@ class Used(NamedTuple):
 
     @staticmethod
     def of(usage: Usage) -> Used:
-        """What was found."""
         names = [(each.name, each.kind, each.host) for each in usage.resources]
         return Used(names, usage.times, usage.busy)
 
@@ -156,7 +153,6 @@ class Used(NamedTuple):
         return [Load(*names, (after - before) / span) for names, before, after in found]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row for each resource and stretch between two looks."""
         return [
             {"begin_s": begin / S, "end_s": end / S}
             | {"resource": name, "kind": kind, "host": host, "busy": (b - a) / (end - begin)}
@@ -192,5 +188,4 @@ def sentence(loads: Sequence[Load]) -> str:
 
 
 def as_record(loads: Sequence[Load]) -> list[Mapping[str, Any]]:
-    """The loads as the record of ``run --json`` has them."""
     return [load._asdict() for load in loads]

@@ -66,7 +66,6 @@ class Axis:
         return slot if self.kept is None else int(self.at.searchsorted(slot))
 
     def slot(self, place: int) -> int:
-        """The slot at a place."""
         return place if self.kept is None else int(self.at[place])
 
     def seconds(self, first: int, last: int) -> Ints:
@@ -209,7 +208,6 @@ class Curves(NamedTuple):
 
 
 def curves(world: World) -> Curves:
-    """The curves of a run that has ended."""
     end, beat = world.scenario.run.duration, world.job.context.rhythm()
     bad = {} if world.reference is None else world.reference.bad
     axis = _axis(world, beat, [moment for span in bad.values() for moment in span])
@@ -235,7 +233,6 @@ def curves(world: World) -> Curves:
 
 
 def together(found: Curves, without: Curves) -> tuple[Curves, Curves]:
-    """Both with the same slots."""
     if found.axis.kept is None:
         return found, without
     axis, other = found.axis, without.axis

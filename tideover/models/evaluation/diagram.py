@@ -176,7 +176,6 @@ class _Matching:
                 yield Message(*key, tuple_key, time, None, over, fate, attempt > 0)
 
     def _target(self, sender: int, name: str, uid: int, key: int) -> int:
-        """The task of a component that a tuple goes to."""
         (edge,) = (e for e in self._job.tasks[sender].component.outputs if e.down.name == name)
         if edge.grouping.copies:
             return uid & ((1 << edge.task_bits) - 1)
@@ -240,7 +239,6 @@ class Arrow:
 
     @property
     def lost(self) -> bool:
-        """Whether it is destroyed."""
         return self.fate in ("destroyed", "overflowed")
 
 

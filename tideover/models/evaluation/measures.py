@@ -154,7 +154,6 @@ class Comparison:
 
     @classmethod
     def of(cls, world: World, found: Curves, without: Curves) -> Comparison:
-        """Of a run that has ended."""
         behind = too_high(found.present, without.present, without.beat, len(world.job.spouts))
         for recovery in world.recoveries.all:
             if (done := recovery.done_at) > recovery.outage.failed_at:
@@ -232,7 +231,6 @@ def _slots(axis: Axis, begin: int, end: int) -> slice:
 
 
 def _trailing(done: Ints) -> Ints:
-    """Tuples done in the 10 s before each boundary."""
     total = np.cumsum(done, dtype=np.int64)
     trailing = total.copy()
     trailing[TEN_SECONDS:] -= total[:-TEN_SECONDS]
@@ -461,7 +459,6 @@ def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, An
 
 
 def _in_ms(what: str, log: LatencyLog, seconds: Ints) -> dict[str, list[float | None]]:
-    """Mean and greatest latency of each second."""
     means, most = log.by_second(seconds)
     columns: dict[str, Sequence[float | None]] = {"mean": means, "max": most}
     return {
