@@ -148,8 +148,8 @@ def unstated(scenario: Scenario, topology: Topology) -> list[str]:
 
 
 def in_step(scenario: Scenario) -> list[str]:
-    """A remark if a failure strikes at the same part of the strategy's interval in every replication, and
-    nothing says that it is meant.
+    """On failures that strike at the same part of the strategy's interval in every replication, where nothing
+    says that it is meant.
     """
     cycle = scenario.strategy.cycle()
     fixed = [

@@ -100,11 +100,8 @@ def entries_of(component: Component) -> int:
 
 
 def too_long(plan: Plan, key: str, interval: int, fixed: int) -> list[str]:
-    """A remark if batches of all that comes in grow without end, or take longer than the ``interval`` of
-    their triggers (ns, named ``key``; 0: they follow each other at once). Their stages run one after the
-    other.
-
-    ``fixed``: what a batch takes besides the service of its tuples (ns).
+    """On batches of all that comes in, whose stages run one after the other. ``interval`` of their triggers
+    (ns, named ``key``; 0: they follow each other at once); ``fixed``: what one takes besides service (ns).
     """
     work = sum(load.load for load in plan.loads.values())
     if work >= 1:
@@ -122,10 +119,10 @@ def too_long(plan: Plan, key: str, interval: int, fixed: int) -> list[str]:
 
 
 def mixed(topology: Topology, one_log: bool = True) -> list[str]:
-    """A remark for each bolt with windows by tuple whose tuples have come to a bolt from several tasks: the
-    order in which it takes in what these make of a batch depends on the batch's borders, and those are others
-    after a failure. ``one_log``: what spouts send a bolt comes in the order of the log, however many they
-    are; else each of their tasks has a log of its own, that can be away.
+    """On bolts with windows by tuple whose tuples have come to a bolt from several tasks: the order in which
+    it takes in what these make of a batch depends on the batch's borders, and those are others after a
+    failure. ``one_log``: what spouts send comes in the order of the log, however many they are; else each of
+    their tasks has a log of its own, that can be away.
     """
     mixes: set[str] = set()
     for c in topology.components:
@@ -142,7 +139,6 @@ def mixed(topology: Topology, one_log: bool = True) -> list[str]:
 
 
 def put_out_again(topology: Topology) -> list[str]:
-    """A remark for each bolt whose output is not in windows, where all is read again from the log."""
     return [
         f"{c.name}: recovery: replay puts out again what is in no window, and nobody knows it by a number: "
         "it counts twice after a failure; use recovery: checkpoint"
@@ -152,14 +148,13 @@ def put_out_again(topology: Topology) -> list[str]:
 
 
 def without_effect(plan: Plan, kind: str, roles: Set[str]) -> list[str]:
-    """A remark on each role that is lost under a strategy of this kind, which has other ``roles``."""
     lost = [role for role in ("driver", "coordinator") if role not in roles and plan.hit(role)]
     return [f"failures: {kind} has no {role}: that it is lost changes nothing" for role in lost]
 
 
 def not_survived(plan: Plan, kind: str, survives: Set[str], stores: bool) -> list[str]:
-    """A remark on each kind of failure, of those that take something, after which a strategy of this ``kind``
-    promises nothing; ``stores``: whether it keeps anything in a store.
+    """On failures that take something, after which a strategy promises nothing; ``stores``: whether it keeps
+    anything in a store.
     """
     found: dict[str, None] = {}
     for fault in (one for each in plan.failures for one in (each, *each.inner.values())):
@@ -176,7 +171,6 @@ def not_survived(plan: Plan, kind: str, survives: Set[str], stores: bool) -> lis
 
 
 def reordered(plan: Plan) -> list[str]:
-    """A remark for each window by tuple that several tasks feed."""
     return [
         f"{c.name}: windows by tuple, fed by several tasks: a replay mixes their tuples in another order, so "
         "windows after a recovery hold other tuples than before it"
@@ -186,8 +180,8 @@ def reordered(plan: Plan) -> list[str]:
 
 
 def lost_together(plan: Plan) -> list[str]:
-    """A remark for each worker, host or rack that fails with tasks of a sender, whose memory has the buffer,
-    and of its receiver.
+    """On each worker, host or rack that fails with tasks of a sender, whose memory has the buffer, and of its
+    receiver.
     """
     remarks = []
     faults = {fault.where: fault for fault in plan.failures if fault.kills and max(_address(fault)) >= 0}
@@ -219,9 +213,7 @@ def _address(fault: Fault) -> tuple[int, ...]:
 
 
 def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:
-    """A remark for each component that fails and is not replayed to: it reads a spout that keeps nothing
-    (``at_spouts``: spouts do), or has no state.
-    """
+    """On components that fail and are not replayed to; ``at_spouts``: spouts keep buffers."""
     found = []
     for c in plan.components:
         faults = [fault for fault in plan.hit(c.name) if fault.kills]
@@ -242,8 +234,8 @@ def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:
 
 
 def side_by_side(plan: Plan, under: str) -> list[str]:
-    """Remarks on components with two replicas of a task on one host, and on those whose replicas may emit
-    different windows, as each ends them by its own clock; ``under``: the parameters that want replicas.
+    """On replicas that fail together, or that disagree, as each ends windows by its own clock; ``under``: the
+    parameters that want replicas.
     """
     remarks = []
     for c in plan.components:
@@ -301,9 +293,7 @@ def _backed(component: Component) -> tuple[int, int]:
 
 
 def by_task(plan: Plan, saving: Saving) -> list[str]:
-    """Remarks if a task's checkpoint takes longer than the interval, or if the store does not keep up with
-    all of them. Each task saves for itself, every interval and at the end of each window.
-    """
+    """On checkpoints that each task saves for itself, every interval and at the end of each window."""
     entries = max((c.keys + _backed(c)[0] for c in plan.stateful), default=0)
     size = max((c.keys * saving.entry_size + _backed(c)[1] for c in plan.stateful), default=0)
     write = plan.store.latency + size * S // plan.store.bandwidth
@@ -338,10 +328,8 @@ def job_takes(plan: Plan, saving: Saving, upload: int) -> int:
 
 
 def of_the_job(plan: Plan, saving: Saving, upload: int, timeout: int) -> list[str]:
-    """A remark if a snapshot of the whole job takes longer than its ``timeout`` or its interval: as long as
-    its slowest task, and all of them at the store, which writes one after the other.
-
-    ``upload``: from the end of a task's write until it counts (ns).
+    """On snapshots of the whole job, which take as long as the slowest task, and all of them at the store,
+    which writes one after the other. ``upload``: from the end of a task's write until it counts (ns).
     """
     takes = job_takes(plan, saving, upload)
     if takes > timeout:
@@ -358,10 +346,9 @@ def of_the_job(plan: Plan, saving: Saving, upload: int, timeout: int) -> list[st
 
 
 def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> list[str]:
-    """A remark for each window whose tuples can time out before they are acked.
-
-    ``key``, ``timeout``: the parameter that says when; ``least``: the shortest time after which a tuple can
-    time out under it (ns); ``ack_cost``: what an ack takes (ns).
+    """On windows whose tuples can time out before they are acked. ``key``, ``timeout``: the parameter that
+    says when; ``least``: the shortest time after which a tuple can time out under it (ns); ``ack_cost``: of
+    an ack (ns).
     """
     remarks = []
     for c in plan.topology.components:
@@ -390,8 +377,8 @@ def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> li
 
 
 def held(plan: Plan, least: int) -> list[str]:
-    """A remark if tuples wait for a task that is down or stopped for longer than ``least`` (ns), after which
-    they can time out.
+    """On tuples that wait for a task that is down or stopped for longer than ``least`` (ns), after which they
+    can time out.
     """
     length = max((c.window.length or 0 for c in plan.stateful if c.window), default=0)
     for i, fault in enumerate(plan.failures):
@@ -424,9 +411,8 @@ _KEY = "sink.transaction_timeout"
 
 
 def too_short(plan: Plan, terms: Terms | None, saving: Saving, upload: int) -> list[str]:
-    """Remarks if transactions may be aborted before they are committed: without a failure, since each is open
-    for an interval of ``saving``, and until all is saved (``upload``: see `saving.job_takes`); or in an
-    outage of a failure that is planned. And if a broker grants none that are so long.
+    """On transactions that a broker does not grant, or may abort before they are committed: each is open for
+    an interval of ``saving``, and until all is saved (``upload``: see ``job_takes``).
     """
     if terms is None:
         return []

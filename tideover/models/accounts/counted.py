@@ -4,7 +4,7 @@ change is counted in the same arrays by the accounts themselves. The world conne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.ledger import Applied, Destroyed, Ledger, counts_itself
 from tideover.models.job.components import SpoutConfig
-from tideover.models.job.topology import Component, Topology
+from tideover.models.job.topology import Topology
 from tideover.sim.draws import Draws
 from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
@@ -167,30 +167,25 @@ class Counted:
 
     def missing(self, topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
         """Uids of the effects of these roots that are not applied, by component."""
-        found: dict[str, list[Ints]] = {c.name: [] for c in topology.ends}
-        spouts = roots & ((1 << topology.spout_bits) - 1)
-        for number, (component, _) in enumerate(topology.spout_tasks):
-            mine = roots[spouts == number] if len(topology.spout_tasks) > 1 else roots
-            if len(mine):
-                for name, uid in self._missing_of(component, topology, draws, mine):
-                    found[name].append(uid)
-        return {name: np.concatenate([NONE, *parts]) for name, parts in found.items()}
-
-    def _missing_of(
-        self, spout: Component, topology: Topology, draws: Draws, roots: Ints
-    ) -> Iterator[tuple[str, Ints]]:
-        assert isinstance(spout.config, SpoutConfig)
         plane, ffi = self._plane, self._plane.ffi
-        key, _ = spout.config.spout.content(spout.name, draws, roots, roots >> topology.spout_bits)
-        columns = [ffi.from_buffer("int64_t[]", np.ascontiguousarray(each)) for each in (roots, key)]
-        room, n = 0, 1
-        uid, component = NONE, NONE.astype(np.int32)
-        while n > room:  # at first they are only counted
-            room, uid, component = n, np.zeros(n, np.int64), np.zeros(n, np.int32)
-            into = ffi.from_buffer("int64_t[]", uid), ffi.from_buffer("int32_t[]", component)
-            n = plane.lib.plane_missing(plane.p, spout.index, len(roots), *columns, *into, room)
-        for end in topology.ends:
-            yield end.name, uid[:n][component[:n] == end.index]
+        found: dict[str, list[Ints]] = {c.name: [NONE] for c in topology.ends}
+        spouts = roots & ((1 << topology.spout_bits) - 1)
+        for number, (spout, _) in enumerate(topology.spout_tasks):
+            mine = roots[spouts == number] if len(topology.spout_tasks) > 1 else roots
+            if not len(mine):
+                continue
+            assert isinstance(spout.config, SpoutConfig)
+            key, _ = spout.config.spout.content(spout.name, draws, mine, mine >> topology.spout_bits)
+            columns = [ffi.from_buffer("int64_t[]", np.ascontiguousarray(each)) for each in (mine, key)]
+            room, n = 0, 1
+            uid, component = NONE, NONE.astype(np.int32)
+            while n > room:  # at first they are only counted
+                room, uid, component = n, np.zeros(n, np.int64), np.zeros(n, np.int32)
+                into = ffi.from_buffer("int64_t[]", uid), ffi.from_buffer("int32_t[]", component)
+                n = plane.lib.plane_missing(plane.p, spout.index, len(mine), *columns, *into, room)
+            for end in topology.ends:
+                found[end.name].append(uid[:n][component[:n] == end.index])
+        return {name: np.concatenate(parts) for name, parts in found.items()}
 
     def settle(self) -> None:
         """Tell the accounts all that the plane has counted, and they do not know yet."""
@@ -250,21 +245,17 @@ class Counted:
             if recorder.from_first is not None:
                 recorder.from_first.gather(times, rows["since_first"].copy())
             return
-        self._tally(n, first, last - first + 1)
+        logs = [recorder.latency] if recorder.from_first is None else [recorder.latency, recorder.from_first]
+        for since_first, log in enumerate(logs):
+            tallies = self._plane.ffi.new("tally[]", last - first + 1)
+            self._plane.lib.plane_tally(p.latencies, n, since_first, first, last - first + 1, tallies)
+            for place in range(last - first + 1):
+                if tallies[place].count:
+                    log.merge(first + place, histogram_of(self._plane, tallies[place]))
         if n == MOST and not p.again and 0 < p.step < S:  # there is much: let the plane sort it itself
             self._tallies = self._plane.ffi.new("tally[]", SECONDS)
             p.tallies = self._tallies
             self._begin_tallies()
-
-    def _tally(self, n: int, first: int, seconds: int) -> None:
-        plane, recorder = self._plane, self._recorder
-        logs = [recorder.latency] if recorder.from_first is None else [recorder.latency, recorder.from_first]
-        for since_first, log in enumerate(logs):
-            tallies = plane.ffi.new("tally[]", seconds)
-            plane.lib.plane_tally(plane.p.latencies, n, since_first, first, seconds, tallies)
-            for place in range(seconds):
-                if tallies[place].count:
-                    log.merge(first + place, histogram_of(plane, tallies[place]))
 
 
 def histogram_of(plane: Plane, tally: Any) -> Histogram:
