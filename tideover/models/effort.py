@@ -1,4 +1,6 @@
-"""How long a simulation takes, roughly: what there is to do, and what each of it costs."""
+"""How long a simulation takes, roughly: what there is to do, and what each of it costs. Asked before a run,
+by the command line, sweeps and searches; ``COSTS`` are fitted anew by `benchmarks/effort.py`.
+"""
 
 from __future__ import annotations
 

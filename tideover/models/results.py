@@ -1,4 +1,6 @@
-"""The result of a scenario: all its replications as one record, and its headline."""
+"""The result of a scenario: all its replications as one record, as tables (columns: `schema`), and its
+headline. The library returns it; reports read it.
+"""
 
 from __future__ import annotations
 

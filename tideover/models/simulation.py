@@ -1,4 +1,6 @@
-"""One replication from start to end, and what it says."""
+"""One replication from start to end, and what it says: ``simulate`` and ``watch`` are the engine's entrance,
+for the command line, the library, sweeps and searches.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from tideover.models.coarsening import coarsened, coarseness, finest, real
 from tideover.models.config import Scenario
 from tideover.models.evaluation import measures
 from tideover.models.evaluation.bottleneck import Used, utilisation
-from tideover.models.evaluation.curves import SECOND, Curves, curves, together
+from tideover.models.evaluation.curves import SECOND, Curves, curves, on_common_axis
 from tideover.models.evaluation.diagram import Diagram, diagram
 from tideover.models.evaluation.measures import availability
 from tideover.models.evaluation.undisturbed import reference
@@ -161,7 +163,7 @@ def evaluate(world: World, replication: int) -> Replication:
     found = curves(world)
     without = found if not world.outages else reference(world.scenario, replication)
     balance = world.balance()
-    found, without = together(found, without)
+    found, without = on_common_axis(found, without)
     rows, outside = measures.recoveries(world, found, without)
     steady, first = measures.steady_seconds(world, outside, found.axis)
     end_to_end = (world.recorder.from_first or world.recorder.latency).over(steady, first)

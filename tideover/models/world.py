@@ -1,4 +1,6 @@
-"""One replication: a job under a strategy, and the accounts that listen to it."""
+"""One replication: a job under a strategy, and the accounts that listen to it. `simulation` builds and reads
+it; here it is decided which accounts a run needs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How busy everything is over time: tasks, and what they share."""
+"""How busy everything is over time: tasks, and what they share (``kind`` and ``name`` of what that is come
+from the runtime). The world asks for it; `evaluation.bottleneck` reads it.
+"""
 
 from __future__ import annotations
 

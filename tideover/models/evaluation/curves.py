@@ -232,7 +232,7 @@ def curves(world: World) -> Curves:
     )
 
 
-def together(found: Curves, without: Curves) -> tuple[Curves, Curves]:
+def on_common_axis(found: Curves, without: Curves) -> tuple[Curves, Curves]:
     if found.axis.kept is None:
         return found, without
     axis, other = found.axis, without.axis
