@@ -58,16 +58,16 @@ SourceReplay(mesage_timeout="30 s")
 base.with_(run="120 s")
 """
 REVEALED = {
-    6: r"def \(scenario: .*\) -> tideover\.models\.results\.result\.Result",
-    8: r"tideover\.models\.results\.result\.Result",
+    6: r"def \(scenario: .*\) -> tideover\.models\.results\.Result",
+    8: r"tideover\.models\.results\.Result",
     9: r"pandas\..*DataFrame",
-    10: r"tideover\.comparison\.Comparison",
+    10: r"tideover\.api\.Comparison",
     11: r"dict\[str, str\]",
     12: r"int",
     13: r"str",
     14: r"list\[str\]",
     19: r"tideover\.scenarios\.scenario\.Scenario",
-    20: r"tideover\.comparison\.Comparison",
+    20: r"tideover\.api\.Comparison",
     21: r"tideover\.scenarios\.sweeps\.dataset\.Sweep",
     35: r"str",
     36: r"int",
