@@ -1,9 +1,8 @@
-"""What breaks, and when: failure kinds, each registered under its name.
+"""What breaks, and when: failure kinds, each registered under the name that a scenario uses.
 
-Failure kinds, one a file.
-
-The rules of all kinds (tests/sim/test_faults.py; tests/models/test_outages.py,
-test_outages.py):
+Who adds one: it takes the base that says what is hit (`TaskFault`, `MachineFault`, `StoreFault`, `LinkFault`;
+`PassingFault` is for what nobody notices), and gives `where`, `victims` and `strike` as far as that does not.
+The rules of all kinds (tests/sim/test_faults.py, tests/models/test_outages.py):
 
 - `lose_state`: state, held ids and acks not yet sent are gone; the task stays up and keeps its queue. If it
   has a downtime, what was queued or in service is served anew when it is ready.
@@ -45,7 +44,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_core import ErrorDetails
 
 from tideover.sim.distributions import Constant, Distribution, Exponential
 from tideover.sim.draws import Draws, Purpose, uniform01
@@ -54,25 +52,19 @@ from tideover.sim.registry import Part, Registry
 from tideover.sim.text_files import Unreadable, read_text
 from tideover.sim.units import DAY, MS, Duration
 
-# What breaks, and when.
-
 FAULTS: Registry[Fault] = Registry("failure kind")
 
 
 class Target(Protocol):
-    """What a fault can do to a world."""
+    """What a fault can do to a world. Tasks are physical ones, in physical order, the acker among them; what
+    takes an ``outage`` lasts until its end. A store that is None is the one that has no name.
+    """
 
-    def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:
-        """The physical task that is named."""
-
-    def tasks_on(self, host: int) -> list[Any]:
-        """All physical tasks on a host, in physical order; the acker too."""
-
-    def tasks_in(self, host: int, worker: int) -> list[Any]:
-        """The same of one worker of it."""
-
-    def tasks_in_rack(self, rack: int) -> list[Any]:
-        """The same of all hosts of a rack."""
+    def tasks_of(self, component: str, task: int, replica: int) -> list[Any]: ...
+    def tasks_on(self, host: int) -> list[Any]: ...
+    def tasks_in(self, host: int, worker: int) -> list[Any]: ...
+    def tasks_in_rack(self, rack: int) -> list[Any]: ...
+    def servers_of(self, store: str | None) -> list[Any]: ...
 
     def lose_state(self, task: Any, outage: Any, keep: bool) -> None:
         """Take a task's state; ``keep``: it serves on at once."""
@@ -80,31 +72,26 @@ class Target(Protocol):
     def crash(self, task: Any, outage: Any) -> None:
         """Take a task with all it has."""
 
+    def pause(self, task: Any, outage: Any) -> None:
+        """Stop a task, with all it has."""
+
     def cut(self, outage: Any, between: Between, lose: bool) -> None:
-        """Let nothing pass between the two sides until the outage's end; ``lose``: tuples do not wait."""
+        """Let nothing pass between the two sides; ``lose``: tuples do not wait."""
 
     def slow_links(self, outage: Any, between: Between, factors: tuple[float, float]) -> None:
-        """Let messages between the two sides take so many times as long on the wire, and in cards, until the
-        outage's end.
-        """
-
-    def pause(self, task: Any, outage: Any) -> None:
-        """Stop a task until the outage's end, with all it has."""
-
-    def servers_of(self, store: str | None) -> list[Any]:
-        """The servers of a store; None: of the one that has no name."""
+        """Let messages between them take so many times as long on the wire, and in cards."""
 
     def slow_store(self, server: Any, outage: Any, factor: float) -> None:
-        """Let its requests take so many times as long until the outage's end."""
+        """Let its requests take so many times as long."""
 
     def stop_store(self, server: Any, outage: Any) -> None:
-        """Let its requests wait until the outage's end."""
+        """Let its requests wait."""
 
     def empty_store(self, store: str | None) -> None:
-        """Let a store lose all that it has; None: the one that has no name."""
+        """Let a store lose all that it has."""
 
     def slow_down(self, host: int, outage: Any, factor: float) -> None:
-        """Let the cores of a host work at a part of their speed until the outage's end."""
+        """Let the cores of a host work at a part of their speed."""
 
 
 class Between(NamedTuple):
@@ -115,17 +102,11 @@ class Between(NamedTuple):
 
     def part(self, one: int, other: int) -> bool:
         """Whether these two hosts are on different sides."""
-        return self._across(one, other) or self._across(other, one)
-
-    def _across(self, here: int, there: int) -> bool:
-        beyond = there not in self.hosts if self.others is None else there in self.others
-        return here in self.hosts and beyond
-
-    @property
-    def words(self) -> str:
-        """The same in words."""
-        told = f"hosts {', '.join(map(str, self.hosts))}"
-        return told if self.others is None else f"{told} and {', '.join(map(str, self.others))}"
+        if self.others is None:
+            return (one in self.hosts) != (other in self.hosts)
+        return any(
+            here in self.hosts and there in self.others for here, there in ((one, other), (other, one))
+        )
 
 
 class Site(NamedTuple):
@@ -154,6 +135,8 @@ class Fault(Part):
     """Whether what it hits is down until it is detected and restarted."""
     process_lives: ClassVar[bool] = False
     """Whether that is so though the process lives: nobody misses its heartbeats."""
+    example: ClassVar[dict[str, Any]] = {}
+    """Keys that it needs to have an effect, besides moments and those that say where."""
     at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
     within: Annotated[
         Duration | None,
@@ -196,22 +179,26 @@ class Fault(Part):
 
     @model_validator(mode="after")
     def _one_schedule(self) -> Fault:
-        if (self.times is None) != (self.period is None):
-            raise ValueError("times (how often) and period (how far apart) go together")
-        if self.times is not None and (self.at is None or self.in_interval is not None):
-            raise ValueError("times goes with at and within, not with every or in_interval")
+        at, every, within, inside = (
+            value is not None for value in (self.at, self.every, self.within, self.in_interval)
+        )
+        often = self.times is not None
+        rules = {
+            "times (how often) and period (how far apart) go together": often == (self.period is not None),
+            "times goes with at and within, not with every or in_interval": not often or (at and not inside),
+        }
         if self.expands:
-            if any(value is not None for value in (self.at, self.every, self.within, self.in_interval)):
-                raise ValueError("it has moments of its own; leave out at, every, within and in_interval")
-            return self
-        if (self.at is None) == (self.every is None):
-            raise ValueError("give either at (a moment) or every (a distribution of pauses)")
-        if self.every is not None and self.every.mean_ns < MS:
-            raise ValueError("pauses (every) must be at least 1 ms on average")
-        if self.every is not None and self.in_interval is not None:
-            raise ValueError("in_interval goes with at, not with every")
-        if self.every is not None and self.within is not None:
-            raise ValueError("within goes with at, not with every")
+            message = "it has moments of its own; leave out at, every, within and in_interval"
+            rules[message] = not (at or every or within or inside)
+        else:
+            rules |= {
+                "give either at (a moment) or every (a distribution of pauses)": at != every,
+                "pauses (every) must be at least 1 ms on average": not self.every or self.every.mean_ns >= MS,
+                "in_interval goes with at, not with every": not (every and inside),
+                "within goes with at, not with every": not (every and within),
+            }
+        if broken := [message for message, holds in rules.items() if not holds]:
+            raise ValueError(broken[0])
         return self
 
     @property
@@ -246,17 +233,21 @@ class Fault(Part):
     @classmethod
     def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
         """Settings besides times that let it hit the first task of a component, which is on that host, in a
-        scenario without further parts.
+        scenario without further parts: by default of the keys that say where, and those of ``example``.
         """
-        raise NotImplementedError
+        where = {"component": component, "host": host, "hosts": (host,), "rack": 0}
+        return {key: value for key, value in where.items() if key in cls.model_fields} | cls.example
 
     def victims(self, target: Target) -> list[Any]:
-        """The physical tasks that are hit."""
+        """The physical tasks that are hit; none by what stands for other failures."""
+        if self.expands:
+            return []
         raise NotImplementedError
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
-        """Hit one of them."""
-        raise NotImplementedError
+        """Hit one of them; by default it crashes."""
+        target.crash(victim, outage)
+        target.crash(victim, outage)
 
     def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
         """Hit all of them: what passes by itself does."""
@@ -282,7 +273,11 @@ class Fault(Part):
         ValueError without.
         """
         if self.at is not None:
-            first = self.in_cycle(self.at + self._delay(index, draws), cycle)
+            delay = 0
+            if self.within:  # uniform in [0, within)
+                bits = draws.bits(f"failures.{index}", Purpose.FAULT, np.zeros(1, np.int64))
+                delay = int(bits[0] >> np.uint64(11)) * self.within >> 53
+            first = self.in_cycle(self.at + delay, cycle)
             for n in range(self.times or 1):
                 yield first + n * (self.period or 0)
             return
@@ -295,13 +290,6 @@ class Fault(Part):
                 return
             yield now
             n += 1
-
-    def _delay(self, index: int, draws: Draws) -> int:
-        """How long after ``at`` it strikes (ns): uniform in [0, within)."""
-        if not self.within:
-            return 0
-        bits = draws.bits(f"failures.{index}", Purpose.FAULT, np.zeros(1, np.int64))
-        return int(bits[0] >> np.uint64(11)) * self.within >> 53
 
     def in_cycle(self, at: int, cycle: tuple[int, int] | None) -> int:
         """The first moment at or after ``at`` that lies ``in_interval`` of a period into one (ns); ``at``
@@ -359,11 +347,8 @@ class LinkFault(PassingFault):
 
     @property
     def where(self) -> str:
-        return self.between.words
-
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {"hosts": (host,)}
+        told = f"hosts {', '.join(map(str, self.hosts))}"
+        return told if self.others is None else f"{told} and {', '.join(map(str, self.others))}"
 
     def victims(self, target: Target) -> list[Any]:
         found = {victim: None for host in self.hosts for victim in target.tasks_on(host)}
@@ -383,10 +368,6 @@ class StoreFault(Fault):
     def where(self) -> str:
         return f"store {self.store}" if self.store else "store"
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {}
-
     def victims(self, target: Target) -> list[Any]:
         return target.servers_of(self.store)
 
@@ -404,9 +385,6 @@ class MachineFault(Fault):
     @property
     def out_of_order(self) -> int:
         return self.repair or 0
-
-    def strike(self, target: Target, victim: Any, outage: Any) -> None:
-        target.crash(victim, outage)
 
 
 class TaskFault(Fault):
@@ -428,15 +406,8 @@ class TaskFault(Fault):
     def where(self) -> str:
         return self.component
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {"component": component}
-
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_of(self.component, self.task, self.replica)
-
-
-# A host dies with all that runs on it.
 
 
 @FAULTS.register("crash_host")
@@ -449,18 +420,11 @@ class CrashHost(MachineFault):
     def where(self) -> str:
         return f"host {self.host}"
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {"host": host}
-
     def breaks(self, host: int, rack: int) -> bool:
         return host == self.host
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_on(self.host)
-
-
-# A host dies, and others with it.
 
 
 @FAULTS.register("cascade")
@@ -493,9 +457,6 @@ class Cascade(CrashHost):
         yield from sorted(found, key=lambda strike: strike[0])
 
 
-# A rack fails with all its hosts.
-
-
 @FAULTS.register("crash_rack")
 class CrashRack(MachineFault):
     """Every host of the rack crashes at once: its switch or its power is gone."""
@@ -506,18 +467,11 @@ class CrashRack(MachineFault):
     def where(self) -> str:
         return f"rack {self.rack}"
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {"rack": 0}
-
     def breaks(self, host: int, rack: int) -> bool:
         return rack == self.rack
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_in_rack(self.rack)
-
-
-# A task's process dies.
 
 
 @FAULTS.register("crash_task")
@@ -537,12 +491,6 @@ class CrashTask(TaskFault):
         tasks = range(self.task, self.task + self.together)
         return [victim for task in tasks for victim in target.tasks_of(self.component, task, self.replica)]
 
-    def strike(self, target: Target, victim: Any, outage: Any) -> None:
-        target.crash(victim, outage)
-
-
-# A worker's process dies with all that runs in it.
-
 
 @FAULTS.register("crash_worker")
 class CrashWorker(Fault):
@@ -555,20 +503,8 @@ class CrashWorker(Fault):
     def where(self) -> str:
         return f"worker {self.worker} of host {self.host}"
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {"host": host}
-
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_in(self.host, self.worker)
-
-    def strike(self, target: Target, victim: Any, outage: Any) -> None:
-        target.crash(victim, outage)
-
-
-# Failures from a file.
-
-FIRST = ("time", "kind")
 
 
 @FAULTS.register("events")
@@ -594,17 +530,9 @@ class Events(Fault):
     def where(self) -> str:
         return Path(self.file).name
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {}
-
     @property
     def inner(self) -> dict[str, Fault]:
-        name = Path(self.file).name
-        return {f"{name}:{line}": fault for line, fault in read_events(self.file)}
-
-    def victims(self, target: Target) -> list[Any]:
-        return []
+        return {f"{self.where}:{line}": fault for line, fault in read_events(self.file)}
 
     def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
         found = [(fault.at or 0, fault) for fault in self.inner.values()]
@@ -622,8 +550,8 @@ def read_events(file: str) -> tuple[tuple[int, Fault], ...]:
     except csv.Error as error:
         raise ValueError(f"{path.name}: is no CSV file: {error}") from None
     columns = [cell.strip() for cell in rows[0]] if rows else []
-    if tuple(columns[:2]) != FIRST:
-        raise ValueError(f"{path.name}:1: the first line must begin with {','.join(FIRST)}")
+    if columns[:2] != ["time", "kind"]:
+        raise ValueError(f"{path.name}:1: the first line must begin with time,kind")
     found = []
     for line, row in enumerate(rows[1:], 2):
         if row:
@@ -652,21 +580,14 @@ def _fault(place: str, given: dict[str, str]) -> Fault:
         first = min(found, key=lambda one: one["type"] != "extra_forbidden")  # else its own name is missing
         column = str(first["loc"][0]) if first["loc"] else ""
         where = f"{place}: {'time' if column == 'at' else column}" if column else place
-        raise ValueError(f"{where}: {_said(first, column, FAULTS[kind])}") from None
-
-
-def _said(error: ErrorDetails, column: str, kind: type[Fault]) -> str:
-    """What is wrong, and what is allowed."""
-    if error["type"] == "extra_forbidden":
-        columns = ("time" if name == "at" else name for name in kind.model_fields)
-        return f"unknown column; known: {', '.join(columns)}"
-    if error["type"] == "missing":
-        return f"is missing; {kind.model_fields[column].description}"
-    message = str(error.get("ctx", {}).get("error", error["msg"]))
-    return f"{message[:1].lower()}{message[1:]}"
-
-
-# A task loses its state, and lives.
+        fields = FAULTS[kind].model_fields
+        message = str(first.get("ctx", {}).get("error", first["msg"]))
+        message = message[:1].lower() + message[1:]
+        if first["type"] == "extra_forbidden":
+            message = f"unknown column; known: {', '.join('time' if n == 'at' else n for n in fields)}"
+        elif first["type"] == "missing":
+            message = f"is missing; {fields[column].description}"
+        raise ValueError(f"{where}: {message}") from None
 
 
 @FAULTS.register("lose_state")
@@ -680,9 +601,6 @@ class LoseState(TaskFault):
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
         target.lose_state(victim, outage, keep=self.detection + self.restart == 0)
-
-
-# A store loses what it has.
 
 
 @FAULTS.register("lose_store")
@@ -701,8 +619,6 @@ class LoseStore(StoreFault):
     def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
         target.empty_store(self.store)
 
-
-# Machines fail at a rate, and are repaired.
 
 LIFETIME = 200 * DAY
 """Ten failures a day in 2,000 machines."""
@@ -741,13 +657,6 @@ class MachinesFail(Fault):
     def where(self) -> str:
         return "machines"
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {}
-
-    def victims(self, target: Target) -> list[Any]:
-        return []
-
     def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
         def drawn(spread: Distribution, what: str, host: int) -> Iterator[int]:
             for first in itertools.count(0, _BLOCK):
@@ -773,9 +682,6 @@ class MachinesFail(Fault):
             heapq.heappush(coming, (over + next(lives[host]), host))
 
 
-# The network between two sets of hosts is cut.
-
-
 @FAULTS.register("partition")
 class Partition(LinkFault):
     """For ``duration`` nothing passes between the two sides: ``messages`` wait, as TCP's do, or are lost, as
@@ -795,9 +701,6 @@ class Partition(LinkFault):
         target.cut(outage, self.between, self.messages == "lose")
 
 
-# A task's process is stopped for a while.
-
-
 @FAULTS.register("pause")
 class Pause(PassingFault, TaskFault):
     """The task's process does nothing for ``duration``, and then goes on where it was: SIGSTOP and SIGCONT.
@@ -811,9 +714,6 @@ class Pause(PassingFault, TaskFault):
         target.pause(victim, outage)
 
 
-# A straggler: a host's cores are slow for a while.
-
-
 @FAULTS.register("slow_host")
 class SlowHost(PassingFault):
     """Each core of the host works at ``factor`` of its speed for ``duration``; then all is as before.
@@ -823,6 +723,8 @@ class SlowHost(PassingFault):
     run in executors, and are not slower.
     """
 
+    example: ClassVar[dict[str, Any]] = {"factor": 0.5}
+
     host: Annotated[int, Field(ge=0, description="number of the host")]
     factor: Annotated[float, Field(gt=0, lt=1, description="part of its speed that a core has, e.g. 0.5")]
 
@@ -830,18 +732,11 @@ class SlowHost(PassingFault):
     def where(self) -> str:
         return f"host {self.host}"
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return {"host": host, "factor": 0.5}
-
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_on(self.host)
 
     def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
         target.slow_down(self.host, outage, self.factor)
-
-
-# The links between two sets of hosts are slow for a while.
 
 
 @FAULTS.register("slow_link")
@@ -854,6 +749,8 @@ class SlowLink(LinkFault):
     goes on as it was, and nothing overtakes. Of several at once the greatest factor holds. Acks, heartbeats
     and requests take no time all the same.
     """
+
+    example: ClassVar[dict[str, Any]] = {"latency_factor": 10.0}
 
     latency_factor: Annotated[
         float, Field(ge=1, le=1_000_000, description="how many times as long the latency is, e.g. 10")
@@ -874,15 +771,8 @@ class SlowLink(LinkFault):
             raise ValueError("nothing is slow: give latency_factor or transfer_factor, more than 1")
         return self
 
-    @classmethod
-    def aimed_at(cls, component: str, host: int) -> dict[str, Any]:
-        return super().aimed_at(component, host) | {"latency_factor": 10.0}
-
     def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
         target.slow_links(outage, self.between, (self.latency_factor, self.transfer_factor))
-
-
-# A store is slow for a while.
 
 
 @FAULTS.register("slow_store")
@@ -895,9 +785,6 @@ class SlowStore(StoreFault, PassingFault):
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
         target.slow_store(victim, outage, self.factor)
-
-
-# A store does not answer for a while.
 
 
 @FAULTS.register("store_down")
