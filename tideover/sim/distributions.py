@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -32,7 +32,7 @@ class Distribution(Part):
 
     def law(self) -> Law:
         """As the data plane has it; by default it is drawn in Python, by ``sample``."""
-        return elsewhere()
+        return _law(lib.DRAW_ELSEWHERE)
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
         """One duration (ns, >= 0, rounded with rint) for each of the 64-bit words; may overwrite ``bits``."""
@@ -42,9 +42,6 @@ class Distribution(Part):
     def mean_ns(self) -> float:
         """The mean, in nanoseconds."""
         raise NotImplementedError
-
-
-# Always the same duration.
 
 
 @DISTRIBUTIONS.register("constant")
@@ -59,19 +56,12 @@ class Constant(Distribution):
     value: Annotated[Duration, Field(description="the duration")]
 
     def law(self) -> Law:
-        return _law(self.value)
+        return _law(lib.DRAW_CONSTANT, low=self.value)
 
     @property
     def mean_ns(self) -> float:
         return float(self.value)
 
-
-@lru_cache(maxsize=256)
-def _law(value: int) -> Law:
-    return Law(lib.DRAW_CONSTANT, low=value)
-
-
-# Durations as they were measured.
 
 Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 
@@ -108,7 +98,7 @@ class Empirical(Distribution):
         return self
 
     def law(self) -> Law:
-        return _law_of_empirical(self.values, self.weights)
+        return _empirical(self.values, self.weights)
 
     @property
     def mean_ns(self) -> float:
@@ -116,13 +106,10 @@ class Empirical(Distribution):
 
 
 @lru_cache(maxsize=64)
-def _law_of_empirical(values: tuple[int, ...], weights: tuple[float, ...] | None) -> Law:
+def _empirical(values: tuple[int, ...], weights: tuple[float, ...] | None) -> Law:
     table = AliasTable(weights or (1.0,) * len(values))
     durations = ffi.new("int64_t[]", values)
     return Law(lib.DRAW_EMPIRICAL, kept=(table, durations), values=durations, table=table.struct[0])
-
-
-# Exponential durations: the memoryless case.
 
 
 @DISTRIBUTIONS.register("exponential")
@@ -140,19 +127,11 @@ class Exponential(Distribution):
     mean: Annotated[Duration, Field(description="mean; the standard deviation is the same")]
 
     def law(self) -> Law:
-        return _law_of_exponential(self.mean)
+        return _law(lib.DRAW_EXPONENTIAL, mean=self.mean)
 
     @property
     def mean_ns(self) -> float:
         return float(self.mean)
-
-
-@lru_cache(maxsize=256)
-def _law_of_exponential(mean: int) -> Law:
-    return Law(lib.DRAW_EXPONENTIAL, mean=mean)
-
-
-# Gamma durations: from nearly constant to more spread than exponential, by one number.
 
 
 @DISTRIBUTIONS.register("gamma")
@@ -191,15 +170,11 @@ class Gamma(Distribution):
 
         x = gammaincinv(self.k, uniform01(bits))
         x *= self.mean / self.k
-        np.minimum(x, float(MAX_DURATION), out=x)
-        return np.rint(x, out=x).astype(np.int64)
+        return _whole(x)
 
     @property
     def mean_ns(self) -> float:
         return float(self.mean)
-
-
-# Lognormal durations: many short ones, a few very long ones.
 
 
 @DISTRIBUTIONS.register("lognormal")
@@ -254,8 +229,7 @@ class Lognormal(Distribution):
         x *= self.log_sigma
         np.exp(x, out=x)
         x *= self.median_ns
-        np.minimum(x, float(MAX_DURATION), out=x)
-        return np.rint(x, out=x).astype(np.int64)
+        return _whole(x)
 
     @property
     def mean_ns(self) -> float:
@@ -263,8 +237,6 @@ class Lognormal(Distribution):
             return float(self.mean)
         return self.median_ns * math.exp(self.log_sigma**2 / 2)
 
-
-# Time that a request to a service outside takes, with its time-outs and attempts.
 
 _NEXT = 0xA0761D6478BD642F
 """Odd, and no other draw's: attempts of one request are as good as independent."""
@@ -316,7 +288,15 @@ class Request(Distribution):
         answer = self.answer.law()
         if not answer.compiled:
             return answer
-        return _law_of_request(answer, self.timeout, self.retries, self.backoff, self._at_least)
+        return _law(
+            lib.DRAW_REQUEST,
+            kept=(answer,),
+            answer=answer.struct,
+            timeout=_NEVER if self.timeout is None else self.timeout,
+            retries=self.retries,
+            backoff=self.backoff,
+            at_least=self._at_least,
+        )
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
         law = self.law()
@@ -357,19 +337,6 @@ class Request(Distribution):
 
 
 @lru_cache(maxsize=256)
-def _law_of_request(answer: Law, timeout: int | None, retries: int, backoff: int, at_least: int) -> Law:
-    return Law(
-        lib.DRAW_REQUEST,
-        kept=(answer,),
-        answer=answer.struct,
-        timeout=_NEVER if timeout is None else timeout,
-        retries=retries,
-        backoff=backoff,
-        at_least=at_least,
-    )
-
-
-@lru_cache(maxsize=256)
 def _mean(request: Request) -> float:
     if request.timeout is None and request.limit is None:
         return request.answer.mean_ns
@@ -378,9 +345,6 @@ def _mean(request: Request) -> float:
     each, fails = float(took.mean()), float(failed.mean())
     attempts = sum(fails**number for number in range(request.retries + 1))
     return attempts * each + (attempts - 1) * request.backoff
-
-
-# Durations spread evenly over an interval.
 
 
 @DISTRIBUTIONS.register("uniform")
@@ -402,19 +366,11 @@ class Uniform(Distribution):
         return self
 
     def law(self) -> Law:
-        return _law_of_uniform(self.low, self.high)
+        return _law(lib.DRAW_UNIFORM, low=self.low, spread=self.high - self.low)
 
     @property
     def mean_ns(self) -> float:
         return (self.low + self.high) / 2
-
-
-@lru_cache(maxsize=256)
-def _law_of_uniform(low: int, high: int) -> Law:
-    return Law(lib.DRAW_UNIFORM, low=low, spread=high - low)
-
-
-# Weibull durations: lifetimes that wear out, or that fail early or not at all.
 
 
 @DISTRIBUTIONS.register("weibull")
@@ -436,15 +392,18 @@ class Weibull(Distribution):
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
         x = (-np.log1p(-uniform01(bits))) ** (1 / self.shape)
         x *= self.mean / math.gamma(1 + 1 / self.shape)
-        np.minimum(x, float(MAX_DURATION), out=x)
-        return np.rint(x, out=x).astype(np.int64)
+        return _whole(x)
 
     @property
     def mean_ns(self) -> float:
         return float(self.mean)
 
 
-# Walker's alias method: one of n outcomes with given weights, in constant time per draw.
+def _whole(x: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Durations in whole nanoseconds, the longest that there is at most; overwrites them."""
+    np.minimum(x, float(MAX_DURATION), out=x)
+    return np.rint(x, out=x).astype(np.int64)
+
 
 _COIN_BITS = 32
 
@@ -509,9 +468,6 @@ def _pair_up(
     return own, alias
 
 
-# Which key: a few are frequent, most are rare.
-
-
 class Zipf(Part):
     """Zipf's law over ``keys`` keys: key i (from 0) has a probability proportional to 1 / (i + 1)**exponent.
 
@@ -531,22 +487,18 @@ class Zipf(Part):
 
     def index(self, bits: Bits) -> npt.NDArray[np.int64]:
         """One key in [0, keys) for each 64-bit word."""
-        return _table(self.keys, self.exponent).index(bits)
+        return _table(self).index(bits)
 
     @property
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Probability of each key."""
-        return _probabilities(self.keys, self.exponent)
-
-
-def _probabilities(keys: int, exponent: float) -> npt.NDArray[np.float64]:
-    weights = np.arange(1, keys + 1, dtype=np.float64) ** -exponent
-    return weights / weights.sum()
+        weights = np.arange(1, self.keys + 1, dtype=np.float64) ** -self.exponent
+        return weights / weights.sum()
 
 
 @lru_cache(maxsize=16)
-def _table(keys: int, exponent: float) -> AliasTable:
-    return AliasTable(_probabilities(keys, exponent))
+def _table(zipf: Zipf) -> AliasTable:
+    return AliasTable(zipf.probabilities)
 
 
 # A distribution as the data plane has it.
@@ -576,7 +528,7 @@ class Law:
         return drawn
 
 
-@cache
-def elsewhere() -> Law:
-    """Of every distribution that is drawn in Python."""
-    return Law(lib.DRAW_ELSEWHERE)
+@lru_cache(maxsize=1024)
+def _law(kind: int, kept: tuple[object, ...] = (), **fields: Any) -> Law:
+    """The one of this kind with these fields."""
+    return Law(kind, kept, **fields)
