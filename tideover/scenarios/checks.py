@@ -1,10 +1,14 @@
-"""What must hold between the keys of a scenario."""
+"""What must hold between the keys of a scenario: names that exist, streams without cycles, moments in a run.
+
+`check` has the list of all checks: functions that yield where it is wrong, and what. Parts that could not be
+built are left out, so that one mistake is said once.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from math import inf
@@ -31,7 +35,10 @@ from tideover.sim.kernel import Turn
 from tideover.sim.recorder import LONG, SLOT
 from tideover.sim.units import DAY, MAX_PERIOD, S, format_duration
 
-# What could be built of a scenario so far: what its checks look at.
+Path = tuple[str | int, ...]
+"""The steps of a key."""
+Found = tuple[Path, str]
+"""Where it is wrong, and what."""
 
 
 @dataclass
@@ -96,9 +103,6 @@ class Draft:
         return f"{name!r} is of kind {kind}; it has to be on each host for itself: {local}"
 
 
-# Which hosts there are, as far as it can be told of a draft.
-
-
 def host_fault(draft: Draft, host: int) -> str | None:
     """What is wrong with the number of a host."""
     count = draft.host_count
@@ -112,10 +116,10 @@ def host_fault(draft: Draft, host: int) -> str | None:
 
 def most_replicas(draft: Draft) -> int:
     """Of a task, under any strategy of the file: the same links serve all that are compared."""
-    blocks = {kind: draft.keys("strategies", kind) for kind in draft.keys("strategies")}
     found = [replicas(draft)]
-    for kind, block in blocks.items():
+    for kind in draft.keys("strategies"):
         if kind in STRATEGIES:
+            block = draft.keys("strategies", kind)
             found.append(STRATEGIES[kind].most_replicas({key: node.value for key, node in block.items()}))
     return max(found)
 
@@ -151,10 +155,7 @@ def missing(draft: Draft, host: int, copies: int) -> str | None:
     return f"there is no host {host}; this topology uses 0 to {count - 1}"
 
 
-# What must hold between the time of day at which a run begins and the rest of a scenario.
-
-
-def check_day(draft: Draft) -> Iterator[Problem]:
+def _day(draft: Draft) -> Iterator[Found]:
     """Problems of ``run.starts_at`` and ``run.fails_at``, if all components could be built."""
     if draft.run is None or any(config is None for config in draft.topology.values()):
         return
@@ -164,13 +165,11 @@ def check_day(draft: Draft) -> Iterator[Problem]:
             continue
         if spouts and not any(isinstance(config.arrivals, Day) for config in spouts):
             message = "has no effect: the load follows the time of day only with arrivals: {kind: day, …}"
-            yield draft.problem(message, "run", key)
+            yield ("run", key), message
         elif key == "fails_at" and not any(f is None or f.at is not None for f in draft.failures):
             message = "needs a failure with at, which is then at this time of day; or give starts_at"
-            yield draft.problem(message, "run", key)
+            yield ("run", key), message
 
-
-# What must hold between failures, and who notices them, and the rest of a scenario.
 
 ROLES = {
     "acker": "the acker itself",
@@ -180,43 +179,41 @@ ROLES = {
 """What a fault can hit besides components."""
 
 
-def check_failures(draft: Draft) -> Iterator[Problem]:
+def _failures(draft: Draft) -> Iterator[Found]:
     """All problems of failures and the detector."""
     for i, fault in enumerate(draft.failures):
         if fault is None:
             continue
         path = ("failures", i)
         if fault.at is not None and draft.run and fault.at >= draft.run.duration:
-            message = f"is not within the run, which ends at {format_duration(draft.run.duration)}"
-            yield draft.problem(message, *path, "at")
+            yield (*path, "at"), f"is not within the run, which ends at {format_duration(draft.run.duration)}"
         elif fault.latest is not None and draft.run and fault.latest >= draft.run.duration:
             message = (
                 f"reaches beyond the run, which ends at {format_duration(draft.run.duration)}: the failure "
                 f"may come as late as {format_duration(fault.latest + 1)}"
             )
-            yield draft.problem(message, *path, "within")
+            yield (*path, "within"), message
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
         yield from _target(draft, fault, path)
         if fault.turn is not None and (unknown := _turn(draft, fault.turn)):
-            yield draft.problem(unknown, *path, "turn")
+            yield (*path, "turn"), unknown
         store = getattr(fault, "store", None)
         if store is not None and (unknown := draft.unknown_store(store)):
-            yield draft.problem(unknown, *path, "store")
+            yield (*path, "store"), unknown
         if isinstance(fault, LoseStore) and draft.strategy is not None and not draft.strategy.store_may_lose:
             message = (
                 f"lose_store does not go with {draft.strategy.kind}: what disks and standbys still have of a "
                 "changelog that is gone is not simulated"
             )
-            yield draft.problem(message, *path, "kind")
+            yield (*path, "kind"), message
         for place, inner in fault.inner.items():
-            for problem in _target(draft, inner, path):
-                column = problem.key.rpartition(".")[2]
-                yield draft.problem(f"{place}: {column}: {problem.message}", *path, "file")
+            for where, message in _target(draft, inner, path):
+                yield (*path, "file"), f"{place}: {where[-1]}: {message}"
     yield from _detector(draft)
 
 
-def _detector(draft: Draft) -> Iterator[Problem]:
+def _detector(draft: Draft) -> Iterator[Found]:
     """Who notices failures does so for all of them."""
     detector, strategy = draft.detector, draft.strategy
     if detector is None or detector.by_fault:
@@ -227,54 +224,50 @@ def _detector(draft: Draft) -> Iterator[Problem]:
                 if each is not None and getattr(each, key):
                     why = f"does not go with detector: {detector.kind}, which finds out how long it takes"
                     message, last = (f"{place}: {key}: {why}", "file") if place else (why, key)
-                    yield draft.problem(message, "failures", i, last)
+                    yield ("failures", i, last), message
     if getattr(detector, "restart_on", "") == "free_slot" and draft.hosts is None and not draft.hosts_unknown:
         message = "free_slot needs hosts: without them each task has a host of its own, and no slot is free"
-        yield draft.problem(message, "detector", "restart_on")
+        yield ("detector", "restart_on"), message
     if strategy is not None and strategy.needs.one_job and detector.each_alone:
         message = f"{detector.kind} brings back one task after the other; under {strategy.kind} all go back"
-        yield draft.problem(message, "detector")
+        yield ("detector",), message
     if strategy is not None and strategy.needs.batches:
         message = f"{strategy.kind} has its own; leave it out: each failure then says how long it takes"
-        yield draft.problem(message, "detector")
+        yield ("detector",), message
 
 
-def _in_interval(draft: Draft, fault: Fault, path: tuple[str | int, ...]) -> Iterator[Problem]:
+def _in_interval(draft: Draft, fault: Fault, path: Path) -> Iterator[Found]:
     """The strategy has an interval, and the moment in it lies within the run."""
     if draft.strategy is None or draft.run is None:
         return
     cycle = draft.strategy.cycle()
     if cycle is None:
-        message = (
-            f"{draft.strategy.kind} does nothing at regular intervals that are known before the run; "
-            "leave it out: the fault then strikes at the moment that at says"
-        )
-        yield draft.problem(message, *path, "in_interval")
+        why = f"{draft.strategy.kind} does nothing at regular intervals that are known before the run"
+        message = f"{why}; leave it out: the fault then strikes at the moment that at says"
+        yield (*path, "in_interval"), message
     elif (moment := fault.in_cycle(fault.latest or 0, cycle)) >= draft.run.duration:
-        end = format_duration(draft.run.duration)
-        message = (
-            f"the first such moment is {format_duration(moment)}, not within the run, which ends at {end}"
-        )
-        yield draft.problem(message, *path, "in_interval")
+        end, first = format_duration(draft.run.duration), format_duration(moment)
+        message = f"the first such moment is {first}, not within the run, which ends at {end}"
+        yield (*path, "in_interval"), message
 
 
-def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[Problem]:
+def _target(draft: Draft, fault: Any, path: Path) -> Iterator[Found]:
     """The component, task, worker, host or rack that fails exists."""
     component = getattr(fault, "component", None)
     host = getattr(fault, "host", None)
     if component is not None and component not in draft.topology and component not in ROLES:
         if draft.topology:
             message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
-            yield draft.problem(message, *path, "component")
+            yield (*path, "component"), message
     elif component is not None:
         yield from _tasks(draft, fault, component, path)
     copies = replicas(draft)
     if host is not None and (reason := missing(draft, host, copies)):
-        yield draft.problem(reason, *path, "host")
+        yield (*path, "host"), reason
     for key in ("hosts", "others"):
         for i, other in enumerate(getattr(fault, key, None) or ()):
             if reason := missing(draft, other, copies):
-                yield draft.problem(reason, *path, key, i)
+                yield (*path, key, i), reason
     if isinstance(fault, LinkFault):
         yield from _links(draft, fault, path)
     if draft.hosts_unknown:
@@ -284,10 +277,10 @@ def _target(draft: Draft, fault: Any, path: tuple[str | int, ...]) -> Iterator[P
         if number >= there:
             of = "each host has" if what == "worker" else "there are"
             message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
-            yield draft.problem(message, *path, what)
+            yield (*path, what), message
 
 
-def _tasks(draft: Draft, fault: Any, component: str, path: tuple[str | int, ...]) -> Iterator[Problem]:
+def _tasks(draft: Draft, fault: Any, component: str, path: Path) -> Iterator[Found]:
     """The component has as many tasks as fail, from the one that is named on."""
     if component in draft.topology:
         config = draft.topology[component]
@@ -298,10 +291,10 @@ def _tasks(draft: Draft, fault: Any, component: str, path: tuple[str | int, ...]
         there, tasks = 1, "there is one of it"
     task, together = getattr(fault, "task", 0), getattr(fault, "together", 1)
     if task >= there:
-        yield draft.problem(f"{component} has no task {task}; {tasks}", *path, "task")
+        yield (*path, "task"), f"{component} has no task {task}; {tasks}"
     elif task + together > there:
         message = f"must be at most {there - task}, not {together}: {component} has no more tasks; {tasks}"
-        yield draft.problem(message, *path, "together")
+        yield (*path, "together"), message
 
 
 def _turn(draft: Draft, text: str) -> str | None:
@@ -316,62 +309,30 @@ def _turn(draft: Draft, text: str) -> str | None:
     return None if of in (*names, *copies) else f"there is no task {of!r}; {suggest(of, names)}"
 
 
-def _links(draft: Draft, fault: LinkFault, path: tuple[str | int, ...]) -> Iterator[Problem]:
+def _links(draft: Draft, fault: LinkFault, path: Path) -> Iterator[Found]:
     """There is somebody on both sides."""
     count = draft.host_count or used(draft, replicas(draft))
     if count is not None and fault.others is None and set(fault.hosts) >= set(range(count)):
         message = f"has all hosts (0 to {count - 1}) on one side; leave at least one to the other"
-        yield draft.problem(message, *path, "hosts")
+        yield (*path, "hosts"), message
     cards = any(machine.nic is not None for machine in getattr(draft.hosts, "machines", {}).values())
-    if getattr(fault, "messages", "hold") == "lose" and (reason := _must_not_lose(draft)):
-        yield draft.problem(reason, *path, "messages")
+    if getattr(fault, "messages", "hold") == "lose":
+        strategy = draft.strategy
+        bounded = draft.find("queues")[1] or any(c is not None and c.queue for c in draft.topology.values())
+        if strategy is not None and not strategy.loses_messages:
+            message = f"{strategy.kind} counts on links that lose nothing: leave it out, and messages wait"
+            yield (*path, "messages"), message
+        elif bounded:
+            yield (*path, "messages"), "does not go with bounded queues: this is not simulated"
     if getattr(fault, "transfer_factor", 1) > 1 and not cards:
         message = "has no effect: no machine has a network card (hosts.machines.….nic)"
-        yield draft.problem(message, *path, "transfer_factor")
+        yield (*path, "transfer_factor"), message
 
 
-def _must_not_lose(draft: Draft) -> str | None:
-    """Why links of this scenario lose nothing."""
-    strategy = draft.strategy
-    if strategy is not None and not strategy.loses_messages:
-        return f"{strategy.kind} counts on links that lose nothing: leave it out, and messages wait"
-    if draft.find("queues")[1] or any(
-        config is not None and config.queue for config in draft.topology.values()
-    ):
-        return "does not go with bounded queues: this is not simulated"
-    return None
-
-
-# What must hold between the keys that bound queues, and what does not go with them.
-
-Found = tuple[tuple[str, ...], str]
-"""Where it is wrong, and what."""
-
-
-def check_queues(scenario: Scenario) -> Iterator[Found]:
-    """All problems of bounded queues."""
+def _queues(scenario: Scenario) -> Iterator[Found]:
+    """Of bounded queues: first what components say of their own."""
     bounds = bounds_of(scenario.topology, scenario.queues)
-    yield from _own(scenario.topology, bounds)
-    yield from _strategy(scenario, bounds)
-    yield from _saturating(scenario, bounds)
-
-
-def _bounded(scenario: Scenario, bounds: Mapping[str, Bounds]) -> str | None:
-    """The first bolt whose queue has a bound; None: there is none."""
-    bolts = (name for name, config in scenario.topology.items() if isinstance(config, BoltConfig))
-    return next((name for name in bolts if bounds[name].length is not None), None)
-
-
-def _where(scenario: Scenario, component: str) -> tuple[str, ...]:
-    """Where the bound of a component stands."""
-    config = scenario.topology[component]
-    own = config.queue is not None and config.queue.length is not None
-    return ("topology", component, "queue") if own else ("queues",)
-
-
-def _own(topology: Mapping[str, SpoutConfig | BoltConfig], bounds: Mapping[str, Bounds]) -> Iterator[Found]:
-    """What components say of their own queues."""
-    for name, config in topology.items():
+    for name, config in scenario.topology.items():
         if config.queue is None:
             continue
         for key in ("length", "when_full"):
@@ -382,23 +343,22 @@ def _own(topology: Mapping[str, SpoutConfig | BoltConfig], bounds: Mapping[str, 
                 yield ("topology", name, "queue", key), message
             elif bounds[name].length is None:
                 yield ("topology", name, "queue", key), "has no effect without a length"
-
-
-def _strategy(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
     strategy = scenario.strategy
-    first = _bounded(scenario, bounds)
-    if first is None:
-        return
-    if strategy.bounded_queues:
+    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
+    first = next((name for name in bolts if bounds[name].length is not None), None)
+    if first is not None and strategy.bounded_queues:
         yield from _dropped(scenario, bounds)
-        return
-    where = _where(scenario, first)
-    reason = "all that its tasks read waits in logs, which have room for any number of tuples"
-    if strategy.needs.batches:
-        reason = "its tasks run in batches, and no queues are between them"
-    elif not strategy.needs.log:
-        reason = "it does not say that it goes with them (bounded_queues)"
-    yield where, f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
+    elif first is not None:
+        queue = bolts[first].queue
+        own = queue is not None and queue.length is not None
+        reason = "all that its tasks read waits in logs, which have room for any number of tuples"
+        if strategy.needs.batches:
+            reason = "its tasks run in batches, and no queues are between them"
+        elif not strategy.needs.log:
+            reason = "it does not say that it goes with them (bounded_queues)"
+        message = f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
+        yield ("topology", first, "queue") if own else ("queues",), message
+    yield from _saturating(scenario, bounds)
 
 
 def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
@@ -419,14 +379,11 @@ def _saturating(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Fo
     strategy: Strategy = scenario.strategy
     if given(strategy, strategy.spouts_wait):
         return
+    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
     for name, config in scenario.topology.items():
         if not isinstance(config, SpoutConfig) or not isinstance(config.arrivals, Saturating):
             continue
-        readers = [
-            reader
-            for reader, other in scenario.topology.items()
-            if isinstance(other, BoltConfig) and name in other.from_
-        ]
+        readers = [reader for reader, other in bolts.items() if name in other.from_]
         if strategy.needs.log:
             message = "nothing holds back a spout whose tuples wait in a log: give a rate"
             yield ("topology", name, "arrivals"), f"{message} (strategy {strategy.kind})"
@@ -454,24 +411,20 @@ MOST_BYTES = 2.0**61
 """That all tuples of a run have together."""
 
 
-def check_size(draft: Draft, scenario: Scenario, deployment: Deployment) -> Iterator[Problem]:
+def _size(scenario: Scenario, deployment: Deployment) -> Iterator[Found]:
     """Problems of a scenario whose parts are fine; one sort at a time, as each needs the one before."""
     lump, heavy = coarseness(scenario), heaviest(scenario)
     if lump > MOST_LUMP:
         message = (
             f"lets one tuple stand for {lump:.3g}; at most {MOST_LUMP:,} are allowed: give a higher rate"
         )
-        yield draft.problem(message, "run", "lump_rate")
+        yield ("run", "lump_rate"), message
         return
-    found = [
-        *_spouts(draft, heavy, lump),
-        *_channels(draft, deployment),
-        *_memory(draft, heavy),
-    ]
-    yield from found or _work(draft, heavy, lump, deployment)
+    found = [*_spouts(heavy, lump), *_channels(deployment), *_memory(heavy)]
+    yield from found or _work(heavy, lump, deployment)
 
 
-def _spouts(draft: Draft, scenario: Scenario, lump: int) -> Iterator[Problem]:
+def _spouts(scenario: Scenario, lump: int) -> Iterator[Found]:
     """A run comes to an end while somebody waits for it, and something is called in it."""
     for name, config in scenario.topology.items():
         if not isinstance(config, SpoutConfig):
@@ -479,11 +432,8 @@ def _spouts(draft: Draft, scenario: Scenario, lump: int) -> Iterator[Problem]:
         gap, number = config.arrivals.mean_gap_ns * lump, roots(config, scenario)
         if not gap <= MAX_PERIOD:
             each = f", of {lump:,} tuples each" if lump > 1 else ""
-            yield draft.problem(
-                f"has a call every {gap / DAY:.3g} d{each}; at most {MAX_PERIOD // DAY} d are allowed",
-                "topology",
-                name,
-            )
+            message = f"has a call every {gap / DAY:.3g} d{each}; at most {MAX_PERIOD // DAY} d are allowed"
+            yield ("topology", name), message
         elif not number <= MOST_ROOTS:
             lumps = not any(counting(scenario.topology, scenario.strategy))
             remedy = (
@@ -493,10 +443,10 @@ def _spouts(draft: Draft, scenario: Scenario, lump: int) -> Iterator[Problem]:
                 f"emits about {number:.2g} tuples within run.duration; at most {MOST_ROOTS:.0e} are allowed: "
                 f"{remedy}"
             )
-            yield draft.problem(message, "topology", name)
+            yield ("topology", name), message
 
 
-def _channels(draft: Draft, deployment: Deployment) -> Iterator[Problem]:
+def _channels(deployment: Deployment) -> Iterator[Found]:
     """Each task has a channel to each task, with its replicas, that reads from it."""
     copies, number = deployment.replicas, 0
     for edge in deployment.topology.edges:
@@ -506,11 +456,11 @@ def _channels(draft: Draft, deployment: Deployment) -> Iterator[Problem]:
                 f"makes {number:,} pairs of tasks that send to one another, which do not fit into memory; at "
                 f"most {MOST_CHANNELS:,} are allowed: lower the parallelism"
             )
-            yield draft.problem(message, "topology", edge.down.name)
+            yield ("topology", edge.down.name), message
             return
 
 
-def _memory(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
+def _memory(scenario: Scenario) -> Iterator[Found]:
     """What is recorded fits: of a long run the slots near to what happens, or all, if that is everywhere."""
     duration = scenario.run.duration
     if duration <= LONG:
@@ -528,10 +478,10 @@ def _memory(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
             f"is so long that what is recorded, 10 ms by 10 ms, needs {needed / 1e9:,.0f} GB of memory; "
             f"this machine has {there / 1e9:,.0f} GB: take a shorter run, or one in which less happens"
         )
-        yield draft.problem(message, "run", "duration")
+        yield ("run", "duration"), message
 
 
-def _work(draft: Draft, scenario: Scenario, lump: int, deployment: Deployment) -> Iterator[Problem]:
+def _work(scenario: Scenario, lump: int, deployment: Deployment) -> Iterator[Found]:
     """The latest moment and the bytes that the run may come to are numbers that int64 holds. Loads and bytes
     are the same with lumps.
     """
@@ -556,19 +506,16 @@ def _work(draft: Draft, scenario: Scenario, lump: int, deployment: Deployment) -
                 f"leaves work for {latest / DAY:.3g} d and more in a run; at most {LATEST / DAY:.0f} d are "
                 "allowed: take a shorter run, or lower its rate or what a tuple costs"
             )
-            yield draft.problem(said, "topology", c.name)
+            yield ("topology", c.name), said
             return
         if not size * tuples <= MOST_BYTES:
             said = f"sends {size * tuples:.1e} bytes in this run; at most {MOST_BYTES:.1e} are allowed"
-            yield draft.problem(said, "topology", c.name)
+            yield ("topology", c.name), said
             return
 
 
-# What must hold between a queue before a spout and the rest of a scenario.
-
-
-def check_sources(scenario: Scenario) -> Iterator[Found]:
-    """All problems of queues before spouts."""
+def _sources(scenario: Scenario) -> Iterator[Found]:
+    """Of queues before spouts."""
     bounds = bounds_of(scenario.topology, scenario.queues)
     bounded = any(
         bounds[name].length is not None or bounds[name].send
@@ -598,21 +545,22 @@ def check_sources(scenario: Scenario) -> Iterator[Found]:
             yield (*where, "partitions"), message
 
 
-# What must hold between windows and the rest of a scenario.
-
-
-def check_windows(scenario: Scenario) -> Iterator[Found]:
-    """All problems of windows that slide, or go by event."""
+def _windows(scenario: Scenario) -> Iterator[Found]:
+    """Of windows that slide, or go by event."""
     for c in deployment_of(scenario).topology.components:
         for sort in _sorts(c):
-            able = sorted(kind for kind, cls in STRATEGIES.items() if sort in cls.windows)
-            if sort not in scenario.strategy.windows:
-                key = _KEYS[sort]
-                yield (
-                    ("topology", c.name, "bolt") if key is None else ("topology", c.name, "window", key),
-                    f"does not go with the strategy {scenario.strategy.kind}: {_reason(sort, scenario)} "
-                    f"{', '.join(able)}",
+            if sort in scenario.strategy.windows:
+                continue
+            key, name = _WINDOWS[sort]
+            reason = f"what becomes of {name} after a failure is told for"
+            if sort == "arrival session" and scenario.strategy.needs.log:
+                reason = (
+                    "what it reads again in a log comes at another time, so sessions by arrival would not be "
+                    "put out again as they were; add by: event; they go with"
                 )
+            able = ", ".join(sorted(kind for kind, cls in STRATEGIES.items() if sort in cls.windows))
+            path = ("topology", c.name, *(["window"] if key != "bolt" else []), key)
+            yield path, f"does not go with the strategy {scenario.strategy.kind}: {reason} {able}"
         if c.window is not None and c.window.by == "event" and not c.anchored:
             message = (
                 "is of what spouts emit: windows that it reads put out no events; read the spouts' tuples"
@@ -620,60 +568,34 @@ def check_windows(scenario: Scenario) -> Iterator[Found]:
             yield ("topology", c.name, "window", "by"), message
 
 
-def _reason(sort: str, scenario: Scenario) -> str:
-    if sort == "arrival session" and scenario.strategy.needs.log:
-        return (
-            "what it reads again in a log comes at another time, so sessions by arrival would not be put out "
-            "again as they were; add by: event; they go with"
-        )
-    return f"what becomes of {_NAMES[sort]} after a failure is told for"
-
-
-_KEYS: dict[str, str | None] = {
-    "sliding": "slide",
-    "event": "by",
-    "session": "gap",
-    "arrival session": "gap",
-    "aside": "late",
-    "join": None,
-    "ids": "saved",
+_WINDOWS = {
+    "join": ("bolt", "joins"),
+    "sliding": ("slide", "windows that slide"),
+    "ids": ("saved", "windows of which ids are saved"),
+    "arrival session": ("gap", "sessions by arrival"),
+    "event": ("by", "windows by event"),
+    "session": ("gap", "sessions by event"),
+    "aside": ("late", "what is put aside"),
 }
-_NAMES: dict[str, str] = {
-    "sliding": "windows that slide",
-    "event": "windows by event",
-    "session": "sessions by event",
-    "arrival session": "sessions by arrival",
-    "aside": "what is put aside",
-    "join": "joins",
-    "ids": "windows of which ids are saved",
-}
+"""What windows ask of a strategy: the key that asks for it, and what it is called."""
 
 
-def _sorts(c: Component) -> Iterator[str]:
+def _sorts(c: Component) -> list[str]:
     """What a component's windows ask of a strategy."""
-    if c.window is None:
-        return
-    if c.bolt.sides is not None:
-        yield "join"
-    if c.window.slide is not None or c.window.slide_tuples is not None:
-        yield "sliding"
-    if c.window.saved == "ids":
-        yield "ids"
-    if c.window.gap is not None and c.window.by == "arrival":
-        yield "arrival session"
-    if c.window.by == "event":
-        yield "event"
-        if c.window.gap is not None:
-            yield "session"
-        if c.window.late == "aside":
-            yield "aside"
+    window = c.window
+    if window is None:
+        return []
+    asked = {
+        "join": c.bolt.sides is not None,
+        "sliding": window.slide is not None or window.slide_tuples is not None,
+        "ids": window.saved == "ids",
+        "arrival session": window.gap is not None and window.by == "arrival",
+        "event": window.by == "event",
+        "session": window.gap is not None and window.by == "event",
+        "aside": window.late == "aside" and window.by == "event",
+    }
+    return [sort for sort, is_asked in asked.items() if is_asked]
 
-
-# What must hold between the keys of a scenario: names that exist, streams without cycles, moments in the
-# run.
-#
-# Each check returns its problems; parts that could not be built are left out, so that one mistake is said
-# once.
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _PAIR = re.compile(r"([0-9]{1,6})-([0-9]{1,6})")
@@ -690,65 +612,58 @@ def name_fault(name: str) -> str | None:
 
 def check(draft: Draft, scenario: Scenario | None) -> list[Problem]:
     """All problems; ``scenario`` is given if nothing was wrong with its parts."""
-    problems = [
+
+    def said(found: Iterable[Found]) -> Iterator[Problem]:
+        return (draft.problem(message, *path) for path, message in found)
+
+    found = [
         *_streams(draft),
         *_run(draft),
-        *_lump(draft),
         *_placement(draft),
-        *_links_of_checks(draft),
-        *_strategy_of_checks(draft),
-        *check_failures(draft),
-        *objective.problems(draft.root),
-        *check_day(draft),
+        *_pairs(draft),
+        *_named_by_strategy(draft),
+        *_failures(draft),
     ]
-    if scenario is not None and not problems:
+    objectives, day = list(objective.problems(draft.root)), list(_day(draft))
+    if scenario is not None and not (found or objectives or day):
         try:
             deployment = deployment_of(scenario)
         except TopologyError as error:
-            problems.append(draft.problem(error.message, "topology", error.component))
+            found.append((("topology", error.component), error.message))
         except PlacementError as error:
-            problems.append(draft.problem(error.message, *error.path))
+            found.append((error.path, error.message))
         else:
-            problems += check_size(draft, scenario, deployment)
-        problems += _refused(draft, scenario)
-        problems += [draft.problem(message, *path) for path, message in check_queues(scenario)]
-        problems += [draft.problem(message, *path) for path, message in check_sources(scenario)]
-        if not problems:
-            problems += [draft.problem(message, *path) for path, message in check_windows(scenario)]
-    return problems
+            found += _size(scenario, deployment)
+        strategy = scenario.strategy
+        for name, config in scenario.topology.items():
+            if isinstance(config, BoltConfig) and (why := strategy.refusal(config)) is not None:
+                found.append((("topology", name), f"does not go with the strategy {strategy.kind}: {why}"))
+        found += [*_queues(scenario), *_sources(scenario)]
+        found = found or [*_windows(scenario)]
+    return [*said(found), *objectives, *said(day)]
 
 
-def _refused(draft: Draft, scenario: Scenario) -> Iterator[Problem]:
-    """Bolts that the strategy does not go with."""
-    for name, config in scenario.topology.items():
-        why = scenario.strategy.refusal(config) if isinstance(config, BoltConfig) else None
-        if why is not None:
-            yield draft.problem(
-                f"does not go with the strategy {scenario.strategy.kind}: {why}", "topology", name
-            )
-
-
-def _streams(draft: Draft) -> Iterator[Problem]:
+def _streams(draft: Draft) -> Iterator[Found]:
     """Who reads from whom; by the file's tree, so that another fault of a component hides none here."""
     if not draft.topology:
         node, found = draft.find("topology")
         if found and node.value == {}:
-            yield draft.problem("is empty; it needs at least one spout and one bolt", "topology")
+            yield ("topology",), "is empty; it needs at least one spout and one bolt"
         return
     reads = {name: _reads(draft, name) for name in draft.topology}
     spouts = [name for name in reads if "spout" in draft.keys("topology", name)]
     if not spouts:
-        yield draft.problem("has no spout; at least one component must emit tuples (spout: …)", "topology")
+        yield ("topology",), "has no spout; at least one component must emit tuples (spout: …)"
     read = {upstream for names in reads.values() for upstream in names}
     for name in spouts:
         if name not in read:
-            yield draft.problem("no bolt reads from this spout; name it in a bolt's from", "topology", name)
-    faults = list(_sources(draft, reads))
+            yield ("topology", name), "no bolt reads from this spout; name it in a bolt's from"
+    faults = list(_upstreams(draft, reads))
     yield from faults
     cycle = _cycle(reads)
     if cycle:
         message = f"the streams make a cycle: {' -> '.join(cycle)}; tuples must flow one way"
-        yield draft.problem(message, "topology", cycle[0], "from")
+        yield ("topology", cycle[0], "from"), message
     elif not faults:
         configs = {name: c for name, c in draft.topology.items() if c is not None}
         if len(configs) == len(draft.topology):
@@ -760,18 +675,17 @@ def _reads(draft: Draft, name: str) -> list[str]:
     return list(draft.keys("topology", name, "from")) if "bolt" in draft.keys("topology", name) else []
 
 
-def _sources(draft: Draft, reads: dict[str, list[str]]) -> Iterator[Problem]:
+def _upstreams(draft: Draft, reads: dict[str, list[str]]) -> Iterator[Found]:
     """Bolts read from something, and from what exists."""
     for name, upstreams in reads.items():
         path = ("topology", name, "from")
         node, found = draft.find(*path)
         if found and node.value == {}:
-            yield draft.problem("is empty; name what the bolt reads, as in {split: shuffle}", *path)
+            yield path, "is empty; name what the bolt reads, as in {split: shuffle}"
         for upstream in upstreams:
             if upstream not in reads:
                 hint = suggest(upstream, [other for other in reads if other != name])
-                message = f"there is no component {upstream!r}; {hint}"
-                yield draft.problem(message, *path, upstream)
+                yield (*path, upstream), f"there is no component {upstream!r}; {hint}"
 
 
 def _cycle(reads: dict[str, list[str]]) -> list[str]:
@@ -791,57 +705,44 @@ def _cycle(reads: dict[str, list[str]]) -> list[str]:
     return [*loop[first:-1], *loop[:first], loop[first]]
 
 
-def _grouping_fields(draft: Draft, configs: dict[str, SpoutConfig | BoltConfig]) -> Iterator[Problem]:
+def _grouping_fields(draft: Draft, configs: dict[str, SpoutConfig | BoltConfig]) -> Iterator[Found]:
     """Fields groupings name fields that the upstream emits."""
     known: dict[str, set[str]] = {}
-
-    def emitted(name: str) -> set[str]:
-        if name not in known:
-            config = configs[name]
-            if isinstance(config, SpoutConfig):
-                known[name] = set(config.spout.emits)
-            else:
-                own = set(config.bolt.emits)
-                passed = set().union(*(emitted(upstream) for upstream in config.from_))
-                # An aggregate goes by the key of its input, which may be named in either way.
-                known[name] = (own | passed if "key" in own else own) or passed
-        return known[name]
-
     upstreams = {name: list(getattr(config, "from_", ())) for name, config in configs.items()}
     for name in TopologicalSorter(upstreams).static_order():
-        emitted(name)
         config = configs[name]
+        if isinstance(config, SpoutConfig):
+            known[name] = set(config.spout.emits)
+        else:
+            own = set(config.bolt.emits)
+            passed = set().union(*(known[upstream] for upstream in config.from_))
+            # An aggregate goes by the key of its input, which may be named in either way.
+            known[name] = (own | passed if "key" in own else own) or passed
         for upstream, grouping in getattr(config, "from_", {}).items():
             for wanted in getattr(grouping, "fields", ()):
                 if known[upstream] and wanted not in known[upstream]:
                     hint = suggest(wanted, sorted(known[upstream]))
                     message = f"{upstream} does not emit a field {wanted!r}; {hint}"
-                    yield draft.problem(message, "topology", name, "from", upstream, "fields")
+                    yield ("topology", name, "from", upstream, "fields"), message
 
 
-def _run(draft: Draft) -> Iterator[Problem]:
+def _run(draft: Draft) -> Iterator[Found]:
     run = draft.run
     if run is None:
         return
     if run.duration == 0:
-        yield draft.problem("must be more than 0 s", "run", "duration")
+        yield ("run", "duration"), "must be more than 0 s"
     elif run.warmup >= run.duration:
-        message = f"must be less than run.duration, which is {format_duration(run.duration)}"
-        yield draft.problem(message, "run", "warmup")
+        yield ("run", "warmup"), f"must be less than run.duration, which is {format_duration(run.duration)}"
     if run.log_resolution == 0:
-        yield draft.problem("must be more than 0 s; leave it out for exact stamps", "run", "log_resolution")
+        yield ("run", "log_resolution"), "must be more than 0 s; leave it out for exact stamps"
+    if run.lump != 1 or run.lump_rate is not None:
+        key = "lump_rate" if run.lump == 1 else "lump"
+        for counted in counting(draft.topology, draft.strategy):
+            yield ("run", key), f"does not go with {counted}, which counts single tuples"
 
 
-def _lump(draft: Draft) -> Iterator[Problem]:
-    """Nothing counts single tuples if a simulated one stands for several."""
-    if draft.run is None or (draft.run.lump == 1 and draft.run.lump_rate is None):
-        return
-    key = "lump_rate" if draft.run.lump == 1 else "lump"
-    for counted in counting(draft.topology, draft.strategy):
-        yield draft.problem(f"does not go with {counted}, which counts single tuples", "run", key)
-
-
-def _placement(draft: Draft) -> Iterator[Problem]:
+def _placement(draft: Draft) -> Iterator[Found]:
     for name, config in draft.topology.items():
         if config is None or config.hosts is None:
             continue
@@ -850,50 +751,46 @@ def _placement(draft: Draft) -> Iterator[Problem]:
             message = (
                 f"names {len(config.hosts)} hosts for {config.parallelism} tasks; give one for each task"
             )
-            yield draft.problem(message, *path)
+            yield path, message
         for i, host in enumerate(config.hosts):
             if fault := host_fault(draft, host):
-                yield draft.problem(fault, *path, i)
+                yield (*path, i), fault
 
 
-def _links_of_checks(draft: Draft) -> Iterator[Problem]:
+def _pairs(draft: Draft) -> Iterator[Found]:
     seen: dict[frozenset[str], str] = {}
     for pair in draft.keys("links", "pairs"):
         path = ("links", "pairs", pair)
         match = _PAIR.fullmatch(pair)
         if match is None:
-            yield draft.problem('a pair of hosts is written "0-1"', *path)
+            yield path, 'a pair of hosts is written "0-1"'
             continue
         ends = frozenset(map(str, map(int, match.groups())))
         if len(ends) == 1:
-            yield draft.problem("names one host twice; within a host links.local holds", *path)
+            yield path, "names one host twice; within a host links.local holds"
         elif ends in seen:
-            yield draft.problem(
-                f"is the same pair as {seen[ends]!r}; a pair holds for both directions", *path
-            )
+            yield path, f"is the same pair as {seen[ends]!r}; a pair holds for both directions"
         seen.setdefault(ends, pair)
         for host in sorted(map(int, ends)):
             if fault := missing(draft, host, most_replicas(draft)):
-                yield draft.problem(fault, *path)
+                yield path, fault
 
 
-def _strategy_of_checks(draft: Draft) -> Iterator[Problem]:
+def _named_by_strategy(draft: Draft) -> Iterator[Found]:
     """Names and hosts that a strategy's parameters speak of."""
     if draft.strategy is None:
         return
     for path, name in draft.strategy.named_bolts().items():
         if name not in draft.topology:
-            message = f"there is no component {name!r}; {suggest(name, draft.topology)}"
-            yield draft.problem(message, "strategy", *path)
+            yield ("strategy", *path), f"there is no component {name!r}; {suggest(name, draft.topology)}"
         elif isinstance(draft.topology[name], SpoutConfig):
-            message = f"{name!r} is a spout; only bolts can be named here"
-            yield draft.problem(message, "strategy", *path)
+            yield ("strategy", *path), f"{name!r} is a spout; only bolts can be named here"
     for path, name in draft.strategy.named_stores().items():
         wrong = draft.unknown_store(name)
         if wrong is None and path[-1] in draft.strategy.local_stores:
             wrong = draft.not_local(name)
         if wrong is not None:
-            yield draft.problem(wrong, "strategy", *path)
+            yield ("strategy", *path), wrong
     for path, host in draft.strategy.named_hosts().items():
         if fault := host_fault(draft, host):
-            yield draft.problem(fault, "strategy", *path)
+            yield ("strategy", *path), fault

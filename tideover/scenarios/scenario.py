@@ -26,11 +26,10 @@ from tideover.scenarios.precedence import Settings, read_settings
 from tideover.scenarios.yaml_source import WHOLE, Giver, Node, Origin
 from tideover.sim.faults import Fault
 
-# A scenario that knows where it came from: to be varied in Python, and written to a file.
-
 _BLOCKS = ("strategies", precedence.KEY)
 """What a file may hold besides the scenario itself."""
 
+_FIELDS = tuple(config.Scenario.model_fields)
 _KEEP: Any = object()
 """Stands for an argument that was not given, where None means something."""
 
@@ -80,23 +79,8 @@ class Scenario(config.Scenario):
         slo: Sequence[Slo | str] = (),
         profile: AppliedProfile | str | None = None,
     ) -> None:
-        given = {
-            "name": name,
-            "description": description,
-            "topology": topology,
-            "strategy": strategy,
-            "failures": failures,
-            "detector": detector,
-            "hosts": hosts,
-            "links": links,
-            "queues": queues,
-            "store": store,
-            "stores": stores,
-            "run": run,
-            "slo": slo or None,
-            "profile": profile,
-        }
-        data = {key: value for key, value in given.items() if value is not None}
+        given = locals() | {"slo": slo or None}
+        data = {key: given[key] for key in _FIELDS if given[key] is not None}
         tree = Tree(from_plain(data, Origin("Scenario")), Path())
         plugins.load_installed()
         super().__init__(**dict(loader.build(*tree).scenario))
@@ -146,25 +130,10 @@ class Scenario(config.Scenario):
         >>> slow.topology["sentences"].arrivals.rate, base.topology["sentences"].arrivals.rate
         (5.0, 10.0)
         """
+        named = locals()
+        given = {key: named[key] for key in _FIELDS if named[key] is not _KEEP}
         if not isinstance(changes, Mapping):
             raise TypeError(f"with_ takes values by dotted key, as in {{'run.seed': 3}}, not {changes!r}")
-        named = {
-            "name": name,
-            "description": description,
-            "topology": topology,
-            "strategy": strategy,
-            "failures": failures,
-            "detector": detector,
-            "hosts": hosts,
-            "links": links,
-            "queues": queues,
-            "store": store,
-            "stores": stores,
-            "run": run,
-            "slo": slo,
-            "profile": profile,
-        }
-        given = {key: value for key, value in named.items() if value is not _KEEP}
         if twice := [key for key in changes if key in given or key in parameters]:
             message = "is given twice, in the mapping and by name; leave one of them out"
             raise ScenarioError([Problem("with_", None, key, message) for key in twice])
@@ -235,15 +204,10 @@ def _kept(root: Node) -> Node:
     chosen.
     """
 
-    def kept(node: Node) -> Node:
-        value = node.value
-        if isinstance(value, dict):
-            value = {key: kept(child) for key, child in value.items()}
-        elif isinstance(value, list):
-            value = [kept(child) for child in value]
-        return Node(value, node.origin._replace(giver=Giver.CHANGE) if node.is_set else node.origin)
+    def kept(node: Node) -> Origin:
+        return node.origin._replace(giver=Giver.CHANGE) if node.is_set else node.origin
 
-    return kept(precedence.with_block(root))
+    return precedence.with_block(root).with_origins(kept)
 
 
 def _as_file(scenario: Scenario, absolute: bool) -> dict[str, Any]:

@@ -64,14 +64,18 @@ class Node:
         """Another value in the same place."""
         return Node(value, self.origin)
 
-    def given(self, **origin: Any) -> Node:
-        """The same value, all of it with these entries of its origin changed."""
+    def with_origins(self, of: Callable[[Node], Origin]) -> Node:
+        """The same value, all of it with other origins."""
         value = self.value
         if isinstance(value, dict):
-            value = {key: child.given(**origin) for key, child in value.items()}
+            value = {key: child.with_origins(of) for key, child in value.items()}
         elif isinstance(value, list):
-            value = [child.given(**origin) for child in value]
-        return replace(self, value=value, origin=self.origin._replace(**origin))
+            value = [child.with_origins(of) for child in value]
+        return replace(self, value=value, origin=of(self))
+
+    def given(self, **origin: Any) -> Node:
+        """The same value, all of it with these entries of its origin changed."""
+        return self.with_origins(lambda node: node.origin._replace(**origin))
 
     def plain(self) -> Any:
         """The value without places."""
