@@ -1,6 +1,4 @@
-"""Who wins, where several give a value for the same key of a scenario. Nobody else decides.
-
-Who wins, where several give a value for the same key of a scenario. Nothing else decides that.
+"""Who wins, where several give a value for the same key of a scenario. Nothing else decides that.
 
 From the weakest to the strongest (``RISING``):
 
@@ -39,15 +37,12 @@ from tideover.scenarios.part_builder import PartBuilder, fields_of, from_plain, 
 from tideover.scenarios.yaml_source import FROM_SET, Giver, Node, Origin, parse_value
 from tideover.sim.units import format_duration, parse_rate
 
-# Settings: values for dotted keys of a scenario, as ``--set dotted.key=value`` or Python gives them.
-#
-# Each is read once, and from then on is a key and a node that knows where it came from. List entries go by
-# their index: ``failures.0.at=80s``. The value is YAML: a scalar, or a list or mapping in flow style.
-
 
 @dataclass(frozen=True)
 class Setting:
-    """A value for a dotted key. ``faults``: what is wrong with its text, told when it is used."""
+    """A value for a dotted key of a scenario, as ``--set dotted.key=value`` or Python gives it; list entries
+    go by their index: ``failures.0.at=80s``. ``faults``: what is wrong with its text, told when it is used.
+    """
 
     key: str
     node: Node
@@ -313,17 +308,20 @@ def with_defaults(root: Node, known: Mapping[str, Parameter]) -> Node:
 
 def strategy_kind(root: Node) -> str | None:
     """The kind of the strategy, if there is such a kind."""
-    node = root.get("strategy", "kind") or root.get("strategy")
-    kind = node.value if node is not None else None
-    return kind if isinstance(kind, str) and kind in STRATEGIES else None
+    kind = _kind(root, "strategy")
+    return kind if kind in STRATEGIES else None
 
 
 def detector_kind(root: Node) -> str | None:
     """The kind of the detector, if there is such a kind and it finds out by itself what fails."""
-    node = root.get("detector", "kind") or root.get("detector")
-    kind = node.value if node is not None else None
-    known = isinstance(kind, str) and kind in DETECTORS and not DETECTORS[kind].by_fault
-    return str(kind) if known else None
+    kind = _kind(root, "detector")
+    return kind if kind in DETECTORS and not DETECTORS[kind].by_fault else None
+
+
+def _kind(root: Node, key: str) -> str:
+    """The kind that a part is said to have; empty if it is none."""
+    node = root.get(key, "kind") or root.get(key)
+    return node.value if node is not None and isinstance(node.value, str) else ""
 
 
 def with_block(root: Node) -> Node:
@@ -334,13 +332,11 @@ def with_block(root: Node) -> Node:
     if node is None or not node.is_mapping:
         return root
     kind = node.get("kind")
-    name = kind.value if kind is not None and isinstance(kind.value, str) else ""
-    block = root.get("strategies", name)
-    layer = {key: child for key, child in block.items() if key != "kind"} if block is not None else {}
-    own = {key: child for key, child in node.items() if key != "kind"}
+    block = root.get("strategies", _kind(root, "strategy")) or root.like({})
+    layer = {key: child for key, child in block.items() if key != "kind"}
     chosen = kind is not None and kind.is_set
-    strange = left_out(root)
-    own = {key: child for key, child in own.items() if key not in strange}
+    others = ["kind", *left_out(root)]
+    own = {key: child for key, child in node.items() if key not in others}
     merged = {} if kind is None else {"kind": kind}
     for key in [*layer, *own]:
         mine, other = own.get(key), layer.get(key)

@@ -27,8 +27,6 @@ from tideover.sim.registry import Part
 from tideover.sim.text_files import is_file
 from tideover.sim.units import Duration, Rate
 
-# Profiles: measured values that scenarios take unless they set the key themselves.
-#
 # ```yaml
 # name: ysb
 # provenance: {source: recoveries.csv, measurements: 8}    # and whatever else says where the values come from
@@ -143,13 +141,13 @@ def _path(name: str, node: Node, directory: Path) -> Path:
     return Path(name) if node.is_outside else directory / name
 
 
-def _text(path: Path) -> str:
-    return yaml_source.text_of(path, "give the path of a profile")
-
-
 def read(path: Path) -> Profile:
     """The profile in a file; raises ScenarioError."""
     return parse(_text(path), str(path))
+
+
+def _text(path: Path) -> str:
+    return yaml_source.text_of(path, "give the path of a profile")
 
 
 def again(name: str) -> Profile:
@@ -197,17 +195,11 @@ class _Reader(PartBuilder):
         if block is None:
             self.refuse(root, "values", f"is missing; a mapping of {', '.join(PARTS)}")
         elif self.mapping(block, "values") and not self.unknown_keys(block, "values", PARTS):
-            registries: dict[str, dict[str, type[Part]]] = {
-                "strategy": dict(STRATEGIES.items()),
-                "failures": {DRIVER: Fault, **dict[str, type[Part]](FAULTS.items())},
-                "detector": dict(DETECTORS.items()),
-                "bolts": dict.fromkeys((name for name, _ in BOLTS.items()), BoltConfig),
-            }
             for sort, node in block.value.items():
                 if sort == "run":
                     yield from self._fields(node, sort, Run)
                 elif self.mapping(node, f"values.{sort}"):
-                    known = registries[sort]
+                    known = _classes()[sort]
                     for kind, inner in node.value.items():
                         if kind in known:
                             yield from self._fields(inner, f"{sort}.{kind}", known[kind])
@@ -221,15 +213,11 @@ class _Reader(PartBuilder):
             self.unknown_keys(node, f"values.{key}", known)
             for name in [name for name in known if name in node.value]:
                 value = node.value[name]
-                if self.fits(cls, known[name], value, f"values.{key}.{name}"):
+                if self._checked(cls, known[name], value, f"values.{key}.{name}")[0]:
                     yield f"{key}.{name}", value.given(giver=Giver.PROFILE)
 
-    def fits(self, cls: type[Part], name: str, node: Node, key: str) -> bool:
-        """Whether a value can be that of a field; a problem if not."""
-        return self._checked(cls, name, node, key)[0]
-
     def _checked(self, cls: type[Part], name: str, node: Node, key: str) -> tuple[bool, Any]:
-        """The same, and the value."""
+        """Whether a value can be that of a field, with a problem if not; and the value."""
         info = cls.model_fields[name]
         before = len(self.problems)
         ok, value = self._value(info.annotation, node, key)
@@ -324,7 +312,7 @@ class _Reader(PartBuilder):
                 )
                 continue
             for name, item in zip(names, row.value, strict=True):
-                self.fits(*_field(name), item, f"draws.rows.{i}")
+                self._checked(*_field(name), item, f"draws.rows.{i}")
             yield dict(zip(names, (item.plain() for item in row.value), strict=True))
 
     def scatter(self, root: Node) -> dict[str, float]:
@@ -366,23 +354,18 @@ def measurable(cls: type[Part]) -> dict[str, str]:
 def _field(key: str) -> tuple[type[Part], str]:
     """Class and field that a dotted key of ``values`` stands for."""
     sort, *kind, name = key.split(".")
-    if sort == "run":
-        cls: type[Part] = Run
-    elif sort == "strategy":
-        cls = STRATEGIES[kind[0]]
-    elif sort == "failures":
-        cls = Fault if kind[0] == DRIVER else FAULTS[kind[0]]
-    elif sort == "detector":
-        cls = DETECTORS[kind[0]]
-    else:
-        cls = BoltConfig
+    cls = Run if sort == "run" else _classes()[sort][kind[0]]
     return cls, fields_of(cls)[name]
 
 
-# Completing a scenario from its profile: which value goes where, and what to say if the two do not fit.
-
-_NOTICED = ("detection", "restart")
-"""What failures do not say where a detector finds it out."""
+def _classes() -> dict[str, dict[str, type[Part]]]:
+    """What the kinds in a block of ``values`` stand for."""
+    return {
+        "strategy": dict(STRATEGIES.items()),
+        "failures": {DRIVER: Fault, **dict[str, type[Part]](FAULTS.items())},
+        "detector": dict(DETECTORS.items()),
+        "bolts": dict.fromkeys(BOLTS, BoltConfig),
+    }
 
 
 def apply(root: Node, profile: Profile) -> tuple[Node, dict[str, str]]:
@@ -412,11 +395,12 @@ def why_idle(root: Node, profile: Profile) -> str:
     places = [key for key, _ in _places(root, profile) if not _of_run(key)]
     if places:
         return f"the scenario itself gives all that the profile could: {', '.join(places)}"
-    wanted, there = _kinds(profile.values), _here(root)
+    wanted = _by_sort(key.split(".")[:2] for key in profile.values if not _of_run(key))
+    there = _by_sort((sort, kinds[0]) for sort, kinds, _ in _slots(root) if kinds[0])
     if not wanted:
         return "it has no value for any strategy, failure or bolt"
     parts = [f"{sort} {listed(kinds)}" for sort, kinds in wanted.items()]
-    here = [f"{sort} {listed(there[sort])}" for sort in wanted if there.get(sort)]
+    here = [f"{sort} {listed(there[sort])}" for sort in wanted if sort in there]
     return (
         f"it has values for {', '.join(parts)}; the scenario has {', '.join(here) or 'nothing of the sort'}"
     )
@@ -432,82 +416,52 @@ def missing(root: Node, profile: Profile, key: str) -> str | None:
     return f"profile {profile.name} does not give {source}{f', only {listed(near)}' if near else ''}"
 
 
-def _kinds(keys: Iterable[str]) -> dict[str, list[str]]:
-    """Kinds of parts that dotted keys of a profile speak of, by sort."""
+def _by_sort(kinds: Iterable[Iterable[Any]]) -> dict[str, list[str]]:
+    """Kinds of parts by their sort, each once."""
     found: dict[str, list[str]] = {}
-    for sort, kind, *_ in (key.split(".") for key in keys if not _of_run(key)):
-        if kind not in found.setdefault(sort, []):
-            found[sort].append(kind)
+    for sort, kind in kinds:
+        if str(kind) not in found.setdefault(sort, []):
+            found[sort].append(str(kind))
     return found
 
 
-def _here(root: Node) -> dict[str, list[str]]:
-    """The same of a scenario."""
-    failures = [
-        DRIVER if _text_of_completion(node, "component") == DRIVER else _text_of_completion(node, "kind")
-        for node in _failures(root)
-    ]
-    bolts = [_text_of_completion(node, "bolt") for _, node in _components(root)]
-    found = {
-        "strategy": [precedence.strategy_kind(root)],
-        "failures": failures,
-        "detector": [precedence.detector_kind(root)],
-        "bolts": bolts,
-    }
-    return {sort: [*dict.fromkeys(str(kind) for kind in kinds if kind)] for sort, kinds in found.items()}
+def _slots(root: Node) -> Iterator[tuple[str, tuple[Any, ...], str]]:
+    """What profiles may know of a scenario: sort, kinds that it goes by (the first is told), and its key."""
+
+    def said(node: Node, key: str) -> Any:
+        found = node.get(key)
+        return None if found is None else found.value
+
+    yield "strategy", (precedence.strategy_kind(root),), "strategy"
+    yield "detector", (precedence.detector_kind(root),), "detector"
+    failures = said(root, "failures")
+    for i, node in enumerate(failures if isinstance(failures, list) else ()):
+        special = (DRIVER,) if said(node, "component") == DRIVER else ()
+        yield "failures", (*special, said(node, "kind")), f"failures.{i}"
+    for name, node in (root.get("topology") or root.like(None)).items():
+        yield "bolts", (said(node, "bolt"),), f"topology.{name}"
 
 
 def _source(root: Node, key: str) -> str | None:
     """What a profile calls a key of the scenario; None for one that is not in profiles."""
-    steps = key.split(".")
-    cls: type[Part]
-    if steps[0] == "strategy" and len(steps) == 2 and (kind := precedence.strategy_kind(root)):
-        sort, cls = "strategy", STRATEGIES[kind]
-    elif steps[0] == "topology" and len(steps) == 3 and (node := root.get(*steps[:2])) is not None:
-        sort, cls, kind = "bolts", BoltConfig, _text_of_completion(node, "bolt")
-    else:
-        return None
-    return f"{sort}.{kind}.{steps[-1]}" if kind and steps[-1] in measurable(cls) else None
+    place, _, name = key.rpartition(".")
+    for sort, (kind, *_), at in _slots(root):
+        if at == place and sort in ("strategy", "bolts") and kind:
+            cls: type[Part] = STRATEGIES[kind] if sort == "strategy" else BoltConfig
+            return f"{sort}.{kind}.{name}" if name in measurable(cls) else None
+    return None
 
 
 def _places(root: Node, profile: Profile) -> Iterator[tuple[str, str]]:
     """Keys of the scenario that values of the profile are meant for, the more special values first."""
+    noticed = precedence.detector_kind(root) is not None  # by the detector, whatever failures say
     for source in sorted(profile.values, key=lambda key: f".{DRIVER}." not in key):
         sort, *kind, name = source.split(".")
         if sort == "run":
             yield f"run.{name}", source
-        elif sort == "strategy":
-            if precedence.strategy_kind(root) == kind[0]:
-                yield f"strategy.{name}", source
-        elif sort == "detector":
-            if precedence.detector_kind(root) == kind[0]:
-                yield f"detector.{name}", source
-        elif sort == "failures":
-            if name in _NOTICED and precedence.detector_kind(root) is not None:
-                continue  # the detector finds out
-            for i, node in enumerate(_failures(root)):
-                is_driver = _text_of_completion(node, "component") == DRIVER
-                drawn = name == "in_interval" and node.get("every") is not None
-                if (
-                    _text_of_completion(node, "kind") == kind[0] or (is_driver and kind[0] == DRIVER)
-                ) and not drawn:
-                    yield f"failures.{i}.{name}", source
-        else:
-            for component, node in _components(root):
-                if _text_of_completion(node, "bolt") == kind[0]:
-                    yield f"topology.{component}.{name}", source
-
-
-def _components(root: Node) -> Iterable[tuple[str, Node]]:
-    topology = root.get("topology")
-    return topology.items() if topology is not None else ()
-
-
-def _failures(root: Node) -> list[Node]:
-    node = root.get("failures")
-    return node.value if node is not None and isinstance(node.value, list) else []
-
-
-def _text_of_completion(node: Node, key: str) -> Any:
-    found = node.get(key) if node.is_mapping else None
-    return None if found is None else found.value
+        for of, kinds, key in _slots(root):
+            if of != sort or kind[0] not in kinds:
+                continue
+            drawn = name == "in_interval" and root.get(*key.split("."), "every") is not None
+            if sort != "failures" or not (drawn or (noticed and name in ("detection", "restart"))):
+                yield f"{key}.{name}", source

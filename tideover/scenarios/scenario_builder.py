@@ -67,8 +67,10 @@ class ScenarioBuilder(PartBuilder):
         draft.topology = self._topology(root)
         draft.strategy = self._strategy(root)
         draft.failures = self._failures(root)
-        draft.run = self._run(root)
-        draft.detector = self._detector(root)
+        run = self._child(root, "run", "give run: {duration: 240 s}")
+        draft.run = None if run is None else self.part(Run, run, "run")
+        detector, queues = self._given(root, "detector"), self._given(root, "queues")
+        draft.detector = None if detector is None else self.named(Detector, detector, "detector")
         given: dict[str, Any] = {
             "topology": {name: config for name, config in draft.topology.items() if config is not None},
             "strategy": draft.strategy,
@@ -76,7 +78,7 @@ class ScenarioBuilder(PartBuilder):
             "run": draft.run,
             **({} if draft.detector is None else {"detector": draft.detector}),
             "links": self._links(root),
-            **self._queues(root),
+            **({} if queues is None else {"queues": self.part(QueueSettings, queues, "queues")}),
             "store": self.part(Store, root.get("store") or root.like({}), "store"),
         }
         draft.hosts = self._hosts(root)
@@ -233,8 +235,8 @@ class ScenarioBuilder(PartBuilder):
         return self.named(Strategy, node.like(usable), "strategy")
 
     def _failures(self, root: Node) -> list[Fault | None]:
-        node = root.value.get("failures")
-        if node is None or node.value is None:
+        node = self._given(root, "failures")
+        if node is None:
             return []
         if not isinstance(node.value, list):
             self.refuse(
@@ -243,24 +245,16 @@ class ScenarioBuilder(PartBuilder):
             return []
         return [self.named(Fault, item, join("failures", str(i))) for i, item in enumerate(node.value)]
 
-    def _detector(self, root: Node) -> Detector | None:
-        node = root.get("detector")
-        return None if node is None or node.value is None else self.named(Detector, node, "detector")
-
-    def _run(self, root: Node) -> Run | None:
-        node = self._child(root, "run", "give run: {duration: 240 s}")
-        return None if node is None else self.part(Run, node, "run")
-
-    def _queues(self, root: Node) -> dict[str, QueueSettings | None]:
-        node = root.get("queues")
-        if node is None or node.value is None:
-            return {}
-        return {"queues": self.part(QueueSettings, node, "queues")}
+    @staticmethod
+    def _given(root: Node, key: str) -> Node | None:
+        """What a block has, if it is there and not empty."""
+        node = root.get(key)
+        return None if node is None or node.value is None else node
 
     def _hosts(self, root: Node) -> int | Hosts | None:
         """A number of hosts, or a cluster; None if nothing is given, or nothing usable."""
-        node = root.get("hosts")
-        if node is None or node.value is None:
+        node = self._given(root, "hosts")
+        if node is None:
             return None
         if node.is_mapping:
             return self.part(Hosts, node, "hosts")
