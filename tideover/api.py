@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from tideover.models import config, results
 from tideover.models.schema import frame
@@ -23,7 +23,7 @@ from tideover.scenarios.runs import ALL, every_strategy
 from tideover.scenarios.scenario import Scenario, Source, tree_of
 from tideover.scenarios.scenario import load as load_scenario
 from tideover.sim.registry import kind_of
-from tideover.sim.units import parse_duration
+from tideover.sim.units import S, parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,14 +39,6 @@ if TYPE_CHECKING:
     from tideover.scenarios.saturation import Saturation
     from tideover.scenarios.statistics.availability import Dependability
     from tideover.scenarios.sweeps.dataset import Sweep
-
-
-# The verbs of the command line as functions, with tables inside: what ``import tideover`` offers.
-#
-# >>> import tideover
-# >>> result = tideover.run("wordcount", settings=["strategy.kind=rsm", "run.replications=2"])
-# >>> len(result.recoveries)
-# 2
 
 
 def run(
@@ -95,36 +87,27 @@ def compare(
     return Comparison(results)
 
 
+class _Sweeping(TypedDict, total=False):
+    """How a sweep is done: the options of ``sweep``."""
+
+    master: str | None
+    remote: str | None
+    conf: Mapping[str, Any] | None
+    archive: str | Path | None
+    out: str | Path | None
+    data: str | Path | None
+    fail_fast: bool
+    retry_failed: bool
+    report: Callable[[str, float, int], None] | None
+
+
 @overload
 def sweep(
-    scenario: config.Scenario,
-    grid: Mapping[str, Iterable[Any]],
-    /,
-    *,
-    master: str | None = "local[*,4]",
-    remote: str | None = None,
-    conf: Mapping[str, Any] | None = None,
-    archive: str | Path | None = None,
-    out: str | Path | None = None,
-    data: str | Path | None = None,
-    fail_fast: bool = False,
-    retry_failed: bool = False,
-    report: Callable[[str, float, int], None] | None = None,
+    scenario: config.Scenario, grid: Mapping[str, Iterable[Any]], /, **options: Unpack[_Sweeping]
 ) -> Sweep: ...
 @overload
 def sweep(
-    spec: str | Path | Mapping[str, Any],
-    settings: Settings = (),
-    *,
-    master: str | None = "local[*,4]",
-    remote: str | None = None,
-    conf: Mapping[str, Any] | None = None,
-    archive: str | Path | None = None,
-    out: str | Path | None = None,
-    data: str | Path | None = None,
-    fail_fast: bool = False,
-    retry_failed: bool = False,
-    report: Callable[[str, float, int], None] | None = None,
+    spec: str | Path | Mapping[str, Any], settings: Settings = (), **options: Unpack[_Sweeping]
 ) -> Sweep: ...
 def sweep(
     spec: str | Path | Mapping[str, Any] | config.Scenario,
@@ -220,7 +203,6 @@ def plan(
     """
     from tideover.scenarios.planning import plan as planning
     from tideover.scenarios.planning import spec as specs
-    from tideover.scenarios.planning.plan import kept
     from tideover.scenarios.spark.settings import Place
 
     asked = specs.read(Path(spec) if isinstance(spec, str) else spec, settings)
@@ -229,7 +211,7 @@ def plan(
         return planning.plan(asked, evaluator, search, tell)
     most = asked.space.total * asked.effort.most
     where = Place.given(master, remote, conf)
-    with kept(asked.space, out, where, lambda what, done: tell(what, int(done), most)) as engine:
+    with planning.kept(asked.space, out, where, lambda what, done: tell(what, int(done), most)) as engine:
         return planning.plan(asked, engine, search, tell)
 
 
@@ -271,10 +253,8 @@ def availability(
     Raises like ``run``, ScenarioError for ``mtbf`` too, ValueError for ``slo`` and ``over``.
     """
     from tideover.scenarios.statistics import availability as conditioning
-    from tideover.scenarios.statistics.availability import YEAR_S
-    from tideover.sim.units import S, parse_duration
 
-    over_s = YEAR_S if over is None else parse_duration(over) / S
+    over_s = conditioning.YEAR_S if over is None else parse_duration(over) / S
     found = loaded(scenario, settings)
     return conditioning.find(found, mtbf, objective=slo, over_s=over_s, report=report)
 
@@ -399,9 +379,6 @@ def compared(
     return {kind: Scenario.of(one) for kind, one in found.items()}
 
 
-# What a comparison of strategies found.
-
-
 @dataclass(frozen=True)
 class Comparison:
     """What ``compare`` found: ``results`` by strategy, the reference first.
@@ -497,9 +474,6 @@ class Comparison:
                 }
             )
         return rows
-
-
-# Settings that lose the least time: ``tideover.interval`` and ``tideover.detector``.
 
 
 def interval(

@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -29,12 +29,16 @@ class BuiltIn:
     parameters: tuple[str, ...] = ()
 
 
-@lru_cache(maxsize=1)
+@cache
+def _in(folder: str) -> tuple[str, ...]:
+    """The names of the YAML files in a folder of this package, sorted."""
+    entries = files("tideover.scenarios").joinpath(folder)
+    found = [entry.name for entry in entries.iterdir()] if entries.is_dir() else []
+    return tuple(sorted(name.removesuffix(".yaml") for name in found if name.endswith(".yaml")))
+
+
 def _all() -> tuple[str, ...]:
-    entries = files("tideover.scenarios").joinpath("library").iterdir()
-    return tuple(
-        sorted(entry.name.removesuffix(".yaml") for entry in entries if entry.name.endswith(".yaml"))
-    )
+    return _in("library")
 
 
 def names() -> tuple[str, ...]:
@@ -51,20 +55,16 @@ def catalogue() -> list[BuiltIn]:
     """Every built-in scenario and sweep with its description and its short parameters."""
     found = []
     for name in _all():
-        root = _tree(name)
-        description, short = root.value.get("description"), root.value.get("parameters")
-        about = " ".join(str(description.value).split()) if description else ""
+        root = _tree(name).plain()
+        about = " ".join(str(root.get("description", "")).split())
         sort = "sweep" if name in sweeps() else "scenario"
-        found.append(BuiltIn(name, sort, about, tuple(short.value) if short else ()))
+        found.append(BuiltIn(name, sort, about, tuple(root.get("parameters", ()))))
     return found
 
 
-@lru_cache(maxsize=1)
 def profiles() -> tuple[str, ...]:
     """Names of the built-in profiles, sorted."""
-    entries = files("tideover.scenarios").joinpath("measured")
-    found = entries.iterdir() if entries.is_dir() else ()
-    return tuple(sorted(e.name.removesuffix(".yaml") for e in found if e.name.endswith(".yaml")))
+    return _in("measured")
 
 
 def profile_text(name: str) -> str:

@@ -95,16 +95,14 @@ def load_for_strategies(
         names = [kind for kind, _ in block.items()] if block is not None else []
         kinds = names or [build(precedence.settle(root, given), directory).scenario.strategy.kind]
     if any(one.key in ("strategy", "strategy.kind") for one in given):
-        raise ScenarioError([Problem(FROM_SET, None, "strategy.kind", _TWICE)])
+        message = "does not go with a list of strategies to compare; give the strategies there"
+        raise ScenarioError([Problem(FROM_SET, None, "strategy.kind", message)])
     known = set().union(*(fields_of(STRATEGIES[k]) for k in kinds if k in STRATEGIES))
     trees = {}
     for kind in kinds:
         mine = [one for one in given if not is_for_others(one, kind, known)]
         trees[kind] = precedence.settle(root, [*mine, setting("strategy.kind", kind)])
     return {kind: one.scenario for kind, one in zip(trees, build_all(trees.values(), directory), strict=True)}
-
-
-_TWICE = "does not go with a list of strategies to compare; give the strategies there"
 
 
 def tree(source: Source | Tree) -> Tree:

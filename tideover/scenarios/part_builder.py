@@ -1,5 +1,9 @@
-"""From a tree of nodes to parts, by the annotations of their classes; and from parts and Python's values
-back.
+"""From a tree of nodes to parts, by the annotations of their classes; and from parts and values back.
+
+A field annotated with a registry's base class (``Distribution``, ``Grouping`` …) is built by its ``kind``;
+one annotated with a ``Part`` by that class's fields; the rest is left to pydantic, in strict mode and with
+``border`` set, so that bare numbers are refused where a unit is needed. All problems are collected, each
+with its place.
 """
 
 from __future__ import annotations
@@ -38,13 +42,6 @@ from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.registry import Part, Registry, kind_of
 from tideover.sim.units import Unit, format_duration
 
-# From a tree of YAML nodes to parts: generic, by the annotations of the parts' fields.
-#
-# A field annotated with a registry's base class (``Distribution``, ``Grouping`` …) is built by its ``kind``;
-# one annotated with a ``Part`` by that class's fields; the rest is left to pydantic, in strict mode and with
-# ``border`` set, so that bare numbers are refused where a unit is needed. All problems are collected, each
-# with its place.
-
 REGISTRIES: dict[type[Part], Registry[Any]] = {
     Arrivals: ARRIVALS,
     Backend: BACKENDS,
@@ -61,6 +58,7 @@ REGISTRIES: dict[type[Part], Registry[Any]] = {
     StoreKind: STORES,
     Strategy: STRATEGIES,
 }
+_NAMED = tuple(REGISTRIES)
 
 BARE: dict[type[Part], str] = {Constant: "value", QueueSettings: "length", Slo: "objective", Window: "length"}
 """Parts of which one field may be written alone: ``service: 0.2 ms``, ``window: 30 s``, ``queue: 1000``."""
@@ -179,7 +177,10 @@ class PartBuilder:
             return None
         given = given or {}
         keys = fields_of(cls)
-        unknown = [*unknown, *self.unknown_keys(node, key, [*keys, *(["kind"] if _is_named(cls) else [])])]
+        unknown = [
+            *unknown,
+            *self.unknown_keys(node, key, [*keys, *(["kind"] if issubclass(cls, _NAMED) else [])]),
+        ]
         values = dict(given)
         failed = {name for name, value in given.items() if value is None}
         for file_key, name in keys.items():
@@ -297,10 +298,6 @@ class PartBuilder:
         return None if failed or broken else part
 
 
-def _is_named(cls: type[Part]) -> bool:
-    return any(issubclass(cls, base) for base in REGISTRIES)
-
-
 def _locate(node: Node, key: str, loc: tuple[int | str, ...], flat: str | None) -> tuple[str, Node]:
     """Key and node that a pydantic location leads to, as far as the file goes along."""
     for i, step in enumerate(loc):
@@ -334,10 +331,6 @@ _LIMITS = {
 }
 
 
-def _short(number: float) -> str:
-    return str(number) if isinstance(number, int) else f"{number:g}"
-
-
 def _say(detail: Any, node: Node, info: FieldInfo | None) -> str:
     """What pydantic found, in words that fit a file."""
     sort, limits = str(detail["type"]), detail.get("ctx", {})
@@ -348,7 +341,11 @@ def _say(detail: Any, node: Node, info: FieldInfo | None) -> str:
     if sort in _LIMITS:
         name, words = _LIMITS[sort]
         unit = unit_of(info.annotation, info.metadata) if info else None
-        limit = unit.format(limits[name]) if unit else _short(limits[name])
+        limit = limits[name]
+        if unit is not None:
+            limit = unit.format(limit)
+        elif isinstance(limit, float):
+            limit = f"{limit:g}"
         return f"must be {words} {limit}, not {node.shown()}"
     if sort == "literal_error":
         return f"must be {limits['expected']}, not {node.shown()}"
@@ -362,13 +359,9 @@ def _say(detail: Any, node: Node, info: FieldInfo | None) -> str:
     return f"{message[:1].lower()}{message[1:]}, not {node.shown()}"
 
 
-# A scenario as a file would say it: plain data with units, which ``load`` reads back to an equal scenario.
-#
-# For results that keep their whole configuration, and for jobs that run elsewhere.
-
-
 def to_data(scenario: Scenario) -> dict[str, Any]:
-    """Mappings, lists, texts and numbers only; every key is there, defaults too, except those that are None.
+    """A scenario as a file would say it, which ``load`` reads back to an equal one: mappings, lists, texts
+    and numbers only; every key is there, defaults too, except those that are None.
 
     >>> from tideover.scenarios.loader import load
     >>> scenario = load("wordcount")
@@ -425,8 +418,8 @@ class _Form:
         if isinstance(value, Constant):
             return format_duration(value.value)
         if isinstance(value, Part):
-            named = any(isinstance(value, base) for base in REGISTRIES)
-            return {"kind": kind_of(value)} | self.fields(value) if named else self.fields(value)
+            kind = {"kind": kind_of(value)} if isinstance(value, _NAMED) else {}
+            return kind | self.fields(value)
         if isinstance(value, dict):
             return {key: self.value(item, text) for key, item in value.items()}
         if isinstance(value, list | tuple):
@@ -445,9 +438,6 @@ class _Form:
                 del common["arrivals"]
                 common = arrivals | common
         return {role: kind_of(part)} | own | common
-
-
-# Values of Python to the tree that a file with the same content would give, without lines.
 
 
 def from_plain(value: Any, origin: Origin, path: tuple[str, ...] = ()) -> Node:

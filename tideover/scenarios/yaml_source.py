@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, shorten
 from tideover.sim import text_files
 
-# Values as somebody gave them: a tree of nodes, each of which knows where it was written, and by whom.
-
 FROM_SET = "--set"
 WHOLE = "(file)"
 
@@ -139,13 +137,12 @@ class Node:
         return "nothing" if self.value is None else shorten(str(self.value), 60)
 
 
-# YAML 1.2 to a tree that knows its lines, with limits: a file may come from anywhere.
-#
-# The tree is built from ruamel.yaml's events, one by one, so that neither deep nesting nor a bomb of
-# aliases is ever expanded, and a key that is given twice is refused with both of its lines (ruamel.yaml's
-# own trees with lines, ``.lc``, are built only after all of that, of merged keys, dates and ``1_000`` as
-# well). Refused: duplicate keys, tags, more than one document, more than 100 levels, more than 20,000
-# values (each use of an alias counts in full), files over 1 MiB or not in UTF-8.
+# A file may come from anywhere, so there are limits. The tree is built from ruamel.yaml's events, one by
+# one, so that neither deep nesting nor a bomb of aliases is ever expanded, and a key that is given twice is
+# refused with both of its lines (ruamel.yaml's own trees with lines, ``.lc``, are built only after all of
+# that, of merged keys, dates and ``1_000`` as well). Refused: duplicate keys, tags, more than one document,
+# more than 100 levels, more than 20,000 values (each use of an alias counts in full), files over 1 MiB or
+# not in UTF-8.
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 100
@@ -348,9 +345,6 @@ class _Tree:
         place = [*open_, *([key] if key is not None else [])]
         at = self.origin(line)
         return ScenarioError([Problem(at.file, at.line, ".".join(place) or WHOLE, message)])
-
-
-# Plain data as the text of a file, of which the loader reads the same data.
 
 
 def write(data: Mapping[str, Any]) -> str:

@@ -90,7 +90,12 @@ def build(
         return library
     chosen = list(compiler) if compiler else find_compiler()
     if chosen is None:
-        raise NoDataPlane(_no_compiler(library), _INSTALL)
+        state = "has to be made anew" if library.exists() else "is missing"
+        tried = os.environ.get("CC", "")
+        which = (
+            f"the C compiler that CC names ({tried}) does not work" if tried else "no C compiler works here"
+        )
+        raise NoDataPlane(f"{library}: Tideover's compiled data plane {state}, and {which}", _INSTALL)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=out) as scratch:
@@ -127,13 +132,6 @@ def _candidates() -> Iterator[list[str]]:
     yield from ([found] for name in ("cc", "gcc", "clang") if (found := shutil.which(name)))
     if importlib.util.find_spec("ziglang"):
         yield [*ZIG, "cc"]
-
-
-def _no_compiler(library: Path) -> str:
-    state = "has to be made anew" if library.exists() else "is missing"
-    tried = os.environ.get("CC", "")
-    which = f"the C compiler that CC names ({tried}) does not work" if tried else "no C compiler works here"
-    return f"{library}: Tideover's compiled data plane {state}, and {which}"
 
 
 @functools.cache
@@ -234,16 +232,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import argparse  # for whoever runs this alone
 
     parser = argparse.ArgumentParser(description="Compile Tideover's data plane.")
-    parser.add_argument(
-        "--out", type=Path, default=HERE, help="folder for the library (default: its sources')"
-    )
-    parser.add_argument(
-        "--compiler", help="command of the compiler, or 'zig' for that of the package ziglang"
-    )
-    parser.add_argument(
-        "--sanitized", action="store_true", help="check memory and undefined behaviour as it runs"
-    )
-    parser.add_argument("--again", action="store_true", help="also if the library is there already")
+    add = parser.add_argument
+    add("--out", type=Path, default=HERE, help="folder for the library (default: its sources')")
+    add("--compiler", help="command of the compiler, or 'zig' for that of the package ziglang")
+    add("--sanitized", action="store_true", help="check memory and undefined behaviour as it runs")
+    add("--again", action="store_true", help="also if the library is there already")
     given = parser.parse_args(arguments)
     try:
         compiler = [*ZIG, "cc"] if given.compiler == "zig" else shlex.split(given.compiler or "")

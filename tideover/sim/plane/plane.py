@@ -72,12 +72,8 @@ class Plane:
             "arriving": ffi.new("arrival[]", max(1, channels)),
             "routes": ffi.new("int32_t[]", routes or [0]),
         }
-        p.tasks, p.channels, p.outlets, p.components = (
-            self.tasks,
-            self.channels,
-            self.outlets,
-            self.components,
-        )
+        for name in ("tasks", "channels", "outlets", "components"):
+            setattr(p, name, getattr(self, name))
         for name, array in self._kept.items():
             setattr(p, name, array)
         p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
@@ -204,19 +200,12 @@ class Plane:
         wider = ffi.new("message[]", room)
         ffi.memmove(wider, p.messages, ffi.sizeof("message") * p.room)
         self._kept["messages"] = wider
-        work = np.full(room, -1, np.int64)
-        work[: p.room] = self.work
-        self.array(p, "work", work)
-        if p.made:
-            made = np.full(room, -1, np.int32)
-            made[: p.room] = self.kept(p, "made")
-            self.array(p, "made", made)
+        for name, nothing in (("work", -1), ("made", -1), ("paths", 0)):
+            if getattr(p, name):
+                old = self.kept(p, name)
+                self.array(p, name, np.append(old, np.full(room - p.room, nothing, old.dtype)))
         if p.numbers:
             self._number(room)
-        if p.paths:
-            paths = np.zeros(room, np.int32)
-            paths[: p.room] = self.kept(p, "paths")
-            self.array(p, "paths", paths)
         p.messages, p.room = wider, room
 
     def number(self) -> None:
