@@ -1,4 +1,6 @@
-"""A whole scenario as YAML, with where each value comes from and who runs where."""
+"""A whole scenario as YAML, with where each value comes from and who runs where:
+``tideover scenarios show NAME --resolved``.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,6 @@ from tideover.scenarios.precedence import Settings
 from tideover.scenarios.sweeps import sweep_file
 from tideover.scenarios.yaml_source import Giver, Node, Origin
 from tideover.sim.registry import kind_of
-
-# Who runs where, as comments below a scenario's file, which then is still one.
 
 
 def where_tasks_run(scenario: Scenario) -> str:
@@ -64,10 +64,6 @@ def _name(place: Place) -> str:
     return f"{component}.{task}" + (f"/{replica}" if replica else "")
 
 
-# A whole scenario as YAML, with where each value comes from: ``tideover scenarios show NAME --resolved``.
-
-DEFAULT = "default"
-"""What is said of a value that nobody gives."""
 _COLUMN = 60
 """Where comments begin, if the line is not longer."""
 
@@ -104,7 +100,7 @@ def to_yaml(found: Resolved) -> str:
 def said(origin: Origin | None) -> str:
     """An origin in a few words; ``default`` for None."""
     if origin is None:
-        return DEFAULT
+        return "default"
     place = origin.file if origin.line is None else f"{origin.file}:{origin.line}"
     words = {
         Giver.DEFAULT: f"default of {origin.short}, {place}",

@@ -232,9 +232,6 @@ def _says(data: dict[str, Any], scenario: Scenario) -> bool:
         return False
 
 
-# The scenario in a file that asks something of it, a sweep or a plan: its key ``scenario``.
-
-
 def from_mapping(source: Mapping[str, Any], name: str) -> tuple[Node, Tree | None]:
     """The tree of such a mapping, and that of its scenario, if it is a ``Scenario``."""
     scenario = source.get("scenario")

@@ -1,5 +1,9 @@
 """The contract between SimPy, which decides, and the compiled data plane, which moves all tuples; and the
 order of what happens at one instant.
+
+Control actions are SimPy events with a rank. Each of them first moves all data up to now: what departs at
+or before now is handed on, the rest stays where it is. So a crash at now loses exactly what was queued or
+in service, and nothing is ever taken back.
 """
 
 from __future__ import annotations
@@ -16,12 +20,6 @@ import simpy
 from pydantic import AfterValidator
 
 from tideover.sim.plane.plane import Plane
-
-# The contract between SimPy, which decides, and the compiled data plane, where tuples flow.
-#
-# Control actions are SimPy events with a rank. Each of them first moves all data up to now: what departs at
-# or before now is handed on, the rest stays where it is. So a crash at now loses exactly what was queued or
-# in service, and nothing is ever taken back.
 
 Process = Generator[simpy.Event, Any, None]
 Action = Callable[[], None]
@@ -181,10 +179,6 @@ class Kernel:
             listen(until)
         return True
 
-    def _waits(self) -> bool:
-        """Whether a control marker waits for its turn."""
-        return self.plane is not None and bool(self.plane.p.waiting)
-
     def next_data_event(self) -> int | None:
         """The next instant at which data moves by itself somewhere; None: never."""
         plane = self.plane
@@ -199,8 +193,9 @@ class Kernel:
         with standing():
             while True:
                 head = int(queue[0][0]) if queue else FAR
-                # a control marker may have its turn before
-                if head <= until and queue[0][3] in self._resting and not self._waits():
+                # a control marker may wait for its turn, and have it before
+                waits = self.plane is not None and bool(self.plane.p.waiting)
+                if head <= until and queue[0][3] in self._resting and not waits:
                     self.env.step()
                 elif self._flow(min(head, until)):
                     if head > until:
@@ -209,8 +204,6 @@ class Kernel:
             self.now = until
             self.env._now = until
 
-
-# A place among the control actions of one instant.
 
 RANKS = {rank.name.lower(): rank for rank in Rank if rank is not Rank.SAMPLE}
 _TEXT = re.compile(r"(before|after) ([a-z]+)(?: of (\S+))?")
@@ -264,8 +257,6 @@ def _checked(text: str) -> str:
 TurnText = Annotated[str, AfterValidator(_checked)]
 """A turn as a scenario writes it."""
 
-
-# What Python does about garbage while a simulation runs.
 
 MORE = 200_000
 """So many objects more than at the last search, and garbage that refers to itself is searched for again."""
