@@ -25,11 +25,7 @@ from tideover.sim.units import MS, Bandwidth, Duration, S
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# What is for sale, what it costs, and how often what breaks: the parts of a plan's file.
-
 HOURS_PER_MONTH = 730.0
-"""365 days of 24 hours in 12 months."""
 SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600
 GB = 1e9
 
@@ -61,10 +57,7 @@ class Machine(Part):
     @property
     def price(self) -> float:
         """Of an hour."""
-        if self.per_hour is not None:
-            return self.per_hour
-        assert self.per_month is not None
-        return self.per_month / HOURS_PER_MONTH
+        return self.per_hour if self.per_hour is not None else (self.per_month or 0.0) / HOURS_PER_MONTH
 
 
 class Prices(Part):
@@ -93,7 +86,6 @@ class Breaks(Part):
         return (host_count(scenario) if self.of == "host" else 1) * S / self.every
 
     def per_month(self, scenario: config.Scenario) -> float:
-        """The same per month of 730 hours."""
         return self.per_s(scenario) * SECONDS_PER_MONTH
 
 
@@ -128,7 +120,6 @@ def machines_per_month(scenario: config.Scenario) -> float:
 
 
 def kinds_of(scenario: config.Scenario) -> list[str]:
-    """The kinds of failures that a scenario has."""
     return list(dict.fromkeys(kind_of(failure) for failure in scenario.failures))
 
 
@@ -137,8 +128,6 @@ def mean_time_between(scenario: config.Scenario, failures: Iterable[Breaks]) -> 
     rate = sum(breaks.per_s(scenario) for breaks in failures)
     return 1 / rate if rate else None
 
-
-# What is known of one candidate: what it costs, and how it does on each objective.
 
 Floats = npt.NDArray[np.float64]
 PARTS = ("machines", "store", "network", "downtime")
@@ -157,13 +146,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate, and its replications so far.
-
-    values          of the plan's choices
-    runs, recoveries    its tables
-    costs           per month, one of each replication, by their parts
-    judgements      one of each objective
-    error           why a run of it failed
+    """A candidate, by the values of the plan's choices, and the tables of its replications so far; ``costs``:
+    per month, one of each replication, by their parts; ``error``: why a run of it failed.
     """
 
     values: Mapping[str, Any]
@@ -177,7 +161,6 @@ class Candidate:
 
     @property
     def n(self) -> int:
-        """Replications."""
         return len(self.runs)
 
     @property
@@ -187,12 +170,10 @@ class Candidate:
 
     @property
     def cost(self) -> float:
-        """The mean of that."""
         return float(self.total.mean())
 
     @property
     def cost_interval(self) -> tuple[float, float]:
-        """Its interval."""
         return of_mean(self.total, self.level) or (-math.inf, math.inf)
 
     @property
@@ -252,17 +233,11 @@ def judged(
         "machines": np.full(len(runs), machines_per_month(scenario)),
         "store": runs["store_bytes"].to_numpy(np.float64) / GB * prices.store_per_gb * month,
         "network": runs["network_bytes"].to_numpy(np.float64) / GB * prices.network_per_gb * month * share,
-        "downtime": _of_downtime(down, prices.downtime_per_hour),
+        # down: per hour between failures; what overlaps counts once (see the same module)
+        "downtime": -np.expm1(-down) * HOURS_PER_MONTH * prices.downtime_per_hour,
     }
     judgements = tuple(one.judge(runs, recoveries) for one in wanted.objectives)
     return Candidate(values, scenario, runs, recoveries, costs, judgements, wanted.level, error)
-
-
-def _of_downtime(down: Floats, price: float) -> Floats:
-    """Per month; ``down``: hours of recovery for each hour between failures, infinite where there is no end.
-    What overlaps counts once (`tideover.scenarios.statistics.availability`).
-    """
-    return -np.expm1(-down) * HOURS_PER_MONTH * price
 
 
 def _down(wanted: Wanted, scenario: Scenario, runs: pd.DataFrame, recoveries: pd.DataFrame) -> Floats:
@@ -308,5 +283,4 @@ def saved(candidate: Candidate, other: Candidate, level: float) -> tuple[float, 
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The cheapest on which all objectives hold."""
     return min((one for one in candidates if one.holds), key=lambda one: one.cost, default=None)

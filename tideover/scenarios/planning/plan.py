@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tideover.models.effort import effort, slowness
+from tideover.models.schema import TABLES, conform
 from tideover.scenarios.planning.candidate import Candidate, best_of
 from tideover.scenarios.planning.result import TRIES, Headroom, Plan, headroom
-from tideover.scenarios.planning.search import ASK, Ask, Evaluator, Racing, Search, Session, Tables
+from tideover.scenarios.planning.search import ASK, Ask, Evaluator, Racing, Search, Session, Tables, tables
 from tideover.scenarios.planning.spec import Space, Spec
 from tideover.scenarios.saturation import scales
 from tideover.scenarios.spark.settings import Place
@@ -23,12 +24,6 @@ from tideover.scenarios.sweeps.recipe import Point
 from tideover.scenarios.sweeps.survey import LEAST_S
 from tideover.scenarios.sweeps.sweep import runs_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-# How long a plan takes, by what its runs have to do (`tideover.models.effort`).
-
 _LOOKED_AT = 40
 """So many candidates, evenly spread over those of the coarse grid, stand for the rest."""
 
@@ -37,8 +32,7 @@ _LOOKED_AT = 40
 class Forecast:
     """Of a plan, on one core of this machine.
 
-    candidates   that there are
-    most_runs    runs if all of them took all replications
+    most_runs    if all candidates took all replications
     runs         that are made as a rule: the coarse grid and one candidate in full, a quarter of the former
                  if this is less, and those at other loads
     run_s        how long one takes; None: none of the candidates that were looked at can be built
@@ -53,13 +47,13 @@ class Forecast:
 
     @property
     def core_s(self) -> float | None:
-        """How long all of it takes."""
         return None if self.run_s is None else self.run_s * self.runs
 
 
 def forecast(spec: Spec) -> Forecast:
     """Without any run."""
-    session, most = Session(spec.space, spec.wanted, _nobody), spec.space.total * spec.effort.most
+    session = Session(spec.space, spec.wanted, lambda asks: tables([], []))  # nothing is run
+    most = spec.space.total * spec.effort.most
     search = racing(spec, session)
     coarse = search.waiting
     runs = min(search.left, len(coarse) * spec.effort.least + spec.effort.most)
@@ -74,22 +68,15 @@ def forecast(spec: Spec) -> Forecast:
     return Forecast(spec.space.total, most, runs, float(np.mean(list(each.values()))), first)
 
 
-def _nobody(asks: Sequence[Ask]) -> Tables:
-    raise AssertionError("nothing is run")
-
-
-# A plan's runs as those of a sweep: Spark jobs or this process, and a dataset that keeps them.
-#
-# Each call is a sweep whose points are the requests. A run is known by its scenario, so what an earlier
-# call or an interrupted plan has done is not done again.
-
 Say = Callable[[str, float], None]
 """Called with what is being done, and the number of runs at the planned load that are done."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Requests as the points of a sweep, each by its number."""
+    """Requests as the points of a sweep. A run is known by its scenario, so what an earlier call or an
+    interrupted plan has done is not done again.
+    """
 
     space: Space
     asks: tuple[Ask, ...]
@@ -98,7 +85,6 @@ class Asked:
 
     @property
     def total(self) -> int:
-        """Number of requests."""
         return len(self.asks)
 
     def values(self, number: int) -> Mapping[str, Any]:
@@ -112,8 +98,6 @@ class Asked:
 
 
 class OnEngine:
-    """The evaluator that leaves the runs to an engine."""
-
     def __init__(self, space: Space, doer: Engine, say: Say) -> None:
         self._space, self._engine, self._say = space, doer, say
         self._runs = 0  # at the planned load
@@ -129,13 +113,10 @@ class OnEngine:
         found = runs_of(asked, wanted, self._engine, tell)
         if planned:
             self._runs += sum(ask.runs for ask in asks)
-        return Tables(*(self._frame(found, name) for name in ("runs", "recoveries")))
-
-    def _frame(self, found: Any, name: str) -> pd.DataFrame:
-        from tideover.models.schema import TABLES, conform
-
-        frame = rows.tidy(found, name, {}).to_pandas()
-        return conform(frame.rename(columns={"point": ASK}), TABLES[name])
+        frames = {name: rows.tidy(found, name, {}).to_pandas() for name in ("runs", "recoveries")}
+        return Tables(
+            *(conform(f.rename(columns={"point": ASK}), TABLES[name]) for name, f in frames.items())
+        )
 
 
 @contextmanager
@@ -147,8 +128,6 @@ def kept(space: Space, out: str | os.PathLike[str] | None, where: Place, say: Sa
     with sweep.kept(out, where, lambda what: say(what, 0)) as doer:
         yield OnEngine(space, doer, say)
 
-
-# Finding a plan: who searches is asked, who runs is told, until there is nothing to ask.
 
 MakeSearch = Callable[[Spec, Session], Search]
 Report = Callable[[str, int, int], None]
@@ -200,7 +179,6 @@ def plan(
 
 
 def racing(spec: Spec, session: Session) -> Racing:
-    """The search of its own."""
     return Racing(spec.space, spec.effort, spec.wanted.level, session.floor, session.overloaded)
 
 

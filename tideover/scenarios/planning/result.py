@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,25 +24,15 @@ from tideover.sim.units import S
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# Headroom: how much more load a configuration takes before an objective breaks.
-
-CLOSE = 1.05
-"""The two factors are so close together at the end."""
-TRIES = 5
-"""So many loads are tried if something breaks at twice the load."""
-MOST = 64.0
-"""Not more than so many times the load is tried."""
+CLOSE, TRIES, MOST = 1.05, 5, 64.0
+"""Quotient of the two factors of a headroom at the end; loads that are tried as a rule; the greatest."""
 
 
 @dataclass(frozen=True)
 class Headroom:
-    """Factors of the planned load.
-
-    holds     the greatest that was tried at which all objectives hold
-    breaks    the least that was tried at which one does not; None: none was found
-    first     the objectives that break there, the worst first
-    loads     all factors that were tried, in order, and whether all held
+    """Factors of the planned load: the greatest that was tried at which all objectives hold, the least at
+    which one does not (None: none was found), and which break ``first`` there, the worst in front; ``loads``:
+    all that were tried, in order, and whether all held.
     """
 
     holds: float
@@ -50,7 +41,6 @@ class Headroom:
     loads: tuple[tuple[float, bool], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
         tried = [{"load": load, "holds": held} for load, held in self.loads]
         return {"holds": self.holds, "breaks": self.breaks, "first": list(self.first), "tried": tried}
 
@@ -77,9 +67,6 @@ def headroom(best: Candidate, at_load: Callable[[float], Candidate]) -> Headroom
     return Headroom(held, broken, tuple(last.missed), loads)
 
 
-# Candidates as plain data: rows of a plan's table, and in its record.
-
-
 def row(space: Space, one: Candidate) -> dict[str, Any]:
     """A row of ``Plan.candidates``."""
     values = {
@@ -89,8 +76,7 @@ def row(space: Space, one: Candidate) -> dict[str, Any]:
         for choice in space.choices
     }
     low, high = one.cost_interval
-    costs = {"cost_per_month": one.cost, "cost_low": low, "cost_high": high}
-    costs |= {part: float(one.costs[part].mean()) for part in PARTS}
+    costs = {"cost_per_month": one.cost, "cost_low": low, "cost_high": high} | _parts(one)
     judged = {
         f"{each.objective.text} {what}": getattr(each, what)
         for each in one.judgements
@@ -105,11 +91,10 @@ def shown(one: Candidate) -> dict[str, Any]:
     low, high = one.cost_interval
     return {
         "values": dict(one.values),
-        "cost_per_month": {"mean": one.cost, "low": low, "high": high}
-        | {part: float(one.costs[part].mean()) for part in PARTS},
+        "cost_per_month": {"mean": one.cost, "low": low, "high": high} | _parts(one),
         "objectives": [
-            {"objective": each.objective.text, "value": each.value, "low": each.low, "high": each.high}
-            | {"limit": each.limit, "verdict": each.verdict, "holds": each.holds}
+            {"objective": each.objective.text}
+            | {name: getattr(each, name) for name in ("value", "low", "high", "limit", "verdict", "holds")}
             | {"ended": counted(each.endings)}
             for each in one.judgements
         ],
@@ -120,7 +105,8 @@ def shown(one: Candidate) -> dict[str, Any]:
     }
 
 
-# The answer: the cheapest candidates that meet the objectives, and why not cheaper ones.
+def _parts(one: Candidate) -> dict[str, float]:
+    return {part: float(one.costs[part].mean()) for part in PARTS}
 
 
 @dataclass(frozen=True)
@@ -140,13 +126,9 @@ class Binding:
 
 @dataclass(frozen=True)
 class Intervals:
-    """How far apart checkpoints are at the optimum, and how far apart formulas would have them, seconds from
-    start to start (`tideover.scenarios.planning.checkpoint_interval`).
-
-    chosen    at the optimum
-    cost      how long one checkpoint keeps the task that it keeps longest
-    mtbf      mean time between failures of any kind that the plan names
-    young, daly, closed_form    the formulas, which know no objective and no price
+    """How far apart checkpoints are at the optimum, and how far apart formulas would have them, which know no
+    objective and no price: seconds from start to start (`tideover.scenarios.planning.checkpoint_interval`).
+    ``cost``: how long one keeps the task that it keeps longest; ``mtbf``: of failures of any kind.
     """
 
     chosen: float
@@ -206,7 +188,6 @@ class Plan:
 
     @cached_property
     def feasible(self) -> list[Candidate]:
-        """All on which all objectives hold, the cheapest first."""
         return sorted((one for one in self.found if one.holds), key=lambda one: one.cost)
 
     @cached_property
@@ -237,11 +218,11 @@ class Plan:
         figures = [
             (one.cost, _mean(one.recoveries, HEADLINE), _mean(one.runs, "latency_p99_ms")) for one in every
         ]
-        found = [
-            one
-            for one, mine in zip(every, figures, strict=True)
-            if not any(_better(o, mine) for o in figures)
-        ]
+
+        def beaten(mine: tuple[float, ...]) -> bool:
+            return any(o != mine and all(map(operator.le, o, mine)) for o in figures)
+
+        found = [one for one, mine in zip(every, figures, strict=True) if not beaten(mine)]
         return sorted(found, key=lambda one: one.cost)
 
     @cached_property
@@ -261,7 +242,6 @@ class Plan:
 
     @cached_property
     def units(self) -> dict[str, str]:
-        """The unit of each choice in ``candidates``."""
         return {choice.key: choice.unit for choice in self.spec.space.choices}
 
     @cached_property
@@ -294,7 +274,6 @@ class Plan:
         return Intervals(chosen, cost, mtbf, *each)
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         best, binding, intervals = self.best, self.binding, self.checkpoint_interval
         return {
             "plan": self.spec.name,
@@ -321,11 +300,7 @@ class Plan:
             "front": [dict(one.values) for one in self.front],
             "candidates": [shown(one) for one in sorted(self.found, key=lambda one: one.cost)],
             "impossible": dict(self.impossible),
-            "runs": {
-                "search": self.runs,
-                "headroom": self.runs_for_headroom,
-                "exhaustive": self.exhaustive,
-            },
+            "runs": {"search": self.runs, "headroom": self.runs_for_headroom, "exhaustive": self.exhaustive},
         }
 
 
@@ -344,7 +319,3 @@ def _mean(table: pd.DataFrame, column: str) -> float:
     """The mean of a column; infinite if something is missing in it."""
     found = float(table[column].mean(skipna=False)) if len(table) else 0.0
     return math.inf if math.isnan(found) else found
-
-
-def _better(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one != other and all(mine <= its for mine, its in zip(one, other, strict=True))

@@ -30,11 +30,7 @@ from tideover.scenarios.scenario import Scenario
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# Who does a plan's runs: anybody who takes many requests at once and gives tables back.
-
 ASK = "ask"
-"""The column that says which request a row belongs to."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,6 @@ class Ask:
 
     @property
     def runs(self) -> int:
-        """How many runs that are."""
         return self.last - self.first + 1
 
 
@@ -82,9 +77,8 @@ def tables(runs: Sequence[Mapping[str, Any]], recoveries: Sequence[Mapping[str, 
     return Tables(frame("runs", runs), frame("recoveries", recoveries))
 
 
-# What a plan has found out so far: every run that was made, and what is known of each candidate from it.
-
 Key = tuple[str, float]
+"""Values of a candidate as JSON, and the load."""
 
 
 class Session:
@@ -99,7 +93,6 @@ class Session:
         self._space, self._wanted, self._evaluator = space, wanted, evaluator
         self._scenarios: dict[Key, Scenario | None] = {}
         self._found: dict[Key, Candidate] = {}
-        self._tables: dict[Key, Tables] = {}
         self._overloaded: dict[Index, bool] = {}
         self.impossible: dict[str, str] = {}
         self.runs = self.elsewhere = 0
@@ -111,12 +104,12 @@ class Session:
 
     def floor(self, index: Index) -> float | None:
         """What a candidate's machines cost in a month; None: it cannot be built."""
-        scenario = self._scenario(self._space.values(index), 1.0)
+        scenario = self._built(self._space.values(index))
         return None if scenario is None else machines_per_month(scenario)
 
     def scenario(self, index: Index) -> Scenario:
         """The scenario of a candidate that can be built."""
-        found = self._scenario(self._space.values(index), 1.0)
+        found = self._built(self._space.values(index))
         assert found is not None
         return found
 
@@ -134,7 +127,7 @@ class Session:
         for ask in asks:
             key = _key(ask)
             done = self._found[key].n if key in self._found else 0
-            if self._scenario(ask.values, ask.load) is None:
+            if self._built(ask.values, ask.load) is None:
                 self._space.at(ask.values, ask.load)  # raises
             if ask.last >= max(done, todo[key].last + 1 if key in todo else 0):
                 todo[key] = Ask(ask.values, done, ask.last, ask.load)
@@ -146,19 +139,18 @@ class Session:
         """Have these runs done; what is known of a candidate is judged anew."""
         found = self._evaluator(asks)
         for number, ask in enumerate(asks):
-            mine = Tables(*(_of(table, number) for table in found))
-            before = self._tables.get(_key(ask))
-            together = mine if before is None else Tables(*map(_joined, before, mine))
-            scenario = self._scenario(ask.values, ask.load)
+            key, frames = _key(ask), [_of(table, number) for table in found]
+            if before := self._found.get(key):
+                frames = list(map(_joined, (before.runs, before.recoveries), frames))
+            scenario = self._built(ask.values, ask.load)
             assert scenario is not None
-            self._tables[_key(ask)] = together
-            self._found[_key(ask)] = judged(self._wanted, ask.values, scenario, *together)
+            self._found[key] = judged(self._wanted, ask.values, scenario, *frames)
             if ask.load == 1:
                 self.runs += ask.runs
             else:
                 self.elsewhere += ask.runs
 
-    def _scenario(self, values: Mapping[str, Any], load: float) -> Scenario | None:
+    def _built(self, values: Mapping[str, Any], load: float = 1.0) -> Scenario | None:
         key = json.dumps(values), load
         if key not in self._scenarios:
             try:
@@ -185,8 +177,6 @@ def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     filled = [one for one in (before, after) if len(one)]
     return pd.concat(filled, ignore_index=True) if filled else before
 
-
-# What candidates that were not tried may be like, from those that were.
 
 SLACK = 0.02
 """An objective that is predicted to be missed by less than this part of its limit may be met after all."""
@@ -230,11 +220,6 @@ def promising(
     return good[np.argsort(-margin[good], kind="stable")].tolist()
 
 
-# How the cheapest candidate is looked for: a coarse grid, ever finer steps around the best, and races.
-#
-# Whoever searches is asked what to run and is told what came of it (``Search``); anybody's optimiser can do
-# that in place of ``Racing``.
-
 INDIFFERENT = 0.01
 """A candidate that is cheaper by less than this part is not worth more replications."""
 SHARE = 0.25
@@ -245,7 +230,7 @@ _MOST_DIAGONAL = 3
 
 
 class Search(Protocol):
-    """What a plan needs of whoever searches."""
+    """What a plan needs of whoever searches; anybody's optimiser can do that in place of ``Racing``."""
 
     def ask(self) -> Sequence[Ask]:
         """What is to be run next, all at once; nothing: the search is over."""
@@ -300,7 +285,6 @@ class Racing:
         """Of the coarse grid what was not tried yet."""
 
     def ask(self) -> list[Ask]:
-        """What to run next."""
         for wanted in (self._next_coarse, self._refine, self._predicted, self._race, self._for_the_front):
             asks = [self._ask(index) for index in wanted()]
             if asks:
@@ -309,17 +293,13 @@ class Racing:
         return []
 
     def tell(self, candidates: Sequence[Candidate]) -> None:
-        """What came of it."""
         self._known.update(zip(self._asked, candidates, strict=True))
         self._asked = []
 
     def _ask(self, index: Index) -> Ask:
-        """The next look at a candidate."""
         self._asked.append(index)
         done = self._known[index].n if index in self._known else 0
         return Ask(self._space.values(index), done, done + self._more(index) - 1)
-
-    # -- the coarse grid -------------------------------------------------------------------------------------
 
     def _coarse(self, strides: Sequence[int]) -> list[Index]:
         """The candidates of the coarse grid that can be built, those with the cheapest machines first, and
@@ -350,8 +330,6 @@ class Racing:
         """Whether a candidate's machines alone cost as much as the leader."""
         floor = self._floor(index)
         return floor is None or floor >= leader.cost
-
-    # -- refinement ------------------------------------------------------------------------------------------
 
     def _refine(self) -> list[Index]:
         """New neighbours of the best of each combination of choices without order."""
@@ -392,7 +370,6 @@ class Racing:
 
     @cached_property
     def _grid(self) -> dict[Index, list[Index]]:
-        """All candidates of each combination of choices without order."""
         found: dict[Index, list[Index]] = {}
         for index in self._space:
             found.setdefault(self._group(index), []).append(index)
@@ -426,15 +403,10 @@ class Racing:
             to = list(index)
             for axis, move in zip(axes, moves, strict=True):
                 to[axis] += move * steps[axis]
-            inside = all(0 <= to[axis] < len(self._space.choices[axis].levels) for axis in axes)
-            if (
-                inside
-                and (near := self._space.canonical(tuple(to))) != index
-                and self._floor(near) is not None
-            ):
-                yield near
-
-    # -- the race --------------------------------------------------------------------------------------------
+            if all(0 <= to[axis] < len(self._space.choices[axis].levels) for axis in axes):
+                near = self._space.canonical(tuple(to))
+                if near != index and self._floor(near) is not None:
+                    yield near
 
     def _leader(self) -> Candidate | None:
         return best_of(list(self._known.values()))
@@ -466,8 +438,6 @@ class Racing:
         """Replications until the next look at a candidate."""
         done = self._known[index].n if index in self._known else 0
         return next(count for count in self._counts if count > done) - done
-
-    # -- the front -------------------------------------------------------------------------------------------
 
     def _for_the_front(self) -> list[Index]:
         """The rest of the coarse grid, as far as a quarter of all runs goes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,12 +26,9 @@ from tideover.scenarios.yaml_source import Giver, Node, Origin
 from tideover.sim.registry import Part
 from tideover.sim.units import parse_rate
 
-# What a plan may choose among: values of some keys of a scenario, each combination a candidate.
-
 TYPE, COUNT = "hosts.type", "hosts.count"
 """Keys of a plan's choices that a scenario has not: which of the offered machines, and how many of them."""
 KINDS = ("strategy.kind", "strategy")
-"""Keys that choose a strategy."""
 MOST = 100_000
 
 Index = tuple[int, ...]
@@ -85,7 +82,6 @@ class Space(plugins.Carrier):
 
     @cached_property
     def total(self) -> int:
-        """Number of candidates."""
         return sum(1 for _ in self)
 
     def canonical(self, index: Index) -> Index:
@@ -132,7 +128,12 @@ class Space(plugins.Carrier):
         every = {self._kind(index) for index in self._kinds()}
         for choice in self.choices:
             if not any(concerns(choice.key, kind) for kind in every):
-                known = [key for kind in every if kind for key in _keys_of(kind)]
+                known = [
+                    key
+                    for kind in every
+                    if kind and kind in STRATEGIES
+                    for key in fields_of(STRATEGIES[kind])
+                ]
                 step = choice.key.split(".")[-1]
                 said = f"no strategy that can be chosen has this key; {suggest(step, sorted({*known}))}"
                 raise choice.levels[0].refused(f"choices.{choice.key}", said)
@@ -149,7 +150,6 @@ class Space(plugins.Carrier):
                         break
 
     def _kinds(self) -> list[Index]:
-        """The first candidate of each strategy."""
         many = max(len(choice.levels) for choice in self.choices)
         found: dict[str | None, Index] = {}
         for at in range(many):
@@ -185,28 +185,20 @@ class Space(plugins.Carrier):
             raise at.refused(f"choices.{COUNT}", said)
         name = next(iter(self.machines)) if kind is None else kind.value
         if not isinstance(name, str) or name not in self.machines:
-            raise at.refused(
-                f"choices.{TYPE}", f"there is no machine {at.shown()}; {suggest(str(name), self.machines)}"
-            )
+            said = f"there is no machine {at.shown()}; {suggest(str(name), self.machines)}"
+            raise at.refused(f"choices.{TYPE}", said)
+        if count is None and given is not None and isinstance(given.value, int):
+            count = given
         if count is None:
-            count = given if given is not None and isinstance(given.value, int) else None
-        if count is None:
-            raise at.refused(
-                TYPE, f"how many of them? choose {COUNT}, or give hosts: a number in the scenario"
-            )
+            said = f"how many of them? choose {COUNT}, or give hosts: a number in the scenario"
+            raise at.refused(TYPE, said)
         offer = self.machines[name]
-        written = {
-            "cores": offer.cores,
-            "nic": None if offer.nic is None else f"{offer.nic} B/s",
-            "slots": offer.slots,
-            "price": offer.price,
-        }
+        nic = None if offer.nic is None else f"{offer.nic} B/s"
+        written = {"cores": offer.cores, "nic": nic, "slots": offer.slots, "price": offer.price}
         machine = {key: at.like(value) for key, value in written.items() if value is not None}
         machines = at.like({name: at.like(machine | {"count": count})})
-        if given is not None and given.is_mapping:
-            yield "hosts.machines", machines
-        else:
-            yield "hosts", at.like({"machines": machines})
+        into = given is not None and given.is_mapping
+        yield ("hosts.machines", machines) if into else ("hosts", at.like({"machines": machines}))
 
 
 def concerns(key: str, kind: str | None) -> bool:
@@ -216,11 +208,7 @@ def concerns(key: str, kind: str | None) -> bool:
         return rest.partition(".")[0] == kind
     if block != "strategy" or rest in ("", "kind") or kind is None or kind not in STRATEGIES:
         return True
-    return rest.partition(".")[0] in _keys_of(kind)
-
-
-def _keys_of(kind: str) -> Iterable[str]:
-    return fields_of(STRATEGIES[kind]) if kind in STRATEGIES else ()
+    return rest.partition(".")[0] in fields_of(STRATEGIES[kind])
 
 
 # A plan's file: what is asked, of what, at which prices, and what may be chosen.
@@ -259,7 +247,6 @@ TOP = {
     "search": "how many replications a candidate may take (`replications: {least: 5, most: 40}`), how sure "
     "the plan is to be (`confidence: 95 %`), and the `seed`",
 }
-"""The keys of a plan's file, and what they mean."""
 
 MOST_TRIED = 1000
 """So many candidates are tried, until one can be built, before a plan is refused."""
@@ -305,7 +292,6 @@ class _Reader(PartBuilder):
         self._root, self._directory = root, directory
 
     def spec(self, base: Tree | None, settings: Settings) -> Spec:
-        """All of it; raises ScenarioError."""
         root = self._root
         self._unknown = self.unknown_keys(root, "", TOP)
         for key in ("name", "description"):
@@ -316,7 +302,9 @@ class _Reader(PartBuilder):
         objectives = self._objectives(level)
         prices = self._part(Prices, "prices")
         failures = self._parts(Breaks, "failures", "every")
-        effort = self._effort()
+        self.entries(root, "search", ("replications", "confidence", "seed"))
+        node = root.get("search", "replications")
+        effort = (self.part(Effort, node, "search.replications") if node is not None else None) or Effort()
         machines = self._parts(Machine, "machines")
         choices = self._choices()
         self._stop()
@@ -364,20 +352,12 @@ class _Reader(PartBuilder):
             return LEVEL
         try:
             level = parse_share(str(node.value))
+            if not 0.5 < level < 1:
+                raise ValueError(f"must be more than 50 % and less than 100 %, not {node.value}")
         except ValueError as error:
             self.refuse(node, "search.confidence", str(error))
             return LEVEL
-        if not 0.5 < level < 1:
-            self.refuse(
-                node, "search.confidence", f"must be more than 50 % and less than 100 %, not {node.value}"
-            )
-            return LEVEL
         return level
-
-    def _effort(self) -> Effort:
-        self.entries(self._root, "search", ("replications", "confidence", "seed"))
-        node = self._root.get("search", "replications")
-        return (self.part(Effort, node, "search.replications") if node is not None else None) or Effort()
 
     def _objectives(self, level: float) -> tuple[Objective, ...]:
         node = self._root.get("objectives")
@@ -395,10 +375,8 @@ class _Reader(PartBuilder):
             except ScenarioError as error:
                 self.problems += error.problems
         for one in found:
-            if one.metric.table in ("timeline", "tasks"):
-                self.refuse(
-                    node, "objectives", f"{one.text}: a plan keeps no {one.metric.table}; ask it of runs"
-                )
+            if (table := one.metric.table) in ("timeline", "tasks"):
+                self.refuse(node, "objectives", f"{one.text}: a plan keeps no {table}; ask it of runs")
         return tuple(found)
 
     def _choices(self) -> tuple[Choice, ...]:
@@ -449,7 +427,13 @@ class _Reader(PartBuilder):
             said = f"are {space.most:,} combinations; at most {MOST:,} are allowed"
             raise self._root.value["choices"].refused("choices", said)
         space.check()
-        self._check_levels(space)
+        for index in space.alone():
+            try:
+                space.at(space.values(index))
+            except ScenarioError as error:
+                # wrong by itself, whatever goes with it; what only has no place here may be fine elsewhere
+                if wrong := [problem for problem in error.problems if problem.key.startswith("choices.")]:
+                    raise ScenarioError(wrong) from None
         first = self._first(space)
         known = kinds_of(first)
         for kind in failures:
@@ -459,18 +443,6 @@ class _Reader(PartBuilder):
                 said = f"the scenario has no failure of this kind, so no recovery from one is seen; {has}"
                 raise node.refused(f"failures.{kind}", said)
         return first
-
-    def _check_levels(self, space: Space) -> None:
-        """Raises ScenarioError for a value that is wrong by itself, whatever goes with it. What only has no
-        place on its machines may be fine elsewhere.
-        """
-        for index in space.alone():
-            try:
-                space.at(space.values(index))
-            except ScenarioError as error:
-                wrong = [problem for problem in error.problems if problem.key.startswith("choices.")]
-                if wrong:
-                    raise ScenarioError(wrong) from None
 
     def _first(self, space: Space) -> Scenario:
         """The first candidate that can be built; raises ScenarioError if none of the first ones can."""
