@@ -97,13 +97,13 @@ def _provenance(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> dic
 
 def _too_few(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> str:
     """How many batches each episode of the fit has, which sessions failed, and what to do."""
-    lines = [f"nothing can be fitted: no episode has {LEAST_BATCHES} batches of normal operation."]
-    lines += [f"  {e.name} (with {e.rate_per_s:.0f} rows/s): {len(e.settled())}" for e in found if e.fitted]
-    lines += [f"  {failure}" for failure in _failures(tables)]
-    lines.append(
+    lines = [
+        f"nothing can be fitted: no episode has {LEAST_BATCHES} batches of normal operation.",
+        *(f"  {e.name} (with {e.rate_per_s:.0f} rows/s): {len(e.settled())}" for e in found if e.fitted),
+        *(f"  {failure}" for failure in _failures(tables)),
         "The machine is too slow, or has other work to do. Give another --out to measure anew; with the same "
-        "one only sessions that failed are tried again."
-    )
+        "one only sessions that failed are tried again.",
+    ]
     return "\n".join(lines)
 
 

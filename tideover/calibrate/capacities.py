@@ -20,8 +20,6 @@ from tideover.calibrate.episodes import Floats, Mask
 from tideover.scenarios import yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, shorten, suggest
 
-# The rows of somebody else's CSV file: read with care; what is wrong is collected, with its line.
-
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 Line = tuple[int, list[str]]
@@ -52,7 +50,6 @@ class Rows:
         self.problems.append(Problem(self.file, line, column, message))
 
     def check(self) -> None:
-        """Raise ScenarioError if anything is wrong so far."""
         if self.problems:
             raise ScenarioError(self.problems)
 
@@ -73,7 +70,6 @@ class Rows:
             self.refuse(begins, "(row)", f"is no row of a CSV file: {error}")
 
     def header(self, lines: Sequence[Line], optional: Sequence[str] = ()) -> list[str]:
-        """The names of the columns."""
         line, header = lines[0] if lines else (1, [])
         columns = ("workload", *self.numbers)
         if not any(name in columns or is_misspelt(name, columns) for name in header):
@@ -89,7 +85,6 @@ class Rows:
         return header
 
     def row(self, line: int, header: list[str], row: list[str]) -> tuple[str, tuple[float, ...]]:
-        """Workload and numbers of a row."""
         if len(row) != len(header):
             self.refuse(line, "(row)", f"has {len(row)} cells; the first line has {len(header)}")
             return "", ()
@@ -152,7 +147,6 @@ class Profiles:
     saturated: Mask
 
     def only(self, chosen: Mask) -> Profiles:
-        """Some of them."""
         return Profiles(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def __len__(self) -> int:
@@ -176,22 +170,21 @@ class Law:
     freedom: int
 
     def capacity(self, runs: Profiles) -> Floats:
-        """Most tuples per second."""
         return np.asarray(runs.cores * np.exp(_design(runs, self.knee) @ self.values))
 
     @property
     def ends(self) -> Floats:
         """Both ends of each of the ``values`` at 90 %."""
-        reach = student.ppf(0.95, self.freedom) * np.sqrt(
-            self.squares / self.freedom * self.inverse.diagonal()
-        )
+        reach = self._reach(self.inverse.diagonal())
         return np.stack((self.values - reach, self.values + reach))
 
+    def _reach(self, squares: Floats) -> Floats:
+        """Half the width of an interval at 90 % for an error with so many times the variance of the rest."""
+        return np.asarray(student.ppf(0.95, self.freedom) * np.sqrt(self.squares / self.freedom * squares))
+
     def interval(self, runs: Profiles) -> tuple[Floats, Floats]:
-        """Both ends of the interval of prediction at 90 %."""
         design = _design(runs, self.knee)
-        known = np.einsum("ij,jk,ik->i", design, self.inverse, design)
-        reach = student.ppf(0.95, self.freedom) * np.sqrt(self.squares / self.freedom * (1 + known))
+        reach = self._reach(1 + np.einsum("ij,jk,ik->i", design, self.inverse, design))
         middle = self.capacity(runs)
         return middle * np.exp(-reach), middle * np.exp(reach)
 
@@ -253,9 +246,8 @@ def read(path: Path) -> Measured:
     workloads = {name: _profiles(np.array(rows)) for name, rows in found.items()}
     for name, runs in workloads.items():
         if (n := int(runs.saturated.sum())) < FEWEST:
-            reader.refuse(
-                lines[0][0], "saturated", f"{name} has {n} saturated runs; at least {FEWEST} are needed"
-            )
+            said = f"{name} has {n} saturated runs; at least {FEWEST} are needed"
+            reader.refuse(lines[0][0], "saturated", said)
     if not workloads:
         reader.refuse(1, "(file)", "has no measurement; one run a line is needed")
     reader.check()
@@ -276,7 +268,6 @@ def _profiles(rows: Floats) -> Profiles:
 
 
 def frames(measured: Measured) -> dict[str, pd.DataFrame]:
-    """The three tables, workload by workload."""
     tables: dict[str, list[dict[str, Any]]] = {"capacities": [], "fit_parameters": [], "errors": []}
     for name, runs in measured.workloads.items():
         saturated = runs.only(runs.saturated)
@@ -292,69 +283,47 @@ def frames(measured: Measured) -> dict[str, pd.DataFrame]:
 
 
 def _runs(runs: Profiles, law: Law, unseen: Floats) -> Iterator[dict[str, Any]]:
-    capacity, left = law.capacity(runs), iter(unseen.tolist())
-    for i in range(len(runs)):
-        saturated = bool(runs.saturated[i])
-        predicted, low, high = next(left) if saturated else (np.nan,) * 3
-        yield {
-            "cores": float(runs.cores[i]),
-            "slots_per_core": float(runs.sharing[i]),
-            "memory_per_slot_mb": float(runs.memory[i]),
-            "rate_per_s": float(runs.rate[i]),
-            "saturated": saturated,
-            "fitted_per_s": float(capacity[i]),
-            "left_out_per_s": predicted,
-            "low_per_s": low,
-            "high_per_s": high,
-        }
+    left_out = np.full((len(runs), 3), np.nan)
+    left_out[runs.saturated] = unseen
+    columns = {
+        "cores": runs.cores,
+        "slots_per_core": runs.sharing,
+        "memory_per_slot_mb": runs.memory,
+        "rate_per_s": runs.rate,
+        "saturated": runs.saturated,
+        "fitted_per_s": law.capacity(runs),
+        **dict(zip(("left_out_per_s", "low_per_s", "high_per_s"), left_out.T, strict=True)),
+    }
+    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+        yield dict(zip(columns, row, strict=True))
 
 
 def _parameters(law: Law) -> Iterator[dict[str, Any]]:
-    (alone, sharing, scarce), (low, high) = law.values, law.ends
+    alone, sharing, scarce = zip(law.values, *law.ends, strict=True)
+    slows, short = sharing[1] > 0, scarce[1] > 0
     rows = (
-        ("per_core", *np.exp((alone, low[0], high[0])), "tuples/s", True, "what a core carries for one slot"),
-        (
-            "sharing",
-            sharing,
-            low[1],
-            high[1],
-            "",
-            low[1] > 0,
-            "exponent by which slots that share a core slow it",
-        ),
-        ("scarcity", scarce, low[2], high[2], "", low[2] > 0, "exponent by which too little memory slows it"),
-        (
-            "knee",
-            law.knee,
-            law.knee,
-            law.knee,
-            "MB",
-            low[2] > 0,
-            "memory of a slot below which it is too little",
-        ),
+        ("per_core", np.exp(alone), "tuples/s", True, "what a core carries for one slot"),
+        ("sharing", sharing, "", slows, "exponent by which slots that share a core slow it"),
+        ("scarcity", scarce, "", short, "exponent by which too little memory slows it"),
+        ("knee", (law.knee,) * 3, "MB", short, "memory of a slot below which it is too little"),
     )
-    names = ("parameter", "value", "low", "high", "unit", "identified", "meaning")
-    for row in rows:
-        found = dict(zip(names, row, strict=True))
-        yield (
-            found
-            | {name: float(found[name]) for name in names[1:4]}
-            | {"identified": bool(found["identified"])}
-        )
+    for name, ends, unit, identified, meaning in rows:
+        found = dict(zip(("value", "low", "high"), map(float, ends), strict=True))
+        about = {"unit": unit, "identified": bool(identified), "meaning": meaning}
+        yield {"parameter": name, **found, **about}
+
+
+def errors_of(predicted: Floats, measured: Floats) -> dict[str, Any]:
+    """How many there are; mean, median and worst of |predicted / measured - 1|."""
+    off = np.abs(predicted / measured - 1)
+    found = {"mean_error": off.mean(), "median_error": np.median(off), "worst_error": off.max()}
+    return {"n": len(off)} | {name: float(value) for name, value in found.items()}
 
 
 def _errors(rate: Floats, fitted: Floats, unseen: Floats) -> Iterator[dict[str, Any]]:
     middle, low, high = unseen.T
     for kind, predicted in (("fit", fitted), ("leave_one_out", middle)):
-        off = np.abs(predicted / rate - 1)
-        row = {
-            "model": "mechanism",
-            "kind": kind,
-            "n": len(rate),
-            "mean_error": float(off.mean()),
-            "median_error": float(np.median(off)),
-            "worst_error": float(off.max()),
-        }
+        row = {"model": "mechanism", "kind": kind, **errors_of(predicted, rate)}
         if kind == "leave_one_out":
             row["coverage"] = float(np.mean((low <= rate) & (rate <= high)))
             row["mean_width"] = float(np.mean((high - low) / middle))

@@ -179,12 +179,7 @@ def _timeline(episode: Episode, found: tuple[Costs, Faults | None]) -> pd.DataFr
     made, failed = simulated(episode, *found), episode.fault.at_s
     last = min(TIMELINE[1], episode.end_s - failed)  # then comes another rate
     at = np.arange(max(TIMELINE[0], -PRE), last, 0.05)
-    about = {
-        "session": episode.setup.session,
-        "episode": episode.number,
-        "strategy": episode.setup.strategy,
-        "fault": episode.fault.kind,
-    }
+    about = _about(episode)
     backlogs = {
         "measured": episode.curve.backlog(failed + at),
         "simulated": made.curve().backlog(made.failed_s + at),
@@ -193,30 +188,26 @@ def _timeline(episode: Episode, found: tuple[Costs, Faults | None]) -> pd.DataFr
     return pd.concat(frames, ignore_index=True)
 
 
+def _about(episode: Episode) -> dict[str, Any]:
+    setup = episode.setup
+    strategy = {"strategy": setup.strategy, "fault": episode.fault.kind}
+    return {"session": setup.session, "episode": episode.number, **strategy}
+
+
 def correctness(episodes: Sequence[Episode], counts: pd.DataFrame, fits: Fits) -> pd.DataFrame:
     """By strategy and fault: kills after which all counts were exact, rows missing and in excess, and what
     the simulated ledgers say. ``counts``: the table of episodes, with the columns missing and extra.
     """
     rows = []
-    for e in episodes:
-        if e.fault.kind != "none":
-            found = fits.of(e)
-            made = None if found is None else simulated(e, *found)
-            rows.append(
-                {
-                    "strategy": e.setup.strategy,
-                    "fault": e.fault.kind,
-                    "session": e.setup.session,
-                    "episode": e.number,
-                    "lost": made.lost if made else 0,
-                    "duplicated": made.duplicated if made else 0,
-                }
-            )
+    for e in (e for e in episodes if e.fault.kind != "none"):
+        found = fits.of(e)
+        made = None if found is None else simulated(e, *found)
+        wrong = {"lost": made.lost if made else 0, "duplicated": made.duplicated if made else 0}
+        rows.append(_about(e) | wrong)
     if not rows:
         return pd.DataFrame()
-    table = pd.DataFrame(rows).merge(
-        counts[["session", "episode", "missing", "extra"]], on=["session", "episode"]
-    )
+    same = ["session", "episode"]
+    table = pd.DataFrame(rows).merge(counts[[*same, "missing", "extra"]], on=same)
     table["exact"] = (table["missing"] == 0) & (table["extra"] == 0)
     return (
         table.groupby(["strategy", "fault"], as_index=False)

@@ -95,12 +95,9 @@ class Faults:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulated episode, in s since its own zero.
-
-    batches, other_batches  of the query that the fault hits; of the other one, if there are two
-    emitted                 rows created over time, as in ``BacklogCurve``
-    failed_s                when the fault struck
-    lost, duplicated        what the ledger says of rows
+    """A simulated episode, in s since its own zero: batches of the query that the fault hits, and of the
+    other one, if there are two; ``emitted``: rows created over time, as in ``BacklogCurve``; ``lost`` and
+    ``duplicated``: what the ledger says of rows.
     """
 
     episode: Episode
@@ -155,7 +152,8 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
     """
     failed, duration = _span(episode)
     setup = episode.setup
-    state = costs.state_s + costs.state_row_s * _state_rows(episode) / setup.partitions
+    rows = setup.keys if setup.pipeline == "running_count" else 0
+    state = costs.state_s + costs.state_row_s * rows / setup.partitions
     strategy = {
         "kind": "micro_batch",
         "cores": max(1, setup.cores // max(setup.executors, 1)),
@@ -196,10 +194,6 @@ def _span(episode: Episode) -> tuple[float, float]:
     before = PRE + 2 * interval + (BEFORE_S if fault.second_kill else 0.0)
     failed = ceil(before / interval) * interval + phase
     return failed, failed + episode.end_s - fault.at_s + 2 * CALM
-
-
-def _state_rows(episode: Episode) -> float:
-    return float(episode.setup.keys) if episode.setup.pipeline == "running_count" else 0.0
 
 
 def _topology(episode: Episode, costs: Costs) -> dict[str, Any]:

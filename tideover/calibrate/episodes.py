@@ -17,8 +17,6 @@ from tideover.models.evaluation import curves
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
-# Types that the whole room shares.
-
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
@@ -26,8 +24,6 @@ Progress = Callable[[float, str], None]
 """Called with the fraction that is done, 0 to 1, and with what is being done."""
 
 
-# Backlog over time, measured or simulated, and the figures of a fault that are read off it.
-#
 # A measured and a simulated episode are brought into the same form, and the same functions read both: so a
 # difference between the two is not one of definitions.
 
@@ -112,8 +108,6 @@ def catch_up(curve: BacklogCurve, since: float, failed: float, until: float) -> 
     # The backlog falls at outputs only, so it became usual at the last one before this moment of the grid.
     return float(after[np.searchsorted(after, at[calm], "right") - 1]) - failed
 
-
-# Measured episodes, out of the tables of a campaign.
 
 PRE = 8.0
 """Seconds before a fault in which the backlog is taken for usual."""
@@ -211,7 +205,6 @@ class Episode:
 
     @property
     def name(self) -> str:
-        """For messages and figures."""
         return f"{self.setup.session}/{self.number}"
 
     @property
@@ -373,8 +366,6 @@ def _curve(batches: pd.DataFrame, schedule: str, end: float) -> BacklogCurve:
     return BacklogCurve(moments, rows, (edges, created))
 
 
-# The noise of batch durations, put on top of a simulated run.
-#
 # A simulated batch takes its mean time. Real ones vary, and they take longer while something else on the
 # same processors starts. The figures of a fault hang on single batches (a backlog that is just usual, or
 # just not), so a prediction is made of many runs, each with noise of its own.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from tideover.calibrate.counterpart import Costs, Faults, noisy, predicted
-from tideover.calibrate.episodes import NAN, Condition, Episode, Figures, Floats, Kind, Mask, Progress
+from tideover.calibrate.episodes import NAN, Condition, Episode, Figures, Floats, Kind, Progress
 
 # Residuals: by how much predictions are off for reasons that no parameter explains, and intervals with it.
 #
@@ -26,7 +25,6 @@ from tideover.calibrate.episodes import NAN, Condition, Episode, Figures, Floats
 K = TypeVar("K", bound=Hashable)
 
 LEVEL = 0.9
-"""Of intervals."""
 LEAST = 0.1
 """No prediction of what a fault does to a wall clock is better than a tenth."""
 STEADY = 0.05
@@ -89,7 +87,6 @@ def spread_by_kind(residuals: Mapping[K, Floats]) -> dict[K, Spread]:
 # side by side, so what is fitted to the whole batch is multiplied by their number.
 
 DRAWS = 100
-"""Bootstrap draws of every fit."""
 STAGES = 2
 """Stages of a batch: one reads, one counts."""
 LEAST_BATCHES = 3
@@ -111,7 +108,6 @@ class CostFit:
 
     @property
     def identified(self) -> int:
-        """How many costs can be told from each other by the work of batches."""
         return 1 + self.rows_vary + self.state_varies
 
 
@@ -132,8 +128,8 @@ def fit_costs(episodes: Sequence[Episode], rng: np.random.Generator) -> dict[Con
         found[condition] = CostFit(
             costs=replace(_solve(table, np.ones(len(mine)), partitions), noise=noise),
             draws=tuple(replace(_solve(table, w, partitions), noise=noise) for w in weights),
-            rows_vary=_rows_vary(table),
-            state_varies=_state_varies(table),
+            rows_vary=_vary(table)[0],
+            state_varies=_vary(table)[1],
         )
     return found
 
@@ -144,14 +140,10 @@ def _noise(episodes: Sequence[Episode]) -> float:
     return float(np.sqrt((noise**2).sum() / max(1, len(noise) - len(episodes))))
 
 
-def _rows_vary(table: pd.DataFrame) -> bool:
-    """Whether batches of different size were seen."""
-    return bool(table["rows"].max() > 1.5 * table["rows"].min())
-
-
-def _state_varies(table: pd.DataFrame) -> bool:
-    """Whether states of different size were seen, beyond the few words of a window."""
-    return bool(table["state_rows"].max() > 1.5 * table["state_rows"].min() + 1000)
+def _vary(table: pd.DataFrame) -> tuple[bool, bool]:
+    """Whether batches of different size were seen, and states, beyond the few words of a window."""
+    rows, state = table["rows"], table["state_rows"]
+    return bool(rows.max() > 1.5 * rows.min()), bool(state.max() > 1.5 * state.min() + 1000)
 
 
 def _means(episode: Episode) -> dict[str, float]:
@@ -175,7 +167,7 @@ def _solve(table: pd.DataFrame, weights: Floats, partitions: int) -> Costs:
     work = table["work"].to_numpy()
     columns = np.column_stack([np.ones(len(work)), table["rows"], table["state_rows"]])
     scale = np.array([1.0, 1e-6, 1e-6])  # s, us a row, us a row of state: of like size
-    known = [True, _rows_vary(table), _state_varies(table)]  # others are part of the constant
+    known = [True, *_vary(table)]  # others are part of the constant
     root = np.sqrt(weights) / work
     found = np.zeros(3)
     found[known] = lsq_linear((columns * scale)[:, known] * root[:, None], work * root, (0, np.inf)).x
@@ -341,43 +333,23 @@ def _best_cold(
 
 class _Stamps:
     """Times that the stamps of the processes say by themselves, s, one for each episode of a kind; read off
-    once, for all draws. NaN: not measured.
+    once, for all draws. NaN: not measured, or (detection of a stop) not noticed. ``busy``: whether a batch
+    was running; ``slowdowns``: of the other query's batches, as logs.
     """
 
     def __init__(self, episodes: Sequence[Episode]) -> None:
-        self.episodes = episodes
         self.strategy, self.fault = episodes[0].kind
-
-    @cached_property
-    def detection(self) -> Floats:
-        """NaN: the fault was not noticed (a stop)."""
-        return np.array([e.fault.detected_s - e.fault.at_s for e in self.episodes])
-
-    @cached_property
-    def restart(self) -> Floats:
-        return np.array([e.fault.ready_s - e.fault.detected_s for e in self.episodes])
-
-    @cached_property
-    def busy(self) -> Mask:
-        """Whether a batch was running."""
-        return np.array([not np.isnan(e.fault.in_batch_s) for e in self.episodes])
-
-    @cached_property
-    def reading(self) -> Floats:
-        return np.array([e.first_task_s("map") for e in self.episodes])
-
-    @cached_property
-    def counting(self) -> Floats:
-        return np.array([e.first_task_s("reduce") for e in self.episodes])
-
-    @cached_property
-    def first_batch(self) -> Floats:
-        return np.array([e.first_batch_late_s() for e in self.episodes])
-
-    @cached_property
-    def slowdowns(self) -> list[Floats]:
-        """Of the other query's batches, as logs."""
-        return [e.slowdown() for e in self.episodes]
+        faults = [e.fault for e in episodes]
+        self.detection = np.array([fault.detected_s - fault.at_s for fault in faults])
+        self.restart = np.array([fault.ready_s - fault.detected_s for fault in faults])
+        self.busy = np.array([not np.isnan(fault.in_batch_s) for fault in faults])
+        lost = self.fault == "kill_executor"
+        self.reading = np.array([e.first_task_s("map") for e in episodes if lost])
+        self.counting = np.array([e.first_task_s("reduce") for e in episodes if lost])
+        anew = lost and self.strategy == "source_replay"
+        self.first_batch = np.array([e.first_batch_late_s() for e in episodes if anew])
+        twice = self.strategy == "active_replication"
+        self.slowdowns = [e.slowdown() for e in episodes if twice]
 
 
 def _from_stamps(stamps: _Stamps, weights: Floats, executor: Faults | None) -> Faults:

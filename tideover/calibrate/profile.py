@@ -15,8 +15,6 @@ from tideover.calibrate.counterpart import Costs, Faults
 from tideover.calibrate.episodes import Condition, Episode
 from tideover.calibrate.fits import CostFit, FaultFit
 
-# How profiles are written as YAML.
-
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Dotted keys as nested mappings."""
@@ -41,8 +39,6 @@ def text(data: Mapping[str, Any], width: int) -> str:
     yaml.dump(dict(data), stream)
     return stream.getvalue()
 
-
-# From fits to profiles: YAML that any scenario takes by ``profile: path``.
 
 SERVICE = {"word_count": "bolts.split_words.service", "running_count": "bolts.forward.service"}
 """The bolt that reads the rows, by pipeline."""
@@ -144,7 +140,6 @@ def _faults(condition: Condition, fits: Fits) -> dict[str, FaultFit]:
 
 
 def _values(condition: Condition, fits: Fits) -> dict[str, Value]:
-    """All values of one condition by dotted key; draws of the same number go together."""
     cost, faults = fits.costs[condition], _faults(condition, fits)
     estimates = _flat(condition, cost.costs, {f: fit.faults for f, fit in faults.items()})
     draws = [
@@ -216,20 +211,11 @@ def _written(seconds: float) -> str:
 
 def parameters(fits: Fits) -> pd.DataFrame:
     """One row a profile and value: strategy, parameter, value, low, high, unit, identified, meaning."""
-    return pd.DataFrame(
-        [
-            {
-                "strategy": condition.strategy,
-                "profile": name,
-                "parameter": key,
-                "value": value.estimate,
-                "low": value.low,
-                "high": value.high,
-                "unit": "s",
-                "identified": value.identified,
-                "meaning": MEANING[key.rsplit(".", 1)[-1]],
-            }
-            for name, condition in profiles(fits).items()
-            for key, value in _values(condition, fits).items()
-        ]
-    )
+    rows = [
+        {"strategy": condition.strategy, "profile": name, "parameter": key}
+        | {"value": value.estimate, "low": value.low, "high": value.high}
+        | {"unit": "s", "identified": value.identified, "meaning": MEANING[key.rsplit(".", 1)[-1]]}
+        for name, condition in profiles(fits).items()
+        for key, value in _values(condition, fits).items()
+    ]
+    return pd.DataFrame(rows)

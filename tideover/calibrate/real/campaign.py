@@ -84,7 +84,7 @@ def collect(plan: Plan, out: Path) -> dict[str, pd.DataFrame]:
 
 
 def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) -> None:
-    error = ""
+    error, found = "", {table: frame(table, []) for table in TABLES}
     try:
         supervisor.run()
     except SessionFailed as failed:
@@ -92,7 +92,6 @@ def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) ->
     if (directory / "session.json").exists():
         found = tables(directory, error)
     else:  # it never began
-        found = {table: frame(table, []) for table in TABLES}
         found["sessions"] = frame("sessions", [described(session) | {"error": error}])
     for table, rows in found.items():
         rows.to_parquet(directory / f"{table}.parquet", index=False)

@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# The raw record of a session: one JSON object a line, with unix times, written at once.
-
-
 class EventLog:
-    """Appends events to a file; several threads may do so. A process that is killed loses none of them."""
+    """Appends events to a file, the raw record of a session: one JSON object a line, with its unix time (s).
+    Several threads may do so. A process that is killed loses none of them.
+    """
 
     def __init__(self, path: Path, **always: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,14 +39,12 @@ class EventLog:
         self._always = always
 
     def write(self, event: str, at: float | None = None, **details: Any) -> None:
-        """One event; ``at`` is its unix time in s, now if not given."""
         at = time.time() if at is None else at
         line = json.dumps({"event": event, "at": at, **self._always, **details})
         with self._lock:
             self._file.write(line + "\n")
 
     def close(self) -> None:
-        """Write no more."""
         self._file.close()
 
 
@@ -60,11 +57,9 @@ def read_events(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-# The input of the real pipelines: a pure function of the wall clock.
-#
-# Row i has a stamp and a content that follow from the schedule and the seed alone. So the input survives
-# every restart, can be read again from any row, needs no process that generates it, and what has to be
-# counted is known exactly.
+# The input is a pure function of the wall clock: row i has a stamp and a content that follow from the
+# schedule and the seed alone. So the input survives every restart, can be read again from any row, needs no
+# process that generates it, and what has to be counted is known exactly.
 
 Rows = npt.NDArray[np.int64]
 
@@ -95,7 +90,6 @@ class Schedule:
 
     @cached_property
     def _starts(self) -> Rows:
-        """Where the pieces start, in µs since t0."""
         return np.array([round(start * MICROSECONDS) for start, _ in self.pieces], np.int64)
 
     @cached_property
@@ -111,7 +105,6 @@ class Schedule:
 
     @property
     def rows(self) -> int:
-        """The number of all rows."""
         return int(self._first[-1])
 
     def stamps(self, rows: Rows) -> Rows:
@@ -135,8 +128,6 @@ def choices(seed: int, rows: Rows, among: int) -> Rows:
     bits = mix(rows.astype(np.uint64) * _GOLDEN + mix(np.array([seed], np.uint64)))
     return (bits % np.uint64(among)).astype(np.int64)
 
-
-# A streaming source that reads the schedule: Spark asks it how many rows there are by now, and for rows.
 
 NAME = "tideover_schedule"
 
@@ -223,17 +214,13 @@ class ScheduleReader(DataSourceStreamReader):
 
     def _batch(self, rows: np.ndarray) -> pa.RecordBatch:
         stamps = self.schedule.stamps(rows) + self.schedule.t0 * MICROSECONDS
-        numbers = self.content.numbers(rows)
-        column = (
-            pa.array(self.content.sentences).take(numbers) if self.content.sentences else pa.array(numbers)
-        )
-        name = "sentence" if self.content.sentences else "key"
+        name, column = "key", pa.array(self.content.numbers(rows))
+        if self.content.sentences:
+            name, column = "sentence", pa.array(self.content.sentences).take(column)
         stamp = pa.array(stamps, pa.timestamp("us", tz="UTC"))
         return pa.RecordBatch.from_arrays([stamp, column], names=["stamp", name])
 
 
-# Where the results of a batch go, and when they are there.
-#
 # The sink is what a reader of the results sees, so it outlives every process: files, each of which appears
 # whole or not at all. A batch that runs again overwrites what it wrote before, and of each window's result
 # the first stays, whoever delivers it.
@@ -339,8 +326,6 @@ def read_windows(directory: Path) -> dict[int, dict[str, Any]]:
     paths = sorted((directory / "windows").glob("[0-9]*.json"))
     return {int(path.stem): json.loads(path.read_text()) for path in paths}
 
-
-# The two pipelines that are run for real: a windowed word count, and a running count of keys.
 
 Pipeline = Literal["word_count", "running_count"]
 

@@ -7,9 +7,10 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -17,8 +18,6 @@ from tideover.calibrate.real.pipelines import Pipeline, Schedule
 from tideover.scenarios.java import Java, java_environment
 from tideover.scenarios.spark import settings as sweeps
 
-# What is to be measured: sessions of episodes, planned beforehand.
-#
 # Cold processes are slow, so one start serves for much: a *session* is the lifetime of one query (restarts
 # of its driver included), and an *episode* of it has one rate and at most one fault.
 
@@ -32,10 +31,8 @@ PRELOAD_S = 10.0
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is done to a process.
-
-    at_s: s after the episode's beginning. query: whose process, 0 or 1. stop_s: for ``stop_executor``, how
-    long it is stopped, in s.
+    """One thing that is done to a process of a query, ``at_s`` s after the episode's beginning; ``stop_s``:
+    for ``stop_executor``, how long it is stopped, in s.
     """
 
     kind: FaultName
@@ -46,9 +43,8 @@ class Fault:
 
 @dataclass(frozen=True)
 class Episode:
-    """A part of a session with one rate; begin_s and end_s in s since the session's t0.
-
-    held_out: not for the fit, but for the comparison with what is predicted.
+    """A part of a session with one rate; begin_s and end_s in s since the session's t0. ``held_out``: not for
+    the fit, but for the comparison with what is predicted.
     """
 
     begin_s: float
@@ -96,12 +92,10 @@ class SessionPlan:
 
     @property
     def queries(self) -> int:
-        """How many queries read the input."""
         return 2 if self.strategy == "active_replication" else 1
 
     @property
     def end_s(self) -> float:
-        """When the input ends, in s since t0."""
         return self.episodes[-1].end_s
 
     @property
@@ -125,8 +119,6 @@ class SessionPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All sessions of a calibration."""
-
     name: str
     sessions: tuple[SessionPlan, ...]
 
@@ -136,7 +128,6 @@ class Plan:
         return sum(session.end_s + OVERHEAD_S for session in self.sessions)
 
     def write(self, path: Path) -> None:
-        """As JSON."""
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
 
@@ -158,17 +149,14 @@ class DriverSpec:
 
     @property
     def events(self) -> Path:
-        """The file of this life's events."""
         return self.directory / f"driver-{self.query}-{self.life}.jsonl"
 
     @property
     def spark_events(self) -> Path:
-        """The directory of Spark's own record of this life."""
         return self.directory / "spark-events" / f"{self.query}-{self.life}"
 
 
 SPEC = TypeAdapter(DriverSpec)
-"""Reads a spec from JSON, and writes it."""
 
 OVERHEAD_S = 24.0
 """Start, warm-up and end of a session take about this long."""
@@ -187,8 +175,6 @@ def executors_of(master: str) -> tuple[int, int]:
     raise ValueError(f"master: {master!r} is neither local[N] nor local-cluster[N,C,M]")
 
 
-# The plans that ``tideover calibrate`` knows: tiny (for tests), quick, and full.
-#
 # All word counts do the same work per row, and all recoveries have the same trigger and window: what differs
 # between strategies is then the strategy.
 
@@ -207,8 +193,16 @@ _PRELOAD_S = 24.0
 _LENGTH_S: dict[FaultName, float] = {"kill_executor": 15.0, "kill_driver": 34.0, "stop_executor": 15.0}
 _STEADY_S = 12.0
 
-Kill = tuple[FaultName, int, float]
-"""What is done, at which rate per s, and at which fraction of a second: triggers are at whole seconds."""
+
+class Kill(NamedTuple):
+    """What is done, at which rate per s, and at which fraction of a second: triggers are at whole seconds."""
+
+    kind: FaultName
+    rate: int
+    fraction: float
+
+
+_EXECUTOR, _DRIVER = partial(Kill, "kill_executor"), partial(Kill, "kill_driver")
 
 
 def tiny(seed: int = 1) -> Plan:
@@ -223,17 +217,9 @@ def quick(seed: int = 1) -> Plan:
     """About six minutes, all three strategies: kills of both kinds for the fit, and one of each strategy that
     is held out.
     """
-    micro_batch: list[Kill] = [
-        ("kill_executor", 2000, 0.25),
-        ("kill_executor", 4000, 0.7),
-        ("kill_driver", 3000, 0.6),
-        ("kill_executor", 3000, 0.35),
-    ]
-    others: list[Kill] = [
-        ("kill_executor", 2000, 0.3),
-        ("kill_driver", 3000, 0.6),
-        ("kill_executor", 3000, 0.7),
-    ]
+    executor, driver = _EXECUTOR, _DRIVER
+    micro_batch = [executor(2000, 0.25), executor(4000, 0.7), driver(3000, 0.6), executor(3000, 0.35)]
+    others = [executor(2000, 0.3), driver(3000, 0.6), executor(3000, 0.7)]
     sessions = [
         _steady("keys-10000", "running_count", LOCAL, 10_000, seed, [2000, 10_000, 5000], held_out=[2])
     ]
@@ -262,25 +248,14 @@ def full(seed: int = 1) -> Plan:
 
 
 def _recoveries(seed: int) -> list[SessionPlan]:
-    fit: list[Kill] = [
-        ("kill_executor", 2000, 0.25),
-        ("kill_executor", 4000, 0.7),
-        ("kill_driver", 2000, 0.3),
-        ("kill_executor", 5000, 0.1),
-        ("kill_executor", 3000, 0.55),
-        ("kill_driver", 4000, 0.75),
-    ]
-    held_out: list[Kill] = [
-        ("kill_executor", 3000, 0.15),
-        ("kill_executor", 4500, 0.45),
-        ("kill_driver", 3000, 0.6),
-        ("kill_executor", 2500, 0.8),
-        ("kill_executor", 3500, 0.35),
-        ("kill_driver", 3500, 0.2),
-    ]
+    executor, driver = _EXECUTOR, _DRIVER
+    fit = [executor(2000, 0.25), executor(4000, 0.7), driver(2000, 0.3)]
+    fit += [executor(5000, 0.1), executor(3000, 0.55), driver(4000, 0.75)]
+    held_out = [executor(3000, 0.15), executor(4500, 0.45), driver(3000, 0.6)]
+    held_out += [executor(2500, 0.8), executor(3500, 0.35), driver(3500, 0.2)]
     sessions = []
     for strategy in STRATEGIES:
-        stops: list[Kill] = [("stop_executor", 3000, 0.3)] if strategy == "micro_batch" else []
+        stops = [Kill("stop_executor", 3000, 0.3)] if strategy == "micro_batch" else []
         sessions += [
             _kills("-fit", strategy, seed, [*fit, *stops]),
             _kills("-held-out", strategy, seed + 1, [*held_out, *stops], range(len(held_out) + 1)),
@@ -322,8 +297,6 @@ def _kills(
     return SessionPlan(name, strategy, "word_count", CLUSTER, seed, tuple(episodes), work=WORK)
 
 
-# How Spark is set up for the measurements, each setting with its reason.
-
 TAG = "TIDEOVER_TAG"
 """The environment variable by which a process is known as ours."""
 
@@ -338,7 +311,6 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 
 
 def spark_settings(spec: DriverSpec) -> dict[str, str]:
-    """Spark's settings for a driver of the calibration."""
     java = f"{_JVM} -Djava.io.tmpdir={spec.scratch} -Dtideover.tag={spec.tag}"
     return {
         **sweeps.settings(spec.plan.master, "tideover calibrate", spec.scratch),

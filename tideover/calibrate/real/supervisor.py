@@ -26,8 +26,6 @@ from tideover.calibrate.real.pipelines import EventLog, Schedule, read_events, r
 from tideover.calibrate.real.plan import SPEC, TAG, DriverSpec, Fault, SessionPlan, environment
 from tideover.scenarios.java import Java, JavaNotFound, find_java
 
-# Finding and ending the processes that we started, and no others.
-#
 # Each life of a driver gets a tag, a long random name in its environment, which all its descendants
 # inherit. The tags are in a file before the process is started. So whatever happens to us, the next start
 # finds what is left, and a stranger's process is never taken for ours.
@@ -48,7 +46,6 @@ class Registry:
         return tag
 
     def note(self, tag: str, pid: int) -> None:
-        """The process that was started with this tag."""
         rest = [entry for entry in self.entries() if entry["tag"] != tag]
         try:
             created = psutil.Process(pid).create_time()
@@ -57,7 +54,6 @@ class Registry:
         self._write([*rest, {"tag": tag, "pid": pid, "created": created}])
 
     def entries(self) -> list[dict[str, Any]]:
-        """What was started and not yet known to have ended."""
         return json.loads(self.path.read_text()) if self.path.exists() else []
 
     def end_leftovers(self) -> list[int]:
@@ -75,11 +71,8 @@ class Registry:
 
 def tagged(tags: Collection[str]) -> list[psutil.Process]:
     """All living processes whose environment holds one of the tags."""
-    found = []
-    for process in psutil.process_iter():
-        if process.pid != os.getpid() and _environment(process).get(TAG) in tags:
-            found.append(process)
-    return found
+    others = (process for process in psutil.process_iter() if process.pid != os.getpid())
+    return [process for process in others if _environment(process).get(TAG) in tags]
 
 
 def end(tags: Collection[str]) -> list[int]:
@@ -91,7 +84,8 @@ def end(tags: Collection[str]) -> list[int]:
     ended: list[int] = []
     while tags and (found := tagged(tags)):
         for process in found:
-            _kill(process)
+            with suppress(psutil.NoSuchProcess):
+                process.kill()  # psutil compares the creation time first
         _, left = psutil.wait_procs(found, timeout=_PATIENCE_S)
         if left:
             raise RuntimeError(f"these processes of the calibration cannot be ended: {left}")
@@ -126,14 +120,6 @@ def _environment(process: psutil.Process) -> dict[str, str]:
         return {}
 
 
-def _kill(process: psutil.Process) -> None:
-    with suppress(psutil.NoSuchProcess):
-        process.kill()  # psutil compares the creation time first
-
-
-# Doing harm to the processes that we started, at a planned moment.
-
-
 class NoVictim(RuntimeError):
     """The process that was to be harmed is not there."""
 
@@ -145,7 +131,8 @@ def strike(moment: float, victim: int, harm: Callable[[], None], events: Path) -
     batches that were ``logged`` last and ``committed`` last (-1: none), and ``logged_at`` (unix time of the
     former).
     """
-    checkpoint = _checkpoint(events)
+    begun = [event["checkpoint"] for event in read_events(events) if event["event"] == "query"]
+    checkpoint = Path(begun[-1]) if begun else None
     time.sleep(max(0.0, moment - time.time()))
     logged, committed, logged_at = _progress(checkpoint)
     at = time.time()
@@ -164,12 +151,6 @@ def oldest(executors: dict[int, psutil.Process]) -> tuple[int, psutil.Process]:
     return next(iter(executors.items()))
 
 
-def _checkpoint(events: Path) -> Path | None:
-    """The checkpoint of the run that this driver started last."""
-    found = [event["checkpoint"] for event in read_events(events) if event["event"] == "query"]
-    return Path(found[-1]) if found else None
-
-
 def _progress(checkpoint: Path | None) -> tuple[int, int, float]:
     if checkpoint is None:
         return -1, -1, float("nan")
@@ -185,14 +166,13 @@ def _newest(directory: Path) -> int:
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
-# How busy the machine is with other work, since that disturbs what is measured.
-
 EVERY_S = 1.0
-"""How often to look. Looking takes some ms."""
 
 
 class OtherWork:
-    """Tells how many cores were busy, on average since the last look, with processes that are not ours."""
+    """Tells how many cores were busy, on average since the last look, with processes that are not ours, which
+    disturb what is measured. Looking takes some ms.
+    """
 
     def __init__(self) -> None:
         self._at = time.monotonic()
@@ -235,16 +215,11 @@ def _spent(roots: Iterable[int]) -> dict[tuple[int, float], float]:
     return found
 
 
-# The machine and the versions that a measurement was made with, and what a machine needs.
-
 NEEDED_BYTES = 3 * 2**30
 """Free memory for two queries of a driver and two executors each."""
 
-_SYSTEMS = ("Linux", "Darwin")
-
 
 def machine() -> dict[str, str]:
-    """Versions of Tideover and Python, operating system, and a line about the hardware."""
     memory = psutil.virtual_memory().total / 2**30
     return {
         "tideover": tideover.__version__,
@@ -257,7 +232,7 @@ def machine() -> dict[str, str]:
 def requirements() -> list[str]:
     """What keeps this machine from running a calibration, each as a sentence; nothing if all is well."""
     problems = []
-    if platform.system() not in _SYSTEMS:
+    if platform.system() not in ("Linux", "Darwin"):
         problems.append(
             f"A calibration stops and kills processes by POSIX signals, which {platform.system()} "
             "does not have; Linux and macOS do."
@@ -281,10 +256,7 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-# The raw record of a session, as the supervisor and the drivers have written it.
-
 Row = dict[str, Any]
-"""An event, or a row of a table, by field."""
 NAN = float("nan")
 
 
@@ -306,7 +278,6 @@ class Session:
 
     @classmethod
     def read(cls, directory: Path) -> Session:
-        """Read what the supervisor and the drivers have written."""
         begun = json.loads((directory / "session.json").read_text())
         plan = TypeAdapter(SessionPlan).validate_python(begun["plan"])
         schedule, lives = plan.schedule(begun["t0"]), {}
@@ -318,11 +289,9 @@ class Session:
 
     @cached_property
     def windows(self) -> dict[int, dict[str, int]]:
-        """The results of all finished windows, by number."""
         return read_windows(self.directory / "sink")
 
     def since(self, unix: float) -> float:
-        """A unix time as seconds since t0."""
         return unix - self.schedule.t0
 
     def first_after(self, at: float, events: list[Row], **fields: object) -> float:
@@ -331,9 +300,7 @@ class Session:
         return self.since(min(found)) if found else NAN
 
 
-# Runs one session: starts the drivers, does harm when it is planned, starts a lost driver anew.
-
-_TICK_S = 0.02
+_TICK_S = 0.2
 _START_S = 180.0
 """A driver that is not ready by then, on however slow a machine, will not be."""
 
@@ -342,7 +309,6 @@ _DRAIN_S = 90.0
 
 _LOOK_S = 0.3
 """Looking for a victim takes a moment, so it begins this long before the strike."""
-
 
 PRINTED = " It printed last:"
 """Ends the line that says why a session failed; what follows was printed by Spark."""
@@ -393,7 +359,8 @@ class Supervisor:
             self._wait(self._ready, _START_S, "Spark is not ready")
             # The windows are aligned to the epoch, and the first shall begin with the input.
             self.t0 = (int(time.time()) // self.plan.window_s + 1) * self.plan.window_s
-            self._write_beginning()
+            begun = {"t0": self.t0, "java": f"{self.java.version}", "plan": asdict(self.plan)}
+            (self.directory / "session.json").write_text(json.dumps(begun, indent=1))
             for query in self.queries.values():
                 self._tell(query)
             for number, episode in enumerate(self.plan.episodes):
@@ -407,10 +374,7 @@ class Supervisor:
             self._end()
             self.log.close()
 
-    # The drivers.
-
     def _spawn(self, number: int, life: int) -> None:
-        """Start the driver of a query, in this life of it."""
         scratch = self.scratch / f"{number}-{life}"
         scratch.mkdir(parents=True)
         spec = DriverSpec(self.plan, number, life, self.registry.new_tag(), self.directory, scratch)
@@ -437,7 +401,6 @@ class Supervisor:
             query.process.stdin.flush()
 
     def _events(self) -> list[list[dict[str, Any]]]:
-        """What each query's driver has noted in its present life."""
         return [list(read_events(query.spec.events)) for query in self.queries.values()]
 
     def _ready(self) -> bool:
@@ -452,44 +415,32 @@ class Supervisor:
                 return False
         return True
 
-    def _write_beginning(self) -> None:
-        found = {"t0": self.t0, "java": f"{self.java.version}", "plan": asdict(self.plan)}
-        (self.directory / "session.json").write_text(json.dumps(found, indent=1))
-
-    # Time.
-
     def _wait(self, condition: Callable[[], bool], limit_s: float, otherwise: str) -> None:
         begun = time.time()
         while not condition():
             self._look_after()
             if time.time() - begun > limit_s:
                 raise self._failed(f"{otherwise} after {limit_s:.0f} s")
-            time.sleep(10 * _TICK_S)
+            time.sleep(_TICK_S)
 
     def _until(self, moment_s: float) -> None:
         while (left := self.t0 + moment_s - time.time()) > 0:
             self._look_after()
-            self._look_around()
+            cores = self.others.look([os.getpid(), *(query.process.pid for query in self.queries.values())])
+            if cores is not None:
+                self.log.write("others", cores=cores)
             self.progress(moment_s - left)
-            time.sleep(min(left, 10 * _TICK_S))
+            time.sleep(min(left, _TICK_S))
 
     def _look_after(self) -> None:
         for query in self.queries.values():
             if query.process.poll() is not None:
                 raise self._failed(f"a driver ended by itself with code {query.process.returncode}")
 
-    def _look_around(self) -> None:
-        drivers = [query.process.pid for query in self.queries.values()]
-        cores = self.others.look([os.getpid(), *drivers])
-        if cores is not None:
-            self.log.write("others", cores=cores)
-
     def _failed(self, what: str) -> SessionFailed:
         logs = [self.directory / "printed.log", *sorted(self.scratch.glob("*/spark.log"))]
         words = "\n".join(path.read_text(errors="replace")[-1500:] for path in logs if path.exists())
         return SessionFailed(f"session {self.plan.name}: {what}.{PRINTED}\n{words.strip()}")
-
-    # Faults.
 
     def _strike(self, number: int, at_s: float, fault: Fault) -> None:
         """Do what the fault of an episode is, ``at_s`` s after t0, and what follows from it."""

@@ -19,8 +19,6 @@ from tideover.calibrate.real.plan import LOCALITY_WAIT_S, Episode, SessionPlan, 
 from tideover.calibrate.real.supervisor import NAN, Row, Session, machine
 from tideover.calibrate.real.truth import Ledger
 
-# All columns of the measurements: what they mean, their unit, their type.
-
 Dtype = Literal["string", "int64", "float64", "bool"]
 
 
@@ -180,7 +178,6 @@ TABLES: dict[str, dict[str, Column]] = {
         "first_batch_s": _time("when the first results after it were in the sink", "there were none"),
     },
 }
-"""Table, column, what it is."""
 
 
 def frame(table: str, rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
@@ -196,21 +193,16 @@ def frame(table: str, rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
         raise KeyError(f"table {table!r}: columns {sorted(unknown)} are not described")
     return pd.DataFrame(
         {
-            name: pd.Series([row.get(name, _missing(column)) for row in rows], dtype=column.dtype)
+            name: pd.Series(
+                [row.get(name, "" if column.dtype == "string" else NAN) for row in rows], dtype=column.dtype
+            )
             for name, column in columns.items()
         }
     )
 
 
-def _missing(column: Column) -> Any:
-    return "" if column.dtype == "string" else float("nan")
-
-
-# When Spark's tasks began and ended, and on which executors: from Spark's own event log.
-
-
 def read_tasks(directory: Path, since: Callable[[float], float]) -> list[Row]:
-    """The tasks that one life of a driver ran for its batches.
+    """The tasks that one life of a driver ran for its batches, from Spark's own event log.
 
     directory: where Spark wrote its log. since: turns a unix time into s since t0; what ran before that has
     warmed up. A batch has two stages: the one that reads the rows and writes the shuffle is called map, the
@@ -258,11 +250,7 @@ def _row(event: Row, run_id: str, batch: int, since: Callable[[float], float]) -
     }
 
 
-# What became of the rows of each episode: were they counted right, and how late.
-
-
 def episodes(session: Session, batches: pd.DataFrame) -> list[Row]:
-    """The rows of the table ``episodes``."""
     counted = _words_counted if session.plan.pipeline == "word_count" else _keys_counted
     copied = ("purpose", "held_out", "begin_s", "end_s", "rate_per_s")
     rows = []
@@ -359,8 +347,6 @@ def _latencies(session: Session, batches: pd.DataFrame, episode: Episode) -> tup
     return float(p50), float(p95)
 
 
-# From the raw events of a session to its tables. All times are in s since the session's t0.
-
 _PLANNED = ("strategy", "pipeline", "master", "keys", "work", "trigger_s", "window_s", "partitions", "seed")
 """Columns of ``sessions`` that are as they are in the plan."""
 _PHASES = {
@@ -388,7 +374,6 @@ _ROCKSDB = {
 
 
 def tables(directory: Path, error: str = "") -> dict[str, pd.DataFrame]:
-    """All tables of one session, with the columns of ``columns.TABLES``."""
     session = Session.read(directory)
     batches = frame("batches", _batches(session))
     rows = {
@@ -426,20 +411,17 @@ def _session(session: Session, error: str) -> Row:
     }
 
 
-# Batches.
-
-
 def _batches(session: Session) -> list[Row]:
     rows = []
     for (query, life), events in session.lives.items():
-        runs = _runs(events)
+        run_of = _runs(events)
         starts = {e["run"]: e["start_row"] for e in events if e["event"] == "query"}
         seen = {(e["run"], e["batch"]): e for e in events if e["event"] == "in_sink"}
         for event in events:
             if event["event"] != "progress" or not event["progress"]["numInputRows"]:
                 continue
             progress = event["progress"]
-            run = _run_of(progress["runId"], runs)
+            run = run_of(progress["runId"])
             found = seen.pop((run, progress["batchId"]), None)
             rows.append(
                 {
@@ -467,14 +449,10 @@ def _first_row(session: Session, rows: list[Row], batch: Row, start_row: int) ->
     return before[-1] if before else start_row
 
 
-def _runs(events: list[Row]) -> dict[str, int]:
-    """The number of each run by Spark's id."""
-    return {e["run_id"]: e["run"] for e in events if e["event"] == "query"}
-
-
-def _run_of(run_id: str, runs: dict[str, int]) -> int:
-    """The number of a run. A progress may come before the driver has noted that the run began."""
-    return runs.get(run_id, max(runs.values(), default=0))
+def _runs(events: list[Row]) -> Callable[[str], int]:
+    """The number of a run by Spark's id. A progress may come before the driver has noted that it began."""
+    runs = {e["run_id"]: e["run"] for e in events if e["event"] == "query"}
+    return lambda run_id: runs.get(run_id, max(runs.values(), default=0))
 
 
 def _identity(session: Session, query: int, life: int, run: int, batch: int) -> Row:
@@ -507,14 +485,11 @@ def _offset(value: Any) -> Row:
 def _tasks(session: Session) -> list[Row]:
     rows = []
     for (query, life), events in session.lives.items():
-        runs = _runs(events)
+        run_of = _runs(events)
         for row in read_tasks(session.directory / "spark-events" / f"{query}-{life}", session.since):
-            run = _run_of(row.pop("run_id"), runs)
+            run = run_of(row.pop("run_id"))
             rows.append({**_identity(session, query, life, run, row["batch"]), **row})
     return rows
-
-
-# Windows, and what was counted.
 
 
 def _windows(session: Session) -> list[Row]:
@@ -538,9 +513,6 @@ def _windows(session: Session) -> list[Row]:
         for event in events
         if event["event"] == "window"
     ]
-
-
-# Faults.
 
 
 def _faults(session: Session, batches: pd.DataFrame) -> list[Row]:

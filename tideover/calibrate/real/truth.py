@@ -17,7 +17,7 @@ _CHUNK = 1_000_000
 
 @dataclass(frozen=True)
 class Ledger:
-    """Counted as it should be, missing, and too much; in words or rows."""
+    """Words or rows that were counted as they should be, that are missing, and that are too much."""
 
     right: int = 0
     missing: int = 0
@@ -54,13 +54,11 @@ def keys_until(plan: SessionPlan, row: int) -> npt.NDArray[np.int64]:
 
 
 def compare_words(true: Counter[str], got: Mapping[str, int]) -> Ledger:
-    """One window's result compared with the truth."""
     counted = Counter(got)
     return Ledger((true & counted).total(), (true - counted).total(), (counted - true).total())
 
 
 def compare_keys(true: npt.NDArray[np.int64], got: npt.NDArray[np.int64]) -> Ledger:
-    """A running count compared with the truth."""
     return Ledger(
         int(np.minimum(true, got).sum()),
         int(np.maximum(true - got, 0).sum()),

@@ -34,7 +34,6 @@ class Calibration:
     warnings: tuple[str, ...]
 
     def record(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         rows = {name: frame.to_dict("records") for name, frame in self.frames.items() if name != "curves"}
         more = {"profiles": list(self.profiles), "warnings": list(self.warnings)}
         return {"schema": 1, "provenance": dict(self.provenance), **more, **rows}

@@ -97,19 +97,16 @@ class Points:
     usual_tasks: int = 1
 
     def without(self, left_out: Mask) -> Points:
-        """Those that are not left out."""
         rows = ((f.name, getattr(self, f.name)) for f in fields(self))
         kept: dict[str, Any] = {name: of[~left_out] for name, of in rows if isinstance(of, np.ndarray)}
         return replace(self, **kept)
 
     @property
     def measured_rate(self) -> Floats:
-        """The rates as they were measured, 1/s."""
         return self.rate if self.tasks is None else self.rate * self.tasks / self.usual_tasks
 
     @property
     def settings(self) -> list[Setting]:
-        """Row by row."""
         none = np.zeros(len(self))
         beat, timeout = (none if x is None else x for x in (self.beat, self.timeout))
         return [

@@ -24,8 +24,6 @@ from tideover.calibrate.recoveries.recovery_time import (
 )
 from tideover.scenarios.prediction import least_relative
 
-# How much a recovery differs from the next one under the same conditions.
-#
 # A few points cannot tell: six values are fitted to eight of them, so what is left over looks smaller than
 # it is. Repetitions can, and need no law. So a law's draws are given the scatter of repetitions on top: of
 # the file's own if it has enough, else of those that were published.
@@ -166,7 +164,6 @@ class Posterior:
 
     @cached_property
     def values(self) -> Values:
-        """The draws as values of the closed form."""
         return self.prior.values(self.v)
 
     @cached_property
@@ -201,7 +198,6 @@ class Posterior:
 
     @cached_property
     def _scattered(self) -> Floats:
-        """A factor for each draw."""
         return np.asarray(np.exp(self.scatter * ndtri(self._even(3))))
 
     def estimate(self, place: Setting) -> float:
@@ -209,7 +205,6 @@ class Posterior:
         return least_relative(self.predictions(place))
 
     def estimates(self, points: Points) -> Floats:
-        """The estimate for each point, s."""
         return np.array([self.estimate(place) for place in points.settings])
 
     def interval(self, place: Setting) -> tuple[float, float]:
@@ -366,8 +361,6 @@ def _ended(time: Floats, usual: Floats, jitter: Floats) -> Floats:
     return np.where(time > _INSTANT_S, 0.5 + (off / (1 + off * off) + np.arctan(off)) / np.pi, 0)
 
 
-# Fits of all workloads of a file: what is shared is chosen together, and each point is left out once.
-
 WINDOWS = (None, LAG_WINDOW_S)
 """How the end of the backlog was seen: at once, or through windows of Kafka's metric (s)."""
 _UNLIKELY = 8.0
@@ -385,9 +378,8 @@ _Fits = dict[float | None, Posterior]
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions for points that their fits have not seen, s.
-
-    By the mechanism, with both ends of its interval at 90 %, and by the plain fluid law.
+    """Predictions for points that their fits have not seen, s: by the mechanism, with both ends of its
+    interval at 90 %, and by the plain fluid law.
     """
 
     points: Points
@@ -398,7 +390,6 @@ class HeldOut:
 
     @property
     def coverage(self) -> float:
-        """Share of the points that lie in their intervals."""
         return float(np.mean((self.low <= self.points.recovery) & (self.points.recovery <= self.high)))
 
     @property
@@ -556,7 +547,6 @@ def _folds(points: Points) -> Iterator[tuple[str, Mask]]:
 
 
 def _enough(points: Points, left_out: Mask) -> bool:
-    """Whether what is seen still has three points, at two rates or more."""
     seen = points.without(left_out)
     return len(seen) >= 3 and len(np.unique(seen.rate)) > 1
 

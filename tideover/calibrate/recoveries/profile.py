@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,14 +11,13 @@ import pandas as pd
 
 from tideover import __version__
 from tideover.calibrate import profile
+from tideover.calibrate.capacities import errors_of
 from tideover.calibrate.episodes import Floats
 from tideover.calibrate.recoveries.measurements import Measurements, Points
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Fitted
 from tideover.calibrate.recoveries.recovery_time import Values, fluid
 from tideover.sim.train import Ints
 from tideover.sim.units import S, format_duration
-
-# A fit as a profile: values in the words of the scenario ``flink-recovery``, draws, scatter, errors.
 
 DRAWS = 120
 _GOLDEN, _SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1
@@ -38,11 +37,9 @@ LAUNCH = "detector.heartbeats.launch"
 LOADING = "strategy.aligned_snapshots.restore_time"
 KEYS = {"outage": OUTAGE, "capacity": SERVICE, "fraction": FRACTION, "snapshot": SNAPSHOT}
 CALM_S = 15
-"""For so long the latency has to be normal, where it was looked at (``LATENCIES``)."""
 
 
 def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
-    """A profile as plain data, ready to be written as YAML."""
     restart, place = found.restart, found.usual(0, 0)
     values = _text(_parts(found, _values(found.posterior.values, found.point), 0.5, 0.5))
     rows = [
@@ -144,7 +141,6 @@ def _parts(found: Fitted, values: dict[str, float], beat: float, luck: float) ->
 
 
 def _intervals(found: Fitted) -> dict[str, tuple[Any, Any]]:
-    """Both ends at 90 %, as texts."""
     low, high = (_values(Values(**found.intervals), end) for end in (0, 1))
     one, other = (
         _text(_parts(found, values, beat, luck)) for values, beat, luck in ((low, 1, 0.05), (high, 0, 0.95))
@@ -178,8 +174,7 @@ def _duration(seconds: float) -> str:
 
 def _coverage(found: Fitted, kind: str) -> dict[str, float]:
     """How many of the points left out lie in their intervals at 90 %, and how wide these are."""
-    held_out = found.held_out.get(kind)
-    if held_out is None:
+    if (held_out := found.held_out.get(kind)) is None:
         return {}
     return {"coverage": round(held_out.coverage, 4), "mean_width": round(held_out.width, 4)}
 
@@ -195,14 +190,12 @@ def _spread_over(found: Fitted) -> Ints:
     by their outage in each of them, up and down in turn; every so manieth on that way.
     """
     points, runs = found.points, found.posterior.runs
-    slow = found.posterior.predictions(
-        found.usual(float(points.interval.max()), 1.1 * float(points.rate.max()))
-    )
+    place = found.usual(float(points.interval.max()), 1.1 * float(points.rate.max()))
+    slow = found.posterior.predictions(place)
     n = min(len(slow), DRAWS)
     group = np.argsort(np.argsort(slow, kind="stable")) * _GROUPS // len(slow)
     way = np.lexsort((np.asarray(runs.outage) * (-1) ** group, group))
-    chosen: Ints = way[(2 * np.arange(n) + 1) * len(slow) // (2 * n)]
-    return chosen
+    return np.asarray(way[(2 * np.arange(n) + 1) * len(slow) // (2 * n)])
 
 
 # What the fits say, as tidy tables; their columns are documented in ``tideover.reports.columns``.
@@ -241,16 +234,16 @@ class Parameter:
 
 
 def frames(fitted: Mapping[str, Fitted]) -> dict[str, pd.DataFrame]:
-    """The four tables, workload by workload."""
-    tables = {"points": _points, "fit_parameters": _parameters, "errors": errors, "curves": _curves}
+    tables: dict[str, Callable[[Fitted], Iterable[dict[str, Any]]]] = {
+        "points": _points,
+        "fit_parameters": lambda found: map(asdict, parameters(found)),
+        "errors": errors,
+        "curves": _curves,
+    }
     return {
         table: pd.DataFrame([{"workload": name, **row} for name, one in fitted.items() for row in rows(one)])
         for table, rows in tables.items()
     }
-
-
-def _parameters(found: Fitted) -> Iterator[dict[str, Any]]:
-    return map(asdict, parameters(found))
 
 
 def parameters(found: Fitted) -> list[Parameter]:
@@ -296,26 +289,22 @@ def _points(found: Fitted) -> Iterator[dict[str, Any]]:
     points, alone = found.points, found.held_out["leave_one_out"]
     fitted = found.posterior.estimates(points)
     plain = fluid(found.fluid, points)
-    settings = {
-        name: values
-        for name, values in (
-            ("heartbeat_interval_s", points.beat),
-            ("heartbeat_timeout_s", points.timeout),
-            ("parallelism", points.tasks),
-            ("usual_rate_per_s", None if points.tasks is None else points.rate),
-        )
-        if values is not None
+    columns = {
+        "checkpoint_interval_s": points.interval,
+        "rate_per_s": points.measured_rate,
+        "measured_s": points.recovery,
+        "fitted_s": fitted,
+        "left_out_s": alone.mechanism,
+        "fluid_s": plain,
+        "fluid_left_out_s": alone.fluid,
+        "heartbeat_interval_s": points.beat,
+        "heartbeat_timeout_s": points.timeout,
+        "parallelism": points.tasks,
+        "usual_rate_per_s": None if points.tasks is None else points.rate,
     }
+    known = {name: values for name, values in columns.items() if values is not None}
     for i in range(len(points)):
-        yield {
-            "checkpoint_interval_s": float(points.interval[i]),
-            "rate_per_s": float(points.measured_rate[i]),
-            "measured_s": float(points.recovery[i]),
-            "fitted_s": _finite(fitted[i]),
-            "left_out_s": _finite(alone.mechanism[i]),
-            "fluid_s": _finite(plain[i]),
-            "fluid_left_out_s": _finite(alone.fluid[i]),
-        } | {name: float(values[i]) for name, values in settings.items()}
+        yield {name: _finite(values[i]) for name, values in known.items()}
 
 
 def errors(found: Fitted) -> list[dict[str, Any]]:
@@ -330,16 +319,8 @@ def errors(found: Fitted) -> list[dict[str, Any]]:
         for model, predicted in (("mechanism", mechanism), ("fluid", law)):
             if np.isnan(predicted).all():
                 continue
-            off = np.abs(predicted / measured - 1)
-            row = {
-                "model": model,
-                "kind": kind,
-                "n": len(off),
-                "mean_error": float(off.mean()),
-                "median_error": float(np.median(off)),
-                "worst_error": float(off.max()),
-                "mean_error_s": _finite(np.abs(predicted - measured).mean()),
-            }
+            row = {"model": model, "kind": kind, **errors_of(predicted, measured)}
+            row["mean_error_s"] = _finite(np.abs(predicted - measured).mean())
             if model == "mechanism" and held_out:
                 row |= {"coverage": held_out.coverage, "mean_width": _finite(held_out.width)}
             if held_out and not np.isnan(law).all():
@@ -389,5 +370,4 @@ def _intervals_of_tables(measured: Floats) -> list[float]:
 
 
 def _finite(value: Any) -> float:
-    """A number; NaN for what never ends."""
     return float(value) if np.isfinite(value) else float("nan")

@@ -85,7 +85,6 @@ LAG_WINDOW_S = 30.0
 _LONGEST_S = 1e6
 """Stands for never."""
 _STARTS = (1.2, 1.6, 2.5, 4.0)
-"""Capacities to begin with, in highest measured rates."""
 
 Quantity = Floats | np.float64 | float
 
