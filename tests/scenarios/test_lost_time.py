@@ -120,7 +120,16 @@ def test_what_cannot_be_told_from_the_best_is_in_its_interval():
     found = least(points)
     assert (found.low, found.high) == (40, 160)
     shown = tuple(AtInterval(each.value, each.parts, each.always, kept=KEPT) for each in points)
-    answer = BestInterval(stream(), "strategy.checkpoint_interval", 10 * S, shown, found, MTBF, 4, [])
+    answer = BestInterval(
+        scenario=stream(),
+        key="strategy.checkpoint_interval",
+        own=10 * S,
+        points=shown,
+        replications=4,
+        warnings=[],
+        least=found,
+        mtbf=MTBF,
+    )
     assert "40 s, 80 s and 160 s cannot be told apart" in page(answer, "stream").verdict
 
 
@@ -283,7 +292,7 @@ def test_what_is_lost_is_that_of_the_closed_form():
 
 
 def test_the_usual_timeouts_hold_the_scenario_s_and_the_shortest_that_is_enough():
-    values = [t / S for t in timeouts_asked(watched(), Constant(value=3 * S), 3600 * S, DAILY).timeouts]
+    values = [t / S for t in timeouts_asked(watched(), Constant(value=3 * S), 3600 * S, DAILY).values]
     assert values == sorted(values)
     assert values[0] == INTERVAL
     assert {TIMEOUT, 5} <= {*values}

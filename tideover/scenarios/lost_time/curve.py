@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+import tideover
 from tideover.models.advice import warnings
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario
@@ -17,15 +18,16 @@ from tideover.models.evaluation.bottleneck import Load, Used
 from tideover.models.schema import LOSSY, remark
 from tideover.models.strategies.base import given
 from tideover.models.world import World
+from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.saturation import period_of
+from tideover.scenarios.scenario import load
 from tideover.scenarios.statistics.availability import Cause, down_s, simulated
 from tideover.scenarios.statistics.intervals import BOOTSTRAP_SEED, LEVEL, Estimate, estimate
 from tideover.sim.draws import Draws, Purpose, uniform01
 from tideover.sim.faults import Fault
 from tideover.sim.kernel import standing
-from tideover.sim.units import DAY, MAX_DURATION, S
-
-# Failures that strike once, each in a run as long as it takes, at moments spread over what recurs.
+from tideover.sim.registry import kind_of
+from tideover.sim.units import DAY, MAX_DURATION, S, format_duration
 
 _STEPS = ((math.sqrt(5) - 1) / 2, math.sqrt(2) - 1, (math.sqrt(13) - 3) / 2)
 _LONGER = 3
@@ -66,7 +68,6 @@ class Stretch(NamedTuple):
         return Stretch(first + before * period, -(-most // period) * period)
 
     def moment(self, part: float) -> int:
-        """The moment that a part of it has passed."""
         return self.begin + round(part * self.length)
 
 
@@ -86,7 +87,7 @@ def spread(seed: int, name: str, replication: int, dimensions: int = 1) -> list[
 
 
 def felt(scenario: Scenario, cause: Cause, replication: int, stretch: Stretch, longer: int) -> Felt:
-    """What a failure of this cause does in a replication; ``longer``: see `struck`."""
+    """What a failure of this cause does in a replication, whose run goes on for so much ``longer`` (ns)."""
     (part,) = spread(scenario.run.seed, cause.name, replication)
     fault = cause.strikes[replication // 2 % len(cause.strikes)]
     tail = scenario.run.duration - (fault.latest or 0) + longer
@@ -144,25 +145,14 @@ def parts_of(causes: Sequence[Cause], felts: Sequence[Sequence[Felt]], replicati
     )
 
 
-def remarks_on(scenario: Scenario, causes: Sequence[Cause], replications: int) -> list[str]:
-    """What an expert would remark on such runs."""
-    run = scenario.run.model_copy(update={"replications": replications})
-    return warnings(causes[0].struck(scenario.model_copy(update={"run": run}), 0))
-
-
-# What checkpoints keep from work, where nothing fails.
-
 FULL = 0.995
 """What is busy for so much of the time has none to lose."""
 
 
 class Kept(NamedTuple):
-    """What checkpoints keep from work.
-
-    name   of the task (or the cores, or the card) that is set back most by them
-    busy   which part of the time it is busy without them
-    part   which part of the time they keep it
-    gives_up   whether tuples are given up that wait for a checkpoint, though nothing fails
+    """What checkpoints keep from work: the task (or the cores, or the card) that is set back most by them,
+    which part of the time it is busy without them, and which part they keep it; ``gives_up``: whether tuples
+    are given up that wait for a checkpoint, though nothing fails.
     """
 
     name: str
@@ -217,8 +207,6 @@ def _busy(scenario: Scenario, begin: int, end: int) -> tuple[list[Load], bool]:
     return Used.of(world.usage).loads(begin, end), len(world.ledger.false_timeouts) > 0
 
 
-# Time that is lost at each value of a setting, and at which value it is least.
-
 Floats = npt.NDArray[np.float64]
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how many runs are done, and of how many."""
@@ -255,11 +243,9 @@ class Part:
 
     @property
     def lost(self) -> Floats:
-        """Part of the time, by pair; NaN where it is not known."""
         return self.rate_per_s * self.felt if self.rate_per_s else np.zeros(len(self.seconds) // 2)
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``--json`` has it."""
         return {
             "per_day": self.rate_per_s * DAY / S,
             "felt_s": estimate(self.felt, resample=False).record(),
@@ -287,7 +273,6 @@ class Point:
         return Estimate(found.n, found.undefined, None, None, None, None) if found.undefined else found
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``--json`` has it."""
         parts = {part.name: part.to_dict() for part in self.parts}
         return {"value_s": self.value / S, "lost": self.estimate.record(), "events": parts}
 
@@ -321,6 +306,66 @@ def best_of(points: Sequence[PointT]) -> PointT | None:
 def known(points: Sequence[PointT]) -> list[PointT]:
     """Those of which it is known in all replications what is lost."""
     return [point for point in points if np.isfinite(point.lost).all()]
+
+
+@dataclass(frozen=True)
+class Tries:
+    """What is to be tried.
+
+    key, own  the setting in the scenario, and the scenario's own value (ns)
+    values    those that are tried (ns), rising
+    """
+
+    scenario: Scenario
+    key: str
+    own: int
+    causes: tuple[Cause, ...]
+    remarks: tuple[str, ...]
+    values: tuple[int, ...]
+    replications: int
+
+    def at(self, value: int) -> Scenario:
+        """The scenario with another value. Raises ScenarioError if it is not allowed."""
+        return load(self.scenario, {self.key: format_duration(value)})
+
+    @property
+    def warnings(self) -> list[str]:
+        """What an expert would remark on the runs, and on what is asked."""
+        run = self.scenario.run.model_copy(update={"replications": self.replications})
+        struck = self.causes[0].struck(self.scenario.model_copy(update={"run": run}), 0)
+        return [*warnings(struck), *self.remarks]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Generic[PointT]):
+    """What was found.
+
+    key, own      the setting, and the scenario's own value (ns)
+    points        what is lost at each value that was tried, rising
+    replications  runs for each cause and value
+    """
+
+    scenario: Scenario
+    key: str
+    own: int
+    points: tuple[PointT, ...]
+    replications: int
+    warnings: list[str]
+
+    def record(self, more: Mapping[str, Any], points: str) -> dict[str, Any]:
+        """As ``--json`` has it, with what is said ``more``, and the name of the points there."""
+        return {
+            "scenario": to_data(self.scenario),
+            "strategy": kind_of(self.scenario.strategy),
+            "seed": self.scenario.run.seed,
+            "replications": self.replications,
+            "warnings": self.warnings,
+            "key": self.key,
+            "own_s": self.own / S,
+            **more,
+            points: [point.to_dict() for point in self.points],
+            "version": tideover.__version__,
+        }
 
 
 @dataclass(frozen=True)

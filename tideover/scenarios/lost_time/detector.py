@@ -13,30 +13,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import tideover
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.heartbeats import Heartbeats, process_name
 from tideover.models.job.cluster import Deployment
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.lost_time.curve import (
+    Answer,
     Felt,
     Part,
     Point,
     Report,
     Stretch,
+    Tries,
     as_good,
     best_of,
     even,
     felt,
     mean_of,
     parts_of,
-    remarks_on,
     spread,
     struck,
 )
-from tideover.scenarios.part_builder import PartBuilder, from_plain, to_data
-from tideover.scenarios.scenario import load
-from tideover.scenarios.statistics.availability import Cause, causes, of_each
+from tideover.scenarios.part_builder import PartBuilder, from_plain
+from tideover.scenarios.statistics.availability import causes, of_each
 from tideover.scenarios.yaml_source import Origin, parse_value
 from tideover.sim.distributions import Distribution
 from tideover.sim.draws import Draws
@@ -135,28 +134,18 @@ class AtTimeout(Point):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be tried.
+class Asked(Tries):
+    """Timeouts that are to be tried.
 
     pauses       of a process; ``every``: mean time from one to the next (s)
     victims      a pause of each process that can pause
-    timeouts     (ns), rising
     """
 
-    scenario: Scenario
     detector: Heartbeats
     pauses: Distribution
     every: float
     victims: tuple[Pause, ...]
     deployment: Deployment
-    causes: tuple[Cause, ...]
-    remarks: tuple[str, ...]
-    timeouts: tuple[int, ...]
-    replications: int
-
-    def at(self, timeout: int) -> Scenario:
-        """The scenario with another timeout. Raises ScenarioError if it is not allowed."""
-        return load(self.scenario, {KEY: format_duration(timeout)})
 
     @property
     def tail(self) -> int:
@@ -165,36 +154,29 @@ class Asked:
 
     @property
     def pauses_per_s(self) -> float:
-        """Of all processes together."""
         return len(self.victims) / self.every
 
     @property
     def runs(self) -> list[Scenario]:
         """About the runs that will be made."""
-        run = {"replications": self.replications * (len(self.causes) + 2) * len(self.timeouts)}
+        run = {"replications": self.replications * (len(self.causes) + 2) * len(self.values)}
         return [self.scenario.model_copy(update={"run": self.scenario.run.model_copy(update=run)})]
 
 
-@dataclass(frozen=True)
-class BestTimeout:
+@dataclass(frozen=True, kw_only=True)
+class BestTimeout(Answer[AtTimeout]):
     """What ``tideover detector`` says.
 
-    points       what is lost with each timeout, rising
-    own          the scenario's timeout (ns)
-    processes    that pause
-    enough       the shortest timeout (ns) with fewer than `RARE_PER_DAY` false restarts; with heartbeats at
-                 the scenario's interval
+    pauses, every    of a process, and the mean time from one to the next (s)
+    processes        that pause
+    enough           the shortest timeout (ns) with fewer than `RARE_PER_DAY` false restarts; with heartbeats
+                     at the scenario's interval
     """
 
-    scenario: Scenario
-    points: tuple[AtTimeout, ...]
-    own: int
     pauses: Distribution
     every: float
     processes: int
     enough: int
-    replications: int
-    warnings: list[str]
 
     @property
     def best(self) -> AtTimeout | None:
@@ -208,23 +190,14 @@ class BestTimeout:
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints. Undefined is None."""
-        best = self.best
-        return {
-            "scenario": to_data(self.scenario),
-            "strategy": kind_of(self.scenario.strategy),
-            "seed": self.scenario.run.seed,
-            "replications": self.replications,
-            "warnings": self.warnings,
-            "key": KEY,
-            "own_s": self.own / S,
+        more = {
             "processes": self.processes,
             "pauses_per_day": self.processes / self.every * DAY / S,
-            "best_s": None if best is None else best.value / S,
+            "best_s": None if self.best is None else self.best.value / S,
             "as_good_s": [point.value / S for point in self.as_good],
             "hardly_any_false_from_s": self.enough / S,
-            "timeouts": [point.to_dict() for point in self.points],
-            "version": tideover.__version__,
         }
+        return self.record(more, "timeouts")
 
 
 def ask(
@@ -256,19 +229,21 @@ def ask(
     )
     asked = Asked(
         scenario,
+        KEY,
+        detector.timeout,
+        tuple(found),
+        tuple(remarks),
+        tuple(sorted(set(timeouts or ()))),
+        even(replications, scenario),
         detector,
         pauses,
         every / S,
         victims,
         deployment,
-        tuple(found),
-        tuple(remarks),
-        tuple(sorted(set(timeouts or ()))),
-        even(replications, scenario),
     )
     if timeouts is None:
-        asked = replace(asked, timeouts=_usual(asked))
-    for timeout in asked.timeouts:
+        asked = replace(asked, values=_usual(asked))
+    for timeout in asked.values:
         asked.at(timeout)  # refused before anything is run
     return asked
 
@@ -278,7 +253,7 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
     pauses = Pauses(asked.pauses)
     patient = asked.at(int(pauses.lengths.max()) + 2 * asked.detector.interval)
     points, n = list[AtTimeout](), asked.replications
-    for place, timeout in enumerate(asked.timeouts):
+    for place, timeout in enumerate(asked.values):
         impatient = asked.at(timeout)
         detector = impatient.detector
         assert isinstance(detector, Heartbeats)
@@ -289,7 +264,7 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
         for replication in range(n):
             if report is not None:
                 what = f"a timeout of {format_duration(timeout)}"
-                report(what, place * n + replication, len(asked.timeouts) * n)
+                report(what, place * n + replication, len(asked.values) * n)
             for cause, found in zip(asked.causes, felts, strict=True):
                 found.append(felt(impatient, cause, replication, stretch, 0))
             if missed:
@@ -301,15 +276,16 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
         parts = (*parts_of(asked.causes, felts, n), false)
         points.append(AtTimeout(timeout, parts, missed=missed, noticed=noticed))
     return BestTimeout(
-        asked.scenario,
-        tuple(points),
-        asked.detector.timeout,
-        asked.pauses,
-        asked.every,
-        len(asked.victims),
-        _enough(asked, pauses),
-        n,
-        [*remarks_on(asked.scenario, asked.causes, n), *asked.remarks],
+        scenario=asked.scenario,
+        key=asked.key,
+        own=asked.own,
+        points=tuple(points),
+        replications=n,
+        warnings=asked.warnings,
+        pauses=asked.pauses,
+        every=asked.every,
+        processes=len(asked.victims),
+        enough=_enough(asked, pauses),
     )
 
 

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import tideover
 from tideover.models.config import Scenario
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.lost_time.curve import (
     FULL,
+    Answer,
     Felt,
     Kept,
     Least,
     Point,
     Report,
     Stretch,
+    Tries,
     best_of,
     even,
     felt,
@@ -26,12 +27,11 @@ from tideover.scenarios.lost_time.curve import (
     least,
     mean_of,
     parts_of,
-    remarks_on,
 )
-from tideover.scenarios.part_builder import fields_of, to_data
+from tideover.scenarios.part_builder import fields_of
 from tideover.scenarios.planning import checkpoint_interval as formulas
 from tideover.scenarios.scenario import load
-from tideover.scenarios.statistics.availability import Cause, causes
+from tideover.scenarios.statistics.availability import causes
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, S, format_duration
 
@@ -65,26 +65,10 @@ class AtInterval(Point):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be tried.
+class Asked(Tries):
+    """Intervals that are to be tried; ``more``: whether others may be tried as well."""
 
-    key      of the interval, in the scenario
-    own      the scenario's own interval (ns)
-    values   intervals (ns), rising; ``more``: whether others may be tried besides
-    """
-
-    scenario: Scenario
-    key: str
-    own: int
-    causes: tuple[Cause, ...]
-    remarks: tuple[str, ...]
-    values: tuple[int, ...]
     more: bool
-    replications: int
-
-    def at(self, value: int) -> Scenario:
-        """The scenario with another interval. Raises ScenarioError if it is not allowed."""
-        return load(self.scenario, {self.key: format_duration(value)})
 
     @property
     def runs(self) -> list[Scenario]:
@@ -105,25 +89,16 @@ class Asked:
             raise ScenarioError([Problem(self.scenario.name, None, self.key, what)]) from None
 
 
-@dataclass(frozen=True)
-class BestInterval:
+@dataclass(frozen=True, kw_only=True)
+class BestInterval(Answer[AtInterval]):
     """What ``tideover interval`` says.
 
-    points     what is lost at each interval that was tried, rising
-    least      the interval at which the least is; None: too little is known
-    own        the scenario's interval (ns)
-    mtbf       mean time between failures of any cause (s)
-    replications   runs for each cause and interval
+    least  the interval at which the least is lost; None: too little is known
+    mtbf   mean time between failures of any cause (s)
     """
 
-    scenario: Scenario
-    key: str
-    own: int
-    points: tuple[AtInterval, ...]
     least: Least | None
     mtbf: float
-    replications: int
-    warnings: list[str]
 
     @property
     def near(self) -> AtInterval:
@@ -144,23 +119,15 @@ class BestInterval:
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints. Undefined is None."""
-        best, near = self.least, self.near
-        return {
-            "scenario": to_data(self.scenario),
-            "strategy": kind_of(self.scenario.strategy),
-            "seed": self.scenario.run.seed,
-            "replications": self.replications,
-            "warnings": self.warnings,
-            "key": self.key,
-            "own_s": self.own / S,
-            "best": None if best is None else vars(best),
+        near = self.near
+        more = {
+            "best": None if self.least is None else vars(self.least),
             "formulas_s": self.formulas,
             "checkpoint": {"task": near.kept.name, "takes_s": near.takes, "busy_without": near.kept.busy},
             "mtbf_s": self.mtbf,
             "down_s": near.down,
-            "intervals": [point.to_dict() for point in self.points],
-            "version": tideover.__version__,
         }
+        return self.record(more, "intervals")
 
 
 def ask(
@@ -176,20 +143,22 @@ def ask(
     """
     strategy, key = scenario.strategy, scenario.strategy.saves_every
     cycle = strategy.cycle()
+
+    def refused(key: str, what: str) -> ScenarioError:
+        return ScenarioError([Problem(scenario.name, None, key, what)])
+
     if cycle is None or key not in fields_of(type(strategy)):
         what = f"{kind_of(strategy)} makes no checkpoints at an interval"
-        what += "; choose one that does, as aligned_snapshots"
-        raise ScenarioError([Problem(scenario.name, None, "strategy.kind", what)])
+        raise refused("strategy.kind", f"{what}; choose one that does, as aligned_snapshots")
     found, remarks = causes(scenario, mtbf)
     kept = keeps(scenario, cycle[1])
     if kept.busy >= FULL:
         what = f"{kept.name} is busy for {100 * kept.busy:.1f} % of the time without any checkpoint"
-        told = f"{what}, and has none to lose; give it less to do"
-        raise ScenarioError([Problem(scenario.name, None, "topology", told)])
+        raise refused("topology", f"{what}, and has none to lose; give it less to do")
     if kept.part * cycle[1] < 1:
         keys = ", ".join(key for keys in strategy.costs.values() for key in keys)
         what = f"checkpoints keep no task from work, so the shortest is best; say what they take: {keys}"
-        raise ScenarioError([Problem(scenario.name, None, f"strategy.{key}", what)])
+        raise refused(f"strategy.{key}", what)
     rate = sum(cause.rate_per_s for cause in found)
     centre = _at_load(kept.part * cycle[1] / S, 1 / rate, kept)
     tried = [_rounded(centre * 2**octave * S) for octave in OCTAVES] if values is None else list(values)
@@ -200,8 +169,8 @@ def ask(
         tuple(found),
         tuple(remarks),
         tuple(sorted({*tried, cycle[1]} if values is None else set(tried))),
-        values is None,
         even(replications, scenario),
+        more=values is None,
     )
     for value in asked.values:
         asked.run_at(value)  # refused before anything is run
@@ -229,10 +198,16 @@ def find(asked: Asked, report: Report | None = None) -> BestInterval:
         if not todo and more:
             todo, more = _beyond(points), more - 1
     found = tuple(points[value] for value in sorted(points))
-    rate = sum(cause.rate_per_s for cause in asked.causes)
-    told = [*remarks_on(asked.scenario, asked.causes, asked.replications), *asked.remarks]
-    best = least(found)
-    return BestInterval(asked.scenario, asked.key, asked.own, found, best, 1 / rate, asked.replications, told)
+    return BestInterval(
+        scenario=asked.scenario,
+        key=asked.key,
+        own=asked.own,
+        points=found,
+        replications=asked.replications,
+        warnings=asked.warnings,
+        least=least(found),
+        mtbf=1 / sum(cause.rate_per_s for cause in asked.causes),
+    )
 
 
 def _tried(asked: Asked, value: int, tell: Callable[[int], None]) -> AtInterval:
