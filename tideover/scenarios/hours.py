@@ -64,17 +64,13 @@ MEASURES = (
 )
 """What is said of each hour; of several failures in one run their mean, if all are over."""
 STEP = 2 * HOUR
-"""Distance of the hours that are asked for unless others are named (ns)."""
 _CURVE_STEP = 10 * MINUTE
 
 
 @dataclass(frozen=True)
 class Hour:
-    """The failure at one hour.
-
-    time    of day: ``18:00``
-    hour    the same in hours since midnight
-    rate    roots/s that the spouts are to emit then, all together
+    """The failure at one time of day (``18:00``), also in hours since midnight; ``rate``: roots/s that the
+    spouts are to emit then, all together.
     """
 
     time: str
@@ -93,7 +89,7 @@ class Hours:
     def values(self, measure: str) -> Floats:
         """A measure by hour (rows) and replication (columns); undefined is NaN."""
         if measure == _OTHERWISE:
-            rows = [[_known(row[measure]) for row in each.result.rows("runs")] for each in self.every]
+            rows = [[row[measure] for row in each.result.rows("runs")] for each in self.every]
         else:
             rows = [[_value(one, measure) for one in each.result.replications] for each in self.every]
         return np.array(rows, np.float64)
@@ -111,12 +107,10 @@ class Hours:
 
     @property
     def endings(self) -> list[list[str]]:
-        """How each recovery ended, hour by hour."""
         return [[row["ended"] for row in each.result.rows("recoveries")] for each in self.every]
 
     @property
     def every_ending(self) -> list[str]:
-        """The same of all hours together."""
         return [ending for each in self.endings for ending in each]
 
     @property
@@ -156,7 +150,6 @@ class Hours:
 
     @property
     def warnings(self) -> list[str]:
-        """One remark of a kind."""
         return in_short(text for each in self.every for text in each.result.warnings)
 
     @property
@@ -256,8 +249,4 @@ def _value(one: Replication, measure: str) -> float:
         return max(float(row["backlog"]) for row in after)
     if measure == "end_to_end_max_ms":
         return max((row[measure] for row in after if row[measure] is not None), default=math.nan)
-    return float(np.mean([_known(row[measure]) for row in one.recoveries]))
-
-
-def _known(value: float | None) -> float:
-    return math.nan if value is None else value
+    return float(np.mean(np.array([row[measure] for row in one.recoveries], np.float64)))

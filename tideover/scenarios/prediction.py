@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -114,18 +114,11 @@ def _duration(scenario: Scenario, measures: Sequence[str], found: Sequence[Mappi
     return min(scenario.run.duration, round((failed + 60 + 1.5 * max(last)) * S))
 
 
-class _Simulated(NamedTuple):
-    """Recoveries under the draws, why some draws could not be used, and how many the run's end cut off."""
-
-    rows: list[dict[str, Any]]
-    unfit: list[ScenarioError]
-    cut: int
-
-
-def _simulated(scenario: Scenario, profile: Profile, measures: Sequence[str], duration: int) -> _Simulated:
-    """Simulate draws that are spread over all of the profile's.
-
-    What is never worked off is not simulated, if nothing else is asked for.
+def _simulated(
+    scenario: Scenario, profile: Profile, measures: Sequence[str], duration: int
+) -> tuple[list[dict[str, Any]], list[ScenarioError], int]:
+    """Recoveries under draws that are spread over all of the profile's, why some draws could not be used, and
+    how many the run's end cut off. What is never worked off is not simulated, if nothing else is asked for.
     """
     taken = scenario.profile.taken if scenario.profile else {}
     data = to_data(scenario)
@@ -153,18 +146,17 @@ def _simulated(scenario: Scenario, profile: Profile, measures: Sequence[str], du
         rows += found.recoveries
         if "catch_up_s" in measures and not never:
             cut += sum(waits(found, row) for row in found.recoveries)
-    return _Simulated(rows, unfit, cut)
+    return rows, unfit, cut
 
 
 def _interval(values: Sequence[float | None], scatter: float) -> dict[str, Any]:
     spread = sorted(
         math.inf if value is None else value * math.exp(scatter * z) for value in values for z in _SCATTER
     )
+    ends = (spread[math.ceil(p * len(spread)) - 1] for p in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    found = dict(zip(("estimate", "low", "high"), (least_relative(spread), *ends), strict=True))
     undefined = sum(value is None for value in values) / len(values)
-    return {
-        "estimate": _finite(least_relative(spread)),
-        "low": _quantile(spread, (1 - LEVEL) / 2),
-        "high": _quantile(spread, (1 + LEVEL) / 2),
+    return {name: value if math.isfinite(value) else None for name, value in found.items()} | {
         "level": LEVEL,
         "undefined": undefined,
     }
@@ -181,11 +173,3 @@ def least_relative(values: Sequence[float] | npt.NDArray[np.float64]) -> float:
         return math.inf
     weights = np.cumsum(1 / np.maximum(ordered, 1e-9))
     return float(ordered[np.searchsorted(weights, weights[-1] / 2)])
-
-
-def _quantile(ordered: Sequence[float], p: float) -> float | None:
-    return _finite(ordered[min(len(ordered) - 1, math.ceil(p * len(ordered)) - 1)])
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

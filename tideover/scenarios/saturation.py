@@ -23,8 +23,6 @@ from tideover.sim.recorder import SLOT
 from tideover.sim.registry import kind_of
 from tideover.sim.units import RATE, S
 
-# One rate, tried: whether a system follows, and how busy everything is.
-
 ROUGH, THOROUGH = 20_000, 150_000
 """Roots that a probe counts, if these are not too many tuples."""
 TUPLES = {False: 200_000, True: 1_000_000}
@@ -41,14 +39,11 @@ _LEAST = 10 * SLOT
 class Probe:
     """A rate that was tried.
 
-    factor      of the scenario's own rate
-    rate        tuples/s of all spouts together
-    thorough    whether it was a long one
-    part_done   roots that were done, of those that the spouts were to emit, in the stretch that is counted
-    carried     whether these are all, but for noise
-    throughput  of the measured component, per second: mean, and its 95 % interval
-    loads       how busy everything was
-    held_back   what held the spouts back, in words; empty: nothing did
+    factor, rate  of the scenario's own rate; in tuples/s of all spouts together
+    part_done     roots that were done, of those that the spouts were to emit, in the stretch that is counted
+    carried       whether these are all, but for noise
+    throughput    of the measured component, per second: mean, and its 95 % interval
+    held_back     what held the spouts back, in words; empty: nothing did
     """
 
     factor: float
@@ -62,11 +57,9 @@ class Probe:
 
     @property
     def busiest(self) -> float:
-        """Which part of the time the busiest resource was busy."""
         return max((load.busy for load in self.loads), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """As the record has it."""
         return {
             "rate_per_s": self.rate,
             "carried": self.carried,
@@ -126,8 +119,13 @@ def at_rate(scenario: Scenario, factor: float) -> Scenario:
     """The scenario with the rates of all its spouts multiplied; no spout is faster than its ``emit_cost``
     allows.
     """
+    return _with_arrivals(scenario, lambda arrivals: _faster(arrivals, factor))
+
+
+def _with_arrivals(scenario: Scenario, change: Callable[[Arrivals], Arrivals]) -> Scenario:
+    """The scenario with the arrivals of all its spouts changed."""
     topology = {
-        name: config.model_copy(update={"arrivals": _faster(config.arrivals, factor)})
+        name: config.model_copy(update={"arrivals": change(config.arrivals)})
         if isinstance(config, SpoutConfig)
         else config
         for name, config in scenario.topology.items()
@@ -137,22 +135,17 @@ def at_rate(scenario: Scenario, factor: float) -> Scenario:
 
 def scales(scenario: Scenario) -> bool:
     """Whether all its spouts have rates, or a pause, that can be scaled."""
-    spouts = (config.arrivals for config in scenario.topology.values() if isinstance(config, SpoutConfig))
-    return all(isinstance(arrivals, Periodic) or bool(_rates(arrivals)) for arrivals in spouts)
+    every = (spout.arrivals for spout in _spouts(scenario))
+    return all(isinstance(arrivals, Periodic) or bool(_rates(arrivals)) for arrivals in every)
 
 
 def _rates(arrivals: Arrivals) -> dict[str, float]:
     """What makes all of its rates greater if it is multiplied: a factor of them, or they themselves."""
-    factors = {name: getattr(arrivals, name) for name in arrivals.rate_factors}
-    if factors:
-        return factors
+    if arrivals.rate_factors:
+        return {name: getattr(arrivals, name) for name in arrivals.rate_factors}
     fields = type(arrivals).model_fields.items()
-    given = {
-        name: getattr(arrivals, name)
-        for name, info in fields
-        if unit_of(info.annotation, info.metadata) is RATE
-    }
-    return {name: rate for name, rate in given.items() if rate is not None}
+    names = [name for name, info in fields if unit_of(info.annotation, info.metadata) is RATE]
+    return {name: rate for name in names if (rate := getattr(arrivals, name)) is not None}
 
 
 def _faster(arrivals: Arrivals, factor: float) -> Arrivals:
@@ -166,14 +159,17 @@ def _faster(arrivals: Arrivals, factor: float) -> Arrivals:
 
 def fastest(scenario: Scenario) -> float:
     """The factor at which all spouts emit as fast as they can: without a pause, or every 8 ns."""
-    spouts = [config.arrivals for config in scenario.topology.values() if isinstance(config, SpoutConfig)]
-    return max(each.mean_gap_ns / max(8.0, getattr(each, "emit_cost", 0)) for each in spouts)
+    every = (spout.arrivals for spout in _spouts(scenario))
+    return max(each.mean_gap_ns / max(8.0, getattr(each, "emit_cost", 0)) for each in every)
 
 
 def offered(scenario: Scenario) -> float:
     """Roots/s that the spouts are to emit, all together."""
-    spouts = [config for config in scenario.topology.values() if isinstance(config, SpoutConfig)]
-    return sum(config.processes * 1e9 / config.arrivals.mean_gap_ns for config in spouts)
+    return sum(spout.processes * 1e9 / spout.arrivals.mean_gap_ns for spout in _spouts(scenario))
+
+
+def _spouts(scenario: Scenario) -> list[SpoutConfig]:
+    return [config for config in scenario.topology.values() if isinstance(config, SpoutConfig)]
 
 
 def counted(scenario: Scenario, rate: float, roots: int) -> tuple[int, int, int]:
@@ -268,8 +264,6 @@ def _held_back(world: World) -> str:
     return "spouts have to wait"
 
 
-# How much a scenario carries: the greatest rate at which its backlog does not grow, and what it is short of.
-#
 # The rates of all spouts are scaled together, without failures, until the system cannot follow any more;
 # then the two rates between which that happens are brought together. Each rate is *probed*: a run as short
 # as the answer allows, in which the roots that are done are counted against those that the spouts were to
@@ -290,12 +284,9 @@ Report = Callable[[int, float], None]
 
 @dataclass(frozen=True)
 class Group:
-    """Resources of one sort: the tasks of a component, the cores of all hosts, …
-
-    name     what they are
-    busiest  the busiest of them
-    busy     which part of the time they were busy, on average
-    full_at  rate (tuples/s) at which the busiest would be busy all the time; None: it has nothing to do
+    """Resources of one sort (the tasks of a component, the cores of all hosts, …), and which part of the time
+    they were busy on average; ``full_at``: rate (tuples/s) at which the busiest of them would be busy all the
+    time; None: it has nothing to do.
     """
 
     name: str
@@ -312,10 +303,8 @@ class Saturation:
     exceeded     the least rate that was found to be too much; None: none was
     throughput   what the last stateful bolt (or the last component) was done with, per second, at the
                  sustained rate, with its 95 % interval from the means of batches
-    groups       all resources at that rate, in groups, the busiest first
-    loads        how busy each of them was there
-    limit        what it is short of, in a sentence
-    then         what breaks next, in a sentence
+    groups       all resources at that rate, in groups, the busiest first; ``loads``: each of them
+    limit, then  what it is short of, and what breaks next, in sentences
     probes       all rates that were tried; of one that was tried twice, the longer try
     """
 
@@ -344,7 +333,6 @@ class Saturation:
         return f"carries {low} tuples/s, not {high}: {self.limit}"
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         mean, low, high = self.throughput or (None, None, None)
         return {
             "scenario": to_data(self.scenario),
@@ -395,13 +383,11 @@ def expected(scenario: Scenario) -> tuple[int, float]:
 
 def _quiet(scenario: Scenario) -> Scenario:
     """What is searched: nothing fails, and the load stays as it is at the peak of the day."""
-    topology = {
-        name: config.model_copy(update={"arrivals": Periodic(rate=1e9 / config.arrivals.mean_gap_ns)})
-        if isinstance(config, SpoutConfig) and isinstance(config.arrivals, Day)
-        else config
-        for name, config in scenario.topology.items()
-    }
-    return scenario.model_copy(update={"failures": (), "topology": topology})
+
+    def at_peak(arrivals: Arrivals) -> Arrivals:
+        return Periodic(rate=1e9 / arrivals.mean_gap_ns) if isinstance(arrivals, Day) else arrivals
+
+    return _with_arrivals(scenario.model_copy(update={"failures": ()}), at_peak)
 
 
 def check(scenario: Scenario) -> None:
@@ -409,25 +395,14 @@ def check(scenario: Scenario) -> None:
     for name, config in scenario.topology.items():
         if not isinstance(config, SpoutConfig):
             continue
-        key = f"topology.{name}"
-        if kind_of(config.arrivals) not in ("constant", "day", "poisson"):
-            kind = kind_of(config.arrivals)
-            raise ScenarioError(
-                [
-                    _problem(
-                        f"{key}.arrivals",
-                        f"{kind} has no single rate to scale; give rate, pause or poisson",
-                    )
-                ]
-            )
-        if config.spout.limit is not None:
-            raise ScenarioError(
-                [_problem(key, "--saturate needs a stream without an end; leave its limit out, or repeat it")]
-            )
-
-
-def _problem(key: str, text: str) -> Problem:
-    return Problem("--saturate", None, key, text)
+        key, kind = f"topology.{name}", kind_of(config.arrivals)
+        if kind not in ("constant", "day", "poisson"):
+            key, said = f"{key}.arrivals", f"{kind} has no single rate to scale; give rate, pause or poisson"
+        elif config.spout.limit is not None:
+            said = "--saturate needs a stream without an end; leave its limit out, or repeat it"
+        else:
+            continue
+        raise ScenarioError([Problem("--saturate", None, key, said)])
 
 
 class _Search:
@@ -535,10 +510,10 @@ def _limit(groups: Sequence[Group], low: Probe | None, high: Probe | None) -> st
         return "the spouts cannot emit faster, and nothing is full"
     if high.held_back:
         return f"{high.held_back}; nothing is full"
-    busiest = (
-        f"; the busiest, {groups[0].busiest.words}, is at {groups[0].busiest.busy:.0%}" if groups else ""
-    )
-    return f"work is not done in time, though nothing is busy all the time{busiest}"
+    told = "work is not done in time, though nothing is busy all the time"
+    if not groups:
+        return told
+    return f"{told}; the busiest, {groups[0].busiest.words}, is at {groups[0].busiest.busy:.0%}"
 
 
 def _then(groups: Sequence[Group]) -> str:

@@ -36,7 +36,6 @@ from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 
 QUIET = Case((), (), ())
-"""The run in which nothing fails."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,6 @@ class Audit:
 
     @property
     def claimed(self) -> str:
-        """What the strategy promises."""
         return self.scenario.strategy.promises_in(deployment_of(self.scenario).topology)
 
     @property
@@ -66,11 +64,9 @@ class Audit:
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of faults that were tried."""
         return list(dict.fromkeys(case.victims[0].kind for case, _ in self.singles))
 
     def by_kind(self, kind: str) -> list[Verdict]:
-        """What became of the runs with one fault of a kind."""
         return [v for case, v in self.singles if case.victims[0].kind == kind and not v.error]
 
     @cached_property
@@ -102,7 +98,6 @@ class Audit:
 
     @property
     def failed(self) -> list[tuple[Case, Verdict]]:
-        """Cases that could not be simulated."""
         return [(case, verdict) for case, verdict in [*self.singles, *self.doubles] if verdict.error]
 
     @cached_property
@@ -121,7 +116,6 @@ class Audit:
         return command_of(self.command, json.dumps(_data(case)))
 
     def to_dict(self) -> dict[str, Any]:
-        """As a record (JSON)."""
         return {
             "scenario": to_data(self.scenario),
             "strategy": kind_of(self.scenario.strategy),
@@ -145,17 +139,10 @@ class Audit:
                 for case, verdict in self.failed
             ],
             "examples": [
-                {
-                    "harm": example.harm,
-                    "step": example.step,
-                    "what": example.text,
-                    "tuples": list(example.tuples),
-                    "causes": list(example.causes),
-                    "alike": example.alike,
-                    "broken": self.broken(example.case, example.verdict),
-                    "faults": _data(example.case),
-                    "replay": self.replay(example.case),
-                }
+                {"harm": example.harm, "step": example.step, "what": example.text}
+                | {"tuples": list(example.tuples), "causes": list(example.causes), "alike": example.alike}
+                | {"broken": self.broken(example.case, example.verdict), "faults": _data(example.case)}
+                | {"replay": self.replay(example.case)}
                 for example in self.examples
             ],
         }
@@ -188,7 +175,7 @@ def audit(
     found = moments(world, begin, end)
     every = make.victims(world, asked.kinds, asked.tasks)
     hit = [strike for moment in chosen(found, asked.each) for strike in strikes(moment, found)]
-    single = make.different(make.single(hit, every, asked.downtime))
+    single = make.different(make.with_fault(QUIET, hit, every, asked.downtime))
     quiet, *verdict = verdicts(scenario, (QUIET, *single), doer, report)
     singles = list(zip(single, verdict, strict=True))
     if not asked.second:
@@ -231,11 +218,7 @@ def _again(
         later = moments(world, struck_at + 1, min(back + asked.downtime.restart + S, scenario.run.duration))
         new = chosen([moment for moment in later if moment.step not in usual], 1)
         hit = [strike for moment in new for strike in strikes(moment, later)]
-        hit.append(_while_down(victim, struck_at, back))
-        found += make.second(first, hit, crashes, asked.downtime)
+        middle = (struck_at + back) // 2
+        hit.append(Strike(Moment(middle, victim.name, "down"), "meanwhile", middle, None))
+        found += make.with_fault(first, hit, crashes, asked.downtime)
     return found
-
-
-def _while_down(victim: Victim, struck_at: int, back: int) -> Strike:
-    middle = (struck_at + back) // 2
-    return Strike(Moment(middle, victim.name, "down"), "meanwhile", middle, None)

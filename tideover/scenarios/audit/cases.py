@@ -26,8 +26,6 @@ from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.kernel import ORDER, Rank
 from tideover.sim.units import S, format_duration, parse_duration
 
-# What became of the tuples of a run, and which guarantee that leaves.
-
 
 class Verdict(NamedTuple):
     """What a run lost, counted twice, or put out wrong.
@@ -47,7 +45,6 @@ class Verdict(NamedTuple):
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Verdict:
-        """Of a run's row in a table ``runs``."""
         if row["error"]:
             return cls(error=row["error"])
         names = ("emitted", "lost", "duplicated", "windows_emitted", "windows_wrong", "windows_missing")
@@ -56,16 +53,13 @@ class Verdict(NamedTuple):
     @property
     def harm(self) -> str:
         """What is wrong, in words: losses, duplicates, both; without these, windows. Empty: nothing."""
-        found = [word for word, n in (("lost", self.lost), ("duplicated", self.duplicated)) if n]
-        if not found:
-            found = [
-                word for word, n in (("wrong windows", self.wrong), ("missing windows", self.missing)) if n
-            ]
+        tuples = (("lost", self.lost), ("duplicated", self.duplicated))
+        windows = (("wrong windows", self.wrong), ("missing windows", self.missing))
+        found = [word for word, n in tuples if n] or [word for word, n in windows if n]
         return ", ".join(found)
 
     @property
     def size(self) -> int:
-        """How much is wrong: roots, and windows."""
         return self.lost + self.duplicated + self.wrong + self.missing
 
 
@@ -74,13 +68,11 @@ def guarantee(verdicts: Iterable[Verdict]) -> str:
     and all windows right (exactly once), or none. Where effects are right, and windows are not, they are in
     other windows than without the failure: that is at least once, too.
     """
-    lost = duplicated = shifted = False
-    for verdict in verdicts:
-        lost |= verdict.lost > 0
-        duplicated |= verdict.duplicated > 0
-        shifted |= verdict.wrong + verdict.missing > 0
-    if lost:
+    every = list(verdicts)
+    duplicated = any(verdict.duplicated for verdict in every)
+    if any(verdict.lost for verdict in every):
         return "none" if duplicated else "at most once"
+    shifted = any(verdict.wrong + verdict.missing for verdict in every)
     return "at least once" if duplicated or shifted else "exactly once"
 
 
@@ -89,27 +81,16 @@ def holds(claimed: str, observed: str) -> bool:
     return claimed == "none" or observed in ("exactly once", claimed)
 
 
-# The moments of a run: each step of its protocol, and what its tuples do.
-
-EMITTED, PROCESSED, WINDOW, COMPLETED = (
-    "root emitted",
-    "tuple processed",
-    "window put out",
-    "root completed",
-)
+EMITTED, PROCESSED, WINDOW, COMPLETED = "root emitted", "tuple processed", "window put out", "root completed"
 """What tuples do, in words: steps of every topology."""
 _EXTRA = (Rank.FAULT, Rank.READY)
 """What the supervisor does is no step of a protocol."""
 
 
 class Moment(NamedTuple):
-    """A step that is taken at an instant.
-
-    at    the instant (ns)
-    who   name of the task, or of the role, that takes it
-    what  the step, in the protocol's words
-    turn  its place among the actions of the instant, as a scenario names it (``checkpoint of count.1``);
-          None: tuples take it by themselves
+    """A step (``what``, in the protocol's words) that a task or a role takes at an instant (ns); ``turn``:
+    its place among the actions of the instant, as a scenario names it (``checkpoint of count.1``); None:
+    tuples take it by themselves.
     """
 
     at: int
@@ -129,7 +110,6 @@ class Moment(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In words."""
         return f"{self.who}: {self.what}"
 
 
@@ -148,7 +128,6 @@ class Strike(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In words."""
         return f"{self.side} {self.moment.text}"
 
 
@@ -157,9 +136,8 @@ def moments(world: World, begin: int, end: int) -> list[Moment]:
     trace = world.trace
     assert trace is not None
     names = [task.name for task in world.job.tasks]
-    found = [moment for moment in _protocol(trace, names) if begin <= moment.at < end]
-    found += [moment for moment in _data(trace, world.job.topology) if begin <= moment.at < end]
-    return sorted(found, key=lambda moment: moment.at)
+    every = [*_protocol(trace, names), *_data(trace, world.job.topology)]
+    return sorted((m for m in every if begin <= m.at < end), key=lambda moment: moment.at)
 
 
 def _protocol(trace: Trace, names: Sequence[str]) -> Iterator[Moment]:
@@ -205,23 +183,19 @@ def chosen(found: Sequence[Moment], each: int) -> list[Moment]:
 def strikes(moment: Moment, found: Sequence[Moment]) -> list[Strike]:
     """Just before a step, at its instant, just after it, and half-way to what comes next of all ``found``."""
     later = min((other.at for other in found if other.at > moment.at), default=moment.at)
-    placed: list[tuple[str, int, str | None]]
-    if moment.turn is None:
-        placed = [("before", moment.at - 1, None), ("at", moment.at, None), ("after", moment.at + 1, None)]
+    at, turn = moment.at, moment.turn
+    placed: list[tuple[str, int, str | None]] = [("before", at - 1, None), ("at", at, None)]
+    if turn is None:
+        placed.append(("after", at + 1, None))
     else:
-        placed = [
-            ("before", moment.at, f"before {moment.turn}"),
-            ("at", moment.at, None),
-            ("after", moment.at, f"after {moment.turn}"),
-        ]
-        if not any(other.at == moment.at and other != moment and other.turn for other in found):
+        placed[0] = ("before", at, f"before {turn}")
+        placed.append(("after", at, f"after {turn}"))
+        if not any(other.at == at and other != moment and other.turn for other in found):
             placed.pop(0)  # nothing is between
-    if later > moment.at + 2:
-        placed.append(("meanwhile", (moment.at + later) // 2, None))
+    if later > at + 2:
+        placed.append(("meanwhile", (at + later) // 2, None))
     return [Strike(moment, side, at, turn) for side, at, turn in placed if at > 0]
 
-
-# What an audit lets fail: each kind of fault, on each victim, beside each step.
 
 KINDS = ("lose_state", "crash_task", "crash_worker", "crash_host", "crash_rack", "pause", "partition")
 """What is let happen if nothing else is asked for: what can lose, or delay, tuples and state."""
@@ -236,7 +210,6 @@ class Victim(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Its component, without the number of the task; a host, a rack."""
         return self.name.partition(".")[0].partition(" ")[0]
 
 
@@ -251,7 +224,6 @@ class Downtime(NamedTuple):
 
     @property
     def keys(self) -> dict[str, int]:
-        """As keys of a failure."""
         return {} if self.detector else {"detection": self.detection, "restart": self.restart}
 
 
@@ -264,7 +236,6 @@ class Case(NamedTuple):
 
     @property
     def kinds(self) -> str:
-        """The kinds of its faults."""
         return ", then ".join(victim.kind for victim in self.victims)
 
     def scenario(self, scenario: config.Scenario) -> config.Scenario:
@@ -288,7 +259,8 @@ def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
         for kind in ("lose_state", "crash_task", "pause"):
             if kind != "lose_state" or task.component.keeps_state:
                 found.append(Victim(kind, tuple(where.items()), task.name))
-    found += [Victim("crash_task", (("component", role),), role) for role in _roles(world)]
+    roles = sorted(world.scenario.strategy.roles)
+    found += [Victim("crash_task", (("component", role),), role) for role in roles]
     hosts = sorted({task.host for task in tasks})
     shared = [host for host in hosts if sum(task.host == host for task in job.tasks) > 1]
     found += [Victim("crash_host", (("host", host),), f"host {host}") for host in shared]
@@ -301,10 +273,6 @@ def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
     if len(hosts) > 1:
         found += [Victim("partition", (("hosts", (host,)),), f"host {host}") for host in hosts]
     return [victim for victim in found if victim.kind in kinds]
-
-
-def _roles(world: World) -> list[str]:
-    return sorted(world.scenario.strategy.roles)
 
 
 def fault(victim: Victim, strike: Strike, downtime: Downtime) -> Fault:
@@ -323,27 +291,17 @@ def different(cases: Iterable[Case]) -> tuple[Case, ...]:
     return tuple(found.values())
 
 
-def single(strikes: Iterable[Strike], hit: Sequence[Victim], downtime: Downtime) -> Iterator[Case]:
-    """Each victim, beside each step."""
-    for strike in strikes:
-        for victim in hit:
-            yield Case((fault(victim, strike, downtime),), (strike,), (victim,))
-
-
-def second(
+def with_fault(
     first: Case, strikes: Iterable[Strike], hit: Sequence[Victim], downtime: Downtime
 ) -> Iterator[Case]:
-    """The same once more, during the recovery from a first fault."""
+    """A case with one more fault: each victim, beside each step."""
     for strike in strikes:
         for victim in hit:
             faults = (*first.faults, fault(victim, strike, downtime))
             yield Case(faults, (*first.strikes, strike), (*first.victims, victim))
 
 
-# What an audit is asked to try.
-
 WORLD = "audit"
-"""The built-in scenario in which strategies are audited."""
 UNNAMED = "FILE"
 """What stands in a command for a scenario that is in no file."""
 FOUR_SECONDS = Downtime(S, 3 * S)
@@ -448,12 +406,9 @@ def _duration(option: str, text: str | None) -> int | None:
         raise NotAsked(f"{option}: {error}") from None
 
 
-# An audit's runs as points of a sweep: Spark jobs or this process, and a dataset that keeps them.
-
-
 @dataclass(frozen=True)
 class Struck:
-    """A scenario with the faults of each case."""
+    """A scenario with the faults of each case, as points of a sweep."""
 
     scenario: config.Scenario
     cases: tuple[Case, ...]
@@ -462,22 +417,18 @@ class Struck:
 
     @property
     def total(self) -> int:
-        """Number of cases."""
         return len(self.cases)
 
     def values(self, number: int) -> Mapping[str, Any]:
-        """What the columns of a dataset say of a case: nothing."""
         return {}
 
     def point(self, number: int) -> Point:
-        """The scenario of a case."""
         return Point(number, {}, Scenario.of(self.cases[number].scenario(self.scenario)))
 
 
 def verdicts(
     scenario: config.Scenario, cases: tuple[Case, ...], doer: Engine, report: Report
 ) -> list[Verdict]:
-    """What becomes of each case."""
     if not cases:
         return []
     found = runs_of(Struck(scenario, cases), [(0, 1)] * len(cases), doer, report)

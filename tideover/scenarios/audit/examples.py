@@ -27,12 +27,8 @@ from tideover.models.world import World
 from tideover.scenarios.audit.cases import Case, Verdict
 from tideover.sim.units import format_duration
 
-# How it came that a tuple is counted twice, or lost: from what it and its task did, nothing else.
-
-MOST_STEPS = 6
-"""So many steps are named that were taken between what a tuple did and its loss;"""
-MOST_LATER = 4
-"""so many that were taken then."""
+MOST_STEPS, MOST_LATER = 6, 4
+"""So many steps are named that were taken between what a tuple did and its loss, and then."""
 _ADDS = (PROCESSED, BACK)
 
 
@@ -40,7 +36,7 @@ class History(NamedTuple):
     """What became of a root.
 
     cause  what is the same of all that come to it in the same way
-    text   the same in full: tuples, tasks, steps and moments
+    text   the same in full: tuples, tasks, steps and moments; only from what the tuple and its task did
     """
 
     cause: str
@@ -153,16 +149,12 @@ def _gone(world: World, effect: _Effect, at: int) -> str:
 
 def _unacked(world: World, did: Event, what: str, until: int) -> str:
     """That a task did not ack a tuple until then (ns), and what it did last before it failed."""
-    hit = [o for o in world.outages if did.at <= o.failed_at <= until and _hits(o.tasks, did.who)]
-    if not hit:
-        return f"{did.who} had not acked {what}"
-    failed = hit[0].failed_at
-    after = _after(world, did.who, failed)
-    return f"{did.who} had not acked {what} when it failed at {format_duration(failed)}{after}"
-
-
-def _hits(tasks: Sequence[object], who: str) -> bool:
-    return any(getattr(task, "name", "") == who for task in tasks)
+    for outage in world.outages:
+        names = [getattr(task, "name", "") for task in outage.tasks]
+        if did.at <= (failed := outage.failed_at) <= until and did.who in names:
+            after = _after(world, did.who, failed)
+            return f"{did.who} had not acked {what} when it failed at {format_duration(failed)}{after}"
+    return f"{did.who} had not acked {what}"
 
 
 def lost(root: int, world: World) -> History | None:
@@ -191,23 +183,14 @@ def lost(root: int, world: World) -> History | None:
             since = _since(world, (sent.who,), sent.at, world.kernel.now)
             when = format_duration(sent.at)
             return History("nothing came of it", f"{sent.who} sent it to {effect.component} at {when}{since}")
-    return _on_its_way(root, world)
-
-
-def _on_its_way(root: int, world: World) -> History | None:
-    """How a root was lost of which no tuple has come, or was sent, to where it ends."""
     assert world.fates is not None
     events = [event for event in world.fates.of(root) if event.who]
     if not events:
         return None
-    last = events[-1]
+    last = events[-1]  # no tuple has come, or was sent, to where the root ends
     since = _since(world, (last.who,), last.at, world.kernel.now)
-    return History(
-        f"{last.what} on its way", f"{last.what} at {last.who} at {format_duration(last.at)}{since}"
-    )
-
-
-# -- tuples, steps -------------------------------------------------------------------------------------------
+    text = f"{last.what} at {last.who} at {format_duration(last.at)}{since}"
+    return History(f"{last.what} on its way", text)
 
 
 def _effects(root: int, world: World) -> Iterator[_Effect]:
@@ -288,8 +271,7 @@ def _since(world: World, who: Sequence[str], begin: int, end: int) -> str:
         if begin <= step.at <= end and (step.who in who or step.to in who):
             sorts.pop((step.who, step.what), None)
             sorts[step.who, step.what] = step
-    found = [f"{step.text} at {format_duration(step.at)}" for step in list(sorts.values())[-MOST_STEPS:]]
-    return f"; meanwhile {'; '.join(found)}" if found else ""
+    return _listed("meanwhile", list(sorts.values())[-MOST_STEPS:])
 
 
 def _then(world: World, who: Sequence[str], begin: int) -> str:
@@ -300,24 +282,22 @@ def _then(world: World, who: Sequence[str], begin: int) -> str:
     for step in world.trace.steps:
         if step.at > begin and (step.who in who or step.who not in tasks or step.to in who):
             sorts.setdefault((step.who, step.what), step)
-    found = [f"{step.text} at {format_duration(step.at)}" for step in list(sorts.values())[:MOST_LATER]]
-    return f"; then {'; '.join(found)}" if found else ""
+    return _listed("then", list(sorts.values())[:MOST_LATER])
 
 
-# The smallest example of each way in which a guarantee breaks.
+def _listed(when: str, steps: Sequence[Step]) -> str:
+    told = "; ".join(f"{step.text} at {format_duration(step.at)}" for step in steps)
+    return f"; {when} {told}" if steps else ""
+
 
 Hit = tuple[tuple[str, str], ...]
 """What fails: the kinds of the faults, and the components that they hit."""
 FEW = 6
 """Of fewer runs it cannot be said that all break alike."""
-MOST_NAMED = 3
-"""So many tuples are named of each sort;"""
-MOST_LOOKED_AT = 100
-"""so many are looked at to find those that come to it in different ways."""
-MOST_EXAMPLES = 10
-"""So many are named, and drawn;"""
-MOST_TRIED = 24
-"""so many more runs are looked at to find other causes."""
+MOST_NAMED, MOST_LOOKED_AT = 3, 100
+"""Tuples that are named of each sort, and that are looked at to find different ways."""
+MOST_EXAMPLES, MOST_TRIED = 10, 24
+"""Examples that are named, and drawn; runs that are looked at besides to find other causes."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +320,6 @@ class Example:
 
     @property
     def harm(self) -> str:
-        """What is wrong, in words."""
         return self.verdict.harm
 
     @property
@@ -354,7 +333,6 @@ class Example:
 
     @property
     def text(self) -> str:
-        """What happens, in words."""
         return told(self.case)
 
 
@@ -403,9 +381,8 @@ def smallest(found: Iterable[tuple[Case, Verdict]]) -> tuple[list[Example], list
     """
     tried: dict[Hit, list[tuple[Case, Verdict]]] = {}
     for case, verdict in found:
-        tried.setdefault(tuple((victim.kind, victim.place) for victim in case.victims), []).append(
-            (case, verdict)
-        )
+        hit = tuple((victim.kind, victim.place) for victim in case.victims)
+        tried.setdefault(hit, []).append((case, verdict))
     first: list[Example] = []
     others: list[list[Example]] = []
     for runs in tried.values():
@@ -491,7 +468,6 @@ def struck(scenario: Scenario, case: Case, watched: Stretch | None = None) -> Wo
 
 
 def _root(root: int, trace: Trace) -> str:
-    """Which tuple it is."""
     for component, task, emitted, attempt, at in trace.emitted:
         if emitted == root and attempt == 0:
             return f"root {root} ({component}.{task}, emitted at {format_duration(at)})"

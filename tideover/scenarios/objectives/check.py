@@ -20,16 +20,12 @@ if TYPE_CHECKING:
     from tideover.models.results import Result
 
 LAYOUT = 1
-"""Version of the record's layout."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What ``check`` found.
-
-    result       of the runs that were made
-    judgements   one for each objective, in their order
-    strict       whether what is unsure counts as broken
+    """What ``check`` found: one judgement for each objective, in their order; ``strict``: whether what is
+    unsure counts as broken.
     """
 
     result: Result
@@ -38,7 +34,6 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """No objective is broken."""
         return not self.broken
 
     @property
@@ -47,7 +42,6 @@ class Check:
         return tuple(one for one in self.judgements if not self.passes(one))
 
     def passes(self, one: Judgement) -> bool:
-        """Whether an objective counts as met."""
         return one.verdict == "met" if self.strict else one.holds
 
     @property
@@ -74,7 +68,6 @@ class Check:
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """One row an objective: value, interval, limit, verdict."""
         import pandas as pd
 
         return pd.DataFrame([_row(one) | {"notes": "; ".join(one.notes)} for one in self.judgements])
@@ -94,21 +87,11 @@ _OK = {True: "met", False: "broken"}
 
 def _row(one: Judgement) -> dict[str, Any]:
     shares = one.objective.rule in ("runs", "time")
-    return {
-        "objective": one.objective.text,
-        "value": one.value,
-        "low": one.low,
-        "high": one.high,
-        "level": one.objective.level,
-        "limit": one.limit,
-        "unit": "ratio" if shares else one.objective.metric.column.unit,
-        "n": one.n,
-        "breaking": one.breaking,
-        "bound": one.bound,
-        "verdict": one.verdict,
-        "holds": one.holds,
-        "ended": counted(one.endings),
-    }
+    unit = "ratio" if shares else one.objective.metric.column.unit
+    found = {name: getattr(one, name) for name in ("value", "low", "high")}
+    found |= {"level": one.objective.level, "limit": one.limit, "unit": unit}
+    found |= {name: getattr(one, name) for name in ("n", "breaking", "bound", "verdict", "holds")}
+    return {"objective": one.objective.text, **found, "ended": counted(one.endings)}
 
 
 def asked(scenario: Scenario, texts: Iterable[str] | None, source: str, file: str) -> list[Objective]:
@@ -152,7 +135,6 @@ def check(
 
 
 def judged(result: Result, objectives: Iterable[Objective], *, strict: bool = False) -> Check:
-    """A result, held against objectives."""
     found = [
         one.judge(
             result.runs,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Whether the replications of a scenario meet an objective.
-#
 # The replication is the unit of all statistics, since what happens within one is not independent. So a run
 # has one value: of its recoveries the mean where the objective speaks of a mean, and else the worst one.
 # What was not reached by the end of a run, and all of a run that failed, is worse than any limit; nothing
@@ -73,8 +71,7 @@ class Judgement:
     endings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Sample:
+class _Sample(NamedTuple):
     """One value a replication, in their order; and what is to be said of those that have none."""
 
     values: Floats
@@ -90,22 +87,17 @@ def judge(objective: Terms, frames: Mapping[str, pd.DataFrame | None], warmup_s:
     if objective.metric.column.name not in frame.columns and len(frame):
         column = objective.metric.column
         return _nothing(objective, (f"this scenario has no {column.name} ({column.meaning})",))
-    found = _judged(objective, _samples(objective, runs, frame, warmup_s))
+    sample = _samples(objective, runs, frame, warmup_s)
+    if not sample.values.size:
+        found = _nothing(objective, sample.notes)
+    else:
+        judging = {"every": _every, "runs": _part_of_runs, "quantile": _quantile}
+        found = judging.get(objective.rule, _mean)(objective, sample)
     return replace(found, endings=tuple(frame["ended"])) if _is_told_with_endings(objective) else found
 
 
 def _is_told_with_endings(objective: Terms) -> bool:
     return objective.metric.table == "recoveries" and objective.metric.column.name in TIMES
-
-
-def _judged(objective: Terms, sample: _Sample) -> Judgement:
-    if not sample.values.size:
-        return _nothing(objective, sample.notes)
-    if objective.rule == "every":
-        return _every(objective, sample)
-    if objective.rule == "runs":
-        return _part_of_runs(objective, sample)
-    return _estimated(objective, sample)
 
 
 def _nothing(objective: Terms, notes: tuple[str, ...]) -> Judgement:
@@ -146,8 +138,7 @@ def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s
     return _Sample(np.array(found, dtype=np.float64), tuple(notes))
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(NamedTuple):
     """A value for each row of a table, and which rows count."""
 
     values: Floats
@@ -193,7 +184,6 @@ def _recoveries(
 
 
 def _by_run(numbers: npt.NDArray[np.int64], values: Floats) -> dict[int, Floats]:
-    """The values of each replication that has any."""
     order = np.argsort(numbers, kind="stable")
     found, first = np.unique(numbers[order], return_index=True)
     return dict(zip(found.tolist(), np.split(values[order], first[1:]), strict=bool(len(found))))
@@ -246,10 +236,8 @@ def _part_of_runs(objective: Terms, sample: _Sample) -> Judgement:
     )
 
 
-def _estimated(objective: Terms, sample: _Sample) -> Judgement:
-    """A mean or a quantile, with its interval."""
-    if objective.rule == "quantile":
-        return _quantile(objective, sample)
+def _mean(objective: Terms, sample: _Sample) -> Judgement:
+    """Of the runs' values, or of their parts of the time, with its interval."""
     values, n = sample.values, sample.values.size
     limit = objective.share if objective.rule == "time" else objective.limit
     if not np.isfinite(values).all():
@@ -284,9 +272,7 @@ def _quantile(objective: Terms, sample: _Sample) -> Judgement:
 
 
 def _verdict(holds: bool, sure: bool) -> Verdict:
-    if not sure:
-        return "unsure"
-    return "met" if holds else "broken"
+    return "unsure" if not sure else "met" if holds else "broken"
 
 
 def _more_runs(objective: Terms, verdict: Verdict, hits: int, n: int, share: float) -> tuple[str, ...]:
@@ -320,8 +306,6 @@ def _rounded(many: float) -> int:
     digits = max(0, math.floor(math.log10(many)) - 1)
     return math.ceil(many / 10**digits) * 10**digits
 
-
-# An objective as it is written, and what it means.
 
 FORM = "METRIC[_STATISTIC] <= LIMIT [in 95 % of runs], as in recovery_p95 <= 20 s"
 
@@ -374,7 +358,6 @@ class Objective(Terms):
 
 
 def _parsed(text: str, level: float) -> Objective:
-    """Raises ValueError."""
     found = _FORM.fullmatch(text)
     if found is None:
         raise ValueError(f"{shorten(repr(text), 60)} is no objective; write {FORM}")
@@ -424,8 +407,6 @@ def _rule(
         raise ValueError("there is no p0; the least value is _min")
     return "quantile", q
 
-
-# The block ``slo`` of a scenario.
 
 KEY = "slo"
 

@@ -17,8 +17,6 @@ from tideover.models.schema import HEADLINE, TABLES, Column, named
 from tideover.scenarios.statistics.intervals import Interval
 from tideover.sim.units import DAY, HOUR, MS, S, parse_duration, parse_rate, parse_size
 
-# The limit of an objective: a text with a unit, as a number in the unit of its column.
-
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _PER_HOUR = re.compile(rf"({_NUMBER})\s*/\s*(h|d)")
@@ -70,9 +68,6 @@ def parse_share(text: str) -> float:
     return float(share)
 
 
-# Intervals of what is found over replications, each of which is one independent observation.
-
-
 def of_fraction(hits: int, n: int, level: float) -> Interval:
     """The interval of a probability of which ``hits`` of ``n`` tries were seen: Clopper and Pearson (1934),
     "The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26:404-413.
@@ -110,10 +105,6 @@ def least_tries(share: float, level: float) -> int:
     return max(1, math.ceil(math.log((1 - level) / 2) / math.log(share) - 1e-9)) if share > 0 else 1
 
 
-# What an objective may speak of: the numeric columns of results, and everyday names for some of them.
-#
-# This is the one place of these names; docs/checks.md and the reference list them from here.
-
 EVERYDAY = {
     "recovery": ("recoveries", HEADLINE),
     "median_latency": ("runs", "end_to_end_median_ms"),
@@ -128,7 +119,8 @@ EVERYDAY = {
     "utilisation": ("tasks", "utilisation"),
 }
 """Everyday names, and the table and column that each stands for. Latencies are those that somebody waits:
-from a root's first emission, however often it is sent again. ``utilisation``: of the busiest task.
+from a root's first emission, however often it is sent again. ``utilisation``: of the busiest task. This is
+the one place of these names; docs/checks.md and the reference list them from here.
 """
 
 EVERYDAY_IN_TIME = {
@@ -156,7 +148,6 @@ class Metric:
 
     @property
     def is_count(self) -> bool:
-        """Whether it counts something."""
         return self.column.unit in COUNTED
 
     @property
@@ -205,7 +196,6 @@ def names(in_time: bool = False) -> Mapping[str, Metric]:
 
 
 def _measured(table: str) -> Iterable[Column]:
-    """The numeric columns of a table that measure something."""
     for column in TABLES[table]:
         if column.dtype in ("int64", "float64") and column.unit not in _NO_MEASURE:
             yield column
@@ -234,10 +224,7 @@ def _close(name: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
     return difflib.get_close_matches(name[:100], known, 1, cutoff)
 
 
-# The terms of an objective: what has to be how large.
-
 LEVEL = 0.95
-"""Of intervals, unless an objective says otherwise."""
 
 Rule = Literal["every", "mean", "quantile", "runs", "time"]
 
@@ -277,7 +264,6 @@ class Terms:
     level: float = LEVEL
 
     def meets(self, value: Any) -> Any:
-        """Whether a value, or each of an array, is as the limit asks."""
         return _MEETS[self.sign](value, self.limit)
 
     @property
@@ -299,7 +285,13 @@ class Terms:
 
     def remarks(self, run: Run) -> list[str]:
         """What an expert would say of it before any such run."""
-        found = self._of_everything()
+        found = []
+        whole = self.rule == "time" and self.share == 1
+        if whole or (self.metric.column.name == "availability" and self.limit == 1):
+            found.append(
+                f"{self.text}: an objective of 100 % leaves no error budget: any failure breaks it; ask for "
+                "less, such as 99.9 % (Beyer et al. (2016), Site Reliability Engineering, ch. 3)"
+            )
         lumps = "run.lump" if run.lump > 1 else "run.lump_rate" if run.lump_rate is not None else None
         if lumps and self.metric.column.name.startswith(("latency", "end_to_end")):
             found.append(
@@ -308,14 +300,3 @@ class Terms:
                 "lumps they are exact, and a run takes longer"
             )
         return found
-
-    def _of_everything(self) -> list[str]:
-        """What is to be said of an objective of 100 %."""
-        whole = self.rule == "time" and self.share == 1
-        ratio = self.metric.column.name == "availability" and self.limit == 1
-        if not whole and not ratio:
-            return []
-        return [
-            f"{self.text}: an objective of 100 % leaves no error budget: any failure breaks it; ask for "
-            "less, such as 99.9 % (Beyer et al. (2016), Site Reliability Engineering, ch. 3)"
-        ]

@@ -24,11 +24,10 @@ from tideover.sim.faults import FAULTS, Fault, MachinesFail
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S, format_duration, parse_duration
 
-# The sum of a random number of random times: a compound Poisson distribution, by Fourier transform.
-#
-# The characteristic function of the sum is exp(m (phi - 1)), with m the mean number of events and phi the
-# characteristic function of one of them: Grubel and Hermesmeier, Computation of Compound Distributions I,
-# ASTIN Bulletin 29, 1999. No draw is made, so the same input gives the same figures.
+# The sum of a random number of random times is compound Poisson. The characteristic function of the sum is
+# exp(m (phi - 1)), with m the mean number of events and phi the characteristic function of one of them:
+# Grubel and Hermesmeier, Computation of Compound Distributions I, ASTIN Bulletin 29, 1999. No draw is made,
+# so the same input gives the same figures.
 
 Floats = npt.NDArray[np.float64]
 
@@ -93,20 +92,17 @@ def _on_lattice(values: Floats, step: float, cells: int) -> Floats:
     return np.asarray(found / len(values))
 
 
-# What fails, how often, and as whom: causes of failures, each of which strikes once in a run of its own.
-
 UNITS = {
     "host": ("crash_host",),
     "rack": ("crash_rack",),
     "worker": ("crash_worker",),
     "task": ("crash_task", "lose_state"),
 }
-"""What can fail as one, and the kinds of failures that say how."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Failures of one sort.
+    """Failures of one sort, each of which strikes once in a run of its own.
 
     ``rate_per_s``: how many come in a second, of all units together; ``strikes``: the failure of each unit,
     once, at a drawn moment.
@@ -117,7 +113,6 @@ class Cause:
     strikes: tuple[Fault, ...]
 
     def struck(self, scenario: Scenario, replication: int) -> Scenario:
-        """The scenario with this failure alone; the units take turns, from one replication to the next."""
         strike = self.strikes[replication % len(self.strikes)]
         return scenario.model_copy(update={"failures": (strike,)})
 
@@ -268,17 +263,14 @@ def moments(cause: Cause) -> str:
     return f"{format_duration(at)} to {format_duration(at + within)}" if within else format_duration(at)
 
 
-# Availability with rare failures, without waiting for them: recoveries that were simulated one at a time,
-# each after a failure at a random moment, and the rates at which failures come.
-#
-# Failures of each kind come as a Poisson process: those of many machines together do, whatever the life of
-# one is (Palm and Khintchine; Cox, Renewal Theory, 1962, chapter 6). Each makes the output other than it
-# would have been for its recovery time R, and another failure meanwhile does not shorten that. So what is
-# down is the busy server of an M/G/infinity queue, and for the part exp(-sum of rate * E[R]) of the time
-# nothing is down, whatever the distributions of R (Takacs, Introduction to the Theory of Queues, 1962,
-# chapter 3). If a failure made the recovery under way begin anew instead, it would be the product of
-# E[exp(-rate * R)], which is no less (Jensen), and equal if R is constant; the two differ by half the
-# variance of rate * R.
+# Availability with rare failures, without waiting for them. Failures of each kind come as a Poisson process:
+# those of many machines together do, whatever the life of one is (Palm and Khintchine; Cox, Renewal Theory,
+# 1962, chapter 6). Each makes the output other than it would have been for its recovery time R, and another
+# failure meanwhile does not shorten that. So what is down is the busy server of an M/G/infinity queue, and
+# for the part exp(-sum of rate * E[R]) of the time nothing is down, whatever the distributions of R (Takacs,
+# Introduction to the Theory of Queues, 1962, chapter 3). If a failure made the recovery under way begin anew
+# instead, it would be the product of E[exp(-rate * R)], which is no less (Jensen), and equal if R is
+# constant; the two differ by half the variance of rate * R.
 
 Recoveries = Sequence[float | None] | Sequence[Sequence[float | None]] | Floats
 """Recovery times (s) of replications: one each, or several each. None or NaN: not recovered."""
@@ -336,13 +328,11 @@ class Availability:
         return None if self.value is None else 1 - self.value
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data; undefined is None."""
         names = [name for name in self.__dataclass_fields__ if name not in ("recovery_s", "rate_per_s")]
         kinds = {
             kind: {
                 "failures_per_year": self.rate_per_s[kind] * YEAR_S,
-                "recovery_s": {"mean": one.mean, "low": (one.t or (None, None))[0]}
-                | {"high": (one.t or (None, None))[1], "n": one.n, "undefined": one.undefined},
+                "recovery_s": {k: one.record()[k] for k in ("mean", "low", "high", "n", "undefined")},
             }
             for kind, one in self.recovery_s.items()
         }
@@ -405,7 +395,6 @@ def conditioned(
 
 
 def _replications(kind: str, values: Recoveries) -> Floats:
-    """A row for each replication."""
     rows = np.array(values, dtype=np.float64)
     if rows.size == 0:
         raise ValueError(f"{kind}: recoveries of at least one replication are needed")
@@ -417,9 +406,10 @@ def _replications(kind: str, values: Recoveries) -> Floats:
 def _check(
     times: Mapping[str, Floats], rates: Mapping[str, float], objective: float | None, over_s: float
 ) -> None:
-    missing = [kind for kind in times if kind not in rates]
-    if missing or not times:
-        raise ValueError(f"no rate is given for {', '.join(missing)}" if missing else "no kind of failure")
+    if not times:
+        raise ValueError("no kind of failure")
+    if missing := [kind for kind in times if kind not in rates]:
+        raise ValueError(f"no rate is given for {', '.join(missing)}")
     for kind in times:
         if not 0 <= rates[kind] < math.inf:
             raise ValueError(f"{kind}: the rate is {rates[kind]}; 0 or more per second is allowed")
@@ -449,17 +439,9 @@ def _down(times: Mapping[str, Floats], rates: Mapping[str, float], load: float, 
     mean is right.
     """
     once = -math.expm1(-load) / load if load else 1.0
-    return compound_poisson(
-        [
-            (once * rates[kind] * over_s, rows.ravel())
-            for kind, rows in times.items()
-            if rates[kind] and not np.isnan(rows).any()
-        ]
-    )
+    known = [(kind, rows) for kind, rows in times.items() if rates[kind] and not np.isnan(rows).any()]
+    return compound_poisson([(once * rates[kind] * over_s, rows.ravel()) for kind, rows in known])
 
-
-# Availability of a scenario whose failures are rare: each cause of failures strikes once in runs of its
-# own.
 
 FEW = 10
 """Fewer replications leave the recovery times, and so the budget, nearly unknown."""
@@ -467,12 +449,8 @@ FEW = 10
 
 @dataclass(frozen=True)
 class Dependability:
-    """What ``tideover availability`` says of a scenario.
-
-    availability   see there
-    moments        of each cause between which moments of a run it strikes
-    endings        how each of its recoveries ended
-    warnings       what an expert would remark
+    """What ``tideover availability`` says of a scenario; of each cause between which ``moments`` of a run it
+    strikes, and how each of its recoveries ended.
     """
 
     scenario: Scenario
@@ -488,7 +466,6 @@ class Dependability:
         return f"<Dependability {self.scenario.name!r}: {self.strategy}, availability {found}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``--json`` prints. Undefined is None."""
         run = self.scenario.run
         return {
             "scenario": to_data(self.scenario),

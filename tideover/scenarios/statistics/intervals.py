@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# Student's t: the interval of a mean whose variance is estimated, too.
-
 Interval = tuple[float, float]
-
-
 AT_95 = (
     12.706204736174694,
     4.302652729749462,
@@ -81,8 +77,6 @@ def of_mean(values: npt.NDArray[np.float64], level: float) -> Interval | None:
     return mean - half, mean + half
 
 
-# Means with intervals: Student's t, and a bootstrap with a fixed seed.
-
 LEVEL = 0.95
 RESAMPLES = 9_999
 BOOTSTRAP_SEED = 20_150
@@ -108,7 +102,6 @@ class Estimate:
 
     @property
     def constant(self) -> bool:
-        """All values are the same (up to rounding)."""
         return self.std is not None and self.mean is not None and self.std <= 1e-9 * max(1.0, abs(self.mean))
 
     @property
@@ -150,15 +143,11 @@ def _bootstrap(values: np.ndarray) -> tuple[float, float]:
     if values.size > MOST_RESAMPLED:
         half = 1.959963984540054 * float(values.std()) / math.sqrt(values.size)
         return float(values.mean()) - half, float(values.mean()) + half
-    means = [values[places].mean(axis=1) for places in _resampled(values.size)]
+    drawn = _few_resampled(values.size) if values.size <= FEW else _drawn(values.size)
+    means = [values[places].mean(axis=1) for places in drawn]
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
     return float(low), float(high)
-
-
-def _resampled(n: int) -> Iterable[npt.NDArray[np.int64]]:
-    """Which of ``n`` values are drawn, a row a resample: always the same."""
-    return _few_resampled(n) if n <= FEW else _drawn(n)
 
 
 @lru_cache(maxsize=4)
@@ -167,24 +156,21 @@ def _few_resampled(n: int) -> list[npt.NDArray[np.int64]]:
 
 
 def _drawn(n: int) -> Iterator[npt.NDArray[np.int64]]:
+    """Which of ``n`` values are drawn, a row a resample: always the same."""
     rng = np.random.default_rng(BOOTSTRAP_SEED)
     chunk = max(1, 1_000_000 // n)
     for start in range(0, RESAMPLES, chunk):
         yield rng.integers(0, n, (min(chunk, RESAMPLES - start), n))
 
 
-# Quantiles over replications, with intervals that assume nothing of the distribution.
-
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Quantile:
-    """A quantile of the defined values, and an interval of it.
-
-    ``n``: values; ``undefined``: values that were missing and are in none of the figures. ``low`` and
-    ``high`` are each None where so few values have no limit: at the 95 % level, of the 95 % quantile 72
-    values are needed for a ``high`` one, of the median 6.
+    """A quantile of the defined values, and an interval of it; ``n`` and ``undefined`` as in ``Estimate``.
+    ``low`` and ``high`` are each None where so few values have no limit: at the 95 % level, of the 95 %
+    quantile 72 values are needed for a ``high`` one, of the median 6.
     """
 
     n: int
@@ -248,8 +234,6 @@ def _between(n: int, q: float, level: float) -> tuple[int, float] | None:
     least = rank * (1 - q) * (wanted - beyond)
     return rank, 1.0 / (1.0 + least / ((n - rank) * q * (here - wanted))) if here > wanted else 0.0
 
-
-# The mean of one long run: its values are not independent, the means of long batches of them nearly are.
 
 TRIED = ((120, 30), (60, 30), (40, 20))
 """Batches that are tested, and how many longer ones are then used."""
@@ -316,8 +300,6 @@ def _independent(means: Floats) -> bool:
     return (1 - ratio / 2) * math.sqrt((n * n - 1) / (n - 2)) <= _CORRELATED
 
 
-# From failures to replications: what happens in one run is not independent, so it makes one value.
-
 NOTHING = "nothing was replayed"
 """Columns that are undefined for this reason say nothing of a failure, not that it lasted too long."""
 
@@ -344,10 +326,8 @@ def of_replications(found: Iterable[tuple[Hashable, float | None]], column: Colu
     ]
 
 
-# Paired differences: the same replication, seed and failures with two values of one factor.
-#
-# Common random numbers make the two runs of a pair share their luck, so the difference is known far better
-# than that of either run.
+# Paired differences: common random numbers make the two runs of a pair share their luck, so the difference is
+# known far better than that of either run.
 
 STRATEGY = "strategy"
 _FAULT = ("kind", "component", "failed_at_s")
@@ -372,8 +352,12 @@ class Paired:
 
     def mirrored(self) -> Paired:
         """The same comparison, seen from the other value."""
+
+        def turn(interval: Interval | None) -> Interval | None:
+            return None if interval is None else (-interval[1], -interval[0])
+
         d = self.difference
-        turned = Estimate(d.n, d.undefined, _minus(d.mean), d.std, _turn(d.t), _turn(d.bootstrap))
+        turned = Estimate(d.n, d.undefined, _minus(d.mean), d.std, turn(d.t), turn(d.bootstrap))
         return Paired(self.second, self.first, self.column, turned, self.unmatched, self.key)
 
 
@@ -412,7 +396,7 @@ def paired_columns(
         found = paired_columns(frame, second, first, columns, key=key, resample=resample)
         return [pair.mirrored() for pair in found]
     unit, rows, every = _matched(frame, first, second, columns, key)
-    unmatched = len(every) - _units(rows, unit)
+    unmatched = len(every) - len(rows[unit].drop_duplicates())
     means = _differences(rows, columns).groupby([rows[name] for name in unit], sort=True).mean()
     return [
         Paired(first, second, column, estimate(means[column], resample=resample), unmatched, key)
@@ -496,17 +480,13 @@ def _matched(
     """
     unit = [*by, *_replication_keys(frame, key)]
     keys = [*unit, *(name for name in _FAULT if name in frame.columns)]
-    sides = [_side(frame[frame[key] == value], keys, columns) for value in (first, second)]
-    joined = sides[0].merge(
-        sides[1], on=[*keys, "_order"], how="outer", suffixes=("_first", "_second"), indicator=True
-    )
-    rows = joined[joined["_merge"] == "both"]
-    values: dict[str, pd.Series] = {}
+    one, other = (_side(frame[frame[key] == value], keys, columns) for value in (first, second))
+    on, ends = [*keys, "_order"], ("_first", "_second")
+    joined = one.merge(other, on=on, how="outer", suffixes=ends, indicator=True)
+    rows = joined[joined["_merge"] == "both"].copy()
     for column in columns:
-        ends = [f"_{column}_first", f"_{column}_second"]
-        undefined = rows[ends].isna().any(axis=1)
-        values |= {end: rows[end].mask(undefined) for end in ends}
-    rows = rows.assign(**values)
+        both = [f"_{column}{end}" for end in ends]
+        rows.loc[rows[both].isna().any(axis=1), both] = np.nan
     return unit, rows, joined[unit].drop_duplicates()
 
 
@@ -521,9 +501,8 @@ def _replication_keys(frame: pd.DataFrame, key: str) -> list[str]:
 
 def _side(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
     values = {f"_{column}": rows[column].astype(float) for column in columns}
-    words = {
-        name: object for name in keys if rows[name].dtype.kind not in "biuf"
-    }  # pandas 3 merges no empty texts
+    # pandas 3 merges no empty texts
+    words = {name: object for name in keys if rows[name].dtype.kind not in "biuf"}
     return rows[keys].astype(words).assign(**values, _order=rows.groupby(keys, dropna=False).cumcount())
 
 
@@ -533,13 +512,5 @@ def _differences(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({each: rows[f"_{each}_first"] - rows[f"_{each}_second"] for each in columns})
 
 
-def _units(frame: pd.DataFrame, unit: list[str]) -> int:
-    return len(frame[unit].drop_duplicates())
-
-
 def _minus(value: float | None) -> float | None:
     return None if value is None else -value
-
-
-def _turn(interval: tuple[float, float] | None) -> tuple[float, float] | None:
-    return None if interval is None else (-interval[1], -interval[0])

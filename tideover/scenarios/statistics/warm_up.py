@@ -14,8 +14,6 @@ from tideover.models.simulation import simulate
 from tideover.scenarios.runs import RunFailed
 from tideover.sim.units import S
 
-# Where the warm-up of a run ends, found from what the run says.
-
 BATCH = 5
 """Values that are averaged first: MSER-5."""
 
@@ -58,8 +56,6 @@ def mser5(series: npt.ArrayLike) -> Truncation:
     return Truncation(least * BATCH, too_short=least > count // 2)
 
 
-# Where the warm-up of a scenario ends: found on runs of it in which nothing fails.
-
 MOST_RUNS = 10
 """Replications that are averaged, second by second, as Welch does: more hardly make the curves smoother."""
 CURVES = {"backlog": "backlog", "latency_mean_ms": "mean latency", "throughput_per_s": "throughput"}
@@ -68,10 +64,8 @@ CURVES = {"backlog": "backlog", "latency_mean_ms": "mean latency", "throughput_p
 
 @dataclass(frozen=True)
 class Settling:
-    """When a scenario has settled, in whole seconds from its start.
-
-    by_curve   for each curve of the timeline, None: its run is too short to tell
-    given_s    the warm-up that the scenario says
+    """When a scenario has settled, in whole seconds from its start, by each curve of the timeline (None: its
+    run is too short to tell); ``given_s``: the warm-up that the scenario says.
     """
 
     by_curve: dict[str, int | None]
@@ -104,7 +98,6 @@ class Settling:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {"warmup_s": self.found_s, "given_s": self.given_s, "by_curve_s": self.by_curve}
 
 
