@@ -26,12 +26,9 @@ class NothingToFit(RuntimeError):
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of a calibration.
-
-    frames      pairs, parameters, timelines, ranking, correctness: tidy tables
-    profiles    texts of the profiles, by file name without suffix
-    provenance  where, when and on what it was measured
-    warnings    what could not be used, and why
+    """What came of a calibration: tidy tables (pairs, parameters, timelines, ranking, correctness), texts of
+    the profiles by file name without suffix, where, when and on what it was measured, and warnings of what
+    could not be used.
     """
 
     frames: dict[str, pd.DataFrame]

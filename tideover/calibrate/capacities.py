@@ -108,8 +108,6 @@ class Rows:
         return value
 
 
-# How much a job can process, by parallelism, cores, memory and slots: a law fitted to runs of others.
-#
 # A CSV with one run a row (the profiles of Demeter): ``workload``, ``parallelism``, ``cpu_per_tm``,
 # ``mem_mb_per_tm``, ``slots_per_tm``, ``rate_msgs_s``, ``saturated``: where it is 1, the rate is the
 # capacity.

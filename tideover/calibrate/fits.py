@@ -96,9 +96,8 @@ PHASES = ("latest_offset_ms", "wal_ms", "planning_ms", "get_batch_ms")
 
 @dataclass(frozen=True)
 class CostFit:
-    """The fit of one condition: the estimate, and draws of it.
-
-    rows_vary, state_varies    whether their costs can be told from the constant
+    """The fit of one condition: the estimate, and draws of it; ``rows_vary`` and ``state_varies``: whether
+    their costs can be told from the constant.
     """
 
     costs: Costs
@@ -222,9 +221,8 @@ NEVER = 3.0
 
 @dataclass(frozen=True)
 class FaultFit:
-    """The fit of one kind of fault: estimate, draws, and the spread of each measure's residuals.
-
-    cold_identified  whether the kills tell the time of a cold start from 0
+    """The fit of one kind of fault: estimate, draws, and the spread of each measure's residuals;
+    ``cold_identified``: whether the kills tell the time of a cold start from 0.
     """
 
     faults: Faults

@@ -26,10 +26,8 @@ from tideover.scenarios.profiles import Profile, again
 from tideover.sim.units import S, format_duration, format_rate
 
 LEVEL = 0.9
-DRAWS, FEWEST_DRAWS = 40, 12
-"""How many of the profile's draws are simulated, one replication each; fewer if that takes long."""
-SIMULATED_S = 15_000
-"""Simulated seconds after which it does."""
+DRAWS, FEWEST_DRAWS, SIMULATED_S = 40, 12, 15_000
+"""How many of the profile's draws are simulated, one replication each; fewer beyond so many seconds."""
 _TRIFLE = 1e-3
 _FORMATS: dict[str, Callable[[float], str]] = {
     "rate": lambda rate: format_rate(float(f"{rate:.4g}")),

@@ -262,11 +262,8 @@ NAN = float("nan")
 
 @dataclass(frozen=True)
 class Session:
-    """The raw record of one session.
-
-    java        its version
-    lives       the events of each life of each driver, by the numbers of query and life
-    supervisor  the supervisor's own events
+    """The raw record of one session: events of each life of each driver, by the numbers of query and life,
+    and the supervisor's own.
     """
 
     directory: Path
@@ -328,10 +325,8 @@ class _Query:
 
 @dataclass(eq=False)
 class Supervisor:
-    """Carries out one session in a directory of its own.
-
-    directory: of the session, empty. registry: where started processes are noted. java: what Spark runs on.
-    progress: called with the seconds since t0 while the session goes on.
+    """Carries out one session in an empty directory of its own; started processes are noted in the registry,
+    and ``progress`` is called with the seconds since t0 while the session goes on.
     """
 
     plan: SessionPlan

@@ -67,18 +67,16 @@ def alike(points: Points) -> list[Mask]:
     return found
 
 
-# Which values fit the measurements: draws from their posterior, by sequential Monte Carlo.
-#
-# A recovery is ``outage + shown(catch_up)``. From run to run the capacity varies (lognormal, ``spread``),
-# which matters most near saturation, and so does the outage (Student's t with three degrees of freedom,
-# ``jitter``). Where heartbeats are known, a loss is noticed evenly between the timeout and an interval
-# earlier, and what varies so is the restart after that: no run ends before its failure is noticed. The
-# outage has to vary: windows begin with the restart, so a recovery that is seen through them can be off
-# their grid in no other way; and a longer outage leaves a longer backlog. One point in twenty may be
-# anything (within a factor of about two). The lag window makes the likelihood a staircase, which an
-# optimiser cannot climb; draws can. P. Del Moral, A. Doucet and A. Jasra, *Sequential Monte Carlo
-# samplers*, JRSS B 68(3), 2006; moves by C. ter Braak, *A Markov chain Monte Carlo version of the genetic
-# algorithm Differential Evolution*, Statistics and Computing 16, 2006.
+# Draws from the posterior by sequential Monte Carlo. A recovery is ``outage + shown(catch_up)``. From run to
+# run the capacity varies (lognormal, ``spread``), which matters most near saturation, and so does the outage
+# (Student's t with three degrees of freedom, ``jitter``). Where heartbeats are known, a loss is noticed
+# evenly between the timeout and an interval earlier, and what varies so is the restart after that: no run
+# ends before its failure is noticed. The outage has to vary: windows begin with the restart, so a recovery
+# that is seen through them can be off their grid in no other way; and a longer outage leaves a longer
+# backlog. One point in twenty may be anything (within a factor of about two). The lag window makes the
+# likelihood a staircase, which an optimiser cannot climb; draws can. P. Del Moral, A. Doucet and A. Jasra,
+# *Sequential Monte Carlo samplers*, JRSS B 68(3), 2006; moves by C. ter Braak, *A Markov chain Monte Carlo
+# version of the genetic algorithm Differential Evolution*, Statistics and Computing 16, 2006.
 
 OUTLIERS = 0.05
 _WILD = 0.5

@@ -13,8 +13,6 @@ from scipy.special import ndtri
 from tideover.calibrate.episodes import Floats
 from tideover.calibrate.recoveries.measurements import Points, Setting
 
-# When a job reads again after one of its processes was lost: heartbeats that stop, then a restart.
-#
 # A process is counted as lost once its last heartbeat is as old as the timeout, and that was sent up to an
 # interval before the failure. Nothing of this is fitted. The restart (cancel, deploy, open) is.
 
@@ -25,11 +23,8 @@ _EVEN = (np.arange(200) + 0.5) / 200
 
 @dataclass(frozen=True)
 class Restart:
-    """How long a restart takes, s.
-
-    mean    mean over runs
-    error   standard error of it
-    spread  standard deviation from run to run
+    """How long a restart takes, s: mean over runs, its standard error, and standard deviation from run to
+    run.
     """
 
     mean: float
@@ -73,8 +68,6 @@ def fit_restarts(workloads: Mapping[str, Points]) -> dict[str, Restart]:
     }
 
 
-# How long a recovery under aligned snapshots takes, in closed form.
-#
 # A fluid queue: the job is down for ``outage``. The input of that time, and of the time since the last
 # complete snapshot, waits in the log. It is worked off at the capacity that the snapshots leave. The
 # simulator says the same (``tests/calibrate/test_recoveries.py`` holds the two to 2 %) at a thousand times

@@ -35,12 +35,9 @@ _LONGER = 3
 
 
 class Felt(NamedTuple):
-    """What a failure did (s); None: it is not known.
-
-    seconds   for how long the run was other than without it (None: to its end)
-    noticed   until it was noticed
-    down      until what failed was ready, with its state
-    ended     how the recovery ended; with loss if one of several did
+    """What a failure did (s; None: it is not known): for how many ``seconds`` the run was other than without
+    it (None: to its end), until when it was noticed, and until when what failed was ready (``down``), with
+    its state; how the recovery ended: with loss if one of several did.
     """
 
     seconds: float | None

@@ -121,9 +121,8 @@ class OnEngine:
 
 @contextmanager
 def kept(space: Space, out: str | os.PathLike[str] | None, where: Place, say: Say) -> Iterator[OnEngine]:
-    """The evaluator of a plan's runs, which are kept in ``out``, a directory for results; None: only for now.
-
-    ``where``: who does them. Raises as a sweep does.
+    """The evaluator of a plan's runs, which are kept in ``out``, a directory for results (None: only for
+    now), and done by ``where``. Raises as a sweep does.
     """
     with sweep.kept(out, where, lambda what: say(what, 0)) as doer:
         yield OnEngine(space, doer, say)

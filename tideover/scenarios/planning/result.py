@@ -47,9 +47,8 @@ class Headroom:
 
 def headroom(best: Candidate, at_load: Callable[[float], Candidate]) -> Headroom:
     """Bisect between a load at which all objectives hold and one at which one breaks, by the replications of
-    the optimum, so with its luck. ``at_load``: the same candidate at so many times its load.
-
-    It is assumed that what breaks at one load breaks at greater ones.
+    the optimum, so with its luck. ``at_load``: the same candidate at so many times its load. It is assumed
+    that what breaks at one load breaks at greater ones.
     """
     held, broken, tried = 1.0, math.inf, {1.0: True}
     last: Candidate | None = None
@@ -143,11 +142,10 @@ class Intervals:
 class Plan:
     """What ``tideover plan`` says.
 
-    spec          what was asked
     found         all candidates that were tried
     runs          made in the search; ``exhaustive``: what all candidates with all replications would take
     headroom      how much more load the optimum takes; None: nothing is feasible, or ``no_headroom`` says why
-    whole         the search came to its end, and was not ended early
+    whole         the search was not ended early
     """
 
     spec: Spec

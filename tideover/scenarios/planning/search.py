@@ -50,9 +50,8 @@ class Ask:
 
 
 class Tables(NamedTuple):
-    """What was found: tables with the columns of a result, and ``ask``: the number of the request, from 0.
-
-    A run that failed is a row of ``runs`` with its ``error``.
+    """What was found: tables with the columns of a result, and ``ask``: the number of the request, from 0. A
+    run that failed is a row of ``runs`` with its ``error``.
     """
 
     runs: pd.DataFrame
@@ -60,14 +59,12 @@ class Tables(NamedTuple):
 
 
 class Evaluator(Protocol):
-    """Does all the runs that are asked for, all of one call at once if it can.
-
-    What comes back depends on what is asked, and on nothing else: replications of one number have the same
-    luck in all candidates. Requests can be built: `tideover.scenarios.planning.spec.Space.at` was tried.
+    """Does all the runs that are asked for, all of one call at once if it can. Replications of one number
+    have the same luck in all candidates. Requests can be built: ``Space.at`` was tried.
     """
 
     def __call__(self, asks: Sequence[Ask]) -> Tables:
-        """The tables of these requests."""
+        """The tables of these requests, which depend on nothing else."""
 
 
 def tables(runs: Sequence[Mapping[str, Any]], recoveries: Sequence[Mapping[str, Any]]) -> Tables:
@@ -82,11 +79,8 @@ Key = tuple[str, float]
 
 
 class Session:
-    """Does what is asked for, each run once, and judges it.
-
-    impossible    why a candidate cannot be built, by its values as JSON
-    runs          how many were made at the planned load
-    elsewhere     and at other loads
+    """Does what is asked for, each run once, and judges it; ``impossible``: why a candidate cannot be built,
+    by its values as JSON; ``runs`` were made at the planned load, and ``elsewhere`` at other loads.
     """
 
     def __init__(self, space: Space, wanted: Wanted, evaluator: Evaluator) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tideover.scenarios.sweeps.recipe import Recipe
 
 RESAMPLES = 300
-"""Of the bootstrap that finds the intervals."""
 
 
 def tells(recipe: Recipe) -> bool:
