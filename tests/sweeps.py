@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from tideover.models.simulation import Replication
 from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.dataset import Sweep
+from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.files import LocalFiles
-from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.recipe import Recipe
 from tideover.scenarios.sweeps.sweep import Options, complete
 
@@ -29,7 +29,7 @@ SHORT = {
 def done(asked: Recipe, place: Path, **options: bool) -> Sweep:
     """The sweep, in a directory of this machine."""
     files = LocalFiles(place)
-    return Sweep(complete(asked, InProcess(files), options=Options(**options)), files)
+    return Sweep(complete(asked, Engine(files), options=Options(**options)), files)
 
 
 _SUM = re.compile(rb'"sha256": "[0-9a-f]{64}"')
@@ -62,7 +62,7 @@ def _rows(path: Path) -> bytes:
 
 def as_kept(one: Replication) -> Replication:
     """The replication that comes back from the columns that a dataset has of it."""
-    row = rows.lists_of(one, timeline=True) | {"detail": rows.detail(one)}
+    row = rows.kept_of(one, timeline=True)
     kinds = rows.schema({})
     table = pa.Table.from_pylist([row], pa.schema([kinds.field(name) for name in row]))
     return rows.replication_of(table.to_pylist()[0])

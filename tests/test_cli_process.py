@@ -91,8 +91,8 @@ def test_an_interrupted_run_ends_with_130(settings):
 
 SMALL_CHUNKS = """
 from tideover.cli import main
-from tideover.scenarios.sweeps import chunks, on_spark
-chunks.CHUNK_S = on_spark.JOB_S = 1.0
+from tideover.scenarios.sweeps import on_spark, survey
+survey.CHUNK_S = on_spark.JOB_S = 1.0
 main()
 """
 """The command, with runs on file soon."""

@@ -309,8 +309,8 @@ SPEC = {
 SMALL_JOBS = """
 import json, sys
 import tideover
-from tideover.scenarios.sweeps import chunks, on_spark
-chunks.CHUNK_S, on_spark.JOB_S = 0.2, 0.4
+from tideover.scenarios.sweeps import on_spark, survey
+survey.CHUNK_S, on_spark.JOB_S = 0.2, 0.4
 tideover.sweep(json.loads(sys.argv[1]), master=sys.argv[2], data=sys.argv[3])
 """
 LONGEST_S = 300

@@ -22,10 +22,11 @@ from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load
 from tideover.scenarios.sweeps import engine, files, rows, sweep_file
-from tideover.scenarios.sweeps.dataset import METRICS, Sweep
+from tideover.scenarios.sweeps.dataset import Sweep
+from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.files import ASIDE, Damaged, LocalFiles, NoDataset, aside
-from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.recipe import Recipe
+from tideover.scenarios.sweeps.reduction import METRICS
 from tideover.scenarios.sweeps.sweep import RunsFailed, complete
 
 CORES = {"machines": {"node": {"count": 2, "cores": 2}}}
@@ -135,7 +136,7 @@ def test_two_sweeps_at_once_in_one_place_end_with_the_same_bytes(tmp_path):
     spec = {"scenario": "wordcount", "set": SHORT, "grid": {RATE: ["10/s", "20/s"]}, "replications": 2}
     done(sweep_file.read(spec), tmp_path / "alone")
     code = (
-        "import json, sys, tideover\nfrom tideover.scenarios.sweeps import chunks\nchunks.CHUNK_S = 0.01\n"
+        "import json, sys, tideover\nfrom tideover.scenarios.sweeps import survey\nsurvey.CHUNK_S = 0.01\n"
         "tideover.sweep(json.loads(sys.argv[1]), master=None, data=sys.argv[2])"
     )
     asked = [sys.executable, "-c", code, json.dumps(spec), str(tmp_path / "both")]
@@ -406,7 +407,7 @@ def test_a_sweep_that_was_interrupted_knows_what_it_has_written(whole, tmp_path,
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        complete(two(), InProcess(LocalFiles(tmp_path)), report=end)
+        complete(two(), Engine(LocalFiles(tmp_path)), report=end)
     known = json.loads((tmp_path / files.NAME).read_text())
     (path,) = (tmp_path / "data").iterdir()
     assert {chunk["file"]: bool(chunk["sha256"]) for chunk in known["chunks"]}[f"data/{path.name}"]

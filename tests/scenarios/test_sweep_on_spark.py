@@ -136,9 +136,9 @@ KILLED = """
 import json, os, signal, sys
 from pathlib import Path
 import tideover
-from tideover.scenarios.sweeps import chunks, on_spark
+from tideover.scenarios.sweeps import on_spark, survey
 
-chunks.CHUNK_S = on_spark.JOB_S = 0.04
+survey.CHUNK_S = on_spark.JOB_S = 0.04
 
 def report(what, done, of):
     if len(list(Path(sys.argv[2]).glob("data/*.parquet"))) >= 2:

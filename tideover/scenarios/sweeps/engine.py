@@ -1,4 +1,7 @@
-"""What does a sweep's work, and what an executor does with its share of it."""
+"""What does a sweep's work: an executor's share of it (`Task`), and the engine that does it in this process.
+
+`OnSpark` is the same engine with Spark behind it; both make the same rows. `Work` says what there is to do.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tideover.models.config import Scenario
 from tideover.models.results import Result
@@ -17,54 +20,18 @@ from tideover.models.schema import Column
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import shorten
 from tideover.scenarios.part_builder import to_data
-from tideover.scenarios.runs import LONGEST_ERROR, told
+from tideover.scenarios.runs import LONGEST_ERROR, code, told
 from tideover.scenarios.sweeps import rows
-from tideover.scenarios.sweeps.factors import as_number as as_number
-from tideover.scenarios.sweeps.survey import Unit
+from tideover.scenarios.sweeps.factors import as_number
+from tideover.scenarios.sweeps.files import Files, LocalFiles, Manifest, path_of
+from tideover.scenarios.sweeps.reduction import Reduction
+from tideover.scenarios.sweeps.survey import Chunk, Refused, Reuse, Surveyed, Unit, survey
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tideover.scenarios.sweeps.files import Files, Manifest
     from tideover.scenarios.sweeps.recipe import Points
-    from tideover.scenarios.sweeps.reduction import Reduction
-    from tideover.scenarios.sweeps.survey import Chunk, Refused, Reuse, Surveyed
-
-
-# Ctrl-C, and SIGTERM where that is to end as it does.
-
-
-@contextmanager
-def noted(asked: threading.Event) -> Iterator[None]:
-    """Ctrl-C sets an event, and so does SIGTERM where it is `terminable`. An exception in the middle of a
-    call would break Spark's connection.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    which = [signal.SIGINT]
-    if signal.getsignal(signal.SIGTERM) is signal.default_int_handler:
-        which.append(signal.SIGTERM)
-    before = {one: signal.signal(one, lambda *_: asked.set()) for one in which}
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-# What an executor does with its share of a sweep: points from the recipe, runs, rows.
 
 BATCH_BYTES = 1 << 22
 """About how much of finished runs is held before it is handed on."""
@@ -98,8 +65,9 @@ class Task:
         held: list[dict[str, Any]] = []
         size = 0
         for unit in units:
-            held.append(self._row(unit, *scenario(unit.point)))
-            size += _size(held[-1])
+            held.append(row := self._row(unit, *scenario(unit.point)))
+            nested = sum(len(row[name] or ()) for name in rows.LISTS)
+            size += 2_000 + 100 * nested + len(row.get("detail") or "")  # roughly
             if size > BATCH_BYTES:
                 yield pa.RecordBatch.from_pylist(held, schema)
                 held, size = [], 0
@@ -111,7 +79,13 @@ class Task:
         import pyarrow as pa
 
         place = {unit.run: unit for unit in units}
-        changed = [row | self._named(place[row["run"]]) for row in found.to_pylist()]
+        changed = []
+        for row in found.to_pylist():
+            unit = place[row["run"]]
+            scenario, document = self._scenario(unit.point)
+            own = Result(scenario, [], document).failed_run(unit.replication, "")
+            names = {name: own[name] for name in ("scenario", "scenario_json")}
+            changed.append(row | names | self._about(unit, scenario))
         return pa.Table.from_pylist(changed, self.schema)
 
     def failed(self, unit: Unit, why: str) -> pa.RecordBatch:
@@ -121,42 +95,30 @@ class Task:
         row = self._failed(unit, *self._scenario(unit.point), why)
         return pa.RecordBatch.from_pylist([row], self.schema)
 
-    def _failed(self, unit: Unit, scenario: Scenario, document: dict[str, Any], why: str) -> dict[str, Any]:
-        said = shorten(f"replication {unit.replication}: {why}", LONGEST_ERROR)
-        row = Result(scenario, [], document).failed_run(unit.replication, said)
-        empty: dict[str, Any] = {name: [] for name in (*rows.LISTS, "remarks")}
-        return {"run": unit.run} | self._place(unit) | row | empty | _ends(scenario)
-
     def _scenario(self, point: int) -> tuple[Scenario, dict[str, Any]]:
         scenario = self.recipe.point(point).scenario
         return scenario, to_data(scenario)
 
-    def _named(self, unit: Unit) -> dict[str, Any]:
-        """What a row says that the run does not depend on."""
-        scenario, document = self._scenario(unit.point)
-        row = Result(scenario, [], document).failed_run(unit.replication, "")
-        return {name: row[name] for name in ("scenario", "scenario_json")} | self._place(unit)
-
-    def _place(self, unit: Unit) -> dict[str, Any]:
-        """What a row says of the sweep: the point, and its swept values."""
+    def _about(self, unit: Unit, scenario: Scenario) -> dict[str, Any]:
+        """Which run it is, the point and its swept values, and when the run ends."""
         values = self.recipe.values(unit.point)
-        known = {column.name: _value(values[key], column) for key, column in self.swept.items()}
-        return {"point": unit.point} | known
+        swept = {column.name: _value(values[key], column) for key, column in self.swept.items()}
+        return {"run": unit.run, "point": unit.point, rows.ENDS.name: scenario.run.duration / S} | swept
 
     def _row(self, unit: Unit, scenario: Scenario, document: dict[str, Any]) -> dict[str, Any]:
         try:
             done = simulate(scenario, unit.replication)
             result = Result(scenario, [done], document)
-            more = {"remarks": result.remarks, "detail": rows.detail(done)}
-            more |= rows.lists_of(done, self.timeline) | _ends(scenario)
-            return {"run": unit.run} | self._place(unit) | result.rows("runs")[0] | more
+            own = {"remarks": result.remarks} | rows.kept_of(done, self.timeline)
+            return result.rows("runs")[0] | own | self._about(unit, scenario)
         except Exception as error:  # whatever it is: it is this run's, and the others go on
             return self._failed(unit, scenario, document, told(error))
 
-
-def _ends(scenario: Scenario) -> dict[str, float]:
-    """When a run of it ends."""
-    return {rows.ENDS.name: scenario.run.duration / S}
+    def _failed(self, unit: Unit, scenario: Scenario, document: dict[str, Any], why: str) -> dict[str, Any]:
+        said = shorten(f"replication {unit.replication}: {why}", LONGEST_ERROR)
+        row = Result(scenario, [], document).failed_run(unit.replication, said)
+        empty: dict[str, Any] = {name: [] for name in (*rows.LISTS, "remarks")}
+        return row | empty | self._about(unit, scenario)
 
 
 def _value(value: Any, column: Column) -> Any:
@@ -165,14 +127,6 @@ def _value(value: Any, column: Column) -> Any:
         return found if isinstance(found, str | None) else json.dumps(found)
     return None if found != found else found
 
-
-def _size(row: Mapping[str, Any]) -> int:
-    """Roughly what a row takes, in bytes."""
-    nested = sum(len(row[name] or ()) for name in rows.LISTS)
-    return 2_000 + 100 * nested + len(row.get("detail") or "")
-
-
-# What does a sweep's work: this process, or Spark. Both make the same rows.
 
 Tell = Callable[[str, float], None]
 """Called with what is being done, and how much of it is done beside what was reported as done."""
@@ -186,26 +140,122 @@ class Done(NamedTuple):
     failed: int
 
 
-class Engine(Protocol):
-    """Where points are made and runs are done; ``files``: where the rows go."""
+class Engine:
+    """Does runs in this process, one after the other: no Spark, no Java. ``files``: where the rows go."""
+
+    def __init__(self, files: LocalFiles) -> None:
+        self._local = files
 
     @property
     def files(self) -> Files:
         """Where the dataset lies."""
+        return self._local
 
-    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterable[Surveyed | Refused]:
+    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:
         """Look at points."""
+        for done, found in enumerate(survey(recipe, numbers, code()), 1):
+            yield found
+            tell("checking points", done)
 
     def make(self, task: Task, chunks: Iterable[Chunk], reuse: Reuse, tell: Tell) -> Iterator[Done]:
         """Do the runs of chunks, but for those that can be taken from other files, and write each chunk."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kept = [field.name for field in rows.schema({}) if field.name != rows.POINT.name]
+        for chunk in chunks:
+            known, todo = reuse.split(chunk.units)
+            parts = []
+            for batch in task.simulated(todo):
+                parts.append(batch)
+                tell("simulating", sum(part.num_rows for part in parts))
+            done = [pa.Table.from_batches(parts, task.schema)]
+            for path, names in known.items():
+                there = self.files.table([path], kept, pc.field(rows.RUN.name).isin(names))
+                done.append(task.again(there, chunk.units))
+            table = pa.concat_tables(done)
+            self._write(table.sort_by(rows.ORDER), path_of(chunk.name))
+            yield Done((chunk.name,), table.num_rows, table.num_rows - table["error"].null_count)
 
     def index(self, paths: Sequence[str]) -> pa.Table:
         """Which runs are in which of some files: ``run``, ``file`` and whether it ``failed``, a row each. A
         file that cannot be read has none.
         """
+        import pyarrow as pa
+
+        columns = [("run", pa.string()), ("file", pa.string()), ("failed", pa.bool_())]
+        found = [pa.schema(columns).empty_table()]
+        for path in paths:
+            try:
+                table = self.files.table([path], ["run", "error"])
+            except (pa.ArrowException, OSError, KeyError):  # a file of somebody else has other columns
+                continue
+            place = pa.array([path] * table.num_rows, pa.string())
+            found.append(pa.table([table["run"], place, table["error"].is_valid()], found[0].schema))
+        return pa.concat_tables(found)
 
     def reduced(self, known: Manifest, how: Reduction) -> pa.Table:
         """What is made of the rows of each point."""
+        import pyarrow as pa
+
+        return pa.concat_tables(self._parts(known, how))
 
     def reduce(self, known: Manifest, how: Reduction) -> None:
-        """Write what is made of the rows of each point, a file for each part of the points."""
+        """Write what is made of the rows of each point, a file for each part of the points that has any."""
+        for path, found in zip(how.paths(known), self._parts(known, how), strict=True):
+            if found.num_rows:
+                self._write(found, path)
+            else:
+                self.files.remove(path)
+
+    def _parts(self, known: Manifest, how: Reduction) -> Iterator[pa.Table]:
+        import pyarrow.compute as pc
+
+        dataset = self._local.dataset(known.files)
+        members: dict[int, list[int]] = {}
+        for point, part in how.parts_of(known).items():
+            members.setdefault(part, []).append(point)
+        for part in sorted(members):
+            mine = pc.field("point").isin(members[part])
+            yield how(dataset.to_table(columns=list(how.needs), filter=mine))
+
+    def _write(self, table: pa.Table, path: str) -> None:
+        """As Spark does: compressed, and each page with its checksum."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+        self.files.write(path, sink.getvalue().to_pybytes())
+
+
+# Ctrl-C, and SIGTERM where that is to end as it does.
+
+
+@contextmanager
+def noted(asked: threading.Event) -> Iterator[None]:
+    """Ctrl-C sets an event, and so does SIGTERM where it is `terminable`. An exception in the middle of a
+    call would break Spark's connection.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    which = [signal.SIGINT]
+    if signal.getsignal(signal.SIGTERM) is signal.default_int_handler:
+        which.append(signal.SIGTERM)
+    before = {one: signal.signal(one, lambda *_: asked.set()) for one in which}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

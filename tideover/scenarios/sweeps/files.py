@@ -1,20 +1,26 @@
-"""Where a dataset lies, its manifest, and whether its files are as they were written."""
+"""Where a sweep's dataset lies, its manifest, and whether its files are as they were written.
+
+Engines write through `Files`, `Work` keeps the `Manifest`, `Sweep` reads both. What the manifest has is a
+file format: a change of it needs another `FORMAT`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
 import socket
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlparse
 
 import psutil
@@ -26,58 +32,101 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-
-# Where a dataset lies: a directory of this machine, or of any file system that Spark knows.
-#
-# A file is there whole or not at all: it is written aside and then takes its name. Two that write the same
-# file do no harm, as both write the same rows. What happens to it afterwards (a disk that fails, a copy
-# that is cut) is found by its checksum, which the manifest has.
-
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
+NAME = "manifest.json"
+DATA = "data"
+"""The folder of the runs' files."""
 ASIDE = ".aside-"
 """What is not finished has a name that begins so; readers take no notice of it, Spark's own included."""
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
+_NAMED = 8
+"""Most files that a message names."""
 
 
-class Files(Protocol):
+class NoDataset(ValueError):
+    """There is no dataset here, or not one that can be read; the message says why."""
+
+
+class Damaged(NoDataset):
+    """There is one, but files of it are not as they were written; the message names them."""
+
+
+class Files(ABC):
     """The files of one dataset, by their path in it (``data/….parquet``).
+
+    A file is there whole or not at all: it is written aside and then takes its name. Two that write the same
+    file do no harm, as both write the same rows. What happens to it afterwards (a disk that fails, a copy
+    that is cut) is found by its checksum, which the manifest has.
 
     url    as Spark has to be told
     where  as people write it
     sound  Parquet files that this process has written, or read to their ends
     """
 
-    url: str
-    where: str
-    sound: set[str]
+    def __init__(self, url: str, where: str) -> None:
+        self.url, self.where = url, where
+        self.sound: set[str] = set()
 
     def names(self, folder: str) -> list[str]:
         """The names of the files in a folder, in order."""
-
-    def read(self, path: str) -> bytes | None:
-        """What a file holds; None if there is none."""
+        return sorted(name for name in self._listed(folder) if not name.startswith((".", "_")))
 
     def write(self, path: str, content: bytes) -> None:
         """Put a file in its place."""
+        part = f"{path.rpartition('/')[0]}/{aside()}".lstrip("/")
+        try:
+            self._create(part, content)
+            self._rename(part, path)
+        finally:
+            self.remove(part)
+        self.sound.add(path)
 
-    def place(self, aside: str, path: str) -> None:
-        """Let the one Parquet file in a folder that is written aside take its place."""
+    def place(self, folder: str, path: str) -> None:
+        """Let the one Parquet file in a folder that was written aside take its place."""
+        (part,) = (name for name in self.names(folder) if name.endswith(".parquet"))
+        self._rename(f"{folder}/{part}", path)
+        self.sound.add(path)
+        self.remove(folder)
 
+    def tidy_up(self) -> None:
+        """Remove what processes of this machine left that are gone; who is at work keeps what is theirs."""
+        for folder in ("", DATA):
+            for name in self._listed(folder):
+                if _abandoned(name):
+                    self.remove(f"{folder}/{name}".lstrip("/"))
+
+    @abstractmethod
+    def read(self, path: str) -> bytes | None:
+        """What a file holds; None if there is none."""
+
+    @abstractmethod
     def remove(self, path: str) -> None:
         """Remove a file or a folder, if it is there."""
 
-    def tidy_up(self) -> None:
-        """Remove what processes left that are gone; who is at work keeps what is his."""
-
+    @abstractmethod
     def table(
         self, paths: Sequence[str], columns: Sequence[str] | None = None, where: Any = None
     ) -> pa.Table:
         """The rows of some Parquet files, one after the other; ``where``: an expression of pyarrow."""
 
+    @abstractmethod
     def checksums(self, paths: Iterable[str]) -> dict[str, str]:
         """The SHA-256 of each of these files that is there."""
 
-    def unreadable(self, paths: Sequence[str]) -> set[str]:
+    @abstractmethod
+    def unreadable(self, paths: Collection[str]) -> set[str]:
         """Which of these Parquet files cannot be read to their ends."""
+
+    @abstractmethod
+    def _listed(self, folder: str) -> list[str]:
+        """All names in a folder, none if there is no such folder."""
+
+    @abstractmethod
+    def _create(self, path: str, content: bytes) -> None:
+        """Write a new file."""
+
+    @abstractmethod
+    def _rename(self, part: str, path: str) -> None:
+        """Let a file take the place of another."""
 
 
 def aside() -> str:
@@ -85,11 +134,11 @@ def aside() -> str:
     return f"{ASIDE}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
-def abandoned(name: str) -> bool:
+def _abandoned(name: str) -> bool:
     """Whether a process of this machine wrote this aside, and is gone."""
-    host, _, rest = name.removeprefix(ASIDE).rpartition("-")[0].rpartition("-")
-    mine = name.startswith(ASIDE) and host == socket.gethostname() and rest.isdigit()
-    return mine and not psutil.pid_exists(int(rest))
+    host, _, process = name.removeprefix(ASIDE).rpartition("-")[0].rpartition("-")
+    mine = name.startswith(ASIDE) and host == socket.gethostname() and process.isdigit()
+    return mine and not psutil.pid_exists(int(process))
 
 
 def local_path(place: str | os.PathLike[str]) -> Path | None:
@@ -101,20 +150,12 @@ def local_path(place: str | os.PathLike[str]) -> Path | None:
     return Path(unquote(url.path)) if url.scheme.lower() == "file" and not url.netloc else None
 
 
-class LocalFiles:
+class LocalFiles(Files):
     """A directory of this machine, which executors see, too."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.absolute()
-        self.url, self.where = self.directory.as_uri(), str(self.directory)
-        self.sound: set[str] = set()
-
-    def names(self, folder: str) -> list[str]:
-        try:
-            entries = os.listdir(self.directory / folder)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        return sorted(name for name in entries if not name.startswith("."))
+        super().__init__(self.directory.as_uri(), str(self.directory))
 
     def read(self, path: str) -> bytes | None:
         try:
@@ -122,46 +163,24 @@ class LocalFiles:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def write(self, path: str, content: bytes) -> None:
-        with self.aside_of(path) as part:
-            part.write_bytes(content)
-
-    @contextmanager
-    def aside_of(self, path: str) -> Iterator[Path]:
-        """Where to write a file that takes its place at the end of the block, unless that fails."""
-        target = self.directory / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.parent / aside()
-        try:
-            yield part
-            _settle(part, target)
-            self.sound.add(path)
-        finally:
-            part.unlink(missing_ok=True)
-
-    def place(self, aside: str, path: str) -> None:
-        (part,) = (self.directory / aside).rglob("*.parquet")
-        target = self.directory / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _settle(part, target)
-        self.sound.add(path)
-        self.remove(aside)
-
     def remove(self, path: str) -> None:
         target = self.directory / path
         if target.is_dir():
             shutil.rmtree(target, ignore_errors=True)
         else:
-            with suppress(FileNotFoundError):
-                target.unlink()
+            target.unlink(missing_ok=True)
 
     def table(
         self, paths: Sequence[str], columns: Sequence[str] | None = None, where: Any = None
     ) -> pa.Table:
+        chosen = None if columns is None else list(columns)
+        return self.dataset(paths).to_table(columns=chosen, filter=where)
+
+    def dataset(self, paths: Iterable[str]) -> Any:
+        """Some Parquet files as a dataset of pyarrow."""
         import pyarrow.dataset as ds
 
-        found = ds.dataset([str(self.directory / path) for path in paths], format="parquet")
-        return found.to_table(columns=None if columns is None else list(columns), filter=where)
+        return ds.dataset([str(self.directory / path) for path in paths], format="parquet")
 
     def checksums(self, paths: Iterable[str]) -> dict[str, str]:
         found = {}
@@ -170,40 +189,37 @@ class LocalFiles:
                 found[path] = hashlib.file_digest(file, "sha256").hexdigest()
         return found
 
-    def unreadable(self, paths: Sequence[str]) -> set[str]:
-        return {path for path in paths if not readable(self.directory / path)}
+    def unreadable(self, paths: Collection[str]) -> set[str]:
+        return {path for path in paths if not _readable(self.directory / path)}
 
-    def tidy_up(self) -> None:
-        for folder in (self.directory, self.directory / "data"):
-            for entry in folder.glob(f"{ASIDE}*") if folder.is_dir() else ():
-                if abandoned(entry.name):
-                    self.remove(str(entry.relative_to(self.directory)))
+    def _listed(self, folder: str) -> list[str]:
+        try:
+            return os.listdir(self.directory / folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _create(self, path: str, content: bytes) -> None:
+        target = self.directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+    def _rename(self, part: str, path: str) -> None:
+        target = self.directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (self.directory / part).open("rb") as file:
+            os.fsync(file.fileno())  # a name without its content would count as done
+        os.replace(self.directory / part, target)
 
 
-def _settle(part: Path, target: Path) -> None:
-    """Rename, once the content is on the disk: a name without its content would count as done."""
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-    os.replace(part, target)
-
-
-class HadoopFiles:
+class HadoopFiles(Files):
     """A directory of a file system that Spark's own Hadoop client reaches: ``hdfs:``, ``s3a:`` and so on."""
 
     def __init__(self, url: str, spark: SparkSession) -> None:
-        self.url = self.where = url.rstrip("/")
-        self.sound: set[str] = set()
+        super().__init__(url.rstrip("/"), url.rstrip("/"))
         self._spark = spark
         self._jvm: Any = spark._jvm
-        self._conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
-        self._fs: Any = self._path("").getFileSystem(self._conf)
-
-    def names(self, folder: str) -> list[str]:
-        path = self._path(folder)
-        if not self._fs.exists(path):
-            return []
-        names = (status.getPath().getName() for status in self._fs.listStatus(path))
-        return sorted(name for name in names if not name.startswith((".", "_")))
+        conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
+        self._fs: Any = self._path("").getFileSystem(conf)
 
     def read(self, path: str) -> bytes | None:
         where = self._path(path)
@@ -214,21 +230,6 @@ class HadoopFiles:
             return bytes(stream.readAllBytes())
         finally:
             stream.close()
-
-    def write(self, path: str, content: bytes) -> None:
-        part = f"{path.rpartition('/')[0]}/{aside()}".lstrip("/")
-        stream = self._fs.create(self._path(part), True)
-        try:
-            stream.write(bytearray(content))
-        finally:
-            stream.close()
-        self._rename(self._path(part), path)
-
-    def place(self, aside: str, path: str) -> None:
-        (part,) = (name for name in self.names(aside) if name.endswith(".parquet"))
-        self._rename(self._path(f"{aside}/{part}"), path)
-        self.sound.add(path)
-        self.remove(aside)
 
     def remove(self, path: str) -> None:
         self._fs.delete(self._path(path), True)
@@ -252,10 +253,10 @@ class HadoopFiles:
         rows = self._contents(there).select("path", f.sha2("content", 256).alias("sum")).collect()
         return {row["path"]: row["sum"] for row in rows}
 
-    def unreadable(self, paths: Sequence[str]) -> set[str]:
+    def unreadable(self, paths: Collection[str]) -> set[str]:
         if not paths:
             return set()
-        rows = self._contents(paths).mapInArrow(unreadable, "path string").collect()
+        rows = self._contents(paths).mapInArrow(_unreadable, "path string").collect()
         return {row["path"] for row in rows}
 
     def _contents(self, paths: Iterable[str]) -> DataFrame:
@@ -265,49 +266,63 @@ class HadoopFiles:
         files = self._spark.read.format("binaryFile").load([f"{self.url}/{path}" for path in paths])
         return files.select(f.regexp_extract("path", "([^/]+/[^/]+)$", 1).alias("path"), "content")
 
-    def tidy_up(self) -> None:
-        root = self._path("")
-        for status in self._fs.listStatus(root) if self._fs.exists(root) else ():
-            name = status.getPath().getName()
-            if abandoned(name):
-                self.remove(name)
+    def _listed(self, folder: str) -> list[str]:
+        path = self._path(folder)
+        if not self._fs.exists(path):
+            return []
+        return [status.getPath().getName() for status in self._fs.listStatus(path)]
 
-    def _rename(self, part: Any, path: str) -> None:
+    def _create(self, path: str, content: bytes) -> None:
+        stream = self._fs.create(self._path(path), True)
+        try:
+            stream.write(bytearray(content))
+        finally:
+            stream.close()
+
+    def _rename(self, part: str, path: str) -> None:
         """Of a file system that does not replace, what was there goes first; a reader then finds nothing for
         a moment, and the sweep would make the chunk again.
         """
-        target = self._path(path)
+        whence, target = self._path(part), self._path(path)
         self._fs.mkdirs(target.getParent())
-        if not self._fs.rename(part, target):
+        if not self._fs.rename(whence, target):
             self._fs.delete(target, False)
-            if not self._fs.rename(part, target):
+            if not self._fs.rename(whence, target):
                 raise OSError(f"{target}: cannot be written")
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.url}/{path}".rstrip("/"))
 
 
-# A dataset's manifest: which files count, what is in them, and what every column means.
-#
-# The only way in: files that it does not name are left over from an interrupted or another sweep. It is a
-# JSON file that takes its place at once, and depends on nothing but what was asked, and on the bytes of
-# these files: a file whose SHA-256 is another is damaged.
+def _readable(source: Path | BinaryIO) -> bool:
+    """Whether a Parquet file can be read to its end, each page by the checksum that its writer gave it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-NAME = "manifest.json"
-DATA = "data"
+    try:
+        for _ in pq.ParquetFile(source, page_checksum_verification=True).iter_batches():
+            pass
+    except (pa.ArrowException, OSError):
+        return False
+    return True
 
 
-class NoDataset(ValueError):
-    """There is no dataset here, or not one that can be read; the message says why."""
+def _unreadable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of ``path`` and ``content`` of files the paths of those that cannot be read: a task of Spark's."""
+    import pyarrow as pa
 
-
-class Damaged(NoDataset):
-    """There is one, but files of it are not as they were written; the message names them."""
+    for batch in batches:
+        files = zip(batch["path"].to_pylist(), batch["content"].to_pylist(), strict=True)
+        bad = [path for path, content in files if not _readable(io.BytesIO(content))]
+        yield pa.RecordBatch.from_pydict({"path": pa.array(bad, pa.string())})
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a dataset holds.
+    """Which files of a dataset count, what is in them, and what every column means: the only way in, as files
+    that it does not name are left over from an interrupted or another sweep.
+
+    It is a JSON file that depends on nothing but what was asked, and on the bytes of these files.
 
     name         of the sweep
     inputs       hash of all that the sweep was made from, if that is known
@@ -320,8 +335,8 @@ class Manifest:
     chunks       names and numbers of runs of the files, in their order
     complete     all that was asked for is there
     columns      name, type, unit and meaning of every column
-    checksums    the SHA-256 of each file, by its path: of data that is there, and of what is said of points;
-                 the same rows may be other bytes, so two that differ in nothing else are equal
+    checksums    the SHA-256 of each file, by its path: of data that is there, and of the summaries; the same
+                 rows may be other bytes, so two that differ in nothing else are equal
     """
 
     name: str
@@ -344,7 +359,7 @@ class Manifest:
 
     @property
     def files(self) -> list[str]:
-        """Paths of the files, in their order."""
+        """Paths of the files of runs, in their order."""
         return [path_of(name) for name, _ in self.chunks]
 
     def to_bytes(self) -> bytes:
@@ -356,8 +371,8 @@ class Manifest:
             {"file": path, "runs": runs, "sha256": sums.get(path)}
             for path, (_, runs) in zip(self.files, self.chunks, strict=True)
         ]
-        files = set(self.files)
-        data["summaries"] = [{"file": path, "sha256": sums[path]} for path in sorted({*sums} - files)]
+        others = sorted({*sums} - {*self.files})
+        data["summaries"] = [{"file": path, "sha256": sums[path]} for path in others]
         return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode()
 
 
@@ -389,66 +404,28 @@ def read(files: Files) -> Manifest | None:
             raise NoDataset(f"{name}: another version of Tideover wrote it; give another directory")
         data["swept"] = {key: swept_column(key, c["unit"], c["type"]) for key, c in data["swept"].items()}
         sums = {one["file"]: one["sha256"] for one in [*data["chunks"], *data.pop("summaries")]}
-        data["chunks"] = [(_name(chunk["file"]), chunk["runs"]) for chunk in data["chunks"]]
+        data["chunks"] = [(Path(one["file"]).stem, one["runs"]) for one in data["chunks"]]
         return Manifest(**data, checksums={path: found for path, found in sums.items() if found})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, NoDataset):
-            raise
+    except NoDataset:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise NoDataset(f"{name}: is not a manifest of Tideover; give another directory") from None
 
 
-def _name(path: str) -> str:
-    return path.removeprefix(f"{DATA}/").removesuffix(".parquet")
-
-
-def described(schema: Any) -> list[dict[str, str]]:
+def described(schema: pa.Schema) -> list[dict[str, str]]:
     """The columns of an Arrow schema in words; those of a nested table as ``recoveries.kind``."""
+
+    def said(name: str, field: pa.Field) -> dict[str, str]:
+        known = {key.decode(): text.decode() for key, text in (field.metadata or {}).items()}
+        kind = "list" if hasattr(field.type, "value_type") else str(field.type)
+        return {"name": name, "type": kind} | known
+
     found = []
     for field in schema:
-        found.append(_said(field.name, field))
-        inner = getattr(field.type, "value_type", None)
-        if inner is not None and hasattr(inner, "fields"):
-            found += [_said(f"{field.name}.{each.name}", each) for each in inner.fields]
+        found.append(said(field.name, field))
+        for each in getattr(getattr(field.type, "value_type", None), "fields", ()):
+            found.append(said(f"{field.name}.{each.name}", each))
     return found
-
-
-def _said(name: str, field: Any) -> dict[str, str]:
-    known = {key.decode(): text.decode() for key, text in (field.metadata or {}).items()}
-    kind = "list" if hasattr(field.type, "value_type") else str(field.type)
-    return {"name": name, "type": kind} | known
-
-
-# Whether the files of a dataset are as they were written.
-
-_NAMED = 8
-"""Most files that a message names."""
-
-
-def readable(source: Path | BinaryIO) -> bool:
-    """Whether a Parquet file can be read to its end, each page by the checksum that its writer gave it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        for _ in pq.ParquetFile(source, page_checksum_verification=True).iter_batches():
-            pass
-    except (pa.ArrowException, OSError):
-        return False
-    return True
-
-
-def unreadable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What a task of Spark does with ``path`` and ``content`` of files: the paths of those that cannot be
-    read.
-    """
-    import io
-
-    import pyarrow as pa
-
-    for batch in batches:
-        files = zip(batch["path"].to_pylist(), batch["content"].to_pylist(), strict=True)
-        bad = [path for path, content in files if not readable(io.BytesIO(content))]
-        yield pa.RecordBatch.from_pydict({"path": pa.array(bad, pa.string())})
 
 
 def named(paths: list[str]) -> str:

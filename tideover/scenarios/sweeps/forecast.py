@@ -6,16 +6,14 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tideover.scenarios.runs import code
-from tideover.scenarios.sweeps import files as manifest
-from tideover.scenarios.sweeps.engine import Task
+from tideover.scenarios.sweeps.engine import Engine, Task
 from tideover.scenarios.sweeps.files import LocalFiles
-from tideover.scenarios.sweeps.in_process import InProcess
 from tideover.scenarios.sweeps.survey import Unit
-from tideover.scenarios.sweeps.sweep import Options, Report, Work, begun
+from tideover.scenarios.sweeps.sweep import Options, Report, Work, begun, no_report
 
 if TYPE_CHECKING:
     from tideover.scenarios.sweeps.recipe import Recipe
@@ -54,37 +52,31 @@ class Forecast:
     remarks: tuple[str, ...]
 
 
-def forecast(
-    recipe: Recipe,
-    files: LocalFiles,
-    options: Options,
-    report: Report = lambda what, done, total: None,
-) -> Forecast:
+def forecast(recipe: Recipe, files: LocalFiles, options: Options, report: Report = no_report) -> Forecast:
     """Look at all points and at what is there, and simulate at most three runs; nothing is written.
 
     Raises ScenarioError for a point that cannot be built.
     """
-    work = begun(recipe, InProcess(files), options, report)
-    wanted = [(0, recipe.replications.least)] * len(work.points)
-    chunks = list(work.chunks(wanted))
-    known = [(chunk.name, len(chunk.units)) for chunk in chunks]
-    whole = work.whole(known)
+    work = begun(recipe, Engine(files), options, report)
+    total, least = len(work.points), recipe.replications.least
+    chunks = list(work.chunks([(0, least)] * total))
+    work.known = replace(work.known, chunks=[(chunk.name, len(chunk.units)) for chunk in chunks])
+    whole = work.whole()
     missing = [unit for chunk in chunks if chunk.name not in whole for unit in chunk.units]
-    reused, todo = work.usable(whole, missing).split(missing)
-    taken = sum(map(len, reused.values()))
+    _, todo = work.usable(whole, missing).split(missing)
     failed = work.index.filter(work.index["failed"])["file"].to_pylist()
-    mine = {manifest.path_of(name) for name, _ in known}
+    mine = set(work.known.files)
     report("timing some runs", 0, 0)
     seconds, worker, row = pilot(work.task, todo)
     return Forecast(
-        points=len(work.points),
-        runs=len(work.points) * recipe.replications.least,
-        most_runs=len(work.points) * recipe.replications.most,
-        there=sum(runs for name, runs in known if name in whole),
-        reused=taken,
+        points=total,
+        runs=total * least,
+        most_runs=total * recipe.replications.most,
+        there=work.known.runs - len(missing),
+        reused=len(missing) - len(todo),
         failed=sum(path in mine for path in failed),
         to_do=len(todo),
-        why=tuple(_why(work, len(todo))),
+        why=(_why(work),) if todo else (),
         core_s=seconds,
         worker_bytes=worker,
         dataset_bytes=round(row * len(todo)),
@@ -92,20 +84,18 @@ def forecast(
     )
 
 
-def _why(work: Work, todo: int) -> list[str]:
+def _why(work: Work) -> str:
     """Why runs are not there."""
     before = work.before
-    if not todo:
-        return []
     if before is None:
-        return ["nothing is there yet"]
+        return "nothing is there yet"
     if before.model != code():
-        return ["the code that simulates them has changed since"]
+        return "the code that simulates them has changed since"
     if work.damaged:
-        return ["files are damaged"]
+        return "files are damaged"
     if not before.complete:
-        return ["the sweep was interrupted, or has been changed since"]
-    return ["the scenario, its points or the number of replications have changed since"]
+        return "the sweep was interrupted, or has been changed since"
+    return "the scenario, its points or the number of replications have changed since"
 
 
 def pilot(task: Task, todo: Sequence[Unit]) -> tuple[float, int, float]:

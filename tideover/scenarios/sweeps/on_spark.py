@@ -1,10 +1,16 @@
-"""A sweep's runs as Spark jobs of a few seconds."""
+"""The engine that leaves a sweep's work to Spark, in jobs of a few seconds, two at a time so that no core
+waits for the last one.
+
+Only what Spark Connect has, too: ranges, ``mapInArrow``, readers and writers. Rows go from the executor that
+made them to the file; the driver sees names and counts.
+"""
 
 from __future__ import annotations
 
 import functools
 import gc
 import pickle
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -16,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from tideover.scenarios.runs import code
 from tideover.scenarios.spark.session import Cluster, cluster
 from tideover.scenarios.spark.settings import schema_text
-from tideover.scenarios.sweeps import in_process, rows
-from tideover.scenarios.sweeps.engine import Done, Tell, noted
+from tideover.scenarios.sweeps import rows
+from tideover.scenarios.sweeps.engine import Done, Engine, Task, Tell, noted
 from tideover.scenarios.sweeps.files import (
     Files,
     HadoopFiles,
@@ -27,119 +33,14 @@ from tideover.scenarios.sweeps.files import (
     local_path,
     path_of,
 )
-from tideover.scenarios.sweeps.in_process import surveyed
-from tideover.scenarios.sweeps.reduction import Reduction, cut
-from tideover.scenarios.sweeps.reduction import path_of as part_path
-from tideover.scenarios.sweeps.survey import (
-    Chunk,
-    Refused,
-    Reuse,
-    Surveyed,
-    Unit,
-    local_index,
-    packed,
-    remote_index,
-    shares,
-)
+from tideover.scenarios.sweeps.reduction import Reduction
+from tideover.scenarios.sweeps.survey import Chunk, Refused, Reuse, Surveyed, Unit, shares, survey
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from tideover.scenarios.sweeps.engine import Task
     from tideover.scenarios.sweeps.recipe import Points
-
-
-# What Spark's tasks do, each with the batches that come to it: functions that are sent to the executors.
-
-Batches = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
-
-CHUNK, PART = "chunk", "part"
-"""Columns that say to which file a row goes."""
-
-
-def surveyor(recipe: Points, shared: Sequence[Sequence[int]]) -> Batches:
-    """What a task does to look at points."""
-    model = code()  # here: there, parts that were sent may have no source
-
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        for batch in batches:
-            found = [packed(recipe, shared[number], model) for number in batch["id"].to_pylist()]
-            yield pa.RecordBatch.from_pydict({"found": pa.array(found, pa.binary())})
-
-    return work
-
-
-def simulator(task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, str]) -> Batches:
-    """What a task does: the runs of the parts with these numbers."""
-
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _freeze_imports()
-        for batch in batches:
-            for number in batch["id"].to_pylist():
-                for found in task.simulated(parts[number]):
-                    yield with_chunk(found, place)
-
-    return work
-
-
-def renamer(task: Task, units: Sequence[Unit], place: Mapping[str, str]) -> Batches:
-    """What a task does with rows that are there already."""
-
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        for batch in batches:
-            found = task.again(pa.Table.from_batches([batch]), units)
-            for part in found.to_batches():
-                yield with_chunk(part, place)
-
-    return work
-
-
-def reducer(how: Reduction) -> Batches:
-    """What a task does with the rows of some parts: they all come to it."""
-
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        rows = list(batches)
-        if not rows:
-            return
-        table = pa.Table.from_batches(rows).rename_columns([*how.needs, PART])
-        for number in sorted(table[PART].unique().to_pylist()):
-            mine = table.filter(pc.equal(table[PART], number)).drop_columns([PART])
-            found = how(mine)
-            found = found.append_column(PART, pa.array([number] * found.num_rows, pa.int64()))
-            yield from found.to_batches()
-
-    return work
-
-
-def with_chunk(rows: pa.RecordBatch, place: Mapping[str, str]) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    names = [place[run] for run in rows["run"].to_pylist()]
-    return rows.append_column(CHUNK, pa.array(names, pa.string()))
-
-
-@functools.cache
-def _freeze_imports() -> None:
-    """Take what this worker has imported out of the garbage collection that Spark orders after each task.
-
-    Without this, going through all modules costs 30 ms of the processor a task.
-    """
-    gc.collect()
-    gc.freeze()
-
-
-# A sweep's runs as Spark jobs of a few seconds, two at a time so that no core waits for the last one.
-#
-# Only what Spark Connect has, too: ranges, ``mapInArrow``, readers and writers. Rows go from the executor
-# that made them to the file; the driver sees names and counts.
 
 JOB_S = 8.0
 """How long one Spark job should take. Two are under way at a time."""
@@ -149,6 +50,19 @@ _AT_ONCE = 1_000
 """So many points are looked at for each core in one of Spark's jobs: what is found comes to the driver."""
 _PARTITIONS = 4
 """Tasks per core in one job. Each costs about 15 ms."""
+
+CHUNK, PART = "chunk", "part"
+"""Columns that say to which file a row goes."""
+
+ENDED = "the process that simulated it ended"
+"""Why a run failed that ends every process that simulates it."""
+_CRASHED = re.compile(r"worker (process )?(exited|crashed|died)|ExecutorLostFailure|EOFException", re.I)
+_FILE = "([^/]+/[^/]+)$"
+"""The path in the dataset, of a file's URL."""
+
+Batches = Iterator["pa.RecordBatch"]
+Mapper = Callable[[Batches], Batches]
+"""What a task of Spark's does with the batches that come to it: sent to the executors."""
 
 
 class SweepFailed(RuntimeError):
@@ -176,11 +90,24 @@ def on_spark(
             yield OnSpark(start, interrupted, place)
         except Exception as error:
             if type(error).__module__.startswith(("py4j.", "pyspark.", "grpc.")):
-                raise SweepFailed(f"Spark failed: {in_process.reason(error)}") from error
+                raise SweepFailed(f"Spark failed: {reason(error)}") from error
             raise
 
 
-class OnSpark:
+def reason(error: Exception) -> str:
+    """The telling line of what may be a long Java trace."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if re.match(r"(: )?[\w.]*(Error|Exception)\b", line)]
+    said = (told or lines or [type(error).__name__])[-1 if told else 0].lstrip(": ")[:400]
+    if "ModuleNotFoundError" in said:
+        said += (
+            " (Spark's workers need the packages that Tideover needs: PYSPARK_PYTHON names a Python that has "
+            "them, or --archive sends them)"
+        )
+    return said
+
+
+class OnSpark(Engine):
     """The engine that leaves the work to Spark.
 
     ``start`` starts it; ``interrupted`` is set when the user wants all to stop; ``place``: where the dataset
@@ -210,20 +137,15 @@ class OnSpark:
         directory = local_path(self._url)
         return HadoopFiles(self._url, self.spark) if directory is None else LocalFiles(directory)
 
-    @property
-    def cores(self) -> int:
-        """How many tasks run at a time."""
-        return self.cluster.cores
-
-    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterable[Surveyed | Refused]:
-        """Look at some points, on the executors if they are many."""
+    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:
+        """Look at points, on the executors if they are many."""
         if len(numbers) <= FEW_POINTS:
-            yield from surveyed(recipe, numbers, tell)
+            yield from super().survey(recipe, numbers, tell)
             return
-        count = _PARTITIONS * self.cores
-        for start in range(0, len(numbers), _AT_ONCE * self.cores):
-            block = numbers[start : start + _AT_ONCE * self.cores]
-            shared = [block[i::count] for i in range(min(len(block), count))]
+        cores = self.cluster.cores
+        for start in range(0, len(numbers), _AT_ONCE * cores):
+            block = numbers[start : start + _AT_ONCE * cores]
+            shared = [block[i :: _PARTITIONS * cores] for i in range(min(len(block), _PARTITIONS * cores))]
             for row in self._mapped(len(shared), surveyor(recipe, shared), "found binary").collect():
                 yield from pickle.loads(row["found"])
             tell("checking points", start + len(block))
@@ -260,9 +182,13 @@ class OnSpark:
 
     def index(self, paths: Sequence[str]) -> pa.Table:
         """Which runs are in which of some files."""
-        if isinstance(self.files, LocalFiles):
-            return local_index(self.files, paths)
-        return remote_index(self.spark, self.files.url, paths)
+        if isinstance(self.files, LocalFiles) or not paths:
+            return super().index(paths)
+        from pyspark.sql import functions as f
+
+        found = self._read(paths, ignoreCorruptFiles=True)
+        name = f.regexp_extract(f.input_file_name(), _FILE, 1)
+        return found.select("run", name.alias("file"), f.col("error").isNotNull().alias("failed")).toArrow()
 
     def reduced(self, known: Manifest, how: Reduction) -> pa.Table:
         """What is made of the rows of each point."""
@@ -270,33 +196,28 @@ class OnSpark:
 
     def reduce(self, known: Manifest, how: Reduction) -> None:
         """Write what is made of the rows of each point."""
-        count = cut(how, known.points, known.runs).count
-        names = {number: part_path(how.folder, number) for number in range(count)}
-        self._place(self._reduction(known, how), PART, names)
+        self._place(self._reduction(known, how), PART, dict(enumerate(how.paths(known))))
 
     def _reduction(self, known: Manifest, how: Reduction) -> DataFrame:
         """The rows of all parts, with the part's number in a column of its own."""
         import pyarrow as pa
         from pyspark.sql import functions as f
 
-        parts = cut(how, known.points, known.runs)
-        rows = self.spark.read.parquet(*(f"{self.files.url}/{path}" for path in known.files))
-        pairs = {"point": [*parts.place], PART: [*parts.place.values()]}
-        place = self.spark.createDataFrame(pa.table(pairs))
-        rows = rows.join(f.broadcast(place), "point")
+        parts = how.parts_of(known)
+        place = self.spark.createDataFrame(pa.table({"point": [*parts], PART: [*parts.values()]}))
+        found = self._read(known.files).join(f.broadcast(place), "point")
         # mapInArrow takes a dot in the name of what it is given for a field of a struct
         plain = (f.col(f"`{name}`").alias(f"column{i}") for i, name in enumerate(how.needs))
-        shared = rows.select(*plain, PART)
-        shared = shared.repartition(min(parts.count, _PARTITIONS * self.cores), PART)
+        tasks = min(len(set(parts.values())), _PARTITIONS * self.cluster.cores)
         kind = schema_text(how.schema.append(pa.field(PART, pa.int64())))
-        return shared.mapInArrow(reducer(how), kind)
+        return found.select(*plain, PART).repartition(tasks, PART).mapInArrow(reducer(how), kind)
 
     def _jobs(self, chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
         """Chunks that are done in one job: enough for all cores."""
         job: list[Chunk] = []
         for chunk in chunks:
             job.append(chunk)
-            if sum(each.cost_s for each in job) >= JOB_S * self.cores:
+            if sum(each.cost_s for each in job) >= JOB_S * self.cluster.cores:
                 yield job
                 job = []
         if job:
@@ -309,55 +230,71 @@ class OnSpark:
     def _job(self, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> list[Done]:
         """One job. If it loses its workers, each chunk is tried alone, and then its runs in halves."""
         try:
-            return [self.placed(self.rows(task, reuse, job), job)]
+            return [self._placed(self._rows(task, reuse, job), job)]
         except Exception as error:
-            if not in_process.lost_worker(error):
+            if not _lost_worker(error):
                 raise
         if len(job) > 1:
             return [done for chunk in job for done in self._job(task, reuse, [chunk])]
-        return [in_process.halved(self, task, reuse, job[0])]
+        folder = aside()
+        try:
+            paths = self._halves(task, reuse, job[0], folder)
+            return [self._placed(self._read(paths), job)]
+        finally:
+            self.files.remove(folder)
 
-    def rows(self, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> DataFrame:
+    def _halves(self, task: Task, reuse: Reuse, chunk: Chunk, folder: str) -> list[str]:
+        """Where the rows of a chunk are whose job loses its workers: what can be done is done, in ever
+        smaller parts, and a run that cannot be done is a row that says so.
+        """
+        path = f"{folder}/{chunk.units[0].run}-{len(chunk.units)}"
+        try:
+            self._rows(task, reuse, [chunk]).write.parquet(f"{self.files.url}/{path}")
+            return [path]
+        except Exception as error:
+            if not _lost_worker(error):
+                raise
+        if len(chunk.units) == 1:
+            failed = self._mapped(1, failure(task, chunk), _kind(task))
+            failed.write.mode("overwrite").parquet(f"{self.files.url}/{path}")
+            return [path]
+        middle = len(chunk.units) // 2
+        halves = (Chunk(chunk.name, units) for units in (chunk.units[:middle], chunk.units[middle:]))
+        return [place for half in halves for place in self._halves(task, reuse, half, folder)]
+
+    def _rows(self, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> DataFrame:
         """The rows of some chunks, with the chunk's name in a column of its own."""
-        known, todo = reuse.split([unit for chunk in job for unit in chunk.units])
+        units = [unit for chunk in job for unit in chunk.units]
         place = {unit.run: chunk.name for chunk in job for unit in chunk.units}
-        kind = _kind(task)
-        parts = shares(todo, _PARTITIONS * self.cores)
-        found = self._mapped(len(parts), simulator(task, parts, place), kind)
+        known, todo = reuse.split(units)
+        parts = shares(todo, _PARTITIONS * self.cluster.cores)
+        found = self._mapped(len(parts), simulator(task, parts, place), _kind(task))
         if known:
-            names = [name for each in known.values() for name in each]
-            there = self.spark.read.parquet(*(f"{self.files.url}/{path}" for path in known))
-            there = there.where(there["run"].isin(names)).drop(*rows.names(task.swept))
-            units = [unit for chunk in job for unit in chunk.units]
-            found = found.unionByName(there.mapInArrow(renamer(task, units, place), kind))
+            there = self._read(known)
+            there = there.where(there["run"].isin([name for each in known.values() for name in each]))
+            # one file may have a run that is taken from another, or one that failed there
+            there = there.where(there["error"].isNull()).dropDuplicates(["run"])
+            there = there.drop(*rows.names(task.swept))
+            found = found.unionByName(there.mapInArrow(renamer(task, units, place), _kind(task)))
         return found
 
-    def failed(self, task: Task, unit: Unit, chunk: str, why: str) -> DataFrame:
-        """The row of a run that cannot be done."""
-
-        def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for _ in batches:
-                yield with_chunk(task.failed(unit, why), {unit.run: chunk})
-
-        return self._mapped(1, work, _kind(task))
-
-    def placed(self, rows: DataFrame, job: Sequence[Chunk]) -> Done:
+    def _placed(self, found: DataFrame, job: Sequence[Chunk]) -> Done:
         """Write the rows of chunks, a file each, and give the files their names."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 
         seen = Observation()
-        ordered = rows.repartition(min(len(job), self.cores), CHUNK)
+        ordered = found.repartition(min(len(job), self.cluster.cores), CHUNK)
         ordered = ordered.sortWithinPartitions(CHUNK, "point", "replication")
         ordered = ordered.observe(seen, f.count(f.lit(1)).alias("runs"), f.count("error").alias("failed"))
         self._place(ordered, CHUNK, {chunk.name: path_of(chunk.name) for chunk in job})
         return Done(tuple(chunk.name for chunk in job), seen.get["runs"], seen.get["failed"])
 
-    def _place(self, rows: DataFrame, by: str, names: Mapping[Any, str]) -> None:
+    def _place(self, found: DataFrame, by: str, names: Mapping[Any, str]) -> None:
         """Write rows, a file for each value of a column that has any, and then give each file its name."""
         part = aside()
         try:
-            rows.write.partitionBy(by).option("compression", "zstd").parquet(f"{self.files.url}/{part}")
+            found.write.partitionBy(by).option("compression", "zstd").parquet(f"{self.files.url}/{part}")
             for value, path in names.items():
                 folder = f"{part}/{by}={value}"
                 if self.files.names(folder):
@@ -367,9 +304,17 @@ class OnSpark:
         finally:
             self.files.remove(part)
 
-    def _mapped(self, count: int, work: Batches, kind: str) -> DataFrame:
+    def _read(self, paths: Iterable[str], **options: Any) -> DataFrame:
+        return self.spark.read.options(**options).parquet(*(f"{self.files.url}/{path}" for path in paths))
+
+    def _mapped(self, count: int, work: Mapper, kind: str) -> DataFrame:
         """What is made of the numbers from 0 to ``count`` - 1, each in a task of its own."""
         return self.spark.range(0, count, 1, max(count, 1)).mapInArrow(work, kind)
+
+
+def _lost_worker(error: Exception) -> bool:
+    """Whether a Spark job failed because a worker's process ended, as often as Spark tried."""
+    return _CRASHED.search(str(error)) is not None
 
 
 def _kind(task: Task) -> str:
@@ -377,3 +322,96 @@ def _kind(task: Task) -> str:
     import pyarrow as pa
 
     return schema_text(task.schema.append(pa.field(CHUNK, pa.string())))
+
+
+# What Spark's tasks do.
+
+
+def surveyor(recipe: Points, shared: Sequence[Sequence[int]]) -> Mapper:
+    """Looks at points."""
+    model = code()  # here: there, parts that were sent may have no source
+
+    def work(batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        for number in _numbers(batches):
+            found = pickle.dumps(list(survey(recipe, shared[number], model)))
+            yield pa.RecordBatch.from_pydict({"found": pa.array([found], pa.binary())})
+
+    return work
+
+
+def simulator(task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, str]) -> Mapper:
+    """Does the runs of the parts with these numbers."""
+
+    def work(batches: Batches) -> Batches:
+        _freeze_imports()
+        for number in _numbers(batches):
+            for found in task.simulated(parts[number]):
+                yield _with_chunk(found, place)
+
+    return work
+
+
+def renamer(task: Task, units: Sequence[Unit], place: Mapping[str, str]) -> Mapper:
+    """Takes rows that are there already."""
+
+    def work(batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        for batch in batches:
+            for part in task.again(pa.Table.from_batches([batch]), units).to_batches():
+                yield _with_chunk(part, place)
+
+    return work
+
+
+def failure(task: Task, chunk: Chunk) -> Mapper:
+    """Gives the row of the one run of a chunk, which cannot be done."""
+    (unit,) = chunk.units
+
+    def work(batches: Batches) -> Batches:
+        for _ in batches:
+            yield _with_chunk(task.failed(unit, ENDED), {unit.run: chunk.name})
+
+    return work
+
+
+def reducer(how: Reduction) -> Mapper:
+    """Reduces the rows of some parts: they all come to it."""
+
+    def work(batches: Batches) -> Batches:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found = list(batches)
+        if not found:
+            return
+        table = pa.Table.from_batches(found).rename_columns([*how.needs, PART])
+        for number in sorted(table[PART].unique().to_pylist()):
+            made = how(table.filter(pc.equal(table[PART], number)).drop_columns([PART]))
+            yield from made.append_column(PART, pa.array([number] * made.num_rows, pa.int64())).to_batches()
+
+    return work
+
+
+def _numbers(batches: Batches) -> Iterator[int]:
+    """The numbers of a range of Spark's."""
+    return (number for batch in batches for number in batch["id"].to_pylist())
+
+
+def _with_chunk(found: pa.RecordBatch, place: Mapping[str, str]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    names = [place[run] for run in found["run"].to_pylist()]
+    return found.append_column(CHUNK, pa.array(names, pa.string()))
+
+
+@functools.cache
+def _freeze_imports() -> None:
+    """Take what this worker has imported out of the garbage collection that Spark orders after each task.
+
+    Without this, going through all modules costs 30 ms of the processor a task.
+    """
+    gc.collect()
+    gc.freeze()

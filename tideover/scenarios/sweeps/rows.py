@@ -1,4 +1,10 @@
-"""A run as one row of a sweep's dataset, the tidy tables of rows, and what is kept of each point."""
+"""A run as one row of a sweep's dataset, the tidy tables of rows, and the figures of each point.
+
+A run is whole or missing: its recoveries, tasks and seconds are lists inside its row, so no table can have
+half of one. What the tidy tables do not hold (histograms, edges, usage) is in ``detail``, from which
+`replication_of` gives back exactly what was simulated. Rows are a file format: with other columns or other
+values of the same run, `FORMAT` changes.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-
-# A run as one row of a sweep's dataset, and back.
-#
-# A run is whole or missing: its recoveries, tasks and seconds are lists inside its row, so no table can
-# have half of one. `schema` documents every column; what the tidy tables do not hold (histograms, edges,
-# usage) is in ``detail``, from which `replication_of` gives back exactly what was simulated.
-
 FORMAT = 2
 """Version of what rows and manifest have: runs of another are done again."""
 
@@ -49,15 +48,11 @@ ENDS = Column(
 DETAIL = Column(
     "detail", "as JSON, what the tables do not have: histograms of latencies, edges, usage", dtype="string"
 )
+ORDER = [(POINT.name, "ascending"), ("replication", "ascending")]
+"""Of the rows of a table; those of one run keep theirs."""
 
 _HISTOGRAMS = ("latency", "end_to_end")
 _NOT_KEPT = ("trace", "world")
-
-
-def own(table: str) -> tuple[Column, ...]:
-    """The columns of a table that say something of its own: not which run it is of."""
-    shared = {column.name for column in identity()}
-    return tuple(column for column in TABLES[table] if column.name not in shared)
 
 
 @cache
@@ -71,21 +66,17 @@ def schema(swept: Mapping[str, Column]) -> pa.Schema:
     """The columns of the dataset, with units and meanings as metadata; ``swept``: those of the swept keys."""
     import pyarrow as pa
 
-    def nested(table: str) -> pa.Field:
-        rows = pa.list_(pa.struct([_field(column) for column in own(table)]))
-        return pa.field(table, rows, metadata={"meaning": ROWS[table]})
+    def field(column: Column) -> pa.Field:
+        said = {"meaning": column.meaning, "unit": column.unit, "undefined": column.undefined}
+        return pa.field(column.name, arrow_type(column), metadata={k: v for k, v in said.items() if v})
 
-    return pa.schema(
-        [
-            *map(_field, (RUN, POINT)),
-            *map(_field, swept.values()),
-            *(_field(column) for column in TABLES["runs"]),
-            pa.field(REMARKS.name, pa.list_(pa.string()), metadata={"meaning": REMARKS.meaning}),
-            _field(ENDS),
-            *map(nested, LISTS),
-            _field(DETAIL),
-        ]
-    )
+    def nested(table: str) -> pa.Field:
+        own = (column for column in TABLES[table] if column.name not in {c.name for c in identity()})
+        return pa.field(table, pa.list_(pa.struct(map(field, own))), metadata={"meaning": ROWS[table]})
+
+    remarks = pa.field(REMARKS.name, pa.list_(pa.string()), metadata={"meaning": REMARKS.meaning})
+    before = map(field, (RUN, POINT, *swept.values(), *TABLES["runs"]))
+    return pa.schema([*before, remarks, field(ENDS), *map(nested, LISTS), field(DETAIL)])
 
 
 def arrow_type(column: Column) -> pa.DataType:
@@ -96,63 +87,39 @@ def arrow_type(column: Column) -> pa.DataType:
     return types[column.dtype]
 
 
-def _field(column: Column) -> pa.Field:
-    import pyarrow as pa
-
-    said = {"meaning": column.meaning, "unit": column.unit, "undefined": column.undefined}
-    return pa.field(column.name, arrow_type(column), metadata={k: text for k, text in said.items() if text})
-
-
-def lists_of(replication: Replication, timeline: bool) -> dict[str, Any]:
-    """The nested tables of a run; ``timeline``: with its rows per second."""
-    return {
-        "recoveries": replication.recoveries,
-        "tasks": replication.tasks,
-        "timeline": replication.timeline if timeline else None,
-    }
-
-
-def detail(replication: Replication) -> str:
-    """What the tables do not have, as JSON."""
+def kept_of(replication: Replication, timeline: bool) -> dict[str, Any]:
+    """A run's nested tables, and its detail; ``timeline``: with its rows per second."""
+    lists = {name: getattr(replication, name) for name in LISTS}
     names = [one.name for one in fields(Replication) if one.name not in (*LISTS, *_NOT_KEPT)]
     data = {name: getattr(replication, name) for name in names}
-    histograms = {name: data[name].state() for name in _HISTOGRAMS}
-    if histograms["end_to_end"] == histograms["latency"]:
-        histograms["end_to_end"] = None  # where nothing is replayed, they are the same
-    histograms["complete"] = None if replication.complete is None else replication.complete.state()
-    optional = {name: _present(getattr(replication, name), name) for name in LISTS}
-    return json.dumps(data | histograms | {"optional": optional}, separators=(",", ":"), allow_nan=False)
-
-
-def _present(rows: Iterable[Mapping[str, Any]], table: str) -> list[str]:
-    """Optional columns that the rows have, whether or not they are defined there."""
-    names = [column.name for column in TABLES[table] if column.optional]
-    return [name for name in names if any(name in row for row in rows)]
+    data |= {name: data[name].state() for name in _HISTOGRAMS}
+    if data["end_to_end"] == data["latency"]:
+        data["end_to_end"] = None  # where nothing is replayed, they are the same
+    data["complete"] = None if replication.complete is None else replication.complete.state()
+    # columns that the rows have, whether or not they are defined there
+    data["optional"] = {
+        table: [name for name in _optional(table) if any(name in row for row in rows)]
+        for table, rows in lists.items()
+    }
+    detail = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return lists | {DETAIL.name: detail} | ({} if timeline else {"timeline": None})
 
 
 def replication_of(row: Mapping[str, Any]) -> Replication:
     """The replication that a row was made of; without a timeline if that was left out."""
     data: dict[str, Any] = json.loads(row[DETAIL.name])
-    present = data.pop("optional")
-    histograms = {name: Histogram.of_state(data[name] or data["latency"]) for name in _HISTOGRAMS}
-    used = None if data["used"] is None else Used(*data["used"])
-    complete = None if data["complete"] is None else Histogram.of_state(data["complete"])
-    lists = {name: _without(row[name] or [], name, present[name]) for name in LISTS}
-    return Replication(**data | histograms | {"used": used, "complete": complete} | lists)
+    for table, present in data.pop("optional").items():
+        gone = set(_optional(table)) - set(present)
+        data[table] = [{k: v for k, v in one.items() if k not in gone} for one in row[table] or []]
+    data |= {name: Histogram.of_state(data[name] or data["latency"]) for name in _HISTOGRAMS}
+    used, complete = data["used"], data["complete"]
+    data["used"] = None if used is None else Used(*used)
+    data["complete"] = None if complete is None else Histogram.of_state(complete)
+    return Replication(**data)
 
 
-def _without(rows: list[dict[str, Any]], table: str, present: list[str]) -> list[dict[str, Any]]:
-    """The rows without the optional columns that they did not have."""
-    gone = {column.name for column in TABLES[table] if column.optional and column.name not in present}
-    return (
-        [{name: value for name, value in row.items() if name not in gone} for row in rows] if gone else rows
-    )
-
-
-# The tidy tables of a dataset's rows: one row a run, a failure, a task or a second.
-
-ORDER = [(POINT.name, "ascending"), ("replication", "ascending")]
-"""Of the rows of a table; those of one run keep theirs."""
+def _optional(table: str) -> list[str]:
+    return [column.name for column in TABLES[table] if column.optional]
 
 
 def needed(table: str, swept: Mapping[str, Column]) -> list[str]:
@@ -206,7 +173,7 @@ def exploded(found: pa.Table, table: str) -> pa.Table:
     return pa.table([*outer.columns, *inner], names=names)
 
 
-# What is kept of a sweep's runs, point by point: for each metric mean, interval and quantiles.
+# The figures of each point and metric: mean, interval and quantiles.
 #
 # A metric is a numeric column of ``runs`` or ``recoveries``; where both tables have the name, that of
 # recoveries is ``recoveries.NAME``. Its values are those of replications, which are independent of each
