@@ -24,14 +24,13 @@ from tideover.scenarios.runs import LONGEST_ERROR, code, told
 from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.factors import as_number
 from tideover.scenarios.sweeps.files import Files, LocalFiles, Manifest, path_of
+from tideover.scenarios.sweeps.recipe import Points, Refused
 from tideover.scenarios.sweeps.reduction import Reduction
-from tideover.scenarios.sweeps.survey import Chunk, Refused, Reuse, Surveyed, Unit, survey
+from tideover.scenarios.sweeps.survey import Chunk, Reuse, Surveyed, Unit, survey
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from tideover.scenarios.sweeps.recipe import Points
 
 BATCH_BYTES = 1 << 22
 """About how much of finished runs is held before it is handed on."""

@@ -33,14 +33,13 @@ from tideover.scenarios.sweeps.files import (
     local_path,
     path_of,
 )
+from tideover.scenarios.sweeps.recipe import Points, Refused
 from tideover.scenarios.sweeps.reduction import Reduction
-from tideover.scenarios.sweeps.survey import Chunk, Refused, Reuse, Surveyed, Unit, shares, survey
+from tideover.scenarios.sweeps.survey import Chunk, Reuse, Surveyed, Unit, shares, survey
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-
-    from tideover.scenarios.sweeps.recipe import Points
 
 JOB_S = 8.0
 """How long one Spark job should take. Two are under way at a time."""

@@ -1,14 +1,18 @@
-"""A sweep's recipe: any point by its number, and how many replications it has."""
+"""A sweep's recipe: what its file says, from which any point can be made, anywhere, by its number; and how
+many replications a point has.
+
+`sweep_file.read` makes it; engines and `Work` take points from it.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,38 +24,13 @@ from tideover.scenarios.part_builder import from_plain
 from tideover.scenarios.precedence import Setting
 from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics import intervals
-from tideover.scenarios.sweeps.factors import Axis, Constraint, Factor
+from tideover.scenarios.sweeps.factors import Axis, Constraint, Factor, unknown_keys, whole_number
+from tideover.scenarios.sweeps.rows import metric_names
 from tideover.scenarios.yaml_source import Giver, Node, Origin
 from tideover.sim.units import MS, S, parse_duration, parse_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-# What can be simulated point by point: a sweep's recipe, the requests of a plan.
-
-
-class Points(Protocol):
-    """Points by their number. It can be pickled, and whoever has it makes the same."""
-
-    @property
-    def name(self) -> str:
-        """What they are."""
-
-    @property
-    def total(self) -> int:
-        """How many there are."""
-
-    @property
-    def remarks(self) -> Sequence[str]:
-        """What an expert would say of them together."""
-
-    def values(self, number: int) -> Mapping[str, Any]:
-        """The swept values of a point, as they were written."""
-
-    def point(self, number: int) -> Point:
-        """A point, built and checked; raises ScenarioError."""
-
 
 # How many replications each point has: a number, or as many as make an interval narrow enough.
 #
@@ -134,45 +113,36 @@ class Until:
         return intervals.half_width(n, std, self.level)
 
 
-def metrics() -> dict[str, Column]:
-    """The columns of runs and recoveries that have a mean, by what a summary calls them."""
-    from tideover.scenarios.sweeps.rows import metric_names
-
-    return {
-        names[column.name]: column
-        for table in ("runs", "recoveries")
-        for names in (metric_names(table),)
-        for column in TABLES[table]
-        if column.name in names
-    }
-
-
 def read(node: Node, problems: list[Problem]) -> Until | None:
     """What a mapping under ``replications`` says; None if something is wrong with it."""
     before = len(problems)
-    for key, child in node.items():
-        if key not in _KEYS:
-            problems.append(child.problem(f"replications.{key}", f"unknown key; {suggest(key, _KEYS)}"))
+    problems += unknown_keys(node, "replications", _KEYS)
     metric = _metric(node, problems)
     width = _width(node, metric and metric[1], problems)
-    least = _whole(node, "least", 2, _LEAST, problems)
-    most = _whole(node, "most", max(2, least), max(_MOST, least), problems)
+    bounds = (2, _MOST_ALLOWED)
+    least = whole_number(node, "replications", "least", bounds, _LEAST, problems) or _LEAST
+    bounds = (max(2, least), _MOST_ALLOWED)
+    most = whole_number(node, "replications", "most", bounds, max(_MOST, least), problems)
     level = node.get("level")
     confidence = _LEVEL if level is None else _percent(level.value)
     if confidence is None or not 0.5 <= confidence < 1:
         message = "must be a confidence of at least 50 % and less than 100 %, as in 95 %"
         problems.append((level or node).problem("replications.level", message))
-    if len(problems) > before or metric is None or width is None or confidence is None:
+    if len(problems) > before or not (metric and width and most and confidence):
         return None
-    return Until(metric[0], width[0], width[1], least, most, confidence)
+    return Until(metric[0], *width, least, most, confidence)
 
 
 def _metric(node: Node, problems: list[Problem]) -> tuple[str, Column] | None:
+    """A number of runs or recoveries: what a summary calls it, and its column."""
     until = node.get("until")
     if until is None:
         problems.append(node.problem("replications.until", "is missing; give a column, as time_to_recover_s"))
         return None
-    known = metrics()
+    known: dict[str, Column] = {}
+    for table in ("runs", "recoveries"):
+        names = metric_names(table)
+        known |= {names[column.name]: column for column in TABLES[table] if column.name in names}
     if not isinstance(until.value, str) or until.value not in known:
         hint = suggest(str(until.plain()), known)
         problems.append(until.problem("replications.until", f"{until.shown()} is no number of a run; {hint}"))
@@ -188,12 +158,17 @@ def _width(node: Node, column: Column | None, problems: list[Problem]) -> tuple[
         problems.append(node.problem(key, message))
         return None
     part = _percent(given.value)
-    if part is not None and part > 0:
+    if part:
         return part, True
     if column is None:
         return None
     try:
-        value = _amount(given.value, column.unit)
+        if column.unit in _PARSERS:
+            value = float(_PARSERS[column.unit](str(given.value)))
+        elif isinstance(given.value, bool) or not isinstance(given.value, int | float):
+            raise ValueError(f"{given.value!r} is not a number ({column.unit})")
+        else:
+            value = float(given.value)
     except ValueError as error:
         problems.append(given.problem(key, f"{error}; or give a part of the mean, as 5 %"))
         return None
@@ -203,35 +178,10 @@ def _width(node: Node, column: Column | None, problems: list[Problem]) -> tuple[
     return value, False
 
 
-def _amount(value: Any, unit: str) -> float:
-    """A width in the unit of a column; raises ValueError."""
-    if unit in _PARSERS:
-        return float(_PARSERS[unit](str(value)))
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{value!r} is not a number ({unit})")
-    return float(value)
-
-
 def _percent(value: Any) -> float | None:
     match = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
     return None if match is None else float(match[1]) / 100
 
-
-def _whole(node: Node, key: str, least: int, default: int, problems: list[Problem]) -> int:
-    given = node.get(key)
-    if given is None:
-        return default
-    if type(given.value) is not int or not least <= given.value <= _MOST_ALLOWED:
-        message = f"must be a whole number from {least:,} to {_MOST_ALLOWED:,}, not {given.shown()}"
-        problems.append(given.problem(f"replications.{key}", message))
-        return default
-    return int(given.value)
-
-
-# A sweep's recipe: what its file says, from which any point can be made, anywhere, by its number alone.
-
-Report = Callable[[int, int], None]
-"""Called with what is done, and of how many."""
 
 REPLICATIONS = "run.replications"
 """The key of a scenario that a sweep decides for all points alike."""
@@ -248,6 +198,74 @@ class Point:
     values: Mapping[str, Any]
     scenario: Scenario
     idle: tuple[Problem, ...] = ()
+
+
+class Points(Protocol):
+    """What can be simulated point by point: a sweep's recipe, the requests of a plan. It can be pickled, and
+    whoever has it makes the same.
+
+    name, total    what the points are, and how many
+    remarks        what an expert would say of them together
+    values         the swept values of a point by key, as they were written
+    point          a point, built and checked; raises ScenarioError
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def total(self) -> int: ...
+
+    @property
+    def remarks(self) -> Sequence[str]: ...
+
+    def values(self, number: int) -> Mapping[str, Any]: ...
+
+    def point(self, number: int) -> Point: ...
+
+
+class Refused(NamedTuple):
+    """A point that cannot be built."""
+
+    number: int
+    problems: tuple[Problem, ...]
+
+
+def built(points: Points, numbers: Iterable[int]) -> Iterator[Point | Refused]:
+    """These points, one after the other."""
+    for number in numbers:
+        try:
+            yield points.point(number)
+        except ScenarioError as error:
+            yield Refused(number, tuple(error.problems))
+
+
+class Numbered(Protocol):
+    """A point, or what is known of it; ``idle``: why its profile gives it nothing, if so."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def idle(self) -> tuple[Problem, ...]: ...
+
+
+P = TypeVar("P", bound=Numbered)
+
+
+def checked(found: Iterable[P | Refused]) -> list[P]:
+    """The points in their order; raises ScenarioError with what is wrong with those that were refused."""
+    points: list[P] = []
+    problems: dict[Problem, None] = {}
+    for one in sorted(found, key=lambda one: one.number):
+        if not isinstance(one, Refused):
+            points.append(one)
+        elif len(problems) < MOST_SHOWN:
+            problems |= dict.fromkeys(one.problems)
+    if problems or (points and all(point.idle for point in points)):
+        # a profile that gives nothing to any point
+        raise ScenarioError(list(problems) or [problem for point in points for problem in point.idle][:1])
+    return points
 
 
 @dataclass(frozen=True)
@@ -335,30 +353,9 @@ class Recipe(plugins.Carrier):
         root = precedence.settle(self.base, self._settings(number))
         return loader.build_one(root, self.directory, self.profiles)
 
-    def checked(self, report: Report = lambda done, total: None) -> tuple[Point, ...]:
-        """All points; raises ScenarioError with what is wrong with them, up to a number of problems.
-
-        ``report`` hears how many points have been built.
-        """
-        return tuple(self._checked(report))
-
-    def _checked(self, report: Report) -> Iterator[Point]:
-        found: dict[Problem, None] = {}
-        idle: list[Problem] = []
-        for number in range(self.total):
-            try:
-                point = self.point(number)
-            except ScenarioError as error:
-                found |= dict.fromkeys(error.problems)
-                if len(found) >= MOST_SHOWN:
-                    break
-                continue
-            report(number + 1, self.total)
-            idle += point.idle
-            if not found:
-                yield point
-        if found or len(idle) == self.total:  # a profile that gives nothing to any point
-            raise ScenarioError(found or idle[:1])
+    def checked(self) -> tuple[Point, ...]:
+        """All points; raises ScenarioError with what is wrong with them, up to a number of problems."""
+        return tuple(checked(built(self, range(self.total))))
 
     def _settings(self, number: int) -> list[Setting]:
         """The values of a point."""

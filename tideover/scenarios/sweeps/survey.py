@@ -19,16 +19,15 @@ import numpy as np
 from tideover.models.advice import warnings
 from tideover.models.effort import effort
 from tideover.models.evaluation.undisturbed import identity, without_failures
-from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError
+from tideover.scenarios.errors import Problem
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.runs import digest
+from tideover.scenarios.sweeps.recipe import Points, Refused, built
 from tideover.scenarios.sweeps.rows import FORMAT
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from tideover.scenarios.sweeps.recipe import Points
 
 LEAST_S = 0.02
 """What a run costs at least, beside what it simulates."""
@@ -62,20 +61,11 @@ class Surveyed:
         return hashlib.sha256(f"{FORMAT} {self.identity} {replication}".encode()).hexdigest()[:32]
 
 
-class Refused(NamedTuple):
-    """A point that cannot be built."""
-
-    number: int
-    problems: tuple[Problem, ...]
-
-
 def survey(recipe: Points, numbers: Iterable[int], model: str) -> Iterator[Surveyed | Refused]:
     """Look at some points; ``model``: hash of the code that simulates them."""
-    for number in numbers:
-        try:
-            point = recipe.point(number)
-        except ScenarioError as error:
-            yield Refused(number, tuple(error.problems))
+    for point in built(recipe, numbers):
+        if isinstance(point, Refused):
+            yield point
             continue
         scenario = point.scenario
         said = json.dumps([to_data(scenario), dict(point.values)], default=str)
@@ -89,21 +79,6 @@ def survey(recipe: Points, numbers: Iterable[int], model: str) -> Iterator[Surve
             tuple(map(sys.intern, warnings(scenario))),
             point.idle,
         )
-
-
-def checked(found: Iterable[Surveyed | Refused]) -> list[Surveyed]:
-    """The points in their order; raises ScenarioError with what is wrong with those that were refused."""
-    points: list[Surveyed] = []
-    problems: dict[Problem, None] = {}
-    for one in sorted(found, key=lambda one: one.number):
-        if isinstance(one, Surveyed):
-            points.append(one)
-        elif len(problems) < MOST_SHOWN:
-            problems |= dict.fromkeys(one.problems)
-    idle = [problem for point in points for problem in point.idle]
-    if problems or (points and all(point.idle for point in points)):
-        raise ScenarioError(list(problems) or idle[:1])  # a profile that gives nothing to any point
-    return points
 
 
 # A sweep's runs in chunks: what is written, and kept, at once.

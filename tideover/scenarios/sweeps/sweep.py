@@ -30,7 +30,7 @@ from tideover.scenarios.sweeps.engine import Engine, Task
 from tideover.scenarios.sweeps.factors import as_number
 from tideover.scenarios.sweeps.files import LocalFiles, Manifest, local_path, named, path_of, swept_column
 from tideover.scenarios.sweeps.on_spark import on_spark
-from tideover.scenarios.sweeps.recipe import Points, Until, Wanted, rounds, too_wide
+from tideover.scenarios.sweeps.recipe import Points, Recipe, Until, Wanted, checked, rounds, too_wide
 from tideover.scenarios.sweeps.reduction import (
     STRATEGIES,
     Reduction,
@@ -47,7 +47,6 @@ from tideover.scenarios.sweeps.survey import (
     Reuse,
     Surveyed,
     Unit,
-    checked,
     chunks,
     reuse,
     units,
@@ -55,8 +54,6 @@ from tideover.scenarios.sweeps.survey import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from tideover.scenarios.sweeps.recipe import Recipe
 
 MOST_SECONDS = 500_000
 """A sweep of more simulated seconds than this keeps no timeline: it would be most of the result."""

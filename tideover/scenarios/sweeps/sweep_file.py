@@ -138,7 +138,8 @@ class _SweepFile:
 
     def _axes(self) -> Iterator[Axis]:
         """What differs between points; the last axis changes fastest."""
-        yield from factors.grid(self._factors(self.root.get("grid"), "grid"), self.problems)
+        for one in self._factors(self.root.get("grid"), "grid"):
+            yield factors.in_step([one], self.problems)
         block = self.root.get("zip")
         groups = block.value if block is not None and isinstance(block.value, list) else [block]
         for number, group in enumerate(groups):
