@@ -1,4 +1,9 @@
-"""A scenario's runs in this process; what a run depends on; under which strategies a scenario can run."""
+"""A scenario's runs in this process; what a run and a sweep depend on, as hashes; under which strategies a
+scenario can run.
+
+With the same ``digest`` and replication it does not matter where or when a run was made, so whatever a run
+comes to depend on has to be in the digest.
+"""
 
 from __future__ import annotations
 
@@ -26,88 +31,6 @@ from tideover.sim.text_files import Unreadable, is_file, read_bytes
 if TYPE_CHECKING:
     from tideover.models.results import Result
 
-
-# What the outputs of a sweep depend on, as one hash: whoever has it need not even check the points.
-
-_LONGEST_NAME = 255
-
-
-def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] = ()) -> str | None:
-    """A hash of a sweep's file, of the settings, of every file that one of them may name, and of the code.
-
-    None if something cannot be read: then the sweep itself says what is wrong. A text counts as the name of a
-    file if there is one, seen from where the command runs or from the file that holds the text; so the hash
-    may change without need, but does not stay the same if a result would be another.
-    """
-    plugins.load_installed()
-    digest = hashlib.sha256(f"{_package()} {code()}".encode())
-    try:
-        for part in _parts(source, settings):
-            digest.update(hashlib.sha256(part).digest())
-    except (OSError, Unreadable, ScenarioError):
-        return None
-    return digest.hexdigest()
-
-
-def _parts(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Iterator[bytes]:
-    """The texts and files that count."""
-    yield json.dumps(list(settings)).encode()
-    for setting in read_settings(settings):
-        if setting.faults:
-            raise ScenarioError(setting.faults)
-        yield from _named(setting.node.plain(), Path())
-    if isinstance(source, Mapping):
-        yield json.dumps(source, default=repr).encode()
-        yield from _swept(source, Path())
-    elif isinstance(source, str) and not library.is_path(source):
-        yield source.encode()  # a built-in one is part of the package
-    else:
-        text = yaml_source.text_of(Path(source))
-        yield from (str(source).encode(), text.encode())
-        yield from _swept(yaml_source.parse(text, str(source)).plain(), Path(source).parent)
-
-
-def _swept(data: Any, directory: Path) -> Iterator[bytes]:
-    """The files that a sweep file names, and those that its scenario does."""
-    yield from _named(data, directory)
-    scenario = data.get("scenario") if isinstance(data, Mapping) else None
-    if isinstance(scenario, str) and is_file(path := directory / scenario):
-        yield from _named(yaml_source.read(path).plain(), path.parent)
-
-
-def _named(value: Any, directory: Path) -> Iterator[bytes]:
-    """The files that texts in a value name."""
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _named(item, directory)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _named(item, directory)
-    elif isinstance(value, str) and 0 < len(value) < _LONGEST_NAME and "\0" not in value:
-        for path in (directory / value, Path(value)):
-            if is_file(path):
-                yield read_bytes(path)
-
-
-def _package() -> str:
-    """A hash of everything that this package consists of: reports are made by all of it."""
-    digest = hashlib.sha256()
-    for name, content in _contents(files("tideover"), ""):
-        digest.update(f"{name} {len(content)} ".encode())
-        digest.update(content)
-    return digest.hexdigest()
-
-
-def _contents(folder: Traversable, under: str) -> Iterator[tuple[str, bytes]]:
-    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
-        if entry.is_dir() and entry.name != "__pycache__":
-            yield from _contents(entry, f"{under}{entry.name}/")
-        elif entry.is_file():
-            yield f"{under}{entry.name}", entry.read_bytes()
-
-
-# A scenario's runs in this process, and what a run depends on: with the same ``digest`` and replication it
-# does not matter where or when it was made.
 
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
@@ -175,36 +98,94 @@ def _files(data: Any) -> Iterator[str]:
             yield from _files(value)
 
 
+def _contents(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes]]:
+    """The files in a folder and below, in order: name and content of each."""
+    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
+        if entry.is_dir() and entry.name != "__pycache__":
+            yield from _contents(entry, f"{under}{entry.name}/")
+        elif entry.is_file():
+            yield f"{under}{entry.name}", entry.read_bytes()
+
+
 @cache
 def code() -> str:
     """A hash of the engine, and of the parts that other packages have registered."""
     digest = hashlib.sha256()
     for room in ("sim", "models"):
-        for text in _sources(files("tideover").joinpath(room)):
-            digest.update(text)
+        for name, text in _contents(files("tideover").joinpath(room)):
+            if name.endswith(".py"):
+                digest.update(text)
     for registry in REGISTRIES.values():
         for name, part in registry.items():
             if not part.__module__.startswith("tideover."):
-                digest.update(f"{name} {part.__qualname__} {_source(part)}".encode())
+                try:  # the whole module, as far as it is known (not in every notebook)
+                    source = inspect.getsource(inspect.getmodule(part) or part)
+                except (OSError, TypeError):
+                    source = ""
+                digest.update(f"{name} {part.__qualname__} {source}".encode())
     return digest.hexdigest()
 
 
-def _sources(folder: Traversable) -> list[bytes]:
-    found: list[bytes] = []
-    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
-        if entry.is_dir():
-            found += _sources(entry)
-        elif entry.name.endswith(".py"):
-            found.append(entry.read_bytes())
-    return found
+# What the outputs of a sweep depend on, as one hash: whoever has it need not even check the points.
+
+_LONGEST_NAME = 255
 
 
-def _source(part: type) -> str:
-    """The whole module of a part, as far as it is known (not in every notebook)."""
+def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] = ()) -> str | None:
+    """A hash of a sweep's file, of the settings, of every file that one of them may name, and of the code.
+
+    None if something cannot be read: then the sweep itself says what is wrong. A text counts as the name of a
+    file if there is one, seen from where the command runs or from the file that holds the text; so the hash
+    may change without need, but does not stay the same if a result would be another.
+    """
+    plugins.load_installed()
+    digest = hashlib.sha256(code().encode())
+    for name, content in _contents(files("tideover")):  # reports are made by all of the package
+        digest.update(f"{name} {len(content)} ".encode())
+        digest.update(content)
     try:
-        return inspect.getsource(inspect.getmodule(part) or part)
-    except (OSError, TypeError):
-        return ""
+        for part in _parts(source, settings):
+            digest.update(hashlib.sha256(part).digest())
+    except (OSError, Unreadable, ScenarioError):
+        return None
+    return digest.hexdigest()
+
+
+def _parts(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Iterator[bytes]:
+    """The texts and files that count."""
+    yield json.dumps(list(settings)).encode()
+    for setting in read_settings(settings):
+        if setting.faults:
+            raise ScenarioError(setting.faults)
+        yield from _named(setting.node.plain(), Path())
+    data, directory = source, Path()
+    if isinstance(source, Mapping):
+        yield json.dumps(source, default=repr).encode()
+    elif isinstance(source, str) and not library.is_path(source):
+        yield source.encode()  # a built-in one is part of the package
+        return
+    else:
+        text = yaml_source.text_of(Path(source))
+        yield from (str(source).encode(), text.encode())
+        data, directory = yaml_source.parse(text, str(source)).plain(), Path(source).parent
+    yield from _named(data, directory)
+    scenario = data.get("scenario") if isinstance(data, Mapping) else None
+    if isinstance(scenario, str) and is_file(path := directory / scenario):
+        yield from _named(yaml_source.read(path).plain(), path.parent)
+
+
+def _named(value: Any, directory: Path) -> Iterator[bytes]:
+    """The files that texts in a value name."""
+    if isinstance(value, Mapping):
+        for item in value.values():
+            yield from _named(item, directory)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _named(item, directory)
+    elif isinstance(value, str) and 0 < len(value) < _LONGEST_NAME and "\0" not in value:
+        for path in (directory / value, Path(value)):
+            if is_file(path):
+                yield read_bytes(path)
 
 
 # ``compare --strategies all``: under which strategies a scenario can be compared, with which parameters.
@@ -240,7 +221,8 @@ def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
             more = needed(Tree(root, directory), kind, given)
         except ScenarioError as error:
             refused.append(error)
-            notes.append(f"{kind} is left out: {_reason(error)}")
+            first = error.problems[0]
+            notes.append(f"{kind} is left out: {first.key}: {first.message}")
             continue
         kinds.append(kind)
         usual += more
@@ -274,9 +256,3 @@ def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
     found = read_settings([f"strategies.{kind}.{key}={text}" for key, text in texts.items()])
     loader.load_for_strategies(tree, [kind], [*found, *given])
     return found
-
-
-def _reason(error: ScenarioError) -> str:
-    """Why there is no such scenario, in a line."""
-    first = error.problems[0]
-    return f"{first.key}: {first.message}"

@@ -1,4 +1,8 @@
-"""One Spark session: embedded, in a process of its own, on a cluster, or at a Spark Connect server."""
+"""One Spark session: embedded in this process by default, on a cluster, or at a Spark Connect server; what
+its workers get from here, and what runs its jobs.
+
+`sweep.engine` and the commands start it with `spark_session`; `OnSpark` runs jobs on its `cluster`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,6 @@ import subprocess
 import sys
 import tarfile
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -51,6 +54,78 @@ from tideover.sim.text_files import Unreadable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def spark_session(
+    master: str = LOCAL,
+    app_name: str = "tideover",
+    *,
+    remote: str | None = None,
+    conf: Mapping[str, Any] | None = None,
+    archive: Path | None = None,
+) -> AbstractContextManager[SparkSession]:
+    """A Spark session, started where its ``with`` block begins, stopped at its end.
+
+    ``remote``: the address of a Spark Connect server (``sc://host:port``), which then takes the place of a
+    ``master``. ``conf``: settings of Spark beside our own, or instead of them.
+    ``archive``: packages for workers that lack them, as ``write_archive`` has made it.
+
+    If this process has a session already (a notebook on a cluster has), that one is used as it is and left
+    running; but a ``remote`` that is asked for is always connected to.
+
+    Raises:
+        ScenarioError: at once: a setting that no sweep could work with, or an address that is none
+        JavaNotFound: there is no Java that Spark can run on
+        SparkNotStarted: Spark's process ended at once, or the cluster cannot be reached or does not want us
+    """
+    settings = check(conf or {})
+    _send_plugins()
+    packages = None if archive is None else check_archive(archive, "archive")
+    if remote is not None:
+        return connected(check_remote(remote, "remote"), settings, packages)
+    if packages is not None and is_embedded(check_master(master, "master")):
+        said = (
+            "goes with a cluster or a Spark Connect server; an embedded Spark has the packages of this Python"
+        )
+        raise ScenarioError([Problem("archive", None, str(archive), said)])
+    return _running_or_started(check_master(master, "master"), app_name, settings, packages)
+
+
+def _send_plugins() -> None:
+    """Classes of plugins that are files go to workers as they are, which have no such module to import."""
+    from pyspark import cloudpickle
+
+    for module in plugins.of_files():
+        cloudpickle.register_pickle_by_value(module)
+
+
+@contextmanager
+def _running_or_started(
+    master: str, app_name: str, conf: Mapping[str, str], archive: Path | None
+) -> Iterator[SparkSession]:
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:
+        from pyspark.sql import SparkSession
+
+        running: Any = SparkSession.builder.getOrCreate()
+    else:  # whoever has a session at a server has imported this
+        connect = sys.modules.get("pyspark.sql.connect.session")
+        running = connect.SparkSession.getActiveSession() if connect else None
+    if running is None:
+        with started(master, app_name, conf, archive) as session:
+            yield session
+        return
+    already = "this process has a Spark session already, which is used as it is"
+    for key, value in conf.items():
+        if (found := running.conf.get(key, None)) != value:
+            is_now = "not set" if found is None else repr(found)
+            raise SparkNotStarted(
+                f"{already}, and there {key} is {is_now}, not {value!r}: end it, or leave conf out"
+            )
+    if archive is not None:
+        raise SparkNotStarted(f"{already}, without archive")
+    yield running
 
 
 # A session at a Spark Connect server: only questions and answers go over the wire, and no Java runs here.
@@ -141,8 +216,6 @@ def _first_line(error: Exception) -> str:
 
 # Spark's own process, which this one starts and talks to: a session that is embedded or drives a cluster.
 
-_Launch = tuple[bool, dict[str, str], Path | None]
-
 END_S = 10.0
 """How long Spark's process may take to end."""
 
@@ -207,11 +280,11 @@ def _start(master: str, app_name: str, conf: Mapping[str, str], archive: Path | 
     return context
 
 
-_launched: _Launch | None = None
+_launched: tuple[bool, dict[str, str], Path | None] | None = None
 """What Spark's process was started with: embedded or not, and what else a user says."""
 
 
-def _gateway(asked: Mapping[str, str], launch: _Launch) -> Any:
+def _gateway(asked: Mapping[str, str], launch: tuple[bool, dict[str, str], Path | None]) -> Any:
     """Spark's process, with no context in it.
 
     It keeps what it was started with as defaults of its own, so one that was started otherwise is ended.
@@ -224,7 +297,15 @@ def _gateway(asked: Mapping[str, str], launch: _Launch) -> Any:
     if SparkContext._gateway is not None and launch == _launched:
         return SparkContext._gateway
     if SparkContext._gateway is not None:
-        _end(SparkContext._gateway)
+        process = getattr(SparkContext._gateway, "proc", None)
+        SparkContext._gateway.shutdown()
+        if process is not None:
+            process.stdin.close()  # it ends with its input
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         SparkContext._gateway = SparkContext._jvm = None
     # What it prints goes to a file: our standard output may be one JSON object, and nothing else.
     with (scratch() / LOG).open("ab") as log:
@@ -236,19 +317,6 @@ def _gateway(asked: Mapping[str, str], launch: _Launch) -> Any:
             raise SparkNotStarted(f"Spark did not start. It printed last:\n{last_words()}") from error
     _launched = launch
     return gateway
-
-
-def _end(gateway: Any) -> None:
-    process = getattr(gateway, "proc", None)
-    gateway.shutdown()
-    if process is None:
-        return
-    process.stdin.close()  # it ends with its input
-    try:
-        process.wait(END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _has_ended(gateway: Any) -> bool:
@@ -274,7 +342,6 @@ _LAUNCHER = """\
 here=$(cd "$(dirname "$0")/.." && pwd)
 PYTHONPATH="$here/packages${PYTHONPATH:+:$PYTHONPATH}" exec "${TIDEOVER_PYTHON:-%s}" "$@"
 """
-_ALLOWED = "an archive that tideover sweep --package has made here"
 _LONGEST = 1000
 """Of what says for whom an archive was made, in bytes."""
 _LEFT_OUT = {"__pycache__", "tests", "include"}
@@ -294,16 +361,22 @@ def write_archive(path: Path) -> list[str]:
     Python, system and processor as here; it holds no Python.
     """
     make_ready()
-    distributions = list(_needed(FOR_RUNS))
+    distributions = _needed(FOR_RUNS)
     with (
         path.open("wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=1) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        _add(archive, _MADE_FOR, _here().encode())
-        _add(archive, "bin/python", (_LAUNCHER % _python()).encode(), 0o755)
+
+        def add(name: str, content: bytes, mode: int = 0o644) -> None:
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), mode
+            archive.addfile(entry, io.BytesIO(content))
+
+        add(_MADE_FOR, _here().encode())
+        add("bin/python", (_LAUNCHER % _python()).encode(), 0o755)
         for name, file in sorted(_files(distributions)):
-            _add(archive, f"packages/{name}", file.read_bytes(), file.stat().st_mode & 0o755)
+            add(f"packages/{name}", file.read_bytes(), file.stat().st_mode & 0o755)
     return [f"{found.name} {found.version}" for found in distributions]
 
 
@@ -312,12 +385,22 @@ def check_archive(path: Path, of: str) -> Path:
     try:
         made_for = _made_for_of(path)
     except (OSError, tarfile.TarError, Unreadable) as error:
-        said = f"cannot be read ({getattr(error, 'strerror', None) or error}); allowed: {_ALLOWED}"
-        raise ScenarioError([Problem(of, None, str(path), said)]) from error
-    if made_for == _here():
-        return path.resolve()
-    said = "is another archive" if made_for is None else f"was made for {made_for}, and this is {_here()}"
-    raise ScenarioError([Problem(of, None, str(path), f"{said}; allowed: {_ALLOWED}")])
+        said = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    else:
+        if made_for == _here():
+            return path.resolve()
+        other = f"was made for {made_for}, and this is {_here()}"
+        said = "is another archive" if made_for is None else other
+    said += "; allowed: an archive that tideover sweep --package has made here"
+    raise ScenarioError([Problem(of, None, str(path), said)])
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file is an archive that was made here, for whomever."""
+    try:
+        return _made_for_of(path) is not None
+    except (OSError, tarfile.TarError, Unreadable):
+        return False
 
 
 def _made_for_of(path: Path) -> str | None:
@@ -330,14 +413,6 @@ def _made_for_of(path: Path) -> str | None:
         return None if content is None else content.read(_LONGEST).decode(errors="replace")
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a file is an archive that was made here, for whomever."""
-    try:
-        return _made_for_of(path) is not None
-    except (OSError, tarfile.TarError, Unreadable):
-        return False
-
-
 def _python() -> str:
     return f"python{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -347,7 +422,7 @@ def _here() -> str:
     return f"{_python()}, {platform.system()} {platform.machine()}"
 
 
-def _needed(names: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
+def _needed(names: Iterable[str]) -> list[importlib.metadata.Distribution]:
     """These packages and what they need, as they are installed here, by name."""
     found: dict[str, importlib.metadata.Distribution] = {}
     waiting = list(names)
@@ -361,7 +436,7 @@ def _needed(names: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
             continue  # needed elsewhere: on another system, with an older Python
         needs = [need for need in found[name].requires or () if "extra ==" not in need]
         waiting += [match[0] for need in needs if (match := re.match(r"[\w.-]+", need))]
-    return iter(found[name] for name in sorted(found))
+    return [found[name] for name in sorted(found)]
 
 
 def _files(distributions: Iterable[importlib.metadata.Distribution]) -> Iterator[tuple[str, Path]]:
@@ -376,15 +451,7 @@ def _files(distributions: Iterable[importlib.metadata.Distribution]) -> Iterator
                 yield str(name), file
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes, mode: int = 0o644) -> None:
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(content), mode
-    archive.addfile(entry, io.BytesIO(content))
-
-
-# What runs Spark's jobs: how wide it is, how far a job is, how to stop one; with a master, or with Connect.
-#
-# A job is known by a tag. Whatever a thread asks of Spark inside ``tagged`` belongs to that tag.
+# What runs Spark's jobs: how many tasks at a time, how far a job is, how to stop one.
 
 _MANY = 1 << 16
 """More rows than a cluster has cores."""
@@ -394,7 +461,7 @@ _MANY = 1 << 16
 def cluster(session: Any) -> Iterator[Cluster]:
     """What is behind a session."""
     if not type(session).__module__.startswith("pyspark.sql.connect."):
-        yield _Classic(session)
+        yield Cluster(session)
         return
     found = _Connect(session)
     session.registerProgressHandler(found.hear)
@@ -404,40 +471,24 @@ def cluster(session: Any) -> Iterator[Cluster]:
         session.removeProgressHandler(found.hear)
 
 
-class Cluster(ABC):
-    """A session's cores and jobs."""
+class Cluster:
+    """The cores and jobs of a session that drives its executors itself.
+
+    A job is known by a tag. Whatever a thread asks of Spark inside ``tagged`` belongs to that tag: a job
+    group, as Spark tells of jobs by these.
+    """
 
     def __init__(self, session: Any) -> None:
         self.session = session
 
     @cached_property
-    @abstractmethod
     def cores(self) -> int:
         """How many tasks run at a time, by Spark's own account when it is first asked."""
-
-    @contextmanager
-    @abstractmethod
-    def tagged(self, tag: str) -> Iterator[None]:
-        """What this thread asks of Spark in the block is one job, known by the tag."""
-
-    @abstractmethod
-    def interrupt(self, tag: str) -> None:
-        """Stop the job with this tag, if it is under way; who waits for it gets Spark's exception."""
-
-    @abstractmethod
-    def fraction(self, tag: str) -> float:
-        """How much of a job under way is done: tasks done by tasks known, 0 to 1."""
-
-
-class _Classic(Cluster):
-    """A session that drives its executors itself. A tag is a job group: Spark tells of jobs by these."""
-
-    @cached_property
-    def cores(self) -> int:
         return int(self.session.sparkContext.defaultParallelism)
 
     @contextmanager
     def tagged(self, tag: str) -> Iterator[None]:
+        """What this thread asks of Spark in the block is one job, known by the tag."""
         context = self.session.sparkContext
         context.setJobGroup(tag, tag)
         try:
@@ -447,9 +498,11 @@ class _Classic(Cluster):
             context.setLocalProperty("spark.job.description", None)
 
     def interrupt(self, tag: str) -> None:
+        """Stop the job with this tag, if it is under way; who waits for it gets Spark's exception."""
         self.session.sparkContext.cancelJobGroup(tag)
 
     def fraction(self, tag: str) -> float:
+        """How much of a job under way is done: tasks done by tasks known, 0 to 1."""
         tracker = self.session.sparkContext.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(tag)]
         stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
@@ -457,7 +510,7 @@ class _Classic(Cluster):
 
 
 class _Connect(Cluster):
-    """A session at a Spark Connect server, which reports of each operation every other second."""
+    """The same at a Spark Connect server, which reports of each operation every other second."""
 
     def __init__(self, session: Any) -> None:
         super().__init__(session)
@@ -497,85 +550,6 @@ class _Connect(Cluster):
 
 
 def _share(tasks: Iterable[tuple[int, int]]) -> float:
-    done, known = map(sum, zip(*tasks, strict=True)) if (tasks := list(tasks)) else (0, 0)
-    return done / known if known else 0.0
-
-
-# One Spark session: embedded in this process by default, on a cluster, or at a Spark Connect server.
-
-
-def spark_session(
-    master: str = LOCAL,
-    app_name: str = "tideover",
-    *,
-    remote: str | None = None,
-    conf: Mapping[str, Any] | None = None,
-    archive: Path | None = None,
-) -> AbstractContextManager[SparkSession]:
-    """A Spark session, started where its ``with`` block begins, stopped at its end.
-
-    ``remote``: the address of a Spark Connect server (``sc://host:port``), which then takes the place of a
-    ``master``. ``conf``: settings of Spark beside our own, or instead of them.
-    ``archive``: packages for workers that lack them, as ``write_archive`` has made it.
-
-    If this process has a session already (a notebook on a cluster has), that one is used as it is and left
-    running; but a ``remote`` that is asked for is always connected to.
-
-    Raises:
-        ScenarioError: at once: a setting that no sweep could work with, or an address that is none
-        JavaNotFound: there is no Java that Spark can run on
-        SparkNotStarted: Spark's process ended at once, or the cluster cannot be reached or does not want us
-    """
-    settings = check(conf or {})
-    _send_plugins()
-    packages = None if archive is None else check_archive(archive, "archive")
-    if remote is not None:
-        return connected(check_remote(remote, "remote"), settings, packages)
-    if packages is not None and is_embedded(check_master(master, "master")):
-        said = (
-            "goes with a cluster or a Spark Connect server; an embedded Spark has the packages of this Python"
-        )
-        raise ScenarioError([Problem("archive", None, str(archive), said)])
-    return _running_or_started(check_master(master, "master"), app_name, settings, packages)
-
-
-def _send_plugins() -> None:
-    """Classes of plugins that are files go to workers as they are, which have no such module to import."""
-    from pyspark import cloudpickle
-
-    for module in plugins.of_files():
-        cloudpickle.register_pickle_by_value(module)
-
-
-@contextmanager
-def _running_or_started(
-    master: str, app_name: str, conf: Mapping[str, str], archive: Path | None
-) -> Iterator[SparkSession]:
-    running = _running()
-    if running is None:
-        with started(master, app_name, conf, archive) as session:
-            yield session
-        return
-    for key, value in conf.items():
-        if (found := running.conf.get(key, None)) != value:
-            raise SparkNotStarted(
-                f"this process has a Spark session already, which is used as it is, and there {key} is "
-                f"{'not set' if found is None else repr(found)}, not {value!r}: end it, or leave conf out"
-            )
-    if archive is not None:
-        raise SparkNotStarted(
-            "this process has a Spark session already, which is used as it is, without archive"
-        )
-    yield running
-
-
-def _running() -> Any | None:
-    """The session that this process has, if it has one."""
-    from pyspark import SparkContext
-
-    if SparkContext._active_spark_context is not None:
-        from pyspark.sql import SparkSession
-
-        return SparkSession.builder.getOrCreate()
-    connect = sys.modules.get("pyspark.sql.connect.session")  # whoever has a session there has imported it
-    return connect.SparkSession.getActiveSession() if connect else None
+    every = list(tasks)
+    known = sum(known for _, known in every)
+    return sum(done for done, _ in every) / known if known else 0.0

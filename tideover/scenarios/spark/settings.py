@@ -1,4 +1,7 @@
-"""Where Spark runs and how it is set up, each setting with its reason."""
+"""Where Spark runs and how it is set up, each setting with its reason.
+
+`session` starts Spark with these; the commands check here what users give (``--conf``, ``--master``).
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,6 @@ from tideover.scenarios.errors import Problem, ScenarioError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-# How Spark is set up, each setting with its reason, and what its process finds in its environment.
 
 PACKAGE = Path(tideover.__file__).parent
 
@@ -155,15 +156,12 @@ def check(conf: Mapping[str, Any], of: str = "conf") -> dict[str, str]:
     >>> check({"spark.speculation": True, "spark.cores.max": 4})
     {'spark.speculation': 'true', 'spark.cores.max': '4'}
     """
-    settings = {key: _text(value) for key, value in conf.items()}
+    texts = {key: str(value) for key, value in conf.items()}
+    settings = {key: text.lower() if isinstance(conf[key], bool) else text for key, text in texts.items()}
     found = [(key, _refused(key, value)) for key, value in settings.items()]
     if problems := [Problem(of, None, key or "(nothing)", said) for key, said in found if said is not None]:
         raise ScenarioError(problems)
     return settings
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _refused(key: str, value: str) -> str | None:
@@ -183,7 +181,7 @@ def _refused(key: str, value: str) -> str | None:
     return None
 
 
-# Where Spark runs: how masters and Spark Connect servers are written, and whether somebody is there.
+# How masters and Spark Connect servers are written, and whether somebody is there.
 
 LOCAL = "local[*,4]"
 """Embedded Spark on all cores; it tries a task that lost its worker again, up to four times."""
@@ -257,7 +255,9 @@ def reach(master: str) -> None:
         return
     scheme, rest = match.groups()
     default = str(_PORTS[scheme or "https"])
-    _any_of([_split(one, default) for one in rest.split("/")[0].split(",")], "cluster", master)
+    parts = (one.rpartition(":") for one in rest.split("/")[0].split(","))
+    addresses = [(host, port) if colon else (port, default) for host, colon, port in parts]
+    _any_of(addresses, "cluster", master)
 
 
 def reach_server(remote: str) -> None:
@@ -268,11 +268,6 @@ def reach_server(remote: str) -> None:
     match = _REMOTE.fullmatch(remote)
     assert match is not None  # it was checked
     _any_of([(match[1], match[2] or str(_CONNECT_PORT))], "Connect server", shown(remote))
-
-
-def _split(address: str, default: str) -> tuple[str, str]:
-    host, colon, port = address.rpartition(":")
-    return (host, port) if colon else (address, default)
 
 
 def _any_of(addresses: list[tuple[str, str]], what: Literal["cluster", "Connect server"], name: str) -> None:
@@ -334,20 +329,20 @@ def last_words(size: int = 2000) -> str:
 @contextmanager
 def changed_environment(changes: Mapping[str, str | None]) -> Iterator[None]:
     """``os.environ`` with these changes, for the length of the block; None takes a variable out."""
+
+    def set_to(variables: Mapping[str, str | None]) -> None:
+        for name, value in variables.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
     before = {name: os.environ.get(name) for name in changes}
-    _set(changes)
+    set_to(changes)
     try:
         yield
     finally:
-        _set(before)
-
-
-def _set(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+        set_to(before)
 
 
 # Who does the work: this process, embedded Spark, a cluster, a Spark Connect server.

@@ -18,7 +18,7 @@ seed: 1                                   # optional; short for run.seed
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,55 +75,54 @@ def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Rec
     is checked, points are checked when they are made. Raises ScenarioError.
     """
     plugins.load_installed()
-    root, directory, base = _tree(source)
+    base, directory = None, Path()
+    if isinstance(source, Mapping):
+        root, base = scenario.from_mapping(source, "sweep")
+    elif isinstance(source, str) and not library.is_path(source):
+        root = yaml_source.parse(library.sweep_text(source), library.file_name(source))
+    else:
+        text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
+        root = yaml_source.parse(text, str(source), "a sweep is a mapping with scenario and grid", TOP)
+        directory = Path(source).parent
     return _SweepFile(root, directory, read_settings(settings), base).recipe()
 
 
-def _tree(source: str | Path | Mapping[str, Any]) -> tuple[Node, Path, Tree | None]:
-    """The file, where it lies, and its scenario's tree, if that is there already."""
-    if isinstance(source, Mapping):
-        root, base = scenario.from_mapping(source, "sweep")
-        return root, Path(), base
-    if isinstance(source, str) and not library.is_path(source):
-        return yaml_source.parse(library.sweep_text(source), library.file_name(source)), Path(), None
-    text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
-    root = yaml_source.parse(text, str(source), "a sweep is a mapping with scenario and grid", TOP)
-    return root, Path(source).parent, None
-
-
 class _SweepFile:
-    """A sweep file that is being read."""
+    """A sweep file that is being read.
+
+    base      the tree of the scenario, if it is there already
+    written   what the file has for each swept key, by what the file calls it
+    settings  for keys that are not swept; of one that is, they have taken the file's place
+    """
 
     def __init__(
         self, root: Node, directory: Path, settings: Sequence[Setting], base: Tree | None = None
     ) -> None:
-        """``base``: the tree of the scenario, if it is there already."""
-        self.root = root
-        self.base = base
-        self.directory = directory
+        self.root, self.directory, self.settings, self.base = root, directory, settings, base
         self.problems: list[Problem] = []
         self.remarks: list[str] = []
-        self.fixed = [_given(key, node, Giver.SWEEP, f"set.{key}") for key, node in self._mapping("set")]
-        self.until = self._until()
-        given = [(name, root.get(name)) for name in SHORT]
-        given = [(name, node) for name, node in given if node is not None and not node.is_mapping]
-        self.fixed += [_given(SHORT[name], node, Giver.SWEEP, name) for name, node in given if node]
         self.written: dict[str, Node] = {}
-        """What the file has for each swept key, by what the file calls it."""
-        self.settings = settings
-        """For keys that are not swept; of one that is, they have taken the file's place."""
+        given = [
+            (key, node, f"set.{key}") for key, node in self._items(root.get("set"), "set", "key: value") or ()
+        ]
+        replications = root.get("replications")
+        of_interval = replications is not None and replications.is_mapping
+        self.until = recipe.read(replications, self.problems) if replications and of_interval else None
+        """What ends the replications of a point, if not their number."""
+        short = ((SHORT[name], root.get(name), name) for name in SHORT)
+        given += [(key, node, name) for key, node, name in short if node is not None and not node.is_mapping]
+        self.fixed = [_given(*one) for one in given]
         self.axes = tuple(axis for axis in self._axes() if axis.factors)
 
     def recipe(self) -> Recipe:
         """Everything that the file says."""
         base, directory = self._base()
         title = self.root.get("name") or base.get("name")
-        name = str(title.plain()) if title is not None and title.value is not None else "sweep"
         where = tuple(factors.read(self.root.get("where"), self.axes, base, self.problems))
         if self.problems:
             raise ScenarioError(self.problems)
         found = Recipe(
-            name=name,
+            name=str(title.plain()) if title is not None and title.value is not None else "sweep",
             base=base,
             directory=directory,
             axes=self.axes,
@@ -133,7 +132,13 @@ class _SweepFile:
             remarks=tuple(self.remarks),
             profiles=profiles.texts_of(self._values(base, profiles.KEY), directory),
         )
-        self._check_size(found)
+        if found.total == 0:
+            message = f"leaves none of {found.combinations:,} points; take a constraint away, or add values"
+            raise self.root.value["where"].refused("where", message)
+        runs = found.total * found.replications.most
+        if runs > MOST_RUNS:
+            message = f"amounts to {runs:,} runs; at most {MOST_RUNS:,} are allowed"
+            raise self.root.refused(self._block, message)
         return found
 
     def _axes(self) -> Iterator[Axis]:
@@ -146,7 +151,7 @@ class _SweepFile:
             shown = "zip" if group is block else f"zip.{number}"
             yield factors.in_step(self._factors(group, shown), self.problems)
         block = self.root.get("sample")
-        if block is not None and self._is_block(block, "sample", "design: NAME"):
+        if block is not None and self._items(block, "sample", "design: NAME") is not None:
             given = self._factors(block.get("factors"), "sample.factors")
             axis, remark = factors.sampled(block, given, self.problems)
             self.remarks += [remark] if remark else []
@@ -155,7 +160,7 @@ class _SweepFile:
     def _factors(self, block: Node | None, shown: str) -> list[tuple[Factor, Node]]:
         """The factors of a block, each with what is to be read: the file's, or what was set instead."""
         found = []
-        for key, node in self._items(block, shown, "key: [value, value]"):
+        for key, node in self._items(block, shown, "key: [value, value]") or ():
             factor = Factor(key, f"{shown}.{key}")
             self.written[factor.shown] = node
             replaced = [one for one in self.settings if one.key == key and not one.faults]
@@ -173,24 +178,10 @@ class _SweepFile:
                     every = (axis.at(position)[column] for position in range(len(axis)))
                     yield from (factor.set_to(value).node for value in every)
 
-    def _check_size(self, recipe: Recipe) -> None:
-        if recipe.total == 0:
-            message = f"leaves none of {recipe.combinations:,} points; take a constraint away, or add values"
-            raise self.root.value["where"].refused("where", message)
-        runs = recipe.total * recipe.replications.most
-        if runs > MOST_RUNS:
-            message = f"amounts to {runs:,} runs; at most {MOST_RUNS:,} are allowed"
-            raise self.root.refused(self._block, message)
-
     @property
     def _block(self) -> str:
         """The first key of the file that has factors."""
         return next((name for name in FACTORS if self.root.get(name) is not None), FACTORS[0])
-
-    def _until(self) -> Until | None:
-        """What ends the replications of a point, if not their number."""
-        node = self.root.get("replications")
-        return recipe.read(node, self.problems) if node is not None and node.is_mapping else None
 
     def _replications(self, base: Node) -> Fixed | Until:
         """Of every point. A count that is none is told with the points, which it spoils all."""
@@ -204,30 +195,24 @@ class _SweepFile:
     def _base(self) -> tuple[Node, Path]:
         """The tree that all points have in common, and where it looks for files."""
         self._check_keys()
-        scenario = self._scenario()
-        if self.problems or scenario is None:
+        tree = self.base
+        if tree is None:
+            try:
+                tree = scenario.scenario_of(self.root, self.directory)
+            except ScenarioError as error:
+                self.problems += error.problems
+        if self.problems or tree is None:
             raise ScenarioError(self.problems)
         total = math.prod(len(axis) for axis in self.axes)
         most = MOST_POINTS if self.root.get("where") is None else MOST_COMBINATIONS
         if total > most:
             message = f"has {total:,} combinations; at most {most:,} are allowed"
             raise self.root.value[self._block].refused(self._block, message)
-        tree, directory = scenario
         fixed = self.fixed
         if self.until is not None:
             node = Node(self.until.least, self.root.value["replications"].origin)
-            fixed = [*fixed, _given(REPLICATIONS, node, Giver.SWEEP, "replications.least")]
-        return precedence.settle(precedence.settle(tree, fixed), self.settings), directory
-
-    def _scenario(self) -> Tree | None:
-        """The tree of the scenario."""
-        if self.base is not None:
-            return self.base
-        try:
-            return scenario.scenario_of(self.root, self.directory)
-        except ScenarioError as error:
-            self.problems += error.problems
-            return None
+            fixed = [*fixed, _given(REPLICATIONS, node, "replications.least")]
+        return precedence.settle(precedence.settle(tree.root, fixed), self.settings), tree.directory
 
     def _check_keys(self) -> None:
         if (topology := self.root.value.get("topology")) is not None:
@@ -240,9 +225,6 @@ class _SweepFile:
             node = self.root.value.get(key)
             if node is not None and not isinstance(node.value, str):
                 self.problems.append(node.problem(key, f"must be a text, not {node.shown()}"))
-        self._check_clashes()
-
-    def _check_clashes(self) -> None:
         swept = {factor: self.written[factor.shown] for axis in self.axes for factor in axis.factors}
         every = [*(factor.key for factor in swept), *(setting.key for setting in self.fixed)]
         for i, (factor, node) in enumerate(swept.items()):
@@ -251,22 +233,16 @@ class _SweepFile:
                 message = f"is swept, so {clash} cannot be set as well; keep one of the two"
                 self.problems.append(node.problem(factor.shown, message))
 
-    def _mapping(self, name: str) -> Iterable[tuple[str, Node]]:
-        return self._items(self.root.get(name), name, "key: value")
-
-    def _items(self, node: Node | None, name: str, form: str) -> Iterable[tuple[str, Node]]:
-        """The entries of a block, none if it is not there."""
-        return node.items() if node is not None and self._is_block(node, name, form) else ()
-
-    def _is_block(self, node: Node, name: str, form: str) -> bool:
-        """Whether a block is there; one that is no mapping is a problem."""
-        if node.value is None:
-            return False
+    def _items(self, node: Node | None, name: str, form: str) -> list[tuple[str, Node]] | None:
+        """The entries of a block; None if it is not there, or no mapping, which is a problem."""
+        if node is None or node.value is None:
+            return None
         if not node.is_mapping:
             self.problems.append(node.problem(name, f"must be a mapping {form}, not {node.shown()}"))
-        return node.is_mapping
+            return None
+        return list(node.items())
 
 
-def _given(key: str, node: Node, giver: Giver, shown: str) -> Setting:
+def _given(key: str, node: Node, shown: str) -> Setting:
     """A value of the sweep for a key of its scenario; ``shown``: what the sweep's file calls the key."""
-    return Setting(key, node.given(giver=giver, key=key, shown=shown))
+    return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
