@@ -123,7 +123,7 @@ def test_whatever_it_depends_on_makes_it_anew(sweep, made, tmp_path, monkeypatch
         lambda: (tmp_path / "mine.yaml").write_text((tmp_path / "mine.yaml").read_text() + "\n"),
         lambda: (out / "dataset" / files.read(LocalFiles(out / "dataset")).files[0]).unlink(),
         lambda: (out / "dataset" / "manifest.json").unlink(),
-        lambda: monkeypatch.setattr(runs, "_package", lambda: "another"),
+        lambda: monkeypatch.setattr(runs, "code", lambda: "another"),
     ]
     made()
     for change in changes:

@@ -23,7 +23,7 @@ from tideover.scenarios.spark.settings import (
     SparkNotStarted,
     check_master,
     check_remote,
-    reach_server,
+    reach,
     schema_text,
 )
 from tideover.sim.plane.build import digest
@@ -126,7 +126,7 @@ def test_a_server_that_nobody_is():
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
         with pytest.raises(SparkNotStarted) as caught:
-            reach_server(f"sc://127.0.0.1:{port}/;token=secret")
+            reach(f"sc://127.0.0.1:{port}/;token=secret")
     assert str(caught.value).startswith(
         f"the Spark Connect server sc://127.0.0.1:{port} cannot be reached: 127.0.0.1:{port}: "
     )

@@ -141,23 +141,7 @@ def test_a_point_is_the_scenario_with_its_values_set():
         point = recipe.point(number)
         given = [f"{key}={value}" for key, value in point.values.items()]
         assert point.scenario == load("wordcount", ["run.duration=180s", "run.replications=3", *given])
-        assert recipe.at(point.values).scenario == point.scenario
     assert recipe.checked() == tuple(recipe.point(number) for number in range(recipe.total))
-
-
-def test_values_of_no_list_may_be_tried():
-    """What a planner asks for: any values of the swept keys, and all of them."""
-    recipe = read(SPEC)
-    values = {"strategy.kind": "rsm", "topology.sentences.rate": "17.5/s", "run.seed": 9}
-    found = recipe.at(values)
-    assert (found.number, found.values, found.scenario.run.seed) == (-1, values, 9)
-    with pytest.raises(ScenarioError) as caught:
-        recipe.at({"strategy.kind": "rsm", "run.sed": 1, "topology.sentences.rate": "1/s"})
-    said = str(caught.value)
-    assert "point: run.sed: is not swept; did you mean 'run.seed'?" in said
-    assert "point: run.seed: is missing" in said
-    with pytest.raises(ScenarioError, match=r"point: topology\.sentences\.rate: '5' has no unit"):
-        recipe.at(values | {"topology.sentences.rate": "5"})
 
 
 @pytest.mark.parametrize("number", [-1, 12])

@@ -44,7 +44,6 @@ from tideover.scenarios.spark.settings import (
     is_embedded,
     last_words,
     reach,
-    reach_server,
     scratch,
     settings,
     shown,
@@ -167,7 +166,7 @@ def _connect(remote: str) -> Any:
             f"Spark Connect needs packages that are not installed ({_first_line(error)}). "
             'Mend it by: pip install "tideover[connect]"'
         ) from error
-    reach_server(remote)
+    reach(remote)
     try:
         channel = DefaultChannelBuilder(remote).toChannel()
     except PySparkException as error:

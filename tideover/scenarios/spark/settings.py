@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import tideover
 from tideover.scenarios.errors import Problem, ScenarioError
@@ -244,33 +244,24 @@ def shown(remote: str) -> str:
     return remote.split(";")[0].rstrip("/")
 
 
-def reach(master: str) -> None:
-    """See whether somebody listens at a cluster's address; raises SparkNotStarted if nobody does.
+def reach(address: str) -> None:
+    """See whether somebody listens at the address of a cluster or of a Spark Connect server; raises
+    SparkNotStarted if nobody does.
 
-    Spark itself tries for a minute or more, and then ends with an error of its own making. Of ``yarn`` the
-    address is in the cluster's files, so that is left to Spark.
+    Spark itself tries for minutes, and then ends with an error of its own making. Of ``yarn`` the address is
+    in the cluster's files, so that is left to Spark.
     """
-    match = _ADDRESS.fullmatch(master)
-    if match is None:
+    if (server := _REMOTE.fullmatch(address)) is not None:
+        what = f"Connect server {shown(address)}"
+        addresses = [(server[1], server[2] or str(_CONNECT_PORT))]
+    elif (match := _ADDRESS.fullmatch(address)) is not None:
+        scheme, rest = match.groups()
+        parts = (one.rpartition(":") for one in rest.split("/")[0].split(","))
+        default = str(_PORTS[scheme or "https"])
+        what = f"cluster {address}"
+        addresses = [(host, port) if colon else (port, default) for host, colon, port in parts]
+    else:
         return
-    scheme, rest = match.groups()
-    default = str(_PORTS[scheme or "https"])
-    parts = (one.rpartition(":") for one in rest.split("/")[0].split(","))
-    addresses = [(host, port) if colon else (port, default) for host, colon, port in parts]
-    _any_of(addresses, "cluster", master)
-
-
-def reach_server(remote: str) -> None:
-    """See whether somebody listens at a Spark Connect server's address; SparkNotStarted if nobody does.
-
-    Spark's client tries for minutes.
-    """
-    match = _REMOTE.fullmatch(remote)
-    assert match is not None  # it was checked
-    _any_of([(match[1], match[2] or str(_CONNECT_PORT))], "Connect server", shown(remote))
-
-
-def _any_of(addresses: list[tuple[str, str]], what: Literal["cluster", "Connect server"], name: str) -> None:
     reasons = []
     for host, port in addresses:
         try:
@@ -279,7 +270,7 @@ def _any_of(addresses: list[tuple[str, str]], what: Literal["cluster", "Connect 
             reasons.append(f"{host}:{port}: {getattr(error, 'strerror', None) or error}")
         else:
             return
-    raise SparkNotStarted(f"the Spark {what} {name} cannot be reached: {'; '.join(reasons)}")
+    raise SparkNotStarted(f"the Spark {what} cannot be reached: {'; '.join(reasons)}")
 
 
 # The columns of what Python hands to Spark, as a text.

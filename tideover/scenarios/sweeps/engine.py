@@ -26,7 +26,7 @@ from tideover.scenarios.sweeps.factors import as_number
 from tideover.scenarios.sweeps.files import Files, LocalFiles, Manifest, path_of
 from tideover.scenarios.sweeps.recipe import Points, Refused
 from tideover.scenarios.sweeps.reduction import Reduction
-from tideover.scenarios.sweeps.survey import Chunk, Reuse, Surveyed, Unit, survey
+from tideover.scenarios.sweeps.survey import Chunk, Surveyed, Unit, split, survey
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
@@ -156,22 +156,26 @@ class Engine:
             yield found
             tell("checking points", done)
 
-    def make(self, task: Task, chunks: Iterable[Chunk], reuse: Reuse, tell: Tell) -> Iterator[Done]:
-        """Do the runs of chunks, but for those that can be taken from other files, and write each chunk."""
+    def make(
+        self, task: Task, chunks: Iterable[Chunk], there: Mapping[str, str], tell: Tell
+    ) -> Iterator[Done]:
+        """Do the runs of chunks, but for those that can be taken from other files (``there``: by the runs'
+        names), and write each chunk.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
         kept = [field.name for field in rows.schema({}) if field.name != rows.POINT.name]
         for chunk in chunks:
-            known, todo = reuse.split(chunk.units)
+            known, todo = split(there, chunk.units)
             parts = []
             for batch in task.simulated(todo):
                 parts.append(batch)
                 tell("simulating", sum(part.num_rows for part in parts))
             done = [pa.Table.from_batches(parts, task.schema)]
             for path, names in known.items():
-                there = self.files.table([path], kept, pc.field(rows.RUN.name).isin(names))
-                done.append(task.again(there, chunk.units))
+                found = self.files.table([path], kept, pc.field(rows.RUN.name).isin(names))
+                done.append(task.again(found, chunk.units))
             table = pa.concat_tables(done)
             self._write(table.sort_by(rows.ORDER), path_of(chunk.name))
             yield Done((chunk.name,), table.num_rows, table.num_rows - table["error"].null_count)

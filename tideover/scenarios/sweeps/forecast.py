@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tideover.scenarios.runs import code
 from tideover.scenarios.sweeps.engine import Engine, Task
 from tideover.scenarios.sweeps.files import LocalFiles
-from tideover.scenarios.sweeps.survey import Unit
+from tideover.scenarios.sweeps.survey import Unit, split
 from tideover.scenarios.sweeps.sweep import Options, Report, Work, begun, no_report
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def forecast(recipe: Recipe, files: LocalFiles, options: Options, report: Report
     work.known = replace(work.known, chunks=[(chunk.name, len(chunk.units)) for chunk in chunks])
     whole = work.whole()
     missing = [unit for chunk in chunks if chunk.name not in whole for unit in chunk.units]
-    _, todo = work.usable(whole, missing).split(missing)
+    _, todo = split(work.usable(whole, missing), missing)
     failed = work.index.filter(work.index["failed"])["file"].to_pylist()
     mine = set(work.known.files)
     report("timing some runs", 0, 0)

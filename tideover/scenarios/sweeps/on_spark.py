@@ -35,7 +35,7 @@ from tideover.scenarios.sweeps.files import (
 )
 from tideover.scenarios.sweeps.recipe import Points, Refused
 from tideover.scenarios.sweeps.reduction import Reduction
-from tideover.scenarios.sweeps.survey import Chunk, Reuse, Surveyed, Unit, shares, survey
+from tideover.scenarios.sweeps.survey import Chunk, Surveyed, Unit, shares, split, survey
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,7 +149,9 @@ class OnSpark(Engine):
                 yield from pickle.loads(row["found"])
             tell("checking points", start + len(block))
 
-    def make(self, task: Task, chunks: Iterable[Chunk], reuse: Reuse, tell: Tell) -> Iterator[Done]:
+    def make(
+        self, task: Task, chunks: Iterable[Chunk], there: Mapping[str, str], tell: Tell
+    ) -> Iterator[Done]:
         """Do the runs of chunks, in jobs; raises KeyboardInterrupt soon after ``interrupted`` is set."""
         chunks = iter(chunks)
         if (first := next(chunks, None)) is None:
@@ -161,7 +163,7 @@ class OnSpark(Engine):
                 while True:
                     for job in islice(waiting, 2 - len(active)):
                         tag = f"tideover-{next(self._number)}"
-                        future = pool.submit(self._tagged, tag, task, reuse, job)
+                        future = pool.submit(self._tagged, tag, task, there, job)
                         active[future] = tag, sum(len(chunk.units) for chunk in job)
                     if not active:
                         return
@@ -222,59 +224,61 @@ class OnSpark(Engine):
         if job:
             yield job
 
-    def _tagged(self, tag: str, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> list[Done]:
+    def _tagged(self, tag: str, task: Task, there: Mapping[str, str], job: Sequence[Chunk]) -> list[Done]:
         with self.cluster.tagged(tag):
-            return self._job(task, reuse, job)
+            return self._job(task, there, job)
 
-    def _job(self, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> list[Done]:
+    def _job(self, task: Task, there: Mapping[str, str], job: Sequence[Chunk]) -> list[Done]:
         """One job. If it loses its workers, each chunk is tried alone, and then its runs in halves."""
         try:
-            return [self._placed(self._rows(task, reuse, job), job)]
+            return [self._placed(self._rows(task, there, job), job)]
         except Exception as error:
             if not _lost_worker(error):
                 raise
         if len(job) > 1:
-            return [done for chunk in job for done in self._job(task, reuse, [chunk])]
+            return [done for chunk in job for done in self._job(task, there, [chunk])]
         folder = aside()
         try:
-            paths = self._halves(task, reuse, job[0], folder)
+            paths = self._halves(task, there, job[0], folder)
             return [self._placed(self._read(paths), job)]
         finally:
             self.files.remove(folder)
 
-    def _halves(self, task: Task, reuse: Reuse, chunk: Chunk, folder: str) -> list[str]:
+    def _halves(self, task: Task, there: Mapping[str, str], chunk: Chunk, folder: str) -> list[str]:
         """Where the rows of a chunk are whose job loses its workers: what can be done is done, in ever
         smaller parts, and a run that cannot be done is a row that says so.
         """
         path = f"{folder}/{chunk.units[0].run}-{len(chunk.units)}"
         try:
-            self._rows(task, reuse, [chunk]).write.parquet(f"{self.files.url}/{path}")
+            self._rows(task, there, [chunk]).write.parquet(f"{self.files.url}/{path}")
             return [path]
         except Exception as error:
             if not _lost_worker(error):
                 raise
         if len(chunk.units) == 1:
-            failed = self._mapped(1, failure(task, chunk), _kind(task))
+            failed = self._mapped(
+                1, simulator(task, [chunk.units], {chunk.units[0].run: chunk.name}, ENDED), _kind(task)
+            )
             failed.write.mode("overwrite").parquet(f"{self.files.url}/{path}")
             return [path]
         middle = len(chunk.units) // 2
         halves = (Chunk(chunk.name, units) for units in (chunk.units[:middle], chunk.units[middle:]))
-        return [place for half in halves for place in self._halves(task, reuse, half, folder)]
+        return [place for half in halves for place in self._halves(task, there, half, folder)]
 
-    def _rows(self, task: Task, reuse: Reuse, job: Sequence[Chunk]) -> DataFrame:
+    def _rows(self, task: Task, there: Mapping[str, str], job: Sequence[Chunk]) -> DataFrame:
         """The rows of some chunks, with the chunk's name in a column of its own."""
         units = [unit for chunk in job for unit in chunk.units]
         place = {unit.run: chunk.name for chunk in job for unit in chunk.units}
-        known, todo = reuse.split(units)
+        known, todo = split(there, units)
         parts = shares(todo, _PARTITIONS * self.cluster.cores)
         found = self._mapped(len(parts), simulator(task, parts, place), _kind(task))
         if known:
-            there = self._read(known)
-            there = there.where(there["run"].isin([name for each in known.values() for name in each]))
+            taken = self._read(known)
+            taken = taken.where(taken["run"].isin([name for each in known.values() for name in each]))
             # one file may have a run that is taken from another, or one that failed there
-            there = there.where(there["error"].isNull()).dropDuplicates(["run"])
-            there = there.drop(*rows.names(task.swept))
-            found = found.unionByName(there.mapInArrow(renamer(task, units, place), _kind(task)))
+            taken = taken.where(taken["error"].isNull()).dropDuplicates(["run"])
+            taken = taken.drop(*rows.names(task.swept))
+            found = found.unionByName(taken.mapInArrow(renamer(task, units, place), _kind(task)))
         return found
 
     def _placed(self, found: DataFrame, job: Sequence[Chunk]) -> Done:
@@ -340,13 +344,17 @@ def surveyor(recipe: Points, shared: Sequence[Sequence[int]]) -> Mapper:
     return work
 
 
-def simulator(task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, str]) -> Mapper:
-    """Does the runs of the parts with these numbers."""
+def simulator(
+    task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, str], why: str | None = None
+) -> Mapper:
+    """Does the runs of the parts with these numbers; ``why`` they cannot be done, if so."""
 
     def work(batches: Batches) -> Batches:
         _freeze_imports()
         for number in _numbers(batches):
-            for found in task.simulated(parts[number]):
+            units = parts[number]
+            made = task.simulated(units) if why is None else (task.failed(unit, why) for unit in units)
+            for found in made:
                 yield _with_chunk(found, place)
 
     return work
@@ -361,17 +369,6 @@ def renamer(task: Task, units: Sequence[Unit], place: Mapping[str, str]) -> Mapp
         for batch in batches:
             for part in task.again(pa.Table.from_batches([batch]), units).to_batches():
                 yield _with_chunk(part, place)
-
-    return work
-
-
-def failure(task: Task, chunk: Chunk) -> Mapper:
-    """Gives the row of the one run of a chunk, which cannot be done."""
-    (unit,) = chunk.units
-
-    def work(batches: Batches) -> Batches:
-        for _ in batches:
-            yield _with_chunk(task.failed(unit, ENDED), {unit.run: chunk.name})
 
     return work
 

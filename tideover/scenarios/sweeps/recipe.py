@@ -20,7 +20,6 @@ from tideover.models.schema import TABLES, Column
 from tideover.scenarios import loader, plugins, precedence
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Resolved
-from tideover.scenarios.part_builder import from_plain
 from tideover.scenarios.precedence import Setting
 from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics import intervals
@@ -302,12 +301,7 @@ class Recipe(plugins.Carrier):
     @cached_property
     def total(self) -> int:
         """Number of points."""
-        return self.combinations if self._kept is None else len(self._kept)
-
-    @property
-    def combinations(self) -> int:
-        """Number of points, had they no constraints."""
-        return math.prod(len(axis) for axis in self.axes)
+        return math.prod(map(len, self.axes)) if self._kept is None else len(self._kept)
 
     @cached_property
     def _kept(self) -> np.ndarray | None:
@@ -327,27 +321,6 @@ class Recipe(plugins.Carrier):
         """A point, built and checked; raises ScenarioError."""
         return self._point(number, self._settings(number))
 
-    def at(self, values: Mapping[str, Any]) -> Point:
-        """A point of these values, which no list of the file need have; its number is -1.
-
-        ``values``: one for each swept key, as a file would hold it. Raises ScenarioError.
-        """
-        origin = Origin("point")
-        problems = [
-            Problem(origin.file, None, key, f"is not swept; {suggest(key, self.factors)}")
-            for key in values
-            if key not in self.factors
-        ]
-        problems += [
-            Problem(origin.file, None, key, "is missing; give a value to each swept key")
-            for key in self.factors
-            if key not in values
-        ]
-        if problems:
-            raise ScenarioError(problems)
-        nodes = {key: from_plain(values[key], origin, (key,)) for key in self.factors}
-        return self._point(-1, [Factor(key, "").set_to(node) for key, node in nodes.items()])
-
     def resolved(self, number: int) -> Resolved:
         """The scenario of a point, and the tree that it was made of; raises ScenarioError."""
         root = precedence.settle(self.base, self._settings(number))
@@ -362,12 +335,12 @@ class Recipe(plugins.Carrier):
         if not 0 <= number < self.total:
             message = f"there is no point {number}; points are 0 to {self.total - 1}"
             raise Node(None, self.origin).refused("grid", message)
-        rest, found = number if self._kept is None else int(self._kept[number]), []
-        for axis in reversed(self.axes):
-            rest, position = divmod(rest, len(axis))
-            nodes = zip(axis.factors, axis.at(position), strict=True)
-            found.append([factor.set_to(node) for factor, node in nodes])
-        return [setting for settings in reversed(found) for setting in settings]
+        place = number if self._kept is None else int(self._kept[number])
+        found: list[Setting] = []
+        for axis, position in zip(self.axes, np.unravel_index(place, [*map(len, self.axes)]), strict=True):
+            nodes = zip(axis.factors, axis.at(int(position)), strict=True)
+            found += [factor.set_to(node) for factor, node in nodes]
+        return found
 
     def _point(self, number: int, settings: Sequence[Setting]) -> Point:
         root = self.base
@@ -382,8 +355,6 @@ class Recipe(plugins.Carrier):
         values = {setting.key: setting.node.plain() for setting in settings}
         return Point(number, values, Scenario.of(found.scenario), found.idle)
 
-
-# How many replications: a number, or round by round as many as make an interval narrow enough.
 
 Wanted = list[tuple[int, int]]
 """For each point from which replication up to which."""
@@ -402,8 +373,7 @@ def rounds(
     if isinstance(replications, Fixed):
         return
     while True:
-        found = {row["point"]: row for row in estimates(replications.metric).to_pylist()}
-        known = (_known(found.get(point)) for point in range(points))
+        known = _known(estimates(replications.metric), points)
         further = [replications.further(done, *one) for done, one in zip(counts, known, strict=True)]
         if further == counts:
             return
@@ -413,8 +383,7 @@ def rounds(
 
 def too_wide(until: Until, points: int, estimates: Callable[[str], pa.Table]) -> list[str]:
     """What is to be said when all rounds are over of points whose interval is wider than was asked."""
-    found = {row["point"]: row for row in estimates(until.metric).to_pylist()}
-    many = sum(not until.narrow(*_known(found.get(point))) for point in range(points))
+    many = sum(not until.narrow(*one) for one in _known(estimates(until.metric), points))
     if not many:
         return []
     whose = "the only point" if points == 1 else f"{many:,} of {points:,} points"
@@ -422,9 +391,8 @@ def too_wide(until: Until, points: int, estimates: Callable[[str], pa.Table]) ->
     return [f"{said} {until.most} replications"]
 
 
-def _known(row: dict[str, float | None] | None) -> tuple[int, float, float]:
-    """Number, mean and standard deviation of a metric, as far as anything is known of it."""
-    if row is None:
-        return 0, math.nan, math.nan
-    mean, std = (math.nan if row[name] is None else float(row[name] or 0.0) for name in ("mean", "std"))
-    return int(row["n"] or 0), mean, std
+def _known(found: pa.Table, points: int) -> list[tuple[int, float, float]]:
+    """Number of values, mean and standard deviation of a metric of each point; NaN where undefined."""
+    frame = found.to_pandas().set_index("point").reindex(range(points))
+    columns = (frame["n"].fillna(0).astype(int), frame["mean"], frame["std"])
+    return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -10,11 +10,9 @@ import hashlib
 import heapq
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from tideover.models.advice import warnings
 from tideover.models.effort import effort
@@ -25,9 +23,6 @@ from tideover.scenarios.runs import digest
 from tideover.scenarios.sweeps.recipe import Points, Refused, built
 from tideover.scenarios.sweeps.rows import FORMAT
 from tideover.sim.units import S
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LEAST_S = 0.02
 """What a run costs at least, beside what it simulates."""
@@ -182,37 +177,15 @@ def _cost(piece: Iterable[Unit]) -> float:
     return sum(unit.cost_s for unit in piece)
 
 
-# Runs that are there already: in files of another sweep in the same place, or beside failed ones. A run is
-# known by its name, so a changed grid finds what it shares with the one before.
-
-
-@dataclass(frozen=True)
-class Reuse:
-    """Where runs are: ``names`` in order, and in which of ``files`` (their paths) each of them is."""
-
-    names: np.ndarray
-    place: np.ndarray
-    files: tuple[str, ...]
-
-    def split(self, units: Sequence[Unit]) -> tuple[dict[str, list[str]], list[Unit]]:
-        """The names of those that are there, by file; and those that are to be done."""
-        if not len(self.names):
-            return {}, list(units)
-        asked = np.array([unit.run for unit in units], dtype=self.names.dtype)
-        at = np.minimum(np.searchsorted(self.names, asked), len(self.names) - 1)
-        there = self.names[at] == asked
-        known: dict[str, list[str]] = {}
-        for unit, place in zip(asked[there], self.place[at[there]], strict=True):
-            known.setdefault(self.files[place], []).append(unit.decode())
-        return known, [unit for unit, found in zip(units, there, strict=True) if not found]
-
-
-NOTHING = Reuse(np.empty(0, "S32"), np.empty(0, np.int32), ())
-
-
-def reuse(index: pa.Table) -> Reuse:
-    """``index``: a row for each run that did not fail, with ``run`` and ``file`` (a path in the dataset)."""
-    files, place = np.unique(index["file"].to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
-    names = index["run"].to_numpy(zero_copy_only=False).astype("S32")
-    order = np.lexsort((place, names))  # of several files that have it always the same
-    return Reuse(names[order], place[order].astype(np.int32), tuple(files.tolist()))
+def split(there: Mapping[str, str], units: Iterable[Unit]) -> tuple[dict[str, list[str]], list[Unit]]:
+    """The names of those runs that are there already, by the file that has them; and those that are to be
+    done. ``there``: files by the names of runs.
+    """
+    known: dict[str, list[str]] = {}
+    todo = []
+    for unit in units:
+        if (path := there.get(unit.run)) is None:
+            todo.append(unit)
+        else:
+            known.setdefault(path, []).append(unit.run)
+    return known, todo

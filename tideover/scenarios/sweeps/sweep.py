@@ -9,6 +9,7 @@ audits do their runs here, too (`runs_of`, `kept`).
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -40,15 +41,12 @@ from tideover.scenarios.sweeps.reduction import (
     of_remarks,
 )
 from tideover.scenarios.sweeps.survey import (
-    NOTHING,
     WITH_SECONDS,
     WITHOUT_SECONDS,
     Chunk,
-    Reuse,
     Surveyed,
     Unit,
     chunks,
-    reuse,
     units,
 )
 
@@ -384,8 +382,11 @@ class Work:
         sound = self._sound([path for path in mine if mine[path] not in self._made and path in there])
         return {name for path, name in mine.items() if name in self._made or path in sound}
 
-    def usable(self, whole: set[str], todo: Iterable[Unit]) -> Reuse:
-        """Runs that are to be done and are there, of other sweeps and beside failed ones."""
+    def usable(self, whole: set[str], todo: Iterable[Unit]) -> dict[str, str]:
+        """Runs that are to be done and are there, of other sweeps and beside failed ones: by the name of each
+        the file that has it, of several always the same. So a changed grid finds what it shares with the one
+        before. Failed runs are never taken over.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -393,9 +394,11 @@ class Work:
         others = self._indexed - {path_of(name) for name in whole}
         others = {path for path in others if Path(path).name.startswith(kinds)}
         if not others:
-            return NOTHING
+            return {}
         wanted = pc.field("file").isin(sorted(others)) & ~pc.field("failed")
         names = pa.array((unit.run for unit in todo), pa.string())
         found = self.index.filter(wanted & pc.field("run").isin(names))
         sound = self._sound(found["file"].unique().to_pylist())
-        return reuse(found.filter(pc.field("file").isin(sorted(sound)))) if sound else NOTHING
+        found = found.filter(pc.field("file").isin(pa.array(sorted(sound), pa.string())))
+        found = found.sort_by([("file", "descending")])
+        return dict(zip(found["run"].to_pylist(), map(sys.intern, found["file"].to_pylist()), strict=True))

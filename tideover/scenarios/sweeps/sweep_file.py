@@ -133,7 +133,8 @@ class _SweepFile:
             profiles=profiles.texts_of(self._values(base, profiles.KEY), directory),
         )
         if found.total == 0:
-            message = f"leaves none of {found.combinations:,} points; take a constraint away, or add values"
+            every = math.prod(map(len, self.axes))
+            message = f"leaves none of {every:,} points; take a constraint away, or add values"
             raise self.root.value["where"].refused("where", message)
         runs = found.total * found.replications.most
         if runs > MOST_RUNS:
@@ -203,7 +204,7 @@ class _SweepFile:
                 self.problems += error.problems
         if self.problems or tree is None:
             raise ScenarioError(self.problems)
-        total = math.prod(len(axis) for axis in self.axes)
+        total = math.prod(map(len, self.axes))
         most = MOST_POINTS if self.root.get("where") is None else MOST_COMBINATIONS
         if total > most:
             message = f"has {total:,} combinations; at most {most:,} are allowed"
