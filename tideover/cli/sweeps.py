@@ -242,7 +242,7 @@ def _forecast(recipe: Recipe, out: Path | None, data: str | None, options: Any, 
     from tideover.reports.sweeps.page import forecast_view
     from tideover.scenarios.sweeps.dataset import FOLDER
     from tideover.scenarios.sweeps.files import LocalFiles, local_path
-    from tideover.scenarios.sweeps.forecast import forecast
+    from tideover.scenarios.sweeps.sweep import forecast
 
     directory = local_path(data or (Path(".tideover-nothing") if out is None else out / FOLDER))
     if directory is None:

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import RenderableType
 
-    from tideover.scenarios.sweeps.forecast import Forecast
     from tideover.scenarios.sweeps.recipe import Recipe
+    from tideover.scenarios.sweeps.sweep import Forecast
 
 
 # Which factors of a sampled sweep the time to recover depends on: a table, and a tornado.

@@ -132,7 +132,6 @@ class OnSpark(Engine):
 
     @cached_property
     def files(self) -> Files:
-        """Where the dataset lies."""
         directory = local_path(self._url)
         return HadoopFiles(self._url, self.spark) if directory is None else LocalFiles(directory)
 
@@ -182,7 +181,6 @@ class OnSpark(Engine):
                 raise
 
     def index(self, paths: Sequence[str]) -> pa.Table:
-        """Which runs are in which of some files."""
         if isinstance(self.files, LocalFiles) or not paths:
             return super().index(paths)
         from pyspark.sql import functions as f
@@ -192,11 +190,9 @@ class OnSpark(Engine):
         return found.select("run", name.alias("file"), f.col("error").isNotNull().alias("failed")).toArrow()
 
     def reduced(self, known: Manifest, how: Reduction) -> pa.Table:
-        """What is made of the rows of each point."""
         return self._reduction(known, how).drop(PART).toArrow()
 
     def reduce(self, known: Manifest, how: Reduction) -> None:
-        """Write what is made of the rows of each point."""
         self._place(self._reduction(known, how), PART, dict(enumerate(how.paths(known))))
 
     def _reduction(self, known: Manifest, how: Reduction) -> DataFrame:

@@ -163,14 +163,9 @@ def exploded(found: pa.Table, table: str) -> pa.Table:
 
     # concatenated: compute functions on lists count parents by chunk of memory
     found = found.combine_chunks()
-    lists = found[table]
-    parents = pc.list_parent_indices(lists)
-    items = pc.list_flatten(lists)
-    outer = found.drop_columns([table]).take(parents)
-    kind = lists.type.value_type
-    inner = [pc.struct_field(items, field.name) for field in kind.fields]
-    names = [*outer.column_names, *(field.name for field in kind.fields)]
-    return pa.table([*outer.columns, *inner], names=names)
+    items = pa.Table.from_struct_array(pc.list_flatten(found[table]))
+    outer = found.drop_columns([table]).take(pc.list_parent_indices(found[table]))
+    return pa.table([*outer.columns, *items.columns], names=[*outer.column_names, *items.column_names])
 
 
 # The figures of each point and metric: mean, interval and quantiles.
