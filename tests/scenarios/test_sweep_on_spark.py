@@ -84,13 +84,12 @@ def test_a_changed_grid_reuses_what_is_there(spark, tmp_path):
 
 
 def test_a_run_that_several_files_have_is_taken_once(spark, tmp_path, monkeypatch):
-    """The second sweep's one file has all runs of the first again, and the third needs files of both."""
-    narrow = SPEC | {"grid": SPEC["grid"] | {"strategy.kind": ["rsm"]}}
-    sweep(sweep_file.read(narrow), tmp_path)
+    """The third sweep needs the one file of each of the others, and both have the runs of one strategy."""
     monkeypatch.setattr(survey, "CHUNK_S", 1e9)
-    sweep(sweep_file.read(SPEC | {"set": SHORT | {"name": "wider"}}), tmp_path)
-    found = sweep(sweep_file.read(SPEC | {"set": SHORT | {"name": "once more"}}), tmp_path)
-    assert found.runs.groupby(["point", "replication"]).size().tolist() == [1] * 8
+    for kinds in (["none", "rsm"], ["rsm", "source_replay"], ["none", "rsm", "source_replay"]):
+        grid = {"strategy.kind": kinds, "run.seed": [1]}
+        found = sweep(sweep_file.read(SPEC | {"grid": grid}), tmp_path)
+    assert found.runs.groupby(["point", "replication"]).size().tolist() == [1] * 6
 
 
 # Runs that fail, and processes that die.

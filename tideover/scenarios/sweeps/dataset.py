@@ -9,6 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tideover.models import results
 from tideover.models.results import Result
 from tideover.models.schema import HEADLINE, TABLES, conform
@@ -30,7 +33,6 @@ from tideover.scenarios.sweeps.rows import AT_LEAST
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _SHOWN = 50
@@ -160,8 +162,6 @@ class Sweep:
     @cached_property
     def failed(self) -> list[tuple[int, int, str]]:
         """Point, replication and error of every run that failed."""
-        import pyarrow.compute as pc
-
         if not self.points["failed"].any():
             return []
         found = self.scan(["point", "replication", "error"], pc.field("error").is_valid())
@@ -204,8 +204,6 @@ class Sweep:
 
     def result(self, point: int) -> Result:
         """All replications of a point that did not fail, as ``run`` would give them."""
-        import pyarrow.compute as pc
-
         found = self.scan(where=pc.field("point") == point).sort_by(rows.ORDER).to_pylist()
         document = json.loads(found[0]["scenario_json"])
         done = [rows.replication_of(row) for row in found if row["error"] is None]
@@ -252,8 +250,6 @@ class Sweep:
 
     def of_point(self, table: str, point: int) -> pd.DataFrame:
         """A tidy table's rows of one point."""
-        import pyarrow.compute as pc
-
         return self._table(table, pc.field("point") == point)
 
     def _table(self, name: str, where: Any = None) -> pd.DataFrame:

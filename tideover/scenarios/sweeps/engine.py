@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from tideover.models.config import Scenario
 from tideover.models.results import Result
@@ -28,9 +32,6 @@ from tideover.scenarios.sweeps.recipe import Points, Refused
 from tideover.scenarios.sweeps.reduction import Reduction
 from tideover.scenarios.sweeps.survey import Chunk, Surveyed, Unit, split, survey
 from tideover.sim.units import S
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BATCH_BYTES = 1 << 22
 """About how much of finished runs is held before it is handed on."""
@@ -57,8 +58,6 @@ class Task:
 
     def simulated(self, units: Iterable[Unit]) -> Iterator[pa.RecordBatch]:
         """The rows of some runs, as they are done; one that fails is a row with its error."""
-        import pyarrow as pa
-
         schema = self.schema
         scenario = lru_cache(_POINTS)(self._scenario)
         held: list[dict[str, Any]] = []
@@ -75,8 +74,6 @@ class Task:
 
     def again(self, found: pa.Table, units: Sequence[Unit]) -> pa.Table:
         """Rows of runs that another sweep has done, as rows of these units."""
-        import pyarrow as pa
-
         place = {unit.run: unit for unit in units}
         changed = []
         for row in found.to_pylist():
@@ -89,8 +86,6 @@ class Task:
 
     def failed(self, unit: Unit, why: str) -> pa.RecordBatch:
         """The row of a run that could not be simulated."""
-        import pyarrow as pa
-
         row = self._failed(unit, *self._scenario(unit.point), why)
         return pa.RecordBatch.from_pylist([row], self.schema)
 
@@ -162,9 +157,6 @@ class Engine:
         """Do the runs of chunks, but for those that can be taken from other files (``there``: by the runs'
         names), and write each chunk.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         kept = [field.name for field in rows.schema({}) if field.name != rows.POINT.name]
         for chunk in chunks:
             known, todo = split(there, chunk.units)
@@ -184,8 +176,6 @@ class Engine:
         """Which runs are in which of some files: ``run``, ``file`` and whether it ``failed``, a row each. A
         file that cannot be read has none.
         """
-        import pyarrow as pa
-
         columns = [("run", pa.string()), ("file", pa.string()), ("failed", pa.bool_())]
         found = [pa.schema(columns).empty_table()]
         for path in paths:
@@ -199,8 +189,6 @@ class Engine:
 
     def reduced(self, known: Manifest, how: Reduction) -> pa.Table:
         """What is made of the rows of each point."""
-        import pyarrow as pa
-
         return pa.concat_tables(self._parts(known, how))
 
     def reduce(self, known: Manifest, how: Reduction) -> None:
@@ -212,8 +200,6 @@ class Engine:
                 self.files.remove(path)
 
     def _parts(self, known: Manifest, how: Reduction) -> Iterator[pa.Table]:
-        import pyarrow.compute as pc
-
         dataset = self._local.dataset(known.files)
         members: dict[int, list[int]] = {}
         for point, part in how.parts_of(known).items():
@@ -224,9 +210,6 @@ class Engine:
 
     def _write(self, table: pa.Table, path: str) -> None:
         """As Spark does: compressed, and each page with its checksum."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
         self.files.write(path, sink.getvalue().to_pybytes())

@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlparse
 
 import psutil
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from tideover.models.schema import TABLES, Column
 from tideover.scenarios.sweeps.rows import FORMAT
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 NAME = "manifest.json"
@@ -178,8 +180,6 @@ class LocalFiles(Files):
 
     def dataset(self, paths: Iterable[str]) -> Any:
         """Some Parquet files as a dataset of pyarrow."""
-        import pyarrow.dataset as ds
-
         return ds.dataset([str(self.directory / path) for path in paths], format="parquet")
 
     def checksums(self, paths: Iterable[str]) -> dict[str, str]:
@@ -296,9 +296,6 @@ class HadoopFiles(Files):
 
 def _readable(source: Path | BinaryIO) -> bool:
     """Whether a Parquet file can be read to its end, each page by the checksum that its writer gave it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         for _ in pq.ParquetFile(source, page_checksum_verification=True).iter_batches():
             pass
@@ -309,8 +306,6 @@ def _readable(source: Path | BinaryIO) -> bool:
 
 def _unreadable(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of ``path`` and ``content`` of files the paths of those that cannot be read: a task of Spark's."""
-    import pyarrow as pa
-
     for batch in batches:
         files = zip(batch["path"].to_pylist(), batch["content"].to_pylist(), strict=True)
         bad = [path for path, content in files if not _readable(io.BytesIO(content))]

@@ -19,6 +19,9 @@ from functools import cached_property
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tideover.scenarios.runs import code
 from tideover.scenarios.spark.session import Cluster, cluster
 from tideover.scenarios.spark.settings import schema_text
@@ -38,7 +41,6 @@ from tideover.scenarios.sweeps.reduction import Reduction
 from tideover.scenarios.sweeps.survey import Chunk, Surveyed, Unit, shares, split, survey
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 JOB_S = 8.0
@@ -197,7 +199,6 @@ class OnSpark(Engine):
 
     def _reduction(self, known: Manifest, how: Reduction) -> DataFrame:
         """The rows of all parts, with the part's number in a column of its own."""
-        import pyarrow as pa
         from pyspark.sql import functions as f
 
         parts = how.parts_of(known)
@@ -318,8 +319,6 @@ def _lost_worker(error: Exception) -> bool:
 
 def _kind(task: Task) -> str:
     """Spark's form of a row."""
-    import pyarrow as pa
-
     return schema_text(task.schema.append(pa.field(CHUNK, pa.string())))
 
 
@@ -331,8 +330,6 @@ def surveyor(recipe: Points, shared: Sequence[Sequence[int]]) -> Mapper:
     model = code()  # here: there, parts that were sent may have no source
 
     def work(batches: Batches) -> Batches:
-        import pyarrow as pa
-
         for number in _numbers(batches):
             found = pickle.dumps(list(survey(recipe, shared[number], model)))
             yield pa.RecordBatch.from_pydict({"found": pa.array([found], pa.binary())})
@@ -360,8 +357,6 @@ def renamer(task: Task, units: Sequence[Unit], place: Mapping[str, str]) -> Mapp
     """Takes rows that are there already."""
 
     def work(batches: Batches) -> Batches:
-        import pyarrow as pa
-
         for batch in batches:
             for part in task.again(pa.Table.from_batches([batch]), units).to_batches():
                 yield _with_chunk(part, place)
@@ -373,9 +368,6 @@ def reducer(how: Reduction) -> Mapper:
     """Reduces the rows of some parts: they all come to it."""
 
     def work(batches: Batches) -> Batches:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         found = list(batches)
         if not found:
             return
@@ -393,8 +385,6 @@ def _numbers(batches: Batches) -> Iterator[int]:
 
 
 def _with_chunk(found: pa.RecordBatch, place: Mapping[str, str]) -> pa.RecordBatch:
-    import pyarrow as pa
-
     names = [place[run] for run in found["run"].to_pylist()]
     return found.append_column(CHUNK, pa.array(names, pa.string()))
 

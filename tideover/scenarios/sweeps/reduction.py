@@ -15,6 +15,8 @@ from functools import partial
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from tideover.models.schema import HEADLINE, Column
 from tideover.scenarios.statistics.intervals import Paired, estimate, paired_in_groups
 from tideover.scenarios.sweeps import rows
@@ -22,7 +24,6 @@ from tideover.scenarios.sweeps.rows import ENDS, arrow_type, identity
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from tideover.scenarios.sweeps.files import Manifest
 
@@ -47,8 +48,6 @@ class Reduction:
     parts: Mapping[int, int] | None = None
 
     def __call__(self, found: pa.Table) -> pa.Table:
-        import pyarrow as pa
-
         return pa.Table.from_pandas(self.of(found), self.schema, preserve_index=False)
 
     def parts_of(self, known: Manifest) -> Mapping[int, int]:
@@ -67,7 +66,6 @@ class Reduction:
 
 def of_points(swept: Mapping[str, Column]) -> Reduction:
     """A row for each point: the swept values, the strategy, and how many of its runs there are and failed."""
-    import pyarrow as pa
 
     def made(swept: Mapping[str, Column], found: pa.Table) -> pd.DataFrame:
         found = rows.named(found.sort_by(rows.ORDER), swept, identity())
@@ -81,7 +79,6 @@ def of_points(swept: Mapping[str, Column]) -> Reduction:
 
 def of_figures(metrics: tuple[str, ...] | None = None) -> Reduction:
     """A row for each point and metric: mean, interval and quantiles. None: of all metrics."""
-    import pyarrow as pa
 
     def made(found: pa.Table) -> pd.DataFrame:
         runs = found.drop_columns(["recoveries"]).to_pandas()
@@ -97,7 +94,6 @@ def of_figures(metrics: tuple[str, ...] | None = None) -> Reduction:
 
 def of_remarks() -> Reduction:
     """A row for each distinct remark on the runs, with the first point and replication that has it."""
-    import pyarrow as pa
 
     def made(found: pa.Table) -> pd.DataFrame:
         frame = found.sort_by(rows.ORDER).to_pandas().explode("remarks").dropna(subset="remarks")
@@ -135,8 +131,6 @@ def of_differences(
 
     ``points``: the swept values of each. None if no two points differ in this key alone.
     """
-    import pyarrow as pa
-
     groups: dict[str, list[int]] = {}
     for number, values in enumerate(points):
         others = {name: value for name, value in values.items() if name != key}

@@ -132,7 +132,7 @@ def units(points: Iterable[Surveyed], wanted: Iterable[tuple[int, int]]) -> Iter
 def chunks(every: Iterable[Unit], timeline: bool) -> Iterator[Chunk]:
     """The runs in chunks of about the same cost; ``timeline``: whether their rows per second are kept."""
     kept = WITH_SECONDS if timeline else WITHOUT_SECONDS
-    for mine in _pieces(every, CHUNK_S, MOST_RUNS, together=False):
+    for mine in _pieces(every, CHUNK_S, MOST_RUNS, by_reference=False):
         digest = hashlib.sha256()
         for unit in mine:
             digest.update(f" {unit.point} {unit.run} {unit.document}".encode())
@@ -146,7 +146,7 @@ def shares(todo: Sequence[Unit], count: int) -> list[list[Unit]]:
     whoever has least (Graham 1969, Bounds on Multiprocessing Timing Anomalies, section 3: at most 4/3 of the
     best).
     """
-    pieces = _pieces(todo, _cost(todo) / count / 2, len(todo), together=True)
+    pieces = _pieces(todo, _cost(todo) / count / 2, len(todo), by_reference=True)
     found: list[list[Unit]] = [[] for _ in range(count)]
     free = [(0.0, number) for number in range(count)]
     for piece in sorted(pieces, key=_cost, reverse=True):
@@ -156,14 +156,14 @@ def shares(todo: Sequence[Unit], count: int) -> list[list[Unit]]:
     return sorted(filter(None, found), key=_cost, reverse=True)
 
 
-def _pieces(todo: Iterable[Unit], most_s: float, most: int, together: bool) -> Iterator[list[Unit]]:
-    """Runs one after the other, cut where they cost too much or are too many; ``together``: and where the
+def _pieces(todo: Iterable[Unit], most_s: float, most: int, by_reference: bool) -> Iterator[list[Unit]]:
+    """Runs one after the other, cut where they cost too much or are too many; ``by_reference``: and where the
     reference changes.
     """
     piece: list[Unit] = []
     cost = 0.0
     for unit in todo:
-        other = together and piece and piece[0].reference != unit.reference
+        other = by_reference and piece and piece[0].reference != unit.reference
         if piece and (other or cost + unit.cost_s > most_s or len(piece) >= most):
             yield piece
             piece, cost = [], 0.0

@@ -19,7 +19,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 import tideover
 from tideover.models.advice import in_short
@@ -52,9 +54,6 @@ from tideover.scenarios.sweeps.survey import (
     split,
     units,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 MOST_SECONDS = 500_000
 """A sweep of more simulated seconds than this keeps no timeline: it would be most of the result."""
@@ -390,9 +389,6 @@ class Work:
         the file that has it, of several always the same. So a changed grid finds what it shares with the one
         before. Failed runs are never taken over.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         kinds = (WITH_SECONDS,) if self.task.timeline else (WITH_SECONDS, WITHOUT_SECONDS)
         others = self._indexed - {path_of(name) for name in whole}
         others = {path for path in others if Path(path).name.startswith(kinds)}
