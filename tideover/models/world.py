@@ -203,8 +203,10 @@ class World:
     def on_moved(self, now: int) -> None:
         """Settle and forget the oldest roots, when there are many."""
         self._counted.note_used()
-        if max(self.ledger.size, self.backlog.size) <= self._close_at:
-            return
+        if max(self.ledger.size, self.backlog.size) > self._close_at:
+            self._close()
+
+    def _close(self) -> None:
         self.settle()
         bits = self.job.topology.spout_bits
         made = [s.next_root << bits for s in self.job.spouts]
