@@ -1,21 +1,24 @@
-"""Measured and predicted figures: every pair against the identity, residuals, and backlogs on one axis."""
+"""Measured and predicted figures: every pair against the identity, residuals, and backlogs on one axis.
+
+Called by the pages of calibrations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tideover.reports.calibration.tables import FAILED_BEYOND, FAULTS, MEASURES, fault_name, measure_name
 from tideover.reports.figures import style
-from tideover.reports.formatting import plain, strategy_name
+from tideover.reports.formatting import strategy_name
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 Row = Mapping[Any, Any]
-
-COLUMNS = 3
 
 
 def predictions(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
@@ -44,8 +47,6 @@ def residuals(pairs: pd.DataFrame, over: str, *, axes: Sequence[Axes] | None = N
 
     Errors beyond +200 % are drawn at the edge, as arrows: they would hide all others.
     """
-    import numpy as np
-
     known = pairs[np.isfinite(pairs["error"]) & pairs[over].notna()]
     measures = in_order(known["measure"], MEASURES)
     with style.applied():
@@ -79,14 +80,14 @@ def backlogs(timelines: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> 
     return [ax for ax, place in zip(drawn, places, strict=True) if place in parts]
 
 
-def in_order(names: Iterable[str], usual: Iterable[str]) -> list[str]:
-    """Each name once, the known ones first and in their usual order.
+def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Each name once, the known ones first and in their own order.
 
     >>> in_order(["mine", "b", "mine"], ["a", "b"])
     ['b', 'mine']
     """
     found = dict.fromkeys(names)
-    return [name for name in dict.fromkeys([*usual, *found]) if name in found]
+    return [name for name in dict.fromkeys([*known, *found]) if name in found]
 
 
 _CAUSES = {
@@ -97,7 +98,7 @@ _CAUSES = {
 _EDGE = 200.0
 
 
-def _grid(count: int, row_in: float, columns: int = COLUMNS) -> list[Axes]:
+def _grid(count: int, row_in: float, columns: int = 3) -> list[Axes]:
     if not count:
         raise ValueError("there is nothing to be drawn")
     rows = -(-count // columns)
@@ -110,9 +111,8 @@ def _grid(count: int, row_in: float, columns: int = COLUMNS) -> list[Axes]:
 
 def _identity(ax: Axes, part: pd.DataFrame) -> None:
     """The identity, the band in which a prediction has not failed, and the same limits on both axes."""
-    import numpy as np
-
-    marks, bars = (part[list(names)].to_numpy(dtype=float) for names in (_MARKS, _BARS))
+    columns = ["measured", "predicted"], ["low", "high"]
+    marks, bars = (part[names].to_numpy(dtype=float) for names in columns)
     bars = np.clip(bars[np.isfinite(bars)], np.min(marks) / 2, np.max(marks) * 2)  # wide ones leave the axes
     low = max(0.6 * float(np.min(marks)), 1e-3)
     low, high = min([low, *bars]), max([1.6 * float(np.max(marks)), *bars])
@@ -124,9 +124,6 @@ def _identity(ax: Axes, part: pd.DataFrame) -> None:
     ax.set_aspect("equal")
     for axis in (ax.xaxis, ax.yaxis):
         _plain_ticks(axis, low, high)
-
-
-_MARKS, _BARS = ("measured", "predicted"), ("low", "high")
 
 
 def _plain_ticks(axis: Any, low: float, high: float) -> None:
@@ -146,10 +143,10 @@ def _plain_ticks(axis: Any, low: float, high: float) -> None:
 
 
 def _pair(ax: Axes, row: Row) -> None:
-    colour = style.colours([row["strategy"]])[row["strategy"]]
     x, y, low, high = (float(row[key]) for key in ("measured", "predicted", "low", "high"))
     if low == low and high == high:  # NaN: there is no interval
         ends = [max(low, ax.get_ylim()[0]), min(high, ax.get_ylim()[1])]
+        colour = style.colours([row["strategy"]])[row["strategy"]]
         ax.plot([x, x], ends, color=colour, linewidth=1.0, alpha=0.55, zorder=2)
     ax.plot(x, y, **_mark(row["strategy"], bool(row["held_out"])), zorder=3)
     if row["failed"]:
@@ -168,14 +165,8 @@ def _mark(strategy: str, held_out: bool) -> dict[str, Any]:
     }
 
 
-_RING: dict[str, Any] = {
-    "marker": "o",
-    "markersize": 9.5,
-    "markerfacecolor": "none",
-    "markeredgecolor": style.FAILURE,
-    "markeredgewidth": 1.2,
-    "linestyle": "none",
-}
+_RING: dict[str, Any] = {"marker": "o", "markersize": 9.5, "markerfacecolor": "none", "linestyle": "none"}
+_RING |= {"markeredgecolor": style.FAILURE, "markeredgewidth": 1.2}
 
 
 def _residual_axes(ax: Axes, part: pd.DataFrame, over: str) -> None:
@@ -193,7 +184,7 @@ def _residual_axes(ax: Axes, part: pd.DataFrame, over: str) -> None:
         low, high = float(values.min()) / 1.4, float(values.max()) * 1.4
         ax.set_xlim(low, high)
         _plain_ticks(ax.xaxis, low, high)
-        ax.xaxis.set_major_formatter(lambda value, _: plain(value))
+        style.plain_ticks(ax.xaxis)
     most = min(float((100 * part["error"].abs()).max()), _EDGE) if len(part) else 0.0
     reach = max(40.0, 1.15 * most)
     ax.set_ylim(max(-105.0, -reach), reach)

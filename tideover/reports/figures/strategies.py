@@ -1,4 +1,7 @@
-"""Strategies side by side: cost, recovery, stages, and published figures."""
+"""Strategies side by side: cost, recovery, stages, and published figures.
+
+Each public function takes a DataFrame and gives Axes; pages and notebooks call them by `figures`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ from tideover.reports.formatting import (
     is_undefined,
     number,
     places_for,
-    plain,
     size,
     strategy_name,
     with_ending,
@@ -47,10 +49,17 @@ def cost(runs: pd.DataFrame, *, axes: Sequence[Axes] | None = None, apart: bool 
     """
     means = _means(runs)
     with style.applied():
-        drawn = list(axes) if axes is not None else _apart(len(means)) if apart else _five(means)
-        for ax, (column, label) in zip(drawn, RESOURCES.items(), strict=True):
+        if axes is None and apart:
+            axes = [style.new_axes(0.35 + 0.33 * len(means), None, style.PANEL_IN) for _ in RESOURCES]
+        elif axes is None:
+            grid = style.new_figure(0.9 + 0.72 * len(means)).subplots(2, 3)
+            note: dict[str, Any] = {"va": "top", "fontsize": 8, "color": style.MUTED}
+            grid[1, 2].set_axis_off()
+            grid[1, 2].text(0, 1.0, f"×: relative to {_reference(means)}", **note)
+            axes = list(grid.flat[:5])
+        for ax, (column, label) in zip(axes, RESOURCES.items(), strict=True):
             _bars(ax, means[column], column, label)
-    return drawn
+    return list(axes)
 
 
 def _means(runs: pd.DataFrame) -> pd.DataFrame:
@@ -67,40 +76,28 @@ def baseline(means: pd.Series[float]) -> tuple[str, float]:
 
 def relative_to(runs: pd.DataFrame) -> str:
     """What the factors of ``cost`` are relative to, in words."""
-    return _relative(_means(runs))
+    return _reference(_means(runs))
 
 
-def _relative(means: pd.DataFrame) -> str:
+def _reference(means: pd.DataFrame) -> str:
     return strategy_name("none") if "none" in means.index else "the cheapest of each"
 
 
-def _apart(count: int) -> list[Axes]:
-    return [style.new_figure(0.35 + 0.33 * count, style.PANEL_IN).subplots() for _ in RESOURCES]
-
-
-def _five(means: pd.DataFrame) -> list[Axes]:
-    figure = style.new_figure(0.9 + 0.72 * len(means))
-    grid = figure.subplots(2, 3)
-    grid[1, 2].set_axis_off()
-    grid[1, 2].text(0, 1.0, f"×: relative to {_relative(means)}", va="top", fontsize=8, color=style.MUTED)
-    return list(grid.flat[:5])
-
-
 def _bars(ax: Axes, means: pd.Series[float], column: str, label: str) -> None:
-    """One bar a strategy, with its name and amount above it: to its left they would take half the width."""
+    """One bar a strategy, with its name and amount above it."""
     strategies = [str(name) for name in means.index]
-    palette = style.colours(strategies)
-    base = 0.0 if means.isna().all() else baseline(means)[1]
-    for place, name in enumerate(strategies):
+    reference = 0.0 if means.isna().all() else baseline(means)[1]
+    for place, (name, colour) in enumerate(style.colours(strategies).items()):
         value = float(means[name])
+        text = f"{strategy_name(name)}  {_amount(value, column)}"
         if not is_undefined(value):
-            ax.barh(place + 0.2, value, height=0.34, color=palette[name])
-        text = f"{strategy_name(name)}  {_amount(value, column)}{_factor(value, base)}"
+            ax.barh(place + 0.2, value, height=style.BAR, color=colour)
+            text += f"  {fixed(value / reference, 2)}×" if reference > 0 and value else ""
         ax.text(0.0, place - 0.04, text, va="bottom", fontsize=8)
     most = float(means.max()) if means.notna().any() else 0.0
     ax.set_xlim(0, most if most > 0 else 1.0)
-    ax.set(ylim=(len(strategies) - 0.5, -0.5), title=label, xticks=[], yticks=[])
-    ax.spines[["bottom", "left"]].set_visible(False)
+    ax.set(ylim=(len(strategies) - 0.5, -0.5), title=label)
+    style.bare(ax)
 
 
 def _amount(value: float, column: str) -> str:
@@ -109,18 +106,11 @@ def _amount(value: float, column: str) -> str:
     return f"{number(value)} s" if column.endswith("_s") else amount(value)
 
 
-def _factor(value: float, base: float) -> str:
-    if base <= 0 or is_undefined(value) or value == 0:
-        return ""
-    return f"  {fixed(value / base, 2)}×"
-
-
 # Strategies at a glance: one row each, a bar and a figure for each measure.
 
-_ROW_IN, _HEAD_IN = 0.32, 0.62
 _NAMES = 1.95
 """Width of the names, in widths of a measure."""
-_BAR = 0.86
+_LONGEST = 0.86
 """The longest bar, of the width of its column."""
 
 
@@ -130,35 +120,35 @@ def glance(rows: Sequence[Row], *, ax: Axes | None = None) -> Axes:
     """
     most = [max((row.values[i] or 0.0 for row in rows), default=0.0) for i in range(len(MEASURES))]
     with style.applied():
-        ax = style.new_axes(_HEAD_IN + _ROW_IN * len(rows), ax)
+        ax = style.new_axes(0.62 + 0.32 * len(rows), ax)
         for place, measure in enumerate(MEASURES):
             what, _, unit = measure.what.partition(", ")
-            heading = "\n".join([*_broken(what), *([f"({unit})"] if unit else [])])
+            heading = f"{_broken(what)}\n({unit})" if unit else _broken(what)
             ax.text(place, -0.35, heading, va="bottom", fontsize=8, color=style.MUTED)
         for at, row in enumerate(rows):
             ax.text(-_NAMES, at + 0.12, strategy_name(row.strategy), va="center", fontsize=8.5)
             for place, (measure, value, text) in enumerate(zip(MEASURES, row.values, row.cells, strict=True)):
                 bad = measure.bad and bool(value)
                 ink, colour = (style.FAILURE, style.FAILURE) if bad else (style.INK, style.BLUE)
-                shown = "\n".join(_broken(text)) if text == UNAFFECTED else text  # as wide as its column
-                ax.text(place, at - 0.02, shown, va="center", fontsize=8, color=ink)
+                words = _broken(text) if text == UNAFFECTED else text  # as wide as its column
+                ax.text(place, at - 0.02, words, va="center", fontsize=8, color=ink)
                 if value and most[place]:
-                    ax.barh(at + 0.29, _BAR * value / most[place], left=place, height=0.2, color=colour)
+                    ax.barh(at + 0.29, _LONGEST * value / most[place], left=place, height=0.2, color=colour)
             ax.axhline(at + 0.5, color=style.GRID, linewidth=0.6)
-        ax.set(xlim=(-_NAMES, len(MEASURES)), ylim=(len(rows) - 0.45, -1.45), xticks=[], yticks=[])
-        ax.spines[["bottom", "left"]].set_visible(False)
+        ax.set(xlim=(-_NAMES, len(MEASURES)), ylim=(len(rows) - 0.45, -1.45))
+        style.bare(ax)
     return ax
 
 
-def _broken(words: str) -> list[str]:
+def _broken(words: str) -> str:
     """Two lines for what is too long for one."""
     head, _, tail = words.rpartition(" ")
-    return [head, tail] if head and len(words) > 9 else [words]
+    return f"{head}\n{tail}" if head and len(words) > 9 else words
 
 
 # Time to recover by strategy, with its stages stacked: mean, interval, and every replication.
 
-_BAR_of_stages, _DOTS, _NAME = 0.12, 0.38, -0.14
+_MIDDLE, _DOTS, _NAME = 0.12, 0.38, -0.14
 """Where in its row (from -0.5 to 0.5, downwards) the bar's middle, the dots and the name's foot are."""
 _MOST_DOTS = 200
 
@@ -178,13 +168,9 @@ def recovery_stages(recoveries: pd.DataFrame, *, ax: Axes | None = None, legend:
     recoveries = conform("recoveries", recoveries)
     names = list(dict.fromkeys(recoveries["strategy"]))
     with style.applied():
-        if ax is None:
-            height = 0.75 + 0.5 * len(names) + (0.8 if legend else 0.0)
-            ax = style.new_figure(height, style.COLUMN_IN).subplots()
-        most = 0.0
-        for place, name in enumerate(names):
-            most = max(most, _row(ax, place, recoveries[recoveries["strategy"] == name]))
-        _finish(ax, len(names), most)
+        ax = style.new_axes(0.75 + 0.5 * len(names) + (0.8 if legend else 0.0), ax, style.COLUMN_IN)
+        ends = [_row(ax, at, recoveries[recoveries["strategy"] == name]) for at, name in enumerate(names)]
+        style.time_from_failure(ax, len(names), max(ends, default=0.0), -0.5)
         if legend:
             style.legend_below(ax.figure, (*style.stage_keys(recoveries.columns), *KEYS), 2)
     return ax
@@ -195,35 +181,27 @@ def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
     failures = zip(zip(mine["seed"], mine["replication"], strict=True), mine[HEADLINE], strict=True)
     found = estimate(of_replications(failures, named("recoveries", HEADLINE)))
     over = mine[mine[HEADLINE].notna()] if found.n else mine
-    at = 0.0
-    for stage in block("recoveries", "stages_s", mine.columns):
-        length = float(over[stage.name].astype(float).mean())
-        if length > 0:  # not so of NaN, either: the stage did not come to its end
-            look: dict[str, Any] = {"color": style.stage_colour(stage.key), **style.STAGE_EDGE}
-            (bar,) = ax.barh(place + _BAR_of_stages, length, left=at, height=0.34, **look)
-            bar.set_label(f"stage: {stage.key}")
-            at += length
+    at = style.bar_of_stages(ax, place + _MIDDLE, _mean_stages(over))
     name = strategy_name(mine["strategy"].iloc[0])
-    foot: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "bottom", "fontsize": 8.5}
-    ax.text(0.0, place + _NAME, f"{name}: {_in_words(found, mine['ended'].tolist())}", **foot)
+    style.over_bar(ax, place + _NAME, f"{name}: {_in_words(found, mine['ended'].tolist())}")
     if found.n == 0:
-        ax.annotate("…", (at, place + _BAR_of_stages), xytext=(3, 0), textcoords="offset points", va="center")
+        style.open_end(ax, at, place + _MIDDLE)
         return at
     times = over[HEADLINE].to_numpy(dtype=float)
     if len(times) <= _MOST_DOTS:
         dots: dict[str, Any] = {"color": style.INK, "linestyle": "none", "clip_on": False, **style.DOT}
         ax.plot(times, [place + _DOTS] * len(times), **dots)
     if found.bootstrap is not None and not found.constant:
-        ax.plot(found.bootstrap, [place + _BAR_of_stages] * 2, color=style.PAPER, linewidth=3.4)
-        ax.plot(
-            found.bootstrap,
-            [place + _BAR_of_stages] * 2,
-            color=style.INK,
-            linewidth=1.4,
-            marker="|",
-            label="interval",
-        )
+        middle = [place + _MIDDLE] * 2
+        ink: dict[str, Any] = {"color": style.INK, "linewidth": 1.4, "marker": "|", "label": "interval"}
+        ax.plot(found.bootstrap, middle, color=style.PAPER, linewidth=3.4)
+        ax.plot(found.bootstrap, middle, **ink)
     return float(times.max())
+
+
+def _mean_stages(recoveries: pd.DataFrame) -> dict[str, float]:
+    stages = block("recoveries", "stages_s", recoveries.columns)
+    return {stage.name: float(recoveries[stage.name].astype(float).mean()) for stage in stages}
 
 
 def _in_words(found: Estimate, endings: list[str]) -> str:
@@ -238,13 +216,6 @@ def _in_words(found: Estimate, endings: list[str]) -> str:
         text += f" ({low} to {high})"
     text = with_ending(text, endings)
     return text + (f"; {found.undefined} of {total} not recovered" if found.undefined else "")
-
-
-def _finish(ax: Axes, rows: int, most: float) -> None:
-    ax.set(xlabel="time from the failure (s)", ylim=(rows - 0.45, -0.5), yticks=[])
-    ax.set_xlim(0, 1.04 * most if most > 0 else 1.0)
-    ax.spines["left"].set_visible(False)
-    ax.grid(axis="x")
 
 
 # A time of recovery by strategy and further columns: every replication, the mean with its confidence
@@ -265,39 +236,39 @@ def recovery(
     interval is the 95 % bootstrap interval of the mean, with a fixed seed. Where no value is defined, the row
     says why.
     """
-    recoveries = conform("recoveries", recoveries)
-    rows = list(dict.fromkeys(recoveries[["strategy", *by]].itertuples(index=False, name=None)))
-    labels = {row: _label(row, by) for row in rows}
-    named = recoveries.assign(
-        _row=[labels[row] for row in recoveries[["strategy", *by]].itertuples(index=False, name=None)],
+    recoveries, marks = conform("recoveries", recoveries), published or {}
+    keys = list(recoveries[["strategy", *by]].itertuples(index=False, name=None))
+    rows = list(dict.fromkeys(keys))
+    labels = {row: ", ".join([strategy_name(row[0]), *map(_with_unit, by, row[1:])]) for row in rows}
+    table = recoveries.assign(
+        _row=[labels[key] for key in keys],
         _value=recoveries[column].to_numpy(dtype=float),
         _unit=recoveries.groupby(["seed", "replication"]).ngroup(),
     )
+    about = find("recoveries", column)
     with style.applied():
         ax = style.new_axes(0.9 + (0.36 if len(rows) < 8 else 0.26) * len(rows), ax)
-        _points(named, list(labels.values()), ax)
+        _recoveries_and_means(table, list(labels.values()), ax)
         for place, (row, label) in enumerate(labels.items()):
-            mine = named[named["_row"] == label]
+            mine = table[table["_row"] == label]
             values = mine["_value"].dropna()
             if values.empty:
-                _undefined(ax, place, column)
-            else:
-                rightmost = max(values.max(), (published or {}).get(row, 0.0))
-                mean = with_ending(f"{number(float(values.mean()))} s", mine["ended"].tolist())
-                _write_mean(ax, place, mean, rightmost)
-        _mark_published(ax, rows, published or {})
-        _finish_of_recovery(ax, list(labels.values()), _axis_label(column))
+                _undefined(ax, place, about.undefined.split(",")[0])
+                continue
+            mean = with_ending(f"{number(float(values.mean()))} s", mine["ended"].tolist())
+            at = (max(values.max(), marks.get(row, 0.0)), place)
+            look: dict[str, Any] = {"fontsize": 8, "color": style.INK, "va": "center", **style.POINTS}
+            ax.annotate(mean, at, xytext=(11, 0), **look)
+        known = [(marks[row], place) for place, row in enumerate(rows) if row in marks]
+        if known:
+            tick: dict[str, Any] = {"marker": "|", "s": 260, "linewidths": 1.6, "color": style.INK}
+            ax.scatter(*zip(*known, strict=True), zorder=4, label="published", **tick)
+            ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
+        ax.set(xlabel=f"{about.label} ({about.unit})" if about.label else column, ylabel="")
+        style.name_rows(ax, list(labels.values()))
+        high = max(ax.get_xlim()[1], 1.0)
+        ax.set_xlim(-0.02 * high, 1.1 * high)
     return ax
-
-
-def _axis_label(name: str) -> str:
-    column = find("recoveries", name)
-    return f"{column.label} ({column.unit})" if column.label else name
-
-
-def _label(row: tuple[Any, ...], by: Sequence[str]) -> str:
-    values = [_with_unit(key, value) for key, value in zip(by, row[1:], strict=True)]
-    return ", ".join([strategy_name(row[0]), *values])
 
 
 def _with_unit(key: str, value: Any) -> str:
@@ -307,7 +278,7 @@ def _with_unit(key: str, value: Any) -> str:
     return f"{text} s" if key.endswith("_s") else text
 
 
-def _points(data: pd.DataFrame, labels: list[str], ax: Axes) -> None:
+def _recoveries_and_means(data: pd.DataFrame, labels: list[str], ax: Axes) -> None:
     """Every recovery faint, and the mean of each row with its interval."""
     import seaborn as sns
 
@@ -316,44 +287,16 @@ def _points(data: pd.DataFrame, labels: list[str], ax: Axes) -> None:
     common |= {"hue": "strategy", "hue_order": strategies, "palette": style.colours(strategies)}
     sns.stripplot(**common, size=3.2, alpha=0.35, jitter=False, zorder=2)
     interval: dict[str, Any] = {"errorbar": ("ci", 95), "n_boot": 2000, "seed": BOOTSTRAP_SEED}
-    interval["capsize"] = 0.25
     if data.duplicated(["_row", "_unit"]).any():
         interval["units"] = "_unit"  # failures of one replication are not independent
     shapes = {"linestyle": "none", "markers": list(style.markers(strategies).values()), "markersize": 6}
-    sns.pointplot(**common, **interval, **shapes, err_kws={"linewidth": 1.6})
+    sns.pointplot(**common, **interval, **shapes, capsize=0.25, err_kws={"linewidth": 1.6})
 
 
-def _write_mean(ax: Axes, place: int, mean: str, most: float) -> None:
-    right: dict[str, Any] = {"xytext": (11, 0), "textcoords": "offset points"}
-    ax.annotate(mean, (most, place), fontsize=8, color=style.INK, va="center", **right)
-
-
-def _undefined(ax: Axes, place: int, column: str) -> None:
-    reason = find("recoveries", column).undefined.split(",")[0]
+def _undefined(ax: Axes, place: int, reason: str) -> None:
     text = f"– undefined: {reason}" if reason else "– undefined"
-    ax.text(
-        0.012, place, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8, color=style.MUTED
-    )
-
-
-def _mark_published(
-    ax: Axes, rows: list[tuple[Any, ...]], published: Mapping[tuple[Any, ...], float]
-) -> None:
-    known = [(published[row], place) for place, row in enumerate(rows) if row in published]
-    if not known:
-        return
-    xs, ys = zip(*known, strict=True)
-    ax.scatter(xs, ys, marker="|", s=260, linewidths=1.6, color=style.INK, zorder=4, label="published")
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2)
-
-
-def _finish_of_recovery(ax: Axes, labels: list[str], quantity: str) -> None:
-    ax.set(xlabel=quantity, ylabel="", ylim=(len(labels) - 0.5, -0.5))
-    ax.set_yticks(range(len(labels)), labels)
-    high = max(ax.get_xlim()[1], 1.0)
-    ax.set_xlim(-0.02 * high, 1.1 * high)
-    ax.grid(axis="x")
-    ax.tick_params(axis="y", length=0)
+    look: dict[str, Any] = {"va": "center", "fontsize": 8, "color": style.MUTED}
+    ax.text(0.012, place, text, transform=ax.get_yaxis_transform(), **look)
 
 
 # Time of recovery over the input rate: what was measured, and what a fit predicts between and beyond.
@@ -374,42 +317,57 @@ def recoveries_over_rate(
     workloads = list(dict.fromkeys([*points["workload"], *curves["workload"]]))
     if not workloads:
         raise ValueError("there is nothing to be drawn")
-    every = sorted({*points["checkpoint_interval_s"], *curves["checkpoint_interval_s"]})
+    measured = {*points["checkpoint_interval_s"]}
+    looks = {
+        interval: (
+            COLOURS[place % len(COLOURS)],
+            MARKERS[place % len(MARKERS)] if interval in measured else "",
+        )
+        for place, interval in enumerate(sorted({*measured, *curves["checkpoint_interval_s"]}))
+    }
     with style.applied():
-        drawn = list(axes) if axes is not None else _row_of_recoveries(len(workloads))
+        drawn = list(axes) if axes is not None else style.one_row(len(workloads), 3.6)
         for ax, workload in zip(drawn, workloads, strict=True):
-            mine = points[points["workload"] == workload]
-            lines = curves[curves["workload"] == workload]
-            for place, interval in enumerate(every):
-                look = {"color": COLOURS[place % len(COLOURS)]}
-                at = mine[mine["checkpoint_interval_s"] == interval]
-                _line(ax, lines[lines["checkpoint_interval_s"] == interval], look, measured=len(at) > 0)
-                _points_of_recoveries(ax, at, look, MARKERS[place % len(MARKERS)])
-            _finish_of_recoveries(ax, str(workload), mine)
+            mine, lines = (table[table["workload"] == workload] for table in (points, curves))
+            for interval, (colour, marker) in looks.items():
+                line, at = (one[one["checkpoint_interval_s"] == interval] for one in (lines, mine))
+                _curve(ax, line, colour, measured=len(at) > 0)
+                _measured(ax, at, colour, marker)
+            _finish_rates(ax, str(workload), mine)
         drawn[0].set_ylabel("time of recovery (s)")
-        style.legend_below(drawn[0].figure, _keys(every, {*points["checkpoint_interval_s"]}), 4)
+        keys = [
+            style.Key(
+                f"every {interval:g} s",
+                colour,
+                look={"marker": marker, "linestyle": _dashes(bool(marker)), "markersize": 4.5},
+            )
+            for interval, (colour, marker) in looks.items()
+        ]
+        open_mark = {"markersize": 4.5, "markerfacecolor": style.PAPER}
+        keys += [
+            style.Key("measured", style.INK, "mark", {"markersize": 5.5}),
+            style.Key("predicted without it", style.INK, "mark", open_mark),
+            style.Key("90 % interval", style.MUTED, "band", {"alpha": 0.2}),
+        ]
+        style.legend_below(drawn[0].figure, keys, 4)
     return drawn
 
 
-def _row_of_recoveries(count: int) -> list[Axes]:
-    return list(style.new_figure(3.6).subplots(1, count, squeeze=False)[0])
-
-
-def _line(ax: Axes, curve: pd.DataFrame, look: dict[str, Any], *, measured: bool) -> None:
+def _curve(ax: Axes, curve: pd.DataFrame, colour: str, *, measured: bool) -> None:
     found = curve.sort_values("rate_per_s", kind="stable")
-    rate, middle, low, high = (
-        found[name].to_numpy(dtype=float) for name in ("rate_per_s", "predicted_s", "low_s", "high_s")
-    )
+    names = ("rate_per_s", "predicted_s", "low_s", "high_s")
+    rate, middle, low, high = (found[name].to_numpy(dtype=float) for name in names)
     if measured:
-        ax.fill_between(rate, low, high, alpha=0.14, linewidth=0, zorder=1, **look)
-    ax.plot(rate, middle, linestyle=_style(measured), linewidth=1.3, zorder=2, **look)
+        ax.fill_between(rate, low, high, alpha=0.14, linewidth=0, zorder=1, color=colour)
+    ax.plot(rate, middle, linestyle=_dashes(measured), linewidth=1.3, zorder=2, color=colour)
 
 
-def _style(measured: bool) -> Any:
+def _dashes(measured: bool) -> Any:
     return "-" if measured else (0, (4, 2))
 
 
-def _points_of_recoveries(ax: Axes, at: pd.DataFrame, look: dict[str, Any], marker: str) -> None:
+def _measured(ax: Axes, at: pd.DataFrame, colour: str, marker: str) -> None:
+    look: dict[str, Any] = {"color": colour}
     for row in at.to_dict("records"):
         rate, measured, unseen = (row[name] for name in ("rate_per_s", "measured_s", "left_out_s"))
         ax.plot([rate, rate], [measured, unseen], linewidth=0.8, zorder=3, **look)
@@ -417,33 +375,14 @@ def _points_of_recoveries(ax: Axes, at: pd.DataFrame, look: dict[str, Any], mark
         ax.plot(rate, measured, marker, markersize=5.5, zorder=5, **look)
 
 
-def _finish_of_recoveries(ax: Axes, workload: str, points: pd.DataFrame) -> None:
+def _finish_rates(ax: Axes, workload: str, points: pd.DataFrame) -> None:
     """From zero, and high enough for what was measured; a line that leaves for infinity is cut."""
-    import numpy as np
-
     ax.set(title=workload, xlabel="input rate (tuples/s)")
-    ax.xaxis.set_major_formatter(lambda value, _: plain(value))
+    style.plain_ticks(ax.xaxis)
     heights = points[["measured_s", "left_out_s"]].to_numpy(dtype=float)
     heights = heights[np.isfinite(heights) & (heights > 0)]
     ax.set_ylim(0, 1.5 * float(heights.max()) if len(heights) else None)
     ax.grid(axis="y")
-
-
-def _keys(intervals: list[float], measured: set[float]) -> list[style.Key]:
-    """Lines as they are drawn: without marks, and dashed, where nothing was measured."""
-    keys = []
-    for place, interval in enumerate(intervals):
-        marker = MARKERS[place % len(MARKERS)] if interval in measured else ""
-        look = {"marker": marker, "linestyle": _style(interval in measured), "markersize": 4.5}
-        keys.append(style.Key(f"every {interval:g} s", COLOURS[place % len(COLOURS)], look=look))
-    return [
-        *keys,
-        style.Key("measured", style.INK, "mark", {"markersize": 5.5}),
-        style.Key(
-            "predicted without it", style.INK, "mark", {"markersize": 4.5, "markerfacecolor": style.PAPER}
-        ),
-        style.Key("90 % interval", style.MUTED, "band", {"alpha": 0.2}),
-    ]
 
 
 # A figure by name: the mean with its interval, and how the values behind it spread.
@@ -463,28 +402,24 @@ def ranges(
     and a stroke at the median; a hollow triangle where something did not recover within its run. A panel for
     each value of ``columns`` and ``rows``.
 
-    ``cells`` as in ``facets``, with ``min``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95`` and ``max``.
+    ``cells`` as in ``style``, with ``min``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95`` and ``max``.
     """
-    every = ["all points"] if names is None else list(dict.fromkeys(cells[names]))
+    every = ["all points"] if names is None else style.names_of(cells, names)
     with style.applied():
         drawn = style.panels(cells, columns, rows, 0.9 + 0.3 * len(every), axes)
         for ax, mine in drawn:
             for row, (name, colour) in enumerate(style.colours_of(every).items()):
                 one = mine if names is None else mine[mine[names] == name]
-                if len(one):
-                    _row_of_ranges(ax, row, one.iloc[0], colour)
-            ax.set(xlabel=quantity, xlim=(0, None), ylim=(len(every) - 0.5, -0.5))
-            ax.set_yticks(range(len(every)), every)
-            ax.tick_params(axis="y", length=0)
-            ax.grid(axis="x")
+                if len(one) and not np.isnan(one["mean"].iloc[0]):
+                    _range(ax, row, one.iloc[0], colour)
+            ax.set(xlabel=quantity, xlim=(0, None))
+            style.name_rows(ax, every)
         only = [ax for ax, _ in drawn]
         style.outer(only)
     return only
 
 
-def _row_of_ranges(ax: Axes, row: int, cell: pd.Series[float], colour: str) -> None:
-    if np.isnan(cell["mean"]):
-        return
+def _range(ax: Axes, row: int, cell: pd.Series[float], colour: str) -> None:
     below = row + 0.22
     for first, last, width in (("min", "max", 0.7), ("p5", "p95", 2.0), ("p25", "p75", 4.5)):
         ends = [cell[first], cell[last]]
@@ -493,11 +428,26 @@ def _row_of_ranges(ax: Axes, row: int, cell: pd.Series[float], colour: str) -> N
     if cell["late"]:
         ax.plot([cell["mean"]], [row], ">", ms=6, color=colour, mfc=style.PAPER)
         return
-    interval = np.nan_to_num([[cell["mean"] - cell["low"]], [cell["high"] - cell["mean"]]])
+    interval = style.ends(*(np.array([cell[name]]) for name in ("mean", "low", "high")))
     ax.errorbar([cell["mean"]], [row], xerr=interval, fmt="o", ms=5, color=colour, capsize=3)
 
 
 # Published and simulated recovery times, cell by cell.
+
+_RANGE: dict[str, Any] = {"color": style.MUTED, "alpha": 0.25, "height": 0.56, "linewidth": 0}
+_PUBLISHED: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 7,
+    "markerfacecolor": style.PAPER,
+    "color": style.INK,
+    "linestyle": "none",
+}
+_PUBLISHED_KEYS = (
+    style.Key("agrees with the published", style.MUTED, "band", {"alpha": 0.25}),
+    style.Key("published", style.INK, "mark", _PUBLISHED),
+    style.Key("simulated, mean", style.INK, "mark", {"markersize": 5}),
+    style.Key("simulated, least to greatest", style.INK, look={"linewidth": 2}),
+)
 
 
 def published(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
@@ -510,45 +460,19 @@ def published(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> lis
     strategies = list(dict.fromkeys(measured["strategy"]))
     if not strategies:
         raise ValueError("none of the cells has a published figure")
+    height = 1.5 + 0.32 * (len(measured) // len(strategies))
     with style.applied():
-        drawn = (
-            list(axes)
-            if axes is not None
-            else _row_of_published(len(strategies), len(measured) // len(strategies))
-        )
+        drawn = list(axes) if axes is not None else style.one_row(len(strategies), height)
         for ax, name in zip(drawn, strategies, strict=True):
-            _cells(ax, measured[measured["strategy"] == name], str(name))
+            _study_cells(ax, measured[measured["strategy"] == name], str(name))
         drawn[0].set_ylabel("input rate, failure into window")
         for ax in drawn[1:]:
             ax.tick_params(axis="y", labelleft=False)
-        style.legend_below(drawn[0].figure, _KEYS, 4)
+        style.legend_below(drawn[0].figure, _PUBLISHED_KEYS, 4)
     return drawn
 
 
-_RANGE: dict[str, Any] = {"color": style.MUTED, "alpha": 0.25, "height": 0.56, "linewidth": 0}
-_PUBLISHED: dict[str, Any] = {
-    "marker": "D",
-    "markersize": 7,
-    "markerfacecolor": style.PAPER,
-    "color": style.INK,
-    "linestyle": "none",
-}
-
-
-_KEYS = (
-    style.Key("agrees with the published", style.MUTED, "band", {"alpha": 0.25}),
-    style.Key("published", style.INK, "mark", _PUBLISHED),
-    style.Key("simulated, mean", style.INK, "mark", {"markersize": 5}),
-    style.Key("simulated, least to greatest", style.INK, look={"linewidth": 2}),
-)
-
-
-def _row_of_published(count: int, cells: int) -> list[Axes]:
-    figure = style.new_figure(1.5 + 0.32 * cells)
-    return list(figure.subplots(1, count, squeeze=False)[0])
-
-
-def _cells(ax: Axes, cells: pd.DataFrame, strategy: str) -> None:
+def _study_cells(ax: Axes, cells: pd.DataFrame, strategy: str) -> None:
     colour = style.colours([strategy])[strategy]
     records = cells.to_dict("records")
     for place, row in enumerate(records):
@@ -558,11 +482,7 @@ def _cells(ax: Axes, cells: pd.DataFrame, strategy: str) -> None:
         if not is_undefined(row["simulated_s"]):
             ax.plot([row["least_s"], row["most_s"]], [place, place], color=colour, linewidth=2)
             ax.plot(row["simulated_s"], place, "o", color=colour, markersize=5)
-    ax.set_yticks(
-        range(len(records)), [f"{r['tuples_per_s']:g} tuples/s, {r['fail_at_s']:g} s" for r in records]
-    )
     low, high = ax.get_xlim()
     ax.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
-    ax.set(ylim=(len(records) - 0.5, -0.5), xlabel="recovery time (s)", title=strategy_name(strategy))
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x")
+    ax.set(xlabel="recovery time (s)", title=strategy_name(strategy))
+    style.name_rows(ax, [f"{row['tuples_per_s']:g} tuples/s, {row['fail_at_s']:g} s" for row in records])

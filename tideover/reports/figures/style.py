@@ -1,4 +1,8 @@
-"""How every figure looks: colours, SVG, small multiples."""
+"""What figures share: colours, legends, axes, rows, SVG and its shapes, small multiples.
+
+Called by the figures of this folder and by the pages that show them. What all figures have in common is
+changed here.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,18 @@ import numpy.typing as npt
 
 from tideover.models.schema import block
 from tideover.reports.formatting import plain, size, strategy_name
+from tideover.reports.html import Picture
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure, SubFigure
 
 
-# How every figure looks: colours that colour-blind readers tell apart, plain axes, legible in print.
-#
-# Ink, grid and paper are colours that the HTML page replaces by its own, so that figures follow light and
-# dark.
+# Colours that colour-blind readers tell apart. Ink, grid and paper are colours that the HTML page replaces by
+# its own, so that figures follow light and dark.
 
 INK = "#1b2026"
 MUTED = "#69707a"
@@ -37,8 +41,14 @@ PAPER = "#fefefe"
 FAILURE = "#b3261e"
 
 # The palette of Okabe and Ito (2008), without black.
-ORANGE, SKY, GREEN, YELLOW = "#e69f00", "#56b4e9", "#009e73", "#f0e442"
-BLUE, VERMILION, PURPLE, GREY = "#0072b2", "#d55e00", "#cc79a7", "#7f8791"
+ORANGE = "#e69f00"
+SKY = "#56b4e9"
+GREEN = "#009e73"
+YELLOW = "#f0e442"
+BLUE = "#0072b2"
+VERMILION = "#d55e00"
+PURPLE = "#cc79a7"
+GREY = "#7f8791"
 
 _STRATEGIES = {
     "source_replay": (VERMILION, "o"),
@@ -129,6 +139,9 @@ _RC: Any = {
 }
 
 
+# Key and legends, figures and axes.
+
+
 @dataclass(frozen=True)
 class Key:
     """An entry of a legend, drawn by the figure or by its page. ``look``: more of matplotlib's properties."""
@@ -158,6 +171,7 @@ LINES: dict[str, Any] = {
     "dot": {"linestyle": "none", **DOT},
     "mark": {"linestyle": "none", "marker": "o"},
 }
+POINTS: Any = {"textcoords": "offset points"}
 
 
 def legend_below(figure: Figure | SubFigure, keys: Iterable[Key], columns: int) -> None:
@@ -183,24 +197,24 @@ def applied() -> AbstractContextManager[None]:
     return matplotlib.rc_context(_RC)
 
 
-def colours(strategies: list[str]) -> dict[str, str]:
+def colours(strategies: Sequence[str]) -> dict[str, str]:
     """A colour for each strategy: its own if it has one, else one by its place in the list."""
     return {name: colour for name, (colour, _) in _assigned(strategies).items()}
 
 
-def markers(strategies: list[str]) -> dict[str, str]:
+def markers(strategies: Sequence[str]) -> dict[str, str]:
     """A marker for each strategy, so that colour is never the only difference."""
     return {name: marker for name, (_, marker) in _assigned(strategies).items()}
 
 
-def _assigned(names: list[str]) -> dict[str, tuple[str, str]]:
+def _assigned(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     others = cycle(_OTHERS)
     return {name: _STRATEGIES.get(name) or next(others) for name in dict.fromkeys(names)}
 
 
-def new_axes(height_in: float, ax: Axes | None = None) -> Axes:
-    """``ax`` itself, or new Axes of the usual width; call it within ``applied``."""
-    return new_figure(height_in).subplots() if ax is None else ax
+def new_axes(height_in: float, ax: Axes | None = None, width_in: float = WIDTH_IN) -> Axes:
+    """``ax`` itself, or new Axes of this size; call it within ``applied``."""
+    return new_figure(height_in, width_in).subplots() if ax is None else ax
 
 
 def new_figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
@@ -216,26 +230,82 @@ def new_figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
     return Figure(figsize=(width_in, height_in), layout=layout)
 
 
+def one_row(count: int, height_in: float) -> list[Axes]:
+    """So many new Axes side by side."""
+    return list(new_figure(height_in).subplots(1, count, squeeze=False)[0])
+
+
+def name_rows(ax: Axes, labels: Sequence[str]) -> None:
+    """A row for each label, from the top down, without ticks."""
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x")
+
+
+def bare(ax: Axes) -> None:
+    """Axes without ticks and frame, for what is labelled inside."""
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+
+
+BAR = 0.34
+"""Height of the bar of a row that is 1 high."""
+
+
+def bar_of_stages(ax: Axes, y: float, lengths_s: Mapping[Any, Any]) -> float:
+    """Stages one after the other, from their lengths by column; how far to the right (s) they reach.
+
+    Those that take no time or did not come to their end (NaN) are left out.
+    """
+    end = 0.0
+    for stage in block("recoveries", "stages_s", lengths_s):
+        length = lengths_s[stage.name]
+        if length > 0:
+            look = {"color": stage_colour(stage.key), **STAGE_EDGE}
+            (bar,) = ax.barh(y, length, left=end, height=BAR, **look)
+            bar.set_label(f"stage: {stage.key}")
+            end += length
+    return end
+
+
+def over_bar(ax: Axes, y: float, words: str) -> None:
+    """What a row is, above its bar: to its left it would take half of the width."""
+    ax.text(0.0, y, words, transform=ax.get_yaxis_transform(), va="bottom", fontsize=8.5)
+
+
+def open_end(ax: Axes, x: float, y: float) -> None:
+    """Dots that say that a bar is not over."""
+    ax.annotate("…", (x, y), xytext=(3, 0), va="center", **POINTS)
+
+
+def time_from_failure(ax: Axes, rows: int, most_s: float, top: float) -> None:
+    """Axes of bars of stages, of which the longest ends at ``most_s``."""
+    ax.set(xlabel="time from the failure (s)", ylim=(rows - 0.45, top), yticks=[])
+    ax.set_xlim(0, 1.04 * most_s if most_s > 0 else 1.0)
+    ax.spines["left"].set_visible(False)
+    ax.grid(axis="x")
+
+
 # A figure as SVG for the inside of an HTML page: no external reference, the same bytes each time.
 
-_VARIABLES = {
-    INK: "ink",
-    MUTED: "muted",
-    GRID: "grid",
-    PAPER: "paper",
-    BLUE: "blue",
-    FAILURE: "failure",
-}
+_VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", BLUE: "blue", FAILURE: "failure"}
 """Colours that the page may replace, and the CSS variables that do so."""
-
 _DROPPED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
 _NAMESPACES = re.compile(r"""\s+xmlns(?::\w+)?=(?:"[^"]*"|'[^']*')""")
 _COLOUR = re.compile("|".join(map(re.escape, _VARIABLES)), re.IGNORECASE)
 _STYLE = re.compile(r'style="[^"]*"')
-
-
 WIDE_PT = 360
 """Beyond this width (pt) letters would be too small on a telephone, and the page scrolls instead."""
+
+
+def picture(
+    title: str, caption: str, drawn: Axes | Sequence[Axes], prefix: str, alt: str, keys: Iterable[Key] = ()
+) -> Picture:
+    """The figure of these Axes as a page shows it; ``keys``: the legend that the page has to draw."""
+    first = drawn[0] if isinstance(drawn, Sequence) else drawn
+    legend = tuple((key.label, key.shape, css(key.colour)) for key in keys)
+    return Picture(title, caption, to_svg(first.figure, prefix=prefix, alt=alt), legend)
 
 
 def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
@@ -245,30 +315,22 @@ def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
     ``prefix`` begins every id, so that two figures of one page never share an id.
     """
     target = io.StringIO()
-    whole = cast("Figure", figure)
     with applied():
-        whole.savefig(target, format="svg", metadata={"Date": None})
+        cast("Figure", figure).savefig(target, format="svg", metadata={"Date": None})
     text = _NAMESPACES.sub("", _DROPPED.sub("", target.getvalue())).strip()
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = text.replace("url(#", f"url(#{prefix}-").replace('xlink:href="#', f'href="#{prefix}-')
-    text = themed(text)
-    head = f'<svg role="img" aria-label="{escape(alt)}"'
-    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
-    text = (
-        re.sub(r'\s(?:width|height|version)="[^"]*"', "", text[: text.index(">")], count=3)
-        + text[text.index(">") :]
-    )
-    width = ' class="wide"' if size is not None and float(size[1]) > WIDE_PT else ""
-    return "\n".join(line.rstrip() for line in text.replace("<svg", head + width, 1).splitlines())
+    head, close, rest = themed(text).partition(">")
+    box = re.search(r'viewBox="0 0 ([\d.]+) ', head)
+    wide = ' class="wide"' if box is not None and float(box[1]) > WIDE_PT else ""
+    head = re.sub(r'\s(?:width|height|version)="[^"]*"', "", head, count=3)
+    head = head.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"{wide}', 1)
+    return "\n".join(line.rstrip() for line in (head + close + rest).splitlines())
 
 
 def themed(svg: str) -> str:
     """The same picture, whose page may replace colours by its own."""
-    return _STYLE.sub(lambda match: _COLOUR.sub(_variable, match[0]), svg)
-
-
-def _variable(match: re.Match[str]) -> str:
-    return css(match[0].lower())
+    return _STYLE.sub(lambda style: _COLOUR.sub(lambda colour: css(colour[0].lower()), style[0]), svg)
 
 
 def css(colour: str) -> str:
@@ -299,18 +361,10 @@ def text_on(busy: float) -> str:
     return _text_on(_STEPS.index(shade(busy)) < 4)
 
 
-def traffic_shade(rate: float, most: float) -> str:
-    """Colour of a rate, greater than 0, where the greatest is ``most``."""
-    return _TRAFFIC[_traffic_step(rate, most)]
-
-
-def text_on_traffic(rate: float, most: float) -> str:
-    """A colour that can be read on that shade."""
-    return _text_on(_traffic_step(rate, most) < 3)
-
-
-def _traffic_step(rate: float, most: float) -> int:
-    return min(int(rate / most * len(_TRAFFIC)), len(_TRAFFIC) - 1)
+def traffic_shade(rate: float, most: float) -> tuple[str, str]:
+    """Colour of a rate, greater than 0, where the greatest is ``most``, and one that can be read on it."""
+    step = min(int(rate / most * len(_TRAFFIC)), len(_TRAFFIC) - 1)
+    return _TRAFFIC[step], _text_on(step < 3)
 
 
 def _text_on(light: bool) -> str:
@@ -324,7 +378,7 @@ def traffic_legend(most: float) -> list[tuple[str, str]]:
 
 
 def legend() -> list[tuple[str, str]]:
-    """Words and colour of each shade."""
+    """Words and colour of each shade of how busy something is."""
     edges = [FULL * step / (len(_STEPS) - 1) for step in range(len(_STEPS) - 1)]
     names = [f"{low:.0%} to {high:.0%}" for low, high in zip(edges, [*edges[1:], FULL], strict=True)]
     return list(zip([*names, f"{FULL:.0%} and more"], _STEPS, strict=True))
@@ -353,12 +407,25 @@ def group(title: Iterable[str], *inside: str) -> str:
     return element("g", element("title", escape("\n".join(title), quote=False)), *inside)
 
 
-def line(a: Point, b: Point, colour: str, width: float = 1.0, dashes: str = "", opacity: float = 1) -> str:
-    """A straight line; ``dashes`` as SVG has them."""
+def way(
+    points: Sequence[Point], colour: str, width: float = 1.0, dashes: str = "", opacity: float = 1
+) -> str:
+    """A straight line between two points, or a curve from the first to the third that the second draws to its
+    side; ``dashes`` as SVG has them.
+    """
     style = f"stroke:{colour};stroke-width:{width:g};fill:none"
     style += f";stroke-dasharray:{dashes}" if dashes else ""
     style += f";stroke-opacity:{opacity:g}" if opacity != 1 else ""
-    return element("line", x1=a[0], y1=a[1], x2=b[0], y2=b[1], style=style)
+    if len(points) == 2:
+        (x, y), (u, v) = points
+        return element("line", x1=x, y1=y, x2=u, y2=v, style=style)
+    (x, y), (u, v), (w, z) = points
+    return element("path", d=f"M{x:.2f} {y:.2f}Q{u:.2f} {v:.2f} {w:.2f} {z:.2f}", style=style)
+
+
+def line(a: Point, b: Point, colour: str, width: float = 1.0, dashes: str = "", opacity: float = 1) -> str:
+    """A straight line."""
+    return way((a, b), colour, width, dashes, opacity)
 
 
 def box(at: Point, width: float, height: float, fill: str, opacity: float = 1, edge: str = "") -> str:
@@ -367,9 +434,9 @@ def box(at: Point, width: float, height: float, fill: str, opacity: float = 1, e
     return element("rect", x=at[0], y=at[1], width=width, height=height, style=style)
 
 
-def circle(at: Point, radius: float, fill: str, edge: str = "", width: float = 1) -> str:
-    """A disc."""
-    style = f"fill:{fill}" + (f";stroke:{edge};stroke-width:{width:g}" if edge else "")
+def circle(at: Point, radius: float, fill: str, edge: str, width: float) -> str:
+    """A disc with an edge."""
+    style = f"fill:{fill};stroke:{edge};stroke-width:{width:g}"
     return element("circle", cx=at[0], cy=at[1], r=radius, style=style)
 
 
@@ -385,7 +452,7 @@ def text(
     at: Point,
     words: str,
     colour: str,
-    size: float = 11,
+    size: float,
     anchor: str = "start",
     *,
     bold: bool = False,
@@ -399,20 +466,7 @@ def text(
     return element("text", escape(words, quote=False), x=at[0], y=at[1], text_anchor=anchor, style=look)
 
 
-def way(points: Sequence[Point], colour: str, width: float, dashes: str = "", opacity: float = 1) -> str:
-    """A straight line between two points, or a curve from the first to the third that the second draws to its
-    side.
-    """
-    if len(points) == 2:
-        return line(points[0], points[1], colour, width, dashes, opacity)
-    (x, y), (u, v), (w, z) = points
-    style = f"stroke:{colour};stroke-width:{width:g};fill:none"
-    style += f";stroke-dasharray:{dashes}" if dashes else ""
-    style += f";stroke-opacity:{opacity:g}" if opacity != 1 else ""
-    return element("path", d=f"M{x:.2f} {y:.2f}Q{u:.2f} {v:.2f} {w:.2f} {z:.2f}", style=style)
-
-
-def head(a: Point, b: Point, colour: str, size: float = 6, hollow: str = "") -> str:
+def head(a: Point, b: Point, colour: str, size: float, hollow: str = "") -> str:
     """The head of an arrow from ``a`` to ``b``; ``hollow``: what fills it, if not its colour."""
     length = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
     ux, uy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
@@ -435,10 +489,10 @@ def width_of(words: str, size: float) -> float:
 
 # What figures over the keys of a sweep share: small multiples with common axes, and axes by factors.
 #
-# Such a figure draws a table with a row for each combination of values: numbers or texts in the columns of
-# the keys, ``mean``, ``low`` and ``high`` (95 % interval; NaN: none), and ``late`` (greater than 0 where
-# something did not recover within its run: there the mean is the least that it can be, and has a hollow
-# triangle).
+# Such a figure draws ``cells``, a table with a row for each combination of values: numbers or texts in the
+# columns of the keys, ``mean``, ``low`` and ``high`` (95 % interval; NaN: none), and ``late`` (greater than 0
+# where something did not recover within its run: there the mean is the least that it can be, and has a hollow
+# triangle). ``about`` says what axes and legends call the keys.
 
 QUANTITY = "time to recover (s)"
 ACROSS = 3
@@ -446,6 +500,7 @@ ACROSS = 3
 LOG_FROM = 30.0
 """An axis may be logarithmic if its greatest value is so many times its least."""
 MARKERS = "os^Dv<>P"
+_BESIDE: Any = {"rotation": -90, "ha": "left", "va": "center", "fontsize": 9.5, "fontweight": "bold"}
 
 Floats = npt.NDArray[np.float64]
 
@@ -466,53 +521,44 @@ def panels(
     values = [list(dict.fromkeys(cells[key])) for key in keys]
     every = list(product(*values))
     across = len(values[1]) if len(keys) == 2 else min(ACROSS, len(every))
-    drawn = list(axes) if axes is not None else _grid(len(every), across, height_in, share_x)
+    if axes is None:
+        down = -(-len(every) // across)
+        figure = new_figure(min(down * height_in, 9.0))
+        grid = figure.subplots(down, across, squeeze=False, sharex=share_x, sharey=True)
+        for ax in grid.flat[len(every) :]:
+            ax.set_axis_off()
+        axes = list(grid.flat[: len(every)])
     found = []
-    for place, (ax, one) in enumerate(zip(drawn, every, strict=True)):
+    for place, (ax, one) in enumerate(zip(axes, every, strict=True)):
         mine = np.ones(len(cells), bool)
         for key, value in zip(keys, one, strict=True):
             mine &= (cells[key] == value).to_numpy()
         if one and (len(keys) == 1 or place < across):
             ax.set_title(str(one[-1]))
         if len(keys) == 2 and place % across == across - 1:
-            beside: Any = {
-                "rotation": -90,
-                "ha": "left",
-                "va": "center",
-                "fontsize": 9.5,
-                "fontweight": "bold",
-            }
-            ax.text(1.03, 0.5, str(one[0]), transform=ax.transAxes, **beside)
+            ax.text(1.03, 0.5, str(one[0]), transform=ax.transAxes, **_BESIDE)
         found.append((ax, cells[mine]))
     return found
 
 
-def _grid(count: int, across: int, height_in: float, share_x: bool) -> list[Axes]:
-    down = -(-count // across)
-    figure = new_figure(min(down * height_in, 9.0))
-    drawn = figure.subplots(down, across, squeeze=False, sharex=share_x, sharey=True)
-    for ax in drawn.flat[count:]:
-        ax.set_axis_off()
-    return list(drawn.flat[:count])
-
-
 def outer(drawn: Sequence[Axes]) -> None:
     """Labels at the left and at the bottom only, of Axes of one grid."""
+    places = [place for ax in drawn if (place := ax.get_subplotspec()) is not None]
     for ax in drawn:
         place = ax.get_subplotspec()
         if place is None:
             continue
         if place.colspan.start:
             ax.set_ylabel("")
-        covered = (other.get_subplotspec() for other in drawn)
-        below = any(
-            o is not None and o.colspan == place.colspan and o.rowspan.start == place.rowspan.stop
-            for o in covered
-        )
-        if below:
+        if any(o.colspan == place.colspan and o.rowspan.start == place.rowspan.stop for o in places):
             ax.set_xlabel("")
         else:
             ax.tick_params(axis="x", labelbottom=True)
+
+
+def names_of(cells: pd.DataFrame, key: str | None) -> list[str]:
+    """The values of a key of names, each once."""
+    return [] if key is None else list(dict.fromkeys(cells[key]))
 
 
 def each_line(
@@ -522,17 +568,15 @@ def each_line(
     if lines is None:
         yield "", cells, {"color": BLUE, "marker": "o"}
         return
-    colours = colours_of(every)
-    for place, name in enumerate(every):
-        look = {"color": colours[name], "marker": MARKERS[place % len(MARKERS)]}
-        yield name, cells[cells[lines] == name], look
+    for place, (name, colour) in enumerate(colours_of(every).items()):
+        yield name, cells[cells[lines] == name], {"color": colour, "marker": MARKERS[place % len(MARKERS)]}
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:
     """A colour for each name; that of its strategy, if it is one's."""
     kinds = kinds_of(names)
     palette = colours(kinds)
-    return dict(zip(names, (palette[kind] for kind in kinds), strict=True))
+    return {name: palette[kind] for name, kind in zip(names, kinds, strict=True)}
 
 
 def kinds_of(names: Sequence[str]) -> list[str]:
@@ -553,7 +597,12 @@ def axis(ax: Axes, numbers: Floats, which: str = "x", factors: bool = False) -> 
         short = np.ptp(np.log10(numbers)) < 2.5
         one.set_major_locator(LogLocator(10.0, (1.0, 2.0, 5.0) if short else (1.0,)))
         one.set_minor_locator(NullLocator())
-    one.set_major_formatter(lambda value, _: plain(value))
+    plain_ticks(one)
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Thousands as k, millions as M."""
+    axis.set_major_formatter(lambda value, _: plain(value))
 
 
 def is_wide(numbers: Floats) -> bool:
@@ -568,6 +617,12 @@ def at_least(ax: Axes, xs: Floats, means: Floats, colour: str) -> None:
     ax.plot(xs, means, "^", zorder=4, **look)
 
 
-def named(about: Mapping[str, str], key: str) -> str:
-    """What a reader calls a key."""
-    return about.get(key, key)
+def ends(mean: Any, low: Any, high: Any) -> Any:
+    """Intervals as an error bar wants them; without length where there is none (NaN)."""
+    return np.nan_to_num(np.array([mean - low, high - mean]))
+
+
+def ring(ax: Axes, xs: Any, ys: Any, size: float, label: str, **look: Any) -> None:
+    """A ring around the marks of what was chosen."""
+    edge: dict[str, Any] = {"facecolors": "none", "edgecolors": VERMILION, "linewidths": 1.6}
+    ax.scatter(xs, ys, s=size, label=label, **edge, **look)

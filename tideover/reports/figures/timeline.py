@@ -1,4 +1,7 @@
-"""What happened around failures: curves over time, stages, roots, and use of resources."""
+"""What happened around failures: curves over time, stages, roots, and use of resources.
+
+Called by the pages of runs and comparisons, by `tideover explore` (roots), and by notebooks.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,7 @@ from tideover.models.schema import HEADLINE, OPEN, block
 from tideover.reports.columns import conform
 from tideover.reports.figures import style
 from tideover.reports.figures.cluster import loads
-from tideover.reports.figures.style import shade
-from tideover.reports.formatting import filled, is_undefined, number, plain, strategy_name, with_ending
+from tideover.reports.formatting import filled, is_undefined, number, strategy_name, with_ending
 from tideover.sim.train import Ints
 from tideover.sim.units import S
 
@@ -99,7 +101,11 @@ def timeline(
     timeline, recoveries = conform("timeline", timeline), conform("recoveries", recoveries)
     span = span_s or _span(timeline, recoveries)
     with style.applied():
-        drawn = list(axes) if axes is not None else _three(legend)
+        drawn = list(axes or ())
+        if axes is None:
+            figure = style.new_figure(6.4 if legend else 4.0, style.PANEL_IN)
+            figure.get_layout_engine().set(h_pad=_STRIP_ROOM_IN)  # type: ignore[union-attr, call-arg]
+            drawn = list(figure.subplots(3, 1, sharex=True))
         _draw(drawn, timeline, recoveries, span)
         (scale or common_scale(timeline, recoveries, span)).apply(drawn)
         if axes is None and legend:
@@ -141,11 +147,11 @@ def _draw(
     colour = style.colours([str(timeline["strategy"].iloc[0])]).popitem()[1]
     _line(axes[0], shown, "throughput_per_s", colour)
     _line(axes[1], shown, "end_to_end_mean_ms", colour)
-    _thin(axes[1], shown, "end_to_end_max_ms", "dotted", colour)
-    _thin(axes[1], shown, "latency_mean_ms", "dashed", colour)
+    _line(axes[1], shown, "end_to_end_max_ms", colour, "dotted")
+    _line(axes[1], shown, "latency_mean_ms", colour, "dashed")
     _line(axes[2], shown, "backlog", colour)
     if len(recoveries):
-        _thin(axes[2], shown, "backlog_without_failures", "dashed", style.MUTED)
+        _line(axes[2], shown, "backlog_without_failures", style.MUTED, "dashed")
         _shade(axes, stages(recoveries), _other_failures(recoveries), span)
     _label_axes(axes, timeline, recoveries, span)
 
@@ -191,25 +197,13 @@ def _span(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[float, floa
     return (-before, min(1.2 * length, max(left, 1.0)))
 
 
-def _three(legend: bool) -> list[Axes]:
-    figure = style.new_figure(6.4 if legend else 4.0, style.PANEL_IN)
-    figure.get_layout_engine().set(h_pad=_STRIP_ROOM_IN)  # type: ignore[union-attr, call-arg]
-    return list(figure.subplots(3, 1, sharex=True))
-
-
-def _line(ax: Axes, shown: pd.DataFrame, column: str, colour: str) -> None:
-    groups = shown.groupby("time_s")[column]
-    times = groups.mean().index.to_numpy()
-    if shown["replication"].nunique() > 1:
-        low, high = groups.min().to_numpy(dtype=float), groups.max().to_numpy(dtype=float)
-        ax.fill_between(times, low, high, step="mid", color=colour, alpha=0.22, linewidth=0)
-    ax.plot(times, groups.mean().to_numpy(dtype=float), drawstyle="steps-mid", color=colour, label=column)
-
-
-def _thin(ax: Axes, shown: pd.DataFrame, column: str, shape: style.Shape, colour: str) -> None:
-    """The mean over replications without its range; for a column of maxima, their maximum."""
+def _line(ax: Axes, shown: pd.DataFrame, column: str, colour: str, shape: style.Shape = "line") -> None:
+    """The mean over replications, with its range if the line is not thin; of maxima, their maximum."""
     groups = shown.groupby("time_s")[column]
     values = groups.max() if column.endswith("_max_ms") else groups.mean()
+    if shape == "line" and shown["replication"].nunique() > 1:
+        low, high = groups.min().to_numpy(dtype=float), groups.max().to_numpy(dtype=float)
+        ax.fill_between(values.index.to_numpy(), low, high, step="mid", color=colour, alpha=0.22, linewidth=0)
     look: dict[str, Any] = {"color": colour, "label": column, **style.LINES[shape]}
     ax.plot(values.index, values.to_numpy(dtype=float), drawstyle="steps-mid", **look)
 
@@ -227,20 +221,16 @@ class Scale:
     def apply(self, axes: Sequence[Axes]) -> None:
         """To the three axes of a timeline."""
         low, high = self.latency
-        axes[0].set_ylim(0, self.throughput)
-        axes[2].set_ylim(0, self.backlog)
-        for ax in (axes[0], axes[2]):
+        for ax, most in ((axes[0], self.throughput), (axes[2], self.backlog)):
+            ax.set_ylim(0, most)
             ax.locator_params(axis="y", nbins=5)
-            ax.yaxis.set_major_formatter(lambda value, _: plain(value))
+            style.plain_ticks(ax.yaxis)
         if 0 < 20 * low < high:
             axes[1].set_yscale("log")
             axes[1].set_ylim(low / 1.5, 1.5 * high)
-            axes[1].yaxis.set_major_formatter(lambda value, _: plain(value))
+            style.plain_ticks(axes[1].yaxis)
         else:
             axes[1].set_ylim(0, 1.05 * high if high > 0 else 1.0)
-
-
-_LATENCIES = ["latency_mean_ms", "end_to_end_mean_ms", "end_to_end_max_ms"]
 
 
 def common_scale(timelines: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]) -> Scale:
@@ -249,13 +239,17 @@ def common_scale(timelines: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[
 
     every = pd.concat([_aligned(*part) for part in by_strategy(timelines, recoveries)])
     shown = every[(every["time_s"] >= span[0]) & (every["time_s"] <= span[1])]
-    latencies = shown[_LATENCIES].astype(float)
-    low, high = (
-        0.0 if is_undefined(end) else float(end) for end in (latencies.min().min(), latencies.max().max())
+    latencies = shown[["latency_mean_ms", "end_to_end_mean_ms", "end_to_end_max_ms"]].astype(float)
+    low, high, throughput, backlog = (
+        0.0 if is_undefined(end) else float(end)
+        for end in (
+            latencies.min().min(),
+            latencies.max().max(),
+            shown["throughput_per_s"].max(),
+            shown["backlog"].max(),
+        )
     )
-    counts = (1.05 * float(shown[name].max()) for name in ("throughput_per_s", "backlog"))
-    throughput, backlog = (0.0 if is_undefined(top) else top for top in counts)
-    return Scale(max(throughput, 1.0), (low, high), max(backlog, 10.0))
+    return Scale(max(1.05 * throughput, 1.0), (low, high), max(1.05 * backlog, 10.0))
 
 
 def _other_failures(recoveries: pd.DataFrame) -> list[float]:
@@ -269,27 +263,22 @@ def _other_failures(recoveries: pd.DataFrame) -> list[float]:
 
 def _shade(axes: Sequence[Axes], found: list[Stage], others: list[float], span: tuple[float, float]) -> None:
     for ax in axes:
-        for stage, (start, end) in zip(found, _spans(found, span), strict=True):
-            if end > start:
+        at = 0.0
+        for stage in found:
+            # long enough to be seen if it took any time, and within the span
+            least = at + _LEAST_SHOWN * (span[1] - span[0]) if stage.end_s > stage.start_s else at
+            end = max(stage.end_s, least)
+            left, right = (max(span[0], min(moment, span[1])) for moment in (at, end))
+            at = end
+            if right > left:
                 look: dict[str, Any] = {"facecolor": style.stage_colour(stage.name), **style.STAGE_EDGE}
-                ax.axvspan(
-                    start, end, *_STRIP, clip_on=False, in_layout=False, label=f"stage: {stage.name}", **look
-                )
-                ax.axvline(end, color=style.GRID, linewidth=0.8, zorder=0.5, label="end of a stage")
+                look |= {"clip_on": False, "in_layout": False, "label": f"stage: {stage.name}"}
+                ax.axvspan(left, right, *_STRIP, **look)
+                ax.axvline(right, color=style.GRID, linewidth=0.8, zorder=0.5, label="end of a stage")
         ax.axvline(0.0, color=style.FAILURE, linewidth=1.2, zorder=3, label="failure")
         for time in others:
             if span[0] <= time <= span[1]:
                 ax.axvline(time, color=style.FAILURE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=3)
-
-
-def _spans(found: list[Stage], span: tuple[float, float]) -> list[tuple[float, float]]:
-    """Where each stage is drawn: within ``span``, and long enough to be seen if it took any time."""
-    drawn, at = [], 0.0
-    for stage in found:
-        end = max(stage.end_s, at + _LEAST_SHOWN * (span[1] - span[0]) if stage.end_s > stage.start_s else at)
-        drawn.append((max(span[0], min(at, span[1])), max(span[0], min(end, span[1]))))
-        at = end
-    return drawn
 
 
 def _label_axes(
@@ -298,13 +287,15 @@ def _label_axes(
     for ax, text in zip(axes, ("throughput\n(tuples/s)", "latency\n(ms)", "backlog\n(roots)"), strict=True):
         ax.set_ylabel(text)
         ax.grid(axis="y")
-    text = _lengths(stages(recoveries), _letters(axes[0])) if len(recoveries) else ""
+    lengths = {stage.label: stage.end_s - stage.start_s for stage in stages(recoveries)}
+    told = (f"{name} {_length(s)}" for name, s in lengths.items() if s > 0)
+    text = filled(told, _letters(axes[0]), " · ") if len(recoveries) else ""
     lines = max(_LINES_OF_LENGTHS, len(text.splitlines())) if len(recoveries) else 0
     name = strategy_name(timeline["strategy"].iloc[0])
     axes[0].set_title(name, pad=6 + (9 + 9 * lines if lines else 0))
+    # short stages are too thin to be seen
     small: dict[str, Any] = {"fontsize": 7, "color": style.MUTED, "in_layout": False}
-    place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-    axes[0].annotate(text, (0, 1), (0, 10), **small, **place)
+    axes[0].annotate(text, (0, 1), (0, 10), xycoords="axes fraction", **small, **style.POINTS)
     axes[2].set_xlabel("time from the failure (s)" if len(recoveries) else "time (s)")
     axes[2].set_xlim(*span)
 
@@ -314,14 +305,6 @@ def _letters(ax: Axes) -> int:
     spec = ax.get_subplotspec()
     columns = 1 if spec is None else spec.get_gridspec().ncols
     return round(15 * ax.figure.bbox.width / ax.figure.dpi / columns)
-
-
-def _lengths(found: list[Stage], width: int) -> str:
-    """The stages that took time with their lengths, since short ones are too thin to see; in lines of at most
-    ``width`` letters.
-    """
-    lengths = {stage.label: stage.end_s - stage.start_s for stage in found}
-    return filled((f"{name} {_length(s)}" for name, s in lengths.items() if s > 0), width, " · ")
 
 
 def _length(seconds: float) -> str:
@@ -340,9 +323,8 @@ def legend_keys(*recoveries: pd.DataFrame) -> list[style.Key]:
 
 MOST_FAILURES = 20
 """Failures that are drawn: the first ones."""
-_BAR, _NAME, _ROW_IN = 0.17, -0.08, 0.4
-"""Where in its row (from -0.5 to 0.5, downwards) the bar's middle and the text's foot are; a row's height."""
-
+_MIDDLE, _NAME = 0.17, -0.08
+"""Where in its row (from -0.5 to 0.5, downwards) the bar's middle and the text's foot are."""
 WATERFALL_KEYS = (style.Key("a later failure", style.FAILURE),)
 
 
@@ -372,19 +354,18 @@ def waterfall(
     struck = mine["failed_at_s"].to_numpy(dtype=float)
     shown = mine.head(MOST_FAILURES)
     with style.applied():
-        if ax is None:
-            height = 0.6 + _ROW_IN * len(shown) + (0.8 if legend else 0.0)
-            ax = style.new_figure(height, width_in).subplots()
-        ends = [_row(ax, place, row) for place, row in enumerate(shown.to_dict("records"))]
+        ax = style.new_axes(0.6 + 0.4 * len(shown) + (0.8 if legend else 0.0), ax, width_in)
+        ends = []
+        for place, row in enumerate(shown.to_dict("records")):
+            ends.append(style.bar_of_stages(ax, place + _MIDDLE, row))
+            style.over_bar(ax, place + _NAME, in_words(row))
+            if is_undefined(row[HEADLINE]):
+                style.open_end(ax, ends[-1], place + _MIDDLE)
         for place, (end, at) in enumerate(zip(ends, struck, strict=False)):
             for later in struck[(struck > at) & (struck < at + end)] - at:
                 line: dict[str, Any] = {"color": style.FAILURE, "linewidth": 1.2}
-                ax.plot([later, later], [place + _BAR - 0.24, place + _BAR + 0.24], **line)
-        most = max(ends, default=0.0) if span_s is None else span_s
-        ax.set(xlabel="time from the failure (s)", ylim=(len(shown) - 0.45, -0.6), yticks=[])
-        ax.set_xlim(0, 1.04 * most if most > 0 else 1.0)
-        ax.spines["left"].set_visible(False)
-        ax.grid(axis="x")
+                ax.plot([later, later], [place + _MIDDLE - 0.24, place + _MIDDLE + 0.24], **line)
+        style.time_from_failure(ax, len(shown), max(ends, default=0.0) if span_s is None else span_s, -0.6)
         if legend:
             style.legend_below(ax.figure, (*style.stage_keys(shown.columns), *WATERFALL_KEYS), 4)
     return ax
@@ -395,23 +376,6 @@ def known_s(recoveries: pd.DataFrame) -> float:
     shown = of_first_replication(recoveries).head(MOST_FAILURES)
     names = [stage.name for stage in block("recoveries", "stages_s", shown.columns)]
     return float(shown[names].astype(float).sum(axis=1).max()) if len(shown) else 0.0
-
-
-def _row(ax: Axes, place: int, row: dict[Any, Any]) -> float:
-    """Draw a failure; how far to the right (s) it reaches."""
-    end = 0.0
-    for stage in block("recoveries", "stages_s", row):
-        length = row[stage.name]
-        if length > 0:  # not so of NaN, either: the stage did not come to its end
-            look: dict[str, Any] = {"color": style.stage_colour(stage.key), **style.STAGE_EDGE}
-            (bar,) = ax.barh(place + _BAR, length, left=end, height=0.34, **look)
-            bar.set_label(f"stage: {stage.key}")
-            end += length
-    foot: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "bottom", "fontsize": 8.5}
-    ax.text(0.0, place + _NAME, in_words(row), **foot)
-    if is_undefined(row[HEADLINE]):
-        ax.annotate("…", (end, place + _BAR), xytext=(3, 0), textcoords="offset points", va="center")
-    return end
 
 
 def in_words(row: dict[Any, Any]) -> str:
@@ -462,11 +426,13 @@ def timed_out(trace: Trace, failures_s: Iterable[float]) -> Roots:
     again = {root: at for _, _, root, attempt, at in trace.emitted if attempt == 1}
     given_up = {root: at for root, attempt, at in trace.failed if attempt == 0}
     number = np.array(sorted(given_up), np.int64)
-    emitted, gone = (np.array([of[n] for n in number], float) / S for of in (first, given_up))
+    emitted, gone, out = (
+        np.array([of.get(n, np.nan) for n in number], float) / S for of in (first, given_up, again)
+    )
     lost = emitted.copy()
     for failure in failures_s:
         lost = np.where(failure <= gone, np.maximum(lost, failure), lost)
-    return Roots(number, emitted, lost, gone, np.array([again.get(n, np.nan) for n in number], float) / S)
+    return Roots(number, emitted, lost, gone, out)
 
 
 def rotations(trace: Trace) -> dict[str, np.ndarray]:
@@ -500,8 +466,9 @@ def roots(result: Result) -> Figure:
         above, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         _draw_roots(above, these)
         _draw_buckets(below, inside, instants)
+        rotated = {at for each in turns.values() for at in each if span[0] < at < span[1]}
         for axes in (above, *below):
-            for at in {at for each in turns.values() for at in each if span[0] < at < span[1]}:
+            for at in rotated:
                 axes.axvline(at, color=style.MUTED, **style.LINES["dashed"])
             for row in recoveries:
                 axes.axvline(row["failed_at_s"], color=style.FAILURE, linewidth=1.8)
@@ -533,23 +500,19 @@ def _draw_roots(axes: Axes, these: Roots) -> None:
     again = np.where(np.isnan(these.again), these.given_up, these.again)
     for batch in np.split(np.arange(len(these.number)), np.flatnonzero(np.diff(these.given_up)) + 1):
         rows = these.number[batch]
-        emitted, lost, given_up, out = (
-            each[batch] for each in (these.emitted, these.lost, these.given_up, again)
-        )
-        _area(axes, rows, emitted, lost, facecolor=WAITS)
-        _area(axes, rows, lost, given_up, facecolor=LOST, hatch="///")
-        _area(axes, rows, given_up, out, facecolor=GIVEN_UP, hatch="..")
+        edges = np.append(rows - 0.5, rows[-1] + 0.5)
+        moments = [
+            np.append(times[batch], times[batch][-1])
+            for times in (these.emitted, these.lost, these.given_up, again)
+        ]
+        looks: Any = ({"facecolor": WAITS}, {"facecolor": LOST, "hatch": "///"})
+        looks += ({"facecolor": GIVEN_UP, "hatch": ".."},)
+        for begin, end, look in zip(moments, moments[1:], looks, strict=False):
+            axes.fill_betweenx(edges, begin, end, step="post", **_HATCH, **look)
     axes.plot(these.emitted, these.number, ".", color=style.INK, markersize=2)
     axes.plot(these.again, these.number, "s", color=style.BLUE, markersize=1.6)
     low, high = these.number[0], max(these.number[-1], these.number[0] + 1)
     axes.set(ylabel="root, by number", ylim=(low - 0.22 * (high - low), high + 0.06 * (high - low)))
-
-
-def _area(axes: Axes, rows: Ints, begin: np.ndarray, end: np.ndarray, **look: Any) -> None:
-    """A stretch of time of each of some roots, one on the other."""
-    edges = np.append(rows - 0.5, rows[-1] + 0.5)
-    left, right = (np.append(times, times[-1]) for times in (begin, end))
-    axes.fill_betweenx(edges, left, right, step="post", **_HATCH, **look)
 
 
 def _measure(axes: Axes, ready_s: float, took_s: float | None) -> None:
@@ -565,12 +528,8 @@ def _measure(axes: Axes, ready_s: float, took_s: float | None) -> None:
 
 
 def _draw_buckets(rows: list[Axes], inside: np.ndarray, at_s: np.ndarray) -> None:
-    between = [f"bucket {n}" for n in range(2, len(inside))]
-    names = [
-        "newest bucket: takes in what is emitted",
-        *between,
-        "oldest bucket: what is in it at a rotation is given up",
-    ]
+    names = ["newest bucket: takes in what is emitted", *(f"bucket {n}" for n in range(2, len(inside)))]
+    names.append("oldest bucket: what is in it at a rotation is given up")
     most = inside.sum(axis=1).max()
     for axes, name, (waits, lost) in zip(rows, names, inside, strict=False):
         axes.fill_between(at_s, lost, facecolor=LOST, hatch="///", **_HATCH)
@@ -600,11 +559,10 @@ def usage_over_time(
     ends = [*table.columns, float(usage["end_s"].max())]
     names = [_name(row) for row in found.itertuples(index=False)]
     with style.applied():
-        if ax is None:
-            ax = style.new_figure(0.75 + 0.2 * len(names)).subplots()
+        ax = style.new_axes(0.75 + 0.2 * len(names), ax)
         for place, row in enumerate(found.itertuples(index=False)):
             values = table.loc[(row.resource, row.kind, row.host)].to_numpy(dtype=float)
-            colours = ListedColormap([shade(value) for value in values])
+            colours = ListedColormap([style.shade(value) for value in values])
             cells: dict[str, Any] = {"cmap": colours, "vmin": -0.5, "vmax": len(values) - 0.5}
             cells |= {"edgecolors": "face", "linewidth": 0.2}  # else the page shines through between them
             ax.pcolormesh(ends, [place - 0.45, place + 0.45], [list(range(len(values)))], **cells)
