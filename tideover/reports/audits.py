@@ -1,4 +1,4 @@
-"""Pages, sentences and tables of audits."""
+"""Pages, sentences, tables and pictures of audits; called by `tideover audit`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render
 from tideover.scenarios.audit.audit import Audit
-from tideover.scenarios.audit.cases import Verdict, guarantee, holds
+from tideover.scenarios.audit.cases import guarantee, holds
 from tideover.scenarios.audit.examples import MOST_EXAMPLES, Example, struck, told
 from tideover.scenarios.part_builder import to_data
 from tideover.sim.registry import kind_of
@@ -54,22 +54,19 @@ def sentences(audit: Audit) -> Iterator[str]:
         tried += f", {len(audit.doubles):,} with a second one during the recovery"
     yield f"{tried}, before, at, after and between the steps of {audit.scenario.name}."
     if audit.quiet.harm:
-        yield f"Without any failure: {_harm(audit.quiet)}."
+        quiet = audit.quiet
+        counts = (
+            (quiet.lost, "lost"),
+            (quiet.duplicated, "counted twice"),
+            (quiet.wrong, "windows wrong"),
+            (quiet.missing, "windows missing"),
+        )
+        yield f"Without any failure: {', '.join(f'{n} {what}' for n, what in counts if n)}."
     if audit.doubles:
         yield f"With a second fault: {audit.after_two}."
     if audit.failed:
         case, found = audit.failed[0]
         yield f"{len(audit.failed)} runs could not be made; the first: {told(case)}: {found.error}."
-
-
-def _harm(found: Verdict) -> str:
-    parts = (
-        (found.lost, "lost"),
-        (found.duplicated, "counted twice"),
-        (found.wrong, "windows wrong"),
-        (found.missing, "windows missing"),
-    )
-    return ", ".join(f"{n} {what}" for n, what in parts if n)
 
 
 def kinds_table(audit: Audit) -> Table:
@@ -124,8 +121,10 @@ def overview(audits: Sequence[Audit]) -> Table:
     return Table("Audits", columns, tuple(rows), (note,), text_columns=7)
 
 
-def steps(audit: Audit) -> Iterator[tuple[Example, str]]:
-    """The smallest examples: what is wrong, when, which tuples, in lines."""
+def steps(audit: Audit) -> Iterator[tuple[Example, str, str]]:
+    """The smallest examples: what is wrong, when, which tuples, in lines; and the command that shows it
+    again.
+    """
     for example in audit.examples[:MOST_EXAMPLES]:
         lines = [f"{example.harm}: {example.text}"]
         lines += [f"  {each}" for each in example.tuples]
@@ -133,14 +132,13 @@ def steps(audit: Audit) -> Iterator[tuple[Example, str]]:
             lines.append(f"  so it is {example.step}")
         elif example.alike:
             lines.append(f"  {example.alike} more runs break there in this way")
-        yield example, "\n".join(lines)
+        yield example, "\n".join(lines), audit.replay(example.case)
 
 
 # The smallest examples of an audit, drawn.
 
 MOST_DRAWN = 60
 """So many tuples at most: those that it is about, and a few of the others."""
-_SIDES: dict[str, Literal["before", "at", "after"]] = {"before": "before", "after": "after"}
 
 
 def pictured(audit: Audit, example: Example) -> Picture:
@@ -156,16 +154,16 @@ def pictured(audit: Audit, example: Example) -> Picture:
     becomes |= {("", root): "counted twice" for root in world.ledger.duplicated_roots().tolist()}
     victim = case.victims[-1]
     strike = f"{victim.kind} of {victim.name}, {last.text}"
-    about = Highlight(last.at, _SIDES.get(last.side, "at"), strike, becomes)
+    sides: dict[str, Literal["before", "after"]] = {"before": "before", "after": "after"}
+    about = Highlight(last.at, sides.get(last.side, "at"), strike, becomes)
     svg = space_time(diagram(world, coarseness(audit.scenario)), "", about, most=MOST_DRAWN, inline=True)
     return Picture("What happens", f"{example.text}. Marked: what is lost, or counted twice.", svg)
 
 
-# What the terminal shows of an audit.
-
-
 def audits_view(audits: Sequence[Audit]) -> list[Group | Text]:
-    """Several audits: how many keep their word, a table, and the smallest example of each that does not."""
+    """What the terminal shows of several audits: how many keep their word, a table, and the smallest example
+    of each that does not.
+    """
     shown: list[Group | Text] = [
         Group(Text(verdicts(audits), style="bold"), Text(""), render(overview(audits)))
     ]
@@ -175,16 +173,13 @@ def audits_view(audits: Sequence[Audit]) -> list[Group | Text]:
         if audit.holds:
             continue
         shown.append(Text(verdict(audit), style="bold"))
-        for example, text in islice(steps(audit), 1):
-            shown.append(Text(f"   {text}"))
-            shown.append(Text(f"   {audit.replay(example.case)}", style="dim"))
+        for _, text, replay in islice(steps(audit), 1):
+            shown += [Text(f"   {text}"), Text(f"   {replay}", style="dim")]
     return shown
 
 
 def audit_view(audit: Audit) -> list[Group | Text]:
-    """The answer, what each kind of fault leaves, the smallest examples, each with the command that shows it
-    again.
-    """
+    """What the terminal shows of one: the answer, what each kind of fault leaves, the smallest examples."""
     shown: list[Group | Text] = [
         Group(
             Text(verdict(audit), style="bold"),
@@ -193,35 +188,35 @@ def audit_view(audit: Audit) -> list[Group | Text]:
             render(kinds_table(audit)),
         )
     ]
-    for number, (example, text) in enumerate(steps(audit), 1):
-        shown.append(Text(f"{number}. {text}"))
-        shown.append(Text(f"   {audit.replay(example.case)}\n", style="dim"))
+    for number, (_, text, replay) in enumerate(steps(audit), 1):
+        shown += [Text(f"{number}. {text}"), Text(f"   {replay}\n", style="dim")]
     more = len(audit.examples) - MOST_EXAMPLES
     if more > 0:
         shown.append(Text(f"{more} more; --json and --out have all."))
     return shown
 
 
-# The page of an audit.
+def _example(audit: Audit, title: str, anchor: str, found: tuple[Example, str, str], *before: str) -> Section:
+    """An example on a page, with its picture if anything fails in it."""
+    example, *told = found
+    pictures = (pictured(audit, example),) if example.case.faults else ()
+    return Section(title, anchor, sentences=(*before, *told), pictures=pictures)
 
 
 def audits_page(audits: Sequence[Audit]) -> Page:
     """Several audits: what each came to, and the smallest example of each."""
-    found = []
-    for audit in audits:
-        shown = next(steps(audit), None)
-        if shown is not None:
-            example, text = shown
-            pictures = (pictured(audit, example),) if example.case.faults else ()
-            name = kind_of(audit.scenario.strategy)
-            told = (verdict(audit), text, audit.replay(example.case))
-            found.append(Section(strategy_name(name), name, sentences=told, pictures=pictures))
+    examples = [
+        _example(audit, strategy_name(kind), kind, first, verdict(audit))
+        for audit in audits
+        for kind in [kind_of(audit.scenario.strategy)]
+        for first in islice(steps(audit), 1)
+    ]
     return Page(
         title="Audits",
         kind="what strategies guarantee, by failing at each step of their protocols",
         verdict=verdicts(audits),
         setup=(("Faults", ", ".join(dict.fromkeys(kind for audit in audits for kind in audit.kinds))),),
-        sections=(Section("Answer", "answer", tables=(overview(audits),)), *found),
+        sections=(Section("Answer", "answer", tables=(overview(audits),)), *examples),
         scenarios=tuple((kind_of(a.scenario.strategy), _json(a.scenario)) for a in audits),
         glossary={},
     )
@@ -229,29 +224,17 @@ def audits_page(audits: Sequence[Audit]) -> Page:
 
 def audit_page(audit: Audit) -> Page:
     """The answer, and the smallest examples."""
-    found = tuple(
-        Section(
-            f"Example {number}",
-            f"example-{number}",
-            sentences=(text, audit.replay(example.case)),
-            pictures=(pictured(audit, example),) if example.case.faults else (),
-        )
-        for number, (example, text) in enumerate(steps(audit), 1)
-    )
+    answer = Section("Answer", "answer", sentences=tuple(sentences(audit)), tables=(kinds_table(audit),))
+    examples = [
+        _example(audit, f"Example {number}", f"example-{number}", found)
+        for number, found in enumerate(steps(audit), 1)
+    ]
     return Page(
         title=f"Audit: {audit.scenario.name}",
         kind="what a strategy guarantees, by failing at each step of its protocol",
         verdict=verdict(audit),
         setup=(("Faults", ", ".join(audit.kinds)), ("Claimed", audit.claimed), ("Observed", audit.observed)),
-        sections=(
-            Section(
-                "Answer",
-                "answer",
-                sentences=tuple(sentences(audit)),
-                tables=(kinds_table(audit),),
-            ),
-            *found,
-        ),
+        sections=(answer, *examples),
         scenarios=((audit.scenario.name, _json(audit.scenario)),),
         glossary={},
     )

@@ -1,11 +1,16 @@
-"""What a plan found, for readers: sentences, tables, figures, the page."""
+"""What a plan found, for readers: sentences, tables, figures, the page.
+
+Called by `tideover plan`; the search itself is in `tideover.scenarios.planning`.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group
@@ -13,7 +18,7 @@ from rich.text import Text
 
 from tideover.models.schema import HEADLINE, LOSSY, counted
 from tideover.reports import checks, figures
-from tideover.reports.figures.style import to_svg
+from tideover.reports.figures.style import picture
 from tideover.reports.figures.sweeps import MOST_NAMED
 from tideover.reports.formatting import listed, number, strategy_name, with_ending
 from tideover.reports.html import Grid, GridColumn, Page, Picture, Section, grid
@@ -30,15 +35,11 @@ from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 # A plan's answer in sentences and tables, for the terminal and for the page.
 
 MOST_LISTED = 8
-_PLAIN = 0.01
-"""Less than this part of a limit is no margin to speak of."""
 
 FORMULAS = {
     "young": ("Young (1974)", "work lost and done twice, to first order"),
@@ -51,30 +52,25 @@ FORMULAS = {
 
 def verdict(plan: Plan) -> str:
     """The answer in a sentence or two; of a search that was ended early, what it has found so far."""
-    if plan.whole:
-        return _verdict(plan)
-    if not plan.found:
+    if not plan.whole and not plan.found:
         return "Ended early, before any candidate was tried."
-    tried = f"Ended early: {len(plan.found):,} of {plan.spec.space.total:,} candidates were tried."
-    return f"{tried} {_verdict(plan)}"
-
-
-def _verdict(plan: Plan) -> str:
+    early = f"Ended early: {len(plan.found):,} of {plan.spec.space.total:,} candidates were tried. "
+    tried = "" if plan.whole else early
     best, nearest = plan.best, plan.nearest
     if best is not None:
         unsure = any(one.verdict == "unsure" for one in best.judgements)
         known = f", as far as {best.n} replications show," if unsure else ""
-        cost = f"{_cost(best)} per month: {_values(best)}"
         which = "cheapest" if plan.whole else "cheapest of these"
-        return f"The {which} that meets all objectives{known} costs {cost}."
+        cost = f"{_cost(best)} per month: {_choices(best.values)}"
+        return f"{tried}The {which} that meets all objectives{known} costs {cost}."
     if nearest is None:
-        return "Nothing is feasible: no run was done well."
-    worst = min((one for one in nearest.judgements if not one.holds), key=lambda one: one.holds)
-    missed = [one for one in nearest.judgements if one.objective.text == nearest.missed[0]] or [worst]
-    whole = f"Nothing is feasible. {nearest.missed[0]} cannot be met"
+        return f"{tried}Nothing is feasible: no run was done well."
+    first = nearest.missed[0]
+    missed = next(one for one in nearest.judgements if one.objective.text == first)
+    whole = f"Nothing is feasible. {first} cannot be met" if plan.whole else f"None of these meets {first}"
     return (
-        f"{whole if plan.whole else f'None of these meets {nearest.missed[0]}'}: the nearest has "
-        f"{_value(missed[0])}, {number(nearest.violation)} times the limit beyond it ({_values(nearest)})."
+        f"{tried}{whole}: the nearest has {_value(missed)}, {number(nearest.violation)} times the limit "
+        f"beyond it ({_choices(nearest.values)})."
     )
 
 
@@ -84,10 +80,10 @@ def so_far(plan: Plan) -> str:
     runs = f"So far, after {plan.runs:,} runs"
     if best is not None:
         met = listed([f"{one.objective.text}: {_value(one)}" for one in best.judgements])
-        return f"{runs}: {_cost(best)} per month: {_values(best)}; by {best.n} replications {met}."
+        return f"{runs}: {_cost(best)} per month: {_choices(best.values)}; by {best.n} replications {met}."
     if nearest is None or not nearest.missed:
         return f"{runs}: nothing that meets all objectives."
-    missed = f"the nearest misses {nearest.missed[0]}: {_values(nearest)}"
+    missed = f"the nearest misses {nearest.missed[0]}: {_choices(nearest.values)}"
     return f"{runs}: nothing that meets all objectives; {missed}."
 
 
@@ -128,8 +124,7 @@ def _binding(plan: Plan) -> Iterator[str]:
         return
     failing = [missed[0] for _, missed in binding.cheaper if missed]
     if failing:
-        many = {name: failing.count(name) for name in dict.fromkeys(failing)}
-        found = listed([f"{name} ({count})" for name, count in many.items()])
+        found = listed(f"{name} ({count})" for name, count in Counter(failing).items())
         yield f"What binds: of the cheaper candidates that were tried, each misses {found}."
     else:
         yield "No objective binds: of all that was tried, nothing is cheaper."
@@ -169,7 +164,7 @@ def cheaper(plan: Plan) -> Table:
     """Cheaper ones, and what they miss."""
     binding = plan.binding
     rows = [] if binding is None else binding.cheaper[:MOST_LISTED]
-    found = tuple((_values(one), _cost(one), listed(missed), str(one.n)) for one, missed in rows)
+    found = tuple((_choices(one.values), _cost(one), listed(missed), str(one.n)) for one, missed in rows)
     return Table("Cheaper, but", ("choices", "per month", "misses", "runs"), found, (), 1)
 
 
@@ -177,7 +172,7 @@ def front(plan: Plan) -> Table:
     """Cost against recovery against latency."""
     rows = tuple(
         (
-            _values(one),
+            _choices(one.values),
             number(one.cost),
             with_ending(number(float(one.recoveries[HEADLINE].mean())), one.recoveries["ended"].tolist()),
             number(float(one.runs["latency_p99_ms"].mean())),
@@ -210,14 +205,10 @@ def _table(plan: Plan, title: str, shown: Sequence[Candidate], notes: tuple[str,
     rows = []
     for one in shown:
         parts = " + ".join(number(float(one.costs[part].mean())) for part in PARTS if one.costs[part].any())
-        rows.append((_values(one), _cost(one), parts, *map(_value, one.judgements), str(one.n)))
+        rows.append((_choices(one.values), _cost(one), parts, *map(_value, one.judgements), str(one.n)))
     used = [part for part in PARTS if any(one.costs[part].any() for one in shown)]
     columns = ("choices", "per month", " + ".join(used) or "parts", *objectives, "runs")
     return Table(title, columns, tuple(rows), notes)
-
-
-def _values(one: Candidate) -> str:
-    return _choices(one.values)
 
 
 def _choices(values: Mapping[str, Any]) -> str:
@@ -271,26 +262,27 @@ def pictures(plan: Plan) -> tuple[Picture, ...]:
     found = []
     if len(table) > 1:
         if np.isfinite(table["recovery"]).any():
-            numbered = (
-                " Numbers are those of the table of the front." if len(plan.front) <= MOST_NAMED else ""
-            )
+            few = len(plan.front) <= MOST_NAMED
+            caption = f"{_FRONT}{' Numbers are those of the table of the front.' if few else ''}"
             axes = figures.pareto_front(table, ringed=which)
             alt = "Candidates by cost, time to recover and latency; the table has the same figures."
-            found.append(_picture("Cost, recovery and latency", _FRONT + numbered, axes, "front", alt))
+            found.append(picture("Cost, recovery and latency", caption, axes, "front", alt))
         beside = plan.checkpoint_interval
         if beside is not None and table["interval_s"].nunique() > 1:
             optima = {"Young": beside.young, "Daly": beside.daly, "closed form": beside.closed_form}
             axes = figures.checkpoint_intervals(table, optima, ringed=which)
             alt = "Cost of candidates by checkpoint interval, and the optima of three formulas."
-            found.append(_picture("Cost by checkpoint interval", _INTERVALS, axes, "intervals", alt))
+            found.append(picture("Cost by checkpoint interval", _INTERVALS, axes, "intervals", alt))
         axes = figures.race(table, plan.spec.effort.most)
         alt = "Replications that each candidate was given; the table has the same figures."
-        found.append(_picture("Replications spent", _RACE.format(which=which), axes, "race", alt))
+        found.append(picture("Replications spent", _RACE.format(which=which), axes, "race", alt))
     return tuple(found)
 
 
 def drawn(plan: Plan) -> pd.DataFrame:
-    """What the figures draw: a row for each candidate whose runs did not fail, the cheapest first."""
+    """What the figures draw: a row for each candidate whose runs did not fail, the cheapest first;
+    ``interval_s``: from one checkpoint's start to the next one's, NaN if there are none.
+    """
     import pandas as pd
 
     front = {id(one) for one in plan.front}
@@ -299,7 +291,7 @@ def drawn(plan: Plan) -> pd.DataFrame:
             "cost_per_month": one.cost,
             "recovery": _mean(one.recoveries, HEADLINE),
             "latency": _mean(one.runs, "latency_p99_ms"),
-            "interval_s": _interval(one),
+            "interval_s": math.nan if (cycle := one.scenario.strategy.cycle()) is None else cycle[1] / S,
             "lossy": LOSSY in set(one.recoveries["ended"]),
             "feasible": one.holds,
             "on_front": id(one) in front,
@@ -318,49 +310,41 @@ def candidates_grid(plan: Plan) -> Grid | None:
     if not every:
         return None
     table, short = plan.candidates, short_names(list(plan.units))
-    columns = [GridColumn("candidate", list(range(1, len(every) + 1)))]
-    columns += [_choice(key, short[key], unit, table, every) for key, unit in plan.units.items()]
-    half = (table["cost_high"] - table["cost_low"]) / 2
-    columns += [GridColumn("per month", _cells(table["cost_per_month"])), GridColumn("±", _cells(half))]
-    columns.append(GridColumn("recovery, s", _cells([_mean(one.recoveries, HEADLINE) for one in every])))
-    columns.append(_names("ended", [counted(one.recoveries["ended"]) for one in every]))
-    columns.append(
-        GridColumn("p99 latency, ms", _cells([_mean(one.runs, "latency_p99_ms") for one in every]))
-    )
+    columns = [
+        GridColumn("candidate", list(range(1, len(every) + 1))),
+        *(_choice(key, short[key], table, every) for key in plan.units),
+        GridColumn("per month", _cells(table["cost_per_month"])),
+        GridColumn("±", _cells((table["cost_high"] - table["cost_low"]) / 2)),
+        GridColumn("recovery, s", _cells([_mean(one.recoveries, HEADLINE) for one in every])),
+        _names("ended", [counted(one.recoveries["ended"]) for one in every]),
+        GridColumn("p99 latency, ms", _cells([_mean(one.runs, "latency_p99_ms") for one in every])),
+    ]
     for objective in (one.text for one in plan.spec.wanted.objectives):
         columns.append(GridColumn(objective, _cells(table[f"{objective} value"])))
-        verdicts = [str(verdict) for verdict in table[f"{objective} verdict"]]
-        columns.append(_names("verdict", verdicts))
-    columns.append(_names("meets all", [_yes(holds) for holds in table["feasible"]]))
-    columns.append(_names("on the front", [_yes(on) for on in table["on_front"]]))
+        columns.append(_names("verdict", [str(verdict) for verdict in table[f"{objective} verdict"]]))
+    for label, name in (("meets all", "feasible"), ("on the front", "on_front")):
+        columns.append(_names(label, ["yes" if truth else "no" for truth in table[name]]))
     columns.append(GridColumn("runs", table["replications"].tolist()))
-    return grid(
-        columns, "candidates", ("; ".join(explained(short)), "±: half the width of the interval; – undefined")
-    )
+    notes = ("; ".join(explained(short)), "±: half the width of the interval; – undefined")
+    return grid(columns, "candidates", notes)
 
 
-def _choice(key: str, short: str, unit: str, table: pd.DataFrame, every: list[Candidate]) -> GridColumn:
+def _choice(key: str, short: str, table: pd.DataFrame, every: list[Candidate]) -> GridColumn:
     """The values of a choice, as they are written; a dash where it has no effect."""
-    shown = [as_text(one.values[key]) if key in one.values else None for one in every]
-    if key == "strategy.kind":
-        shown = [None if kind is None else strategy_name(kind) for kind in shown]
-    places = {label: n for n, label in enumerate(dict.fromkeys(one for one in shown if one is not None))}
+    words = strategy_name if key == "strategy.kind" else as_text
+    shown = [words(one.values[key]) if key in one.values else None for one in every]
     numbers: dict[str, float] = {}
     for label, value in zip(shown, table[key], strict=True):
         if label is not None and isinstance(value, int | float | np.number) and not isinstance(value, bool):
             numbers[label] = float(value)
-    cells = [None if label is None else places[label] for label in shown]
-    ordered = [numbers[label] for label in places] if len(numbers) == len(places) else ()
-    return GridColumn(short, cells, tuple(places), ordered)
+    column = _names(short, shown)
+    ordered = [numbers[label] for label in column.values] if len(numbers) == len(column.values) else ()
+    return replace(column, numbers=ordered)
 
 
-def _names(name: str, texts: list[str]) -> GridColumn:
-    places = {label: n for n, label in enumerate(dict.fromkeys(texts))}
-    return GridColumn(name, [places[label] for label in texts], tuple(places))
-
-
-def _yes(truth: Any) -> str:
-    return "yes" if truth else "no"
+def _names(name: str, texts: Sequence[str | None]) -> GridColumn:
+    places = {text: n for n, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
+    return GridColumn(name, [None if text is None else places[text] for text in texts], tuple(places))
 
 
 def _cells(values: Any) -> list[float | None]:
@@ -373,30 +357,14 @@ def _mean(table: pd.DataFrame, column: str) -> float:
     return float(table[column].mean(skipna=False)) if len(table) else math.nan
 
 
-def _interval(one: Candidate) -> float:
-    """From one checkpoint's start to the next one's (s); NaN: there are none."""
-    cycle = one.scenario.strategy.cycle()
-    return math.nan if cycle is None else cycle[1] / S
-
-
-def _picture(title: str, caption: str, axes: Axes, prefix: str, alt: str) -> Picture:
-    return Picture(title, caption, to_svg(cast("Figure", axes.figure), prefix=prefix, alt=alt))
-
-
-# What the terminal shows of a plan.
-
-
 def plan_view(plan: Plan) -> Group:
-    """The answer, why it is that, and what else there is."""
+    """What the terminal shows: the answer, why it is that, and what else there is."""
     return Group(
         Text(verdict(plan), style="bold"),
         *(Text(sentence) for sentence in sentences(plan)),
         Text(""),
         *(render(table) for table in tables(plan)),
     )
-
-
-# The page of a plan.
 
 
 def plan_page(plan: Plan) -> Page:

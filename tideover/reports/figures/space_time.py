@@ -1,4 +1,9 @@
-"""The space-time diagram: tasks as lines grouped by host, time to the right, messages as arrows."""
+"""The space-time diagram: tasks as lines grouped by host, time to the right, messages as arrows; as SVG.
+
+After L. Lamport, *Time, clocks, and the ordering of events in a distributed system*, CACM 1978, and the
+figures of J.-H. Hwang et al., *High-availability algorithms for distributed stream processing*, ICDE 2005.
+Called by the pages of runs and audits, by `tideover run --diagram` and by `tideover explore`.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +33,12 @@ from tideover.reports.figures.style import (
 )
 from tideover.sim.units import S
 
-# How the sorts of arrows look: told apart by line and end, so that a grey print will do; and what a picture
-# is about.
+# How the sorts of arrows look: told apart by line and end, so that a grey print will do.
 
 
 @dataclass(frozen=True)
 class Look:
-    """How one sort of arrow is drawn; ``label``: in the legend, in the words of the trace; ``end``: head,
-    hollow, cross, ring, or nothing.
-    """
+    """How one sort of arrow is drawn; ``end``: head, hollow, cross, ring, or nothing."""
 
     label: str
     colour: str
@@ -102,7 +104,9 @@ class Highlight:
 
     def of(self, arrow: Arrow) -> str:
         """What becomes of the tuple of an arrow; empty: nothing that is to be shown."""
-        keys = (key for key in (arrow.effect, arrow.whole) if key is not None and arrow.kind == "tuple")
+        if arrow.kind != "tuple":
+            return ""
+        keys = (key for key in (arrow.effect, arrow.whole) if key is not None)
         return next((self.becomes[key] for key in keys if key in self.becomes), "")
 
 
@@ -150,14 +154,13 @@ class Layout:
     def cut(self, a: tuple[int, float], b: tuple[int, float]) -> tuple[Point, Point]:
         """The part of the way between two points (ns, px) that lies in the stretch."""
         (t, y), (u, z) = a, b
-        begin, end = self.stretch
 
         def at(moment: int) -> Point:
-            moment = min(max(moment, begin), end)
-            share = 0.0 if u == t else (min(max(moment, t), u) - t) / (u - t)
-            return self.x(moment), y + (z - y) * share
+            inside = min(max(moment, self.stretch.begin), self.stretch.end)
+            share = 0.0 if u == t else (min(max(inside, t), u) - t) / (u - t)
+            return self.x(inside), y + (z - y) * share
 
-        return at(t), ((self.x(u), z) if begin <= u <= end else at(u))
+        return at(t), ((self.x(u), z) if self.stretch.begin <= u <= self.stretch.end else at(u))
 
 
 def layout(diagram: Diagram, lanes: Sequence[Lane]) -> Layout:
@@ -180,21 +183,17 @@ def layout(diagram: Diagram, lanes: Sequence[Lane]) -> Layout:
 
 
 def _ticks(begin: int, end: int) -> list[tuple[int, str]]:
-    """Round moments.
+    """Round moments, which are 1, 2 or 5 times a power of ten apart.
 
     >>> _ticks(0, 4_000_000_000)[:3]
     [(0, '0.0 s'), (500000000, '0.5 s'), (1000000000, '1.0 s')]
     """
-    step = _round(max(1, end - begin) / TICKS)
+    least = max(1.0, max(1, end - begin) / TICKS)
+    power = 10 ** math.floor(math.log10(least))
+    step = next(round(factor * power) for factor in (1, 2, 5, 10) if factor * power >= least)
     places = max(0, -math.floor(math.log10(step / S)))
     first = -(-begin // step) * step
     return [(at, f"{at / S:.{places}f} s") for at in range(first, end + 1, step)]
-
-
-def _round(least: float) -> int:
-    """The least of 1, 2, 5 × a power of ten that is not less."""
-    power = 10 ** math.floor(math.log10(max(1.0, least)))
-    return next(round(factor * power) for factor in (1, 2, 5, 10) if factor * power >= least)
 
 
 # What of a stretch is drawn: all of it where that is legible, else whole trees of some roots; and what is
@@ -248,39 +247,47 @@ def choose(diagram: Diagram, first: Collection[Whole] = (), most: int = MOST_TUP
     tuples = [arrow for arrow in inside if arrow.kind == "tuple"]
     struck = _struck(diagram)
     wholes = _accepted(tuples, list(_in_turn(tuples, first)), struck, most)
-    said: list[str] = []
     kept = [arrow for arrow in tuples if arrow.whole in wholes]
     total = len({arrow.whole for arrow in tuples})
+    left_out: list[str] = []
     if len(wholes) < total:
-        said.append(
+        left_out.append(
             f"{len(kept):,} of {len(tuples):,} tuples drawn: all those of {len(wholes):,} of {total:,} roots "
             "and windows"
         )
+
+    def limited(things: list[Thing], of: int, most: int, name: str) -> list[Thing]:
+        """So many of them, spread evenly, in their order; ``of``: how many there are in all."""
+        places = sorted(place for place, _ in zip(_evenly(len(things)), range(most), strict=False))
+        if len(places) < of:
+            left_out.append(f"{len(places):,} of {of:,} {name}")
+        return [things[place] for place in places]
+
     for kind, name in (("ack", "acks"), ("complete", "complete roots")):
         mine = [arrow for arrow in inside if arrow.kind == kind]
-        shown = _spread([a for a in mine if len(wholes) == total or a.whole in wholes], most)
-        if len(shown) < len(mine):
-            said.append(f"{len(shown):,} of {len(mine):,} {name}")
-        kept += shown
-    rest = [arrow for arrow in inside if arrow.kind in ("control", "step")]
-    kept += _said(rest, MOST_STEPS, "control messages", said)
-    lanes = _lanes(diagram, kept, struck, said)
+        of_kept = [a for a in mine if len(wholes) == total or a.whole in wholes]
+        kept += limited(of_kept, len(mine), most, name)
+    others = [arrow for arrow in inside if arrow.kind in ("control", "step")]
+    kept += limited(others, len(others), MOST_STEPS, "control messages")
+    lanes = _lanes(diagram, kept, struck)
+    if len(lanes) < len(diagram.lanes):
+        left_out.append(f"{len(lanes)} of {len(diagram.lanes)} tasks and roles")
     names = {lane.name for lane in lanes}
-    events = _said(list(diagram.events), MOST_STEPS, "steps and other events", said)
+    events = limited(list(diagram.events), len(diagram.events), MOST_STEPS, "steps and other events")
+    rest = tuple(
+        (lane, moment)
+        for arrow in tuples
+        if arrow.whole not in wholes
+        for lane, moment in ((arrow.source, arrow.sent), (arrow.target, arrow.came))
+        if moment is not None and begin <= moment <= end
+    )
     return Shown(
         lanes,
         tuple(a for a in kept if {a.source, a.target} <= names),
         tuple(e for e in events if e.lane is None or e.lane in names),
-        tuple(said),
-        tuple(_ends([arrow for arrow in tuples if arrow.whole not in wholes], begin, end)),
+        tuple(left_out),
+        rest,
     )
-
-
-def _ends(arrows: Iterable[Arrow], begin: int, end: int) -> Iterator[tuple[str, int]]:
-    for arrow in arrows:
-        for lane, moment in ((arrow.source, arrow.sent), (arrow.target, arrow.came)):
-            if moment is not None and begin <= moment <= end:
-                yield lane, moment
 
 
 def _visible(arrow: Arrow, begin: int, end: int) -> bool:
@@ -304,11 +311,9 @@ def _in_turn(tuples: Sequence[Arrow], first: Collection[Whole]) -> Iterator[Whol
     """Roots and windows, in the order in which they are wanted."""
     concerned = {a.whole for a in tuples if a.lost or a.again}
     every = dict.fromkeys(a.whole for a in tuples if a.whole is not None)
-    for wanted in (
-        [whole for whole in every if whole in first],
-        [whole for whole in every if whole in concerned and whole not in first],
-        [whole for whole in every if whole not in concerned and whole not in first],
-    ):
+    ranks = {whole: 0 if whole in first else 1 if whole in concerned else 2 for whole in every}
+    for rank in range(3):
+        wanted = [whole for whole in every if ranks[whole] == rank]
         yield from (wanted[place] for place in _evenly(len(wanted)))
 
 
@@ -348,40 +353,19 @@ def _accepted(
     return found
 
 
-def _lanes(
-    diagram: Diagram, arrows: Iterable[Arrow], struck: Sequence[str], said: list[str]
-) -> tuple[Lane, ...]:
+def _lanes(diagram: Diagram, arrows: Iterable[Arrow], struck: Sequence[str]) -> tuple[Lane, ...]:
     if len(diagram.lanes) <= ALL_LANES:
         return diagram.lanes
     names = {name for arrow in arrows for name in (arrow.source, arrow.target)}
     for name in (*struck, *(event.lane for event in diagram.events if event.lane is not None)):
         if name in names or len(names) < MOST_LANES:
             names.add(name)
-    found = tuple(lane for lane in diagram.lanes if lane.name in names)
-    if len(found) < len(diagram.lanes):
-        said.append(f"{len(found)} of {len(diagram.lanes)} tasks and roles")
-    return found
-
-
-def _spread(things: list[Thing], most: int) -> list[Thing]:
-    """So many of them, spread evenly, in their order."""
-    if len(things) <= most:
-        return things
-    places = [place for place, _ in zip(_evenly(len(things)), range(most), strict=False)]
-    return [things[place] for place in sorted(places)]
-
-
-def _said(things: list[Thing], most: int, name: str, said: list[str]) -> list[Thing]:
-    """The same, and it is said what is left out."""
-    shown = _spread(things, most)
-    if len(shown) < len(things):
-        said.append(f"{len(shown):,} of {len(things):,} {name}")
-    return shown
+    return tuple(lane for lane in diagram.lanes if lane.name in names)
 
 
 # The arrows of a space-time diagram.
 
-TOGETHER = 5.0
+CLOSE = 5.0
 """Arrows that follow one another more closely (px) are drawn as one, with their number."""
 LISTED = 40
 """Most messages that the text of one arrow lists."""
@@ -408,24 +392,24 @@ class Arrows:
 
     def drawn(self, arrows: Iterable[Arrow]) -> list[str]:
         """All of them; those that are alike and close together as one."""
-        bundles: dict[tuple[str, str, str, str], list[list[Arrow]]] = {}
+        alike: dict[tuple[str, str, str, str], list[list[Arrow]]] = {}
         for arrow in arrows:
             word = self._light.of(arrow)
-            rows = bundles.setdefault((sort_of(arrow), arrow.source, arrow.target, word), [[]])
-            if rows[-1] and not self._close(rows[-1][-1], arrow):
-                rows.append([])
-            rows[-1].append(arrow)
+            bundles = alike.setdefault((sort_of(arrow), arrow.source, arrow.target, word), [])
+            if bundles and self._close(bundles[-1][-1], arrow):
+                bundles[-1].append(arrow)
+            else:
+                bundles.append([arrow])
         order = list(LOOKS)
-        return [
-            shape
-            for (sort, _, _, word), rows in sorted(bundles.items(), key=lambda item: -order.index(item[0][0]))
-            for together in rows
-            for shape in self._bundle(sort, word, together)
-        ]
+        shapes: list[str] = []
+        for (sort, _, _, word), bundles in sorted(alike.items(), key=lambda item: -order.index(item[0][0])):
+            for bundle in bundles:
+                shapes += self._bundle(sort, word, bundle)
+        return shapes
 
     def _close(self, one: Arrow, other: Arrow) -> bool:
         ends = zip(self._ends(one), self._ends(other), strict=True)
-        return all(abs(a[0] - b[0]) < TOGETHER for a, b in ends)
+        return all(abs(a[0] - b[0]) < CLOSE for a, b in ends)
 
     def _ends(self, arrow: Arrow) -> tuple[Point, Point]:
         """Where an arrow begins and ends, in the picture."""
@@ -471,17 +455,13 @@ class Arrows:
             inside.append(self._number(len(arrows), last, look.colour))
         if word and (word, arrows[0].whole) not in self._said:
             self._said.add((word, arrows[0].whole))
-            (x, y), down = last[-1], last[0][1] < last[-1][1]
-            inside += self._word((x + 6, y + (-7 if down else 14)), word)
+            (x, y), down, width = last[-1], last[0][1] < last[-1][1], 7.0 * len(word)
+            x, y = x + 6, y + (-7 if down else 14)
+            # unless something stands there already: its arrow is yellow all the same
+            if not any(a < x + width and x < b and abs(y - up) < 11 for a, b, up in self._words):
+                self._words.append((x, x + width, y))
+                inside.append(text((x, y), word, style.INK, 10, bold=True, on=style.PAPER))
         return [group(_named(arrows, word), *inside), *self._stays(sort, arrows)]
-
-    def _word(self, at: Point, word: str) -> list[str]:
-        """What becomes of tuples, unless something stands there already: yellow they are all the same."""
-        (x, y), width = at, 7.0 * len(word)
-        if any(a < x + width and x < b and abs(y - height) < 11 for a, b, height in self._words):
-            return []
-        self._words.append((x, x + width, y))
-        return [text(at, word, style.INK, 10, bold=True, on=style.PAPER)]
 
     def _number(self, n: int, points: Sequence[Point], colour: str) -> str:
         """How many arrows one stands for, beside its end, where no other number is."""
@@ -543,9 +523,8 @@ class Marks:
         for down in sorted(diagram.downs, key=lambda down: down.since):
             self._downs.setdefault(down.lane, []).append(down)
         steps = sorted((e for e in shown.events if e.kind == "step"), key=lambda event: event.at)
-        self.letters = {what: _letter(n) for n, what in enumerate(dict.fromkeys(e.what for e in steps))}
-
-    # -- hosts, lanes, times when they are down --------------------------------------------------------------
+        sorts = dict.fromkeys(event.what for event in steps)
+        self.letters = {what: LETTERS[n : n + 1] or str(n) for n, what in enumerate(sorts)}
 
     def ground(self) -> list[str]:
         """Bands of hosts, lanes, the axis."""
@@ -572,17 +551,12 @@ class Marks:
         place = self._place
         counts = Counter((lane, int((place.x(at) - place.left) // BAR)) for lane, at in self._shown.rest)
         most, height = max(counts.values(), default=1), place.each * 0.3
-        return [
-            box(
-                (place.left + column * BAR, place.y[lane] + 2),
-                BAR - 1,
-                height * count / most,
-                style.MUTED,
-                0.4,
-            )
-            for (lane, column), count in counts.items()
-            if lane in place.y
-        ]
+        shapes = []
+        for (lane, column), count in counts.items():
+            if lane in place.y:
+                at = place.left + column * BAR, place.y[lane] + 2
+                shapes.append(box(at, BAR - 1, height * count / most, style.MUTED, 0.4))
+        return shapes
 
     def _lane(self, name: str) -> list[str]:
         """A line that is broken while its task is down."""
@@ -603,8 +577,6 @@ class Marks:
             shapes.append(line((at, y), (place.right, y), style.INK, 1.3))
         return shapes
 
-    # -- marks -----------------------------------------------------------------------------------------------
-
     def marks(self) -> list[str]:
         """Steps with their letters, windows, failures."""
         shapes: list[str] = []
@@ -612,13 +584,12 @@ class Marks:
             mine = sorted((e for e in self._shown.events if e.lane == lane.name), key=lambda e: e.at)
             y = self._place.y[lane.name]
             for kind in ("window", "detected", "ready", "fault"):
-                shapes += [self._mark(e, y) for e in mine if e.kind == kind]
+                for e in mine:
+                    if e.kind == kind:
+                        mark = sign(kind, self._place.x(e.at), y)
+                        shapes.append(group((e.text, moment_text(e.at)), mark))
             shapes += self._steps([e for e in mine if e.kind == "step"], y)
         return shapes + self._faults()
-
-    def _mark(self, event: Event, y: float) -> str:
-        x = self._place.x(event.at)
-        return group((event.text, moment_text(event.at)), sign(event.kind, x, y))
 
     def _steps(self, events: Sequence[Event], y: float) -> list[str]:
         """Those that are close together share a mark that lists them."""
@@ -695,33 +666,54 @@ def hatched(a: float, b: float, y: float, half: float) -> list[str]:
     return shapes
 
 
-def _letter(number: int) -> str:
-    """Of the steps' sorts, one after the other; then numbers."""
-    return LETTERS[number] if number < len(LETTERS) else str(number)
-
-
 # What stands below a space-time diagram: the legend, and what is not drawn.
 
-Sample = tuple[str, str]
-"""A piece of what is drawn, beside (0, 0), and what it is called."""
 LEFT, SIZE = 8.0, 10.5
 
 
 def legend(
     diagram: Diagram, shown: Shown, sorts: Collection[str], letters: Mapping[str, str], width: float, y: float
 ) -> tuple[list[str], float]:
-    """Entries for all that is drawn, from ``y`` down; returns where they end, too."""
-    signs = [(_arrow(sort), LOOKS[sort].label) for sort in LOOKS if sort in sorts]
-    signs += _events(diagram, {event.kind for event in shown.events})
-    shapes, y = _rows(signs, width, y)
-    if letters:
-        more, y = _rows([(_lettered(letter), what) for what, letter in letters.items()], width, y)
-        shapes += more
+    """Entries for all that is drawn, from ``y`` down, as many in a row as there is room for; returns where
+    they end, too.
+    """
+    kinds = {event.kind for event in shown.events}
+    signs = []
+    for sort, look in LOOKS.items():
+        if sort in sorts:
+            a, b = (0.0, -4.0), (26.0, -4.0)
+            signs.append((line(a, b, look.colour, look.width, look.dashes) + look.tip(a, b), look.label))
+    signs += [(sign(kind, 12, -4), kind) for kind in ("window", "fault") if kind in kinds]
+    if any(not down.passes for down in diagram.downs):
+        ground = box((0, -10), 24, 12, style.FAILURE, 0.13, style.FAILURE)
+        signs.append((ground + "".join(hatched(0, 24, -4, 6)), "down"))
+    if any(down.passes for down in diagram.downs):
+        signs.append((box((0, -10), 24, 12, style.YELLOW, 0.35, style.YELLOW), "passes by itself"))
+    if "detected" in kinds:
+        signs.append((sign("detected", 12, 8), DETECTED))
+    if "ready" in kinds:
+        signs.append((sign("ready", 8, -4), READY))
+    square = box((5, -11), 14, 14, style.PAPER, 1, style.INK)
+    lettered = [
+        (square + text((12, 0), letter, style.INK, 10, "middle", bold=True), what)
+        for what, letter in letters.items()
+    ]
+    shapes = []
+    for samples in (signs, lettered) if letters else (signs,):
+        x = LEFT
+        for sample, label in samples:
+            wide = 54 + width_of(label, SIZE)
+            if x > LEFT and x + wide > width:
+                x, y = LEFT, y + 18
+            words = text((34, 0), label, style.INK, SIZE)
+            shapes.append(element("g", sample, words, transform=f"translate({x:.1f} {y:.1f})"))
+            x += wide
+        y += 20
     return shapes, y
 
 
 def notes(diagram: Diagram, shown: Shown, counted: bool) -> Iterator[str]:
-    """What a reader has to know besides."""
+    """What else a reader has to know."""
     if diagram.lump > 1:
         yield f"Each tuple stands for {diagram.lump:,}."
     if counted:
@@ -732,53 +724,7 @@ def notes(diagram: Diagram, shown: Shown, counted: bool) -> Iterator[str]:
         yield "Grey bars below a line: how many tuples are sent or come there that are not drawn."
 
 
-def _arrow(sort: str) -> str:
-    look = LOOKS[sort]
-    a: Point = (0.0, -4.0)
-    b: Point = (26.0, -4.0)
-    return line(a, b, look.colour, look.width, look.dashes) + look.tip(a, b)
-
-
-def _events(diagram: Diagram, kinds: Collection[str]) -> Iterator[Sample]:
-    if "window" in kinds:
-        yield sign("window", 12, -4), "window"
-    if "fault" in kinds:
-        yield sign("fault", 12, -4), "fault"
-    if any(not down.passes for down in diagram.downs):
-        yield (
-            box((0, -10), 24, 12, style.FAILURE, 0.13, style.FAILURE) + "".join(hatched(0, 24, -4, 6)),
-            "down",
-        )
-    if any(down.passes for down in diagram.downs):
-        yield box((0, -10), 24, 12, style.YELLOW, 0.35, style.YELLOW), "passes by itself"
-    if "detected" in kinds:
-        yield sign("detected", 12, 8), DETECTED
-    if "ready" in kinds:
-        yield sign("ready", 8, -4), READY
-
-
-def _lettered(letter: str) -> str:
-    square = box((5, -11), 14, 14, style.PAPER, 1, style.INK)
-    return square + text((12, 0), letter, style.INK, 10, "middle", bold=True)
-
-
-def _rows(samples: Iterable[Sample], width: float, y: float) -> tuple[list[str], float]:
-    """As many in a row as there is room for; and where the next row would be."""
-    shapes, x = [], LEFT
-    for sample, label in samples:
-        wide = 54 + width_of(label, SIZE)
-        if x > LEFT and x + wide > width:
-            x, y = LEFT, y + 18
-        words = text((34, 0), label, style.INK, SIZE)
-        shapes.append(element("g", sample, words, transform=f"translate({x:.1f} {y:.1f})"))
-        x += wide
-    return shapes, y + 20
-
-
-# The space-time diagram: tasks as lines grouped by host, time to the right, messages as arrows; as SVG.
-#
-# After L. Lamport, *Time, clocks, and the ordering of events in a distributed system*, CACM 1978, and the
-# figures of J.-H. Hwang et al., *High-availability algorithms for distributed stream processing*, ICDE 2005.
+# The whole picture.
 
 FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
 

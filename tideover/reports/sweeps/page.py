@@ -1,4 +1,7 @@
-"""The page of a sweep, and what the terminal shows of it."""
+"""The page of a sweep, and what the terminal shows of it.
+
+Called by `tideover sweep`; what is asked of the points of a sweep is in `tideover.reports.sweeps.points`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group
@@ -16,7 +19,7 @@ from tideover.models.results import counted
 from tideover.models.schema import HEADLINE, named
 from tideover.reports import figures
 from tideover.reports import pages as shared
-from tideover.reports.figures.style import kinds_of, to_svg
+from tideover.reports.figures.style import kinds_of, picture
 from tideover.reports.formatting import capitalised, listed, number, size, strategy_name
 from tideover.reports.html import Grid, GridColumn, Page, Picture
 from tideover.reports.html import grid as any_grid
@@ -47,7 +50,6 @@ from tideover.scenarios.sweeps.factors import as_text
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from rich.console import RenderableType
 
     from tideover.scenarios.sweeps.recipe import Recipe
@@ -56,38 +58,38 @@ if TYPE_CHECKING:
 
 # Which factors of a sampled sweep the time to recover depends on: a table, and a tornado.
 
-_MEANS = {
-    "total": "part of the variance of the time to recover, alone and with others",
-    "first_order": "part of the variance, alone",
-    "mu_star": "mean effect on the time to recover, s",
-    "sigma": "spread of the effects, s",
+_INDICES = {
+    "total": ("total", "part of the variance of the time to recover, alone and with others"),
+    "first_order": ("first order", "part of the variance, alone"),
+    "mu_star": ("μ*", "mean effect on the time to recover, s"),
+    "sigma": ("σ", "spread of the effects, s"),
 }
-_LABELS = {"total": "total", "first_order": "first order", "mu_star": "μ*", "sigma": "σ"}
+"""What tables call each index, and what it means."""
 
 
 def table(found: pd.DataFrame) -> Table:
     """A row a factor, what matters most first; one for each combination of others."""
-    shown = [name for name in _LABELS if name in found.columns]
+    shown = [name for name in _INDICES if name in found.columns]
     names = [str(name) for name in found.columns[: list(found.columns).index("factor")]]
     ordered = found.sort_values([*names, shown[0]], ascending=[True] * len(names) + [False], kind="stable")
     rows = tuple(
         (*(str(row[name]) for name in (*names, "factor")), *(_figure(row, name) for name in shown))
         for row in ordered.to_dict("records")
     )
-    notes = tuple(f"{_LABELS[name]}: {_MEANS[name]}" for name in shown)
-    columns = (*names, "factor", *(_LABELS[name] for name in shown))
+    notes = tuple(f"{label}: {meaning}" for label, meaning in map(_INDICES.__getitem__, shown))
+    columns = (*names, "factor", *(_INDICES[name][0] for name in shown))
     return Table("What the time to recover depends on", columns, rows, notes, text_columns=len(names) + 1)
 
 
-def picture(found: pd.DataFrame) -> tuple[Picture, ...]:
+def sensitivity_figure(found: pd.DataFrame) -> tuple[Picture, ...]:
     """The tornado; none where the sample is combined with other factors: the table has these."""
     if found["factor"].duplicated().any():
         return ()
     title = "What the time to recover depends on"
     alt = f"{title}: sensitivity indices of the swept keys, with intervals."
-    svg = to_svg(figures.tornado(found).figure, prefix="tornado", alt=alt)
     kind = "Sobol' indices" if "total" in found.columns else "Morris' elementary effects"
-    return (Picture(title, f"{kind} of the mean time to recover of each point, with 95 % intervals.", svg),)
+    caption = f"{kind} of the mean time to recover of each point, with 95 % intervals."
+    return (picture(title, caption, figures.tornado(found), "tornado", alt),)
 
 
 def _figure(row: Mapping[Any, Any], name: str) -> str:
@@ -122,11 +124,11 @@ def recovery_times(points: Points) -> tuple[Picture, ...]:
     shape = "heat" if at.y is not None else "lines" if at.x is not None else "rows"
     over = listed([key.short for key in at.used]) or "all points"
     alt = f"Time to recover over {over}; the table of points has the same figures."
-    svg = to_svg(_figure_of_pictures(recovery(points, at)), prefix="recovery", alt=alt)
     what = "the means of its points" if at.averaged or not at.used else "the replications"
     caption = f"{_SHAPES[shape].format(what=what)}{_censored(points, _MARKS[shape])}"
     caption += f" {_lossy(points)}{_not_shown(at)}"
-    return (Picture(f"Time to recover over {over}", caption.strip(), svg),)
+    title = f"Time to recover over {over}"
+    return (picture(title, caption.strip(), recovery(points, at), "recovery", alt),)
 
 
 def _lossy(points: Points) -> str:
@@ -170,11 +172,7 @@ def pictured_differences(points: Points, found: pd.DataFrame) -> tuple[Picture, 
     shown = known.assign(size=known["mean"].abs()).nlargest(MOST_DIFFERENCES, "size").sort_index()
     shown = shown.sort_values(["first", "second"], kind="stable")
     by = [key.name for key in points.varying if key.name in shown.columns]
-    svg = to_svg(
-        _figure_of_pictures([figures.paired_differences(shown, by)]),
-        prefix="differences",
-        alt="Paired differences of the time to recover between strategies, with intervals.",
-    )
+    alt = "Paired differences of the time to recover between strategies, with intervals."
     rest = len(known) - len(shown)
     caption = (
         "Each mark is the mean difference of replications with the same luck, with its 95 % t-interval; "
@@ -188,8 +186,8 @@ def pictured_differences(points: Points, found: pd.DataFrame) -> tuple[Picture, 
         )
         few = len(every) - len(known)
         caption += f"; {few:,} differences with fewer than two such pairs are not drawn." if few else "."
-    caption = f"{caption} {_lossy(points)}".strip()
-    return (Picture("What one strategy takes longer than another", caption, svg),)
+    title, caption = "What one strategy takes longer than another", f"{caption} {_lossy(points)}".strip()
+    return (picture(title, caption, figures.paired_differences(shown, by), "differences", alt),)
 
 
 def main_effects(points: Points) -> tuple[Picture, ...]:
@@ -210,11 +208,7 @@ def main_effects(points: Points) -> tuple[Picture, ...]:
     left_out = [key.short for key in known if all(key is not one for one in keys)]
     caption += f" Not drawn: {listed(left_out)}." if left_out else ""
     alt = f"Mean time to recover by each value of {shown}; the table of effects has the same figures."
-    return (
-        Picture(
-            f"Main effects of {shown}", caption, to_svg(_figure_of_pictures(drawn), prefix="effects", alt=alt)
-        ),
-    )
+    return (picture(f"Main effects of {shown}", caption, drawn, "effects", alt),)
 
 
 def effects(points: Points, keys: list[Key]) -> pd.DataFrame:
@@ -242,19 +236,15 @@ def costs(points: Points) -> tuple[Picture, ...]:
         f"the stream (network, buffered tuples) or of the state (store). {_not_shown(at)}"
     )
     alt = f"CPU time, network, store, buffered tuples and hosts over {over}; also in the table."
-    return (
-        Picture(
-            f"Cost over {over}", caption.strip(), to_svg(_figure_of_pictures(drawn), prefix="cost", alt=alt)
-        ),
-    )
+    return (picture(f"Cost over {over}", caption.strip(), drawn, "cost", alt),)
 
 
 def _costs_over(points: Points, at: Layout, x: Key) -> list[Axes]:
-    names = [key for key in (at.lines,) if key is not None]
+    names, lines = ([], None) if at.lines is None else ([at.lines], at.lines.name)
     chosen = at.chosen(points)
     tables = {name: cells(points, [x], names, chosen=chosen, metric=name) for name in figures.RESOURCES}
     table = tables["cpu_s"].assign(**{name: one["mean"] for name, one in tables.items()})
-    return figures.costs_over(table, x.name, lines=names[0].name if names else None, about=_about(points))
+    return figures.costs_over(table, x.name, lines=lines, about=_about(points))
 
 
 def _by_name(points: Points, at: Layout) -> pd.DataFrame:
@@ -263,21 +253,14 @@ def _by_name(points: Points, at: Layout) -> pd.DataFrame:
 
     key = points.keys[0] if at.lines is None else at.lines
     chosen = at.chosen(points)
-    group, values = (
-        key.of_point[chosen],
-        {name: points.metric(name).mean[chosen] for name in figures.RESOURCES},
-    )
-    means = {name: means_by(group, len(key.labels), found) for name, found in values.items()}
+    group, count = key.of_point[chosen], len(key.labels)
+    means = {name: means_by(group, count, points.metric(name).mean[chosen]) for name in figures.RESOURCES}
     table = pd.DataFrame({"strategy": kinds_of(key.labels), "error": None, **means})
-    return table[np.bincount(group, minlength=len(key.labels)) > 0]
+    return table[np.bincount(group, minlength=count) > 0]
 
 
 def _about(points: Points) -> dict[str, str]:
     return {key.name: key.about for key in points.keys}
-
-
-def _figure_of_pictures(drawn: list[Axes]) -> Figure:
-    return cast("Figure", drawn[0].figure)
 
 
 def _costliness(points: Points) -> Floats:
@@ -299,12 +282,12 @@ def _not_shown(at: Layout) -> str:
 
 # All points of a sweep in one table of its page.
 
-_LABELS_of_grid = {HEADLINE: named("recoveries", HEADLINE).label, "catch_up_s": "catch-up"}
+_TIMES = {HEADLINE: named("recoveries", HEADLINE).label, "catch_up_s": "catch-up"}
 _LATE = (
     "time to recover not ended: replications that had not recovered by the end of their run; they count with "
     "the time until then, so mean and p95 are at least that. Of catch-up, the mean is of the others."
 )
-_MEANS_of_grid = {"latency_p99_ms": "p99 latency, ms", "availability": "availability"}
+_SHOWN_IF_KNOWN = {"latency_p99_ms": "p99 latency, ms", "availability": "availability"}
 """Further metrics whose means are shown if any point has them, and what the table calls them."""
 
 
@@ -312,48 +295,38 @@ def grid(points: Points) -> Grid:
     """The table of all points; swept values are written once each, numbers with four digits. Counts that are
     0 at every point are left out, and named below.
     """
-    counts = _counts(points)
+    columns = [GridColumn("point", points.numbers.tolist())]
+    for key in points.keys:
+        numbers = key.numbers.tolist() if key.numeric else ()
+        columns.append(GridColumn(key.short, key.of_point.tolist(), key.labels, numbers))
+    for name, label in _TIMES.items():
+        found = points.times if name == HEADLINE else points.metric(name)
+        columns.append(GridColumn(f"{label}, s", _cells(found.mean)))
+        columns.append(GridColumn("±", _cells(found.half_width)))
+        if name == HEADLINE:
+            columns.append(GridColumn("p95, s", _cells(found.p95)))
+    for name, label in _SHOWN_IF_KNOWN.items():
+        mean = points.metric(name).mean
+        if not np.isnan(mean).all():
+            columns.append(GridColumn(label, _cells(mean)))
+    columns.append(GridColumn("network", _cells(points.metric("network_bytes").mean), is_size=True))
+    counts = [
+        GridColumn(f"{label} not ended", points.metric(name).undefined.tolist())
+        for name, label in _TIMES.items()
+    ]
+    for name, label in SUMS.items():
+        total = points.metric(name).total
+        counts.append(GridColumn(label, [None if np.isnan(value) else round(value) for value in total]))
+    counts.append(GridColumn("failed runs", points.failed.tolist()))
     nowhere = [one.name for one in counts if not any(one.cells)]
+    columns += [one for one in counts if one.name not in nowhere]
     notes = [
         "±: half the width of the 95 % t-interval of the mean; p95: of replications; – undefined",
         "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})]),
         *([_LATE] if points.late.any() else []),
         *([f"0 at every point: {', '.join(nowhere)}"] if nowhere else []),
     ]
-    shown = [one for one in counts if one.name not in nowhere]
-    return any_grid([*_columns(points), *shown, GridColumn("runs", points.runs.tolist())], "points", notes)
-
-
-def _columns(points: Points) -> list[GridColumn]:
-    columns = [GridColumn("point", points.numbers.tolist())]
-    for key in points.keys:
-        numbers = key.numbers.tolist() if key.numeric else ()
-        columns.append(GridColumn(key.short, key.of_point.tolist(), key.labels, numbers))
-    for name in (HEADLINE, "catch_up_s"):
-        found = points.times if name == HEADLINE else points.metric(name)
-        columns.append(GridColumn(f"{_LABELS_of_grid[name]}, s", _cells(found.mean)))
-        columns.append(GridColumn("±", _cells(found.half_width)))
-        if name == HEADLINE:
-            columns.append(GridColumn("p95, s", _cells(found.p95)))
-    for name, label in _MEANS_of_grid.items():
-        mean = points.metric(name).mean
-        if not np.isnan(mean).all():
-            columns.append(GridColumn(label, _cells(mean)))
-    network = _cells(points.metric("network_bytes").mean)
-    return [*columns, GridColumn("network", network, is_size=True)]
-
-
-def _counts(points: Points) -> list[GridColumn]:
-    late = [
-        (f"{label} not ended", points.metric(name).undefined.tolist())
-        for name, label in _LABELS_of_grid.items()
-    ]
-    sums = [
-        (label, [None if np.isnan(v) else round(v) for v in points.metric(name).total])
-        for name, label in SUMS.items()
-    ]
-    every = [*late, *sums, ("failed runs", points.failed.tolist())]
-    return [GridColumn(label, cells) for label, cells in every]
+    return any_grid([*columns, GridColumn("runs", points.runs.tolist())], "points", notes)
 
 
 def _cells(values: Floats) -> list[float | None]:
@@ -389,11 +362,10 @@ def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-# What ``sweep --dry-run`` shows.
-
-
 def forecast_view(found: Forecast, recipe: Recipe, most: int) -> list[RenderableType]:
-    """The points, at most so many, what would be done and why, and how long it would take."""
+    """What ``sweep --dry-run`` shows: the points, at most so many, what would be done and why, and how long
+    it would take.
+    """
     short = short_names(list(recipe.parameters))
     listed = range(min(most, recipe.total))
     rows = tuple((str(n), *(as_text(value) for value in recipe.values(n).values())) for n in listed)
@@ -509,13 +481,16 @@ def sweep_page(
         for label, text in setup([record])
         if not any(f"{key.name}.".startswith(f"{_SWEPT.get(label)}.") for key in swept)
     ]
-    compared = () if differences is None else pictured_differences(points, differences)
-    shown = (*recovery_times(points), *compared, *main_effects(points))
-    said_of_factors = () if sensitivities is None else picture(sensitivities)
-    shown = (*shown, *said_of_factors, *costs(points))
-    if around is not None and len(points) == 1:
-        shown = (*shown, *shared.around_failure(*around))
-    of_factors = () if sensitivities is None else (table(sensitivities),)
+    shown = (
+        *recovery_times(points),
+        *(() if differences is None else pictured_differences(points, differences)),
+        *main_effects(points),
+        *(() if sensitivities is None else sensitivity_figure(sensitivities)),
+        *costs(points),
+        *(shared.around_failure(*around) if around is not None and len(points) == 1 else ()),
+    )
+    shown_tables = [*key_tables(points), *(() if sensitivities is None else (table(sensitivities),))]
+    every_point = grid(points) if len(points) > MOST_LISTED else None
     rest = len(warnings) - MOST_PAGE_WARNINGS
     label = f"point {points.numbers[0]}: {strategy_name(record['strategy'])}"
     if len(points) > 1:
@@ -527,9 +502,7 @@ def sweep_page(
         setup=(*said, ("Swept", "; ".join(spoken(key) for key in swept) or "nothing")),
         sections=(
             figures_section(*shown),
-            results_section(
-                *key_tables(points), *of_factors, grid=grid(points) if len(points) > MOST_LISTED else None
-            ),
+            results_section(*shown_tables, grid=every_point),
         ),
         warnings=(*warnings[:MOST_PAGE_WARNINGS], *((f"and {rest:,} more remarks",) if rest > 0 else ())),
         scenarios=((label, json.dumps(record["scenario"], indent=2, ensure_ascii=False)),),
