@@ -96,7 +96,7 @@ def _export(world: World, file: Path, grid: list[str], strategies: str | None) -
     for kind in kinds:
         if kind not in world.every.kinds:
             raise BadInput(f"--strategies: {kind!r} does not go with it; {', '.join(world.every.kinds)} do")
-    chosen = dict(_positions(world, each) for each in grid) or server.usual_grid(world, kinds)
+    chosen = dict(_positions(world, each) for each in grid) or server.default_grid(world, kinds)
     try:
         with Bar() as bar:
             made = server.page(world, kinds, chosen, lambda done, total: bar("runs", done, total))

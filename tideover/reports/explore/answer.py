@@ -1,4 +1,7 @@
-"""One run for the page: what the page may ask, and what it is told."""
+"""One run for the page of `tideover explore`: what the page may ask, and what it is told.
+
+Called by the processes of `server`. All is plain data, as JSON has it; times are seconds.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +37,18 @@ from tideover.scenarios.precedence import read_settings
 from tideover.scenarios.runs import Every, every_strategy
 from tideover.sim.units import S
 
-# What the page may ask: to describe a scenario, to run it under a strategy, to draw its diagram.
-#
-# A request names a scenario that is built in, or the one that was given on the command line, by its name:
-# never a path. It moves controls, and nothing else.
+# What the page may ask: to describe a scenario, to run it under a strategy, to draw its diagram. A request
+# names a scenario that is built in, or the one that was given on the command line, by its name: never a path.
+# It moves controls, and nothing else.
 
 Answer = dict[str, Any]
 ASKED = ("describe", "answer", "picture")
+_REQUEST: dict[str, Any] = {
+    "scenario": str | None,
+    "strategy": str,
+    "moved": dict,
+    "at_s": int | float | None,
+}
 FIRST = "wordcount"
 """What is explored where nothing is named."""
 
@@ -54,19 +62,12 @@ class Answers:
 
     def __call__(self, request: Mapping[str, Any]) -> Answer:
         """``{"refused": …}`` for what cannot be answered, ``{"too_much": …}`` for what does not fit."""
-        if request.get("what") not in ASKED:
-            return {
-                "refused": f"what: {request.get('what')!r} is nothing that one asks; {', '.join(ASKED)} are"
-            }
-        known: dict[str, Any] = {
-            "scenario": str | None,
-            "strategy": str,
-            "moved": dict,
-            "at_s": int | float | None,
-        }
-        for key, sort in known.items():
-            needed = request.get("what") != "describe" and key in ("strategy", "moved")
-            if (key in request or needed) and not isinstance(request.get(key), sort):
+        what = request.get("what")
+        if what not in ASKED:
+            return {"refused": f"what: {what!r} is nothing that one asks; {', '.join(ASKED)} are"}
+        for key, kind in _REQUEST.items():
+            needed = what != "describe" and key in ("strategy", "moved")
+            if (key in request or needed) and not isinstance(request.get(key), kind):
                 return {"refused": f"{key}: {request.get(key)!r} is not what a request has there"}
         try:
             return self._answered(request)
@@ -95,19 +96,15 @@ class Answers:
             if self._source is not None and self._source not in names:
                 names.insert(0, shown(self._source))
             return world.described() | about | {"scenarios": names}
-        strategy, moved = request["strategy"], request["moved"]
-        if request["what"] == "picture":
-            return pictured(world, strategy, moved, request.get("at_s")) | about
-        return answer(world, strategy, moved) | about
+        run = world, request["strategy"], request["moved"]
+        return (pictured(*run, request.get("at_s")) if request["what"] == "picture" else answer(*run)) | about
 
     def _world(self, name: str) -> tuple[World, str]:
         """The scenario of a name, read again if its file has changed; and what tells its versions apart."""
-        if self._source is not None and name == shown(self._source):
-            source = self._source
-        elif name in library.names():
-            source = name
-        else:
+        mine = self._source is not None and name == shown(self._source)
+        if not mine and name not in library.names():
             raise ValueError(f"scenario: there is no {name!r} here; there are {', '.join(library.names())}")
+        source = str(self._source) if mine else name
         stamp: Any = None
         if library.is_path(source):
             found = Path(source).stat()
@@ -123,8 +120,6 @@ def shown(source: str) -> str:
 
 
 # One run for the page: what ``tideover run`` says of it, and what its pictures are drawn from.
-#
-# Everything is plain data, as JSON has it; times are seconds.
 
 BESIDE = ("source_replay", "rsm")
 """Strategies that a scenario's own is shown beside at first, where it goes with them."""
@@ -198,11 +193,11 @@ class World:
         for name in moved:
             if name not in self.controls:
                 raise ValueError(f"{name}: there is no such control; there are {', '.join(self.controls)}")
-        usual = [one.text for one in self.every.settings if one.key.startswith(f"strategies.{kind}.")]
+        given = [one.text for one in self.every.settings if one.key.startswith(f"strategies.{kind}.")]
         found = [each for name, value in moved.items() for each in self.controls[name].settings(kind, value)]
         if "failures=[]" in found:
             found = [each for each in found if not each.startswith("failures.")]
-        return [*usual, *found, ONE_RUN]
+        return [*given, *found, ONE_RUN]
 
 
 def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any]:
@@ -216,7 +211,16 @@ def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any
     one = simulate(scenario, trace=_messages(scenario) < MOST_TRACED and "acker" in scenario.strategy.roles)
     result = Result(scenario, [one], to_data(scenario))
     (row,) = tables.rows([result.to_dict()])
-    found = _found(result, one)
+    first = min(one.recoveries, key=lambda row: row["failed_at_s"], default=None)
+    series = {
+        key: [_number(second[name]) for second in one.timeline]
+        for key, name in (
+            ("throughput", "throughput_per_s"),
+            ("backlog", "backlog"),
+            ("without", "backlog_without_failures"),
+            ("latency_ms", "end_to_end_mean_ms"),
+        )
+    }
     said = run_sentence(outcome(kind, result.recoveries, result.runs))
     given = [f"--set {shlex.quote(each)}" for each in settings]
     return {
@@ -228,7 +232,11 @@ def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any
             {"label": measure.what, "value": value, "text": text, "bad": bool(measure.bad and value)}
             for measure, value, text in zip(tables.MEASURES, row.values, row.cells, strict=True)
         ],
-        **found,
+        "failure": None if first is None else _failure(first),
+        "stages": [] if first is None else _stages(first),
+        "series": {"t_s": [second["second"] for second in one.timeline], **series},
+        "hosts": _hosts(result, one),
+        "roots": _roots(one),
         "warnings": result.warnings,
         "equals": " ".join(
             ["tideover run", shlex.quote(world.source), f"--set strategy.kind={kind}", *given]
@@ -271,19 +279,6 @@ def _messages(scenario: Scenario) -> float:
     return work.flows + work.events
 
 
-def _found(result: Result, one: Replication) -> dict[str, Any]:
-    """What pictures are drawn from."""
-    rows = one.recoveries
-    first = min(rows, key=lambda row: row["failed_at_s"]) if rows else None
-    return {
-        "failure": None if first is None else _failure(first),
-        "stages": [] if first is None else _stages(first),
-        "series": _series(one),
-        "hosts": _hosts(result, one),
-        "roots": _roots(one),
-    }
-
-
 def _failure(row: Mapping[str, Any]) -> dict[str, Any]:
     took = row["time_to_recover_s"]
     return {
@@ -298,27 +293,10 @@ def _failure(row: Mapping[str, Any]) -> dict[str, Any]:
 def _stages(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Those that take time; they add up to the time to recover."""
     return [
-        {
-            "key": column.key,
-            "label": column.label,
-            "s": row[column.name],
-            "colour": style.stage_colour(column.key),
-        }
-        for column in block("recoveries", "stages_s", list(row))
-        if row[column.name]
+        {"key": one.key, "label": one.label, "s": row[one.name], "colour": style.stage_colour(one.key)}
+        for one in block("recoveries", "stages_s", list(row))
+        if row[one.name]
     ]
-
-
-def _series(one: Replication) -> dict[str, Any]:
-    """What happened in each second."""
-    names = {
-        "throughput": "throughput_per_s",
-        "backlog": "backlog",
-        "without": "backlog_without_failures",
-        "latency_ms": "end_to_end_mean_ms",
-    }
-    columns = {key: [_number(row[name]) for row in one.timeline] for key, name in names.items()}
-    return {"t_s": [row["second"] for row in one.timeline], **columns}
 
 
 def _number(value: Any) -> Any:
@@ -342,8 +320,7 @@ def _roots(one: Replication) -> dict[str, Any] | None:
     """What became of each root that timed out, and how many roots were in which bucket; None: none did."""
     if one.trace is None:
         return None
-    failures = [row["failed_at_s"] for row in one.recoveries]
-    these = timed_out(one.trace, failures)
+    these = timed_out(one.trace, [row["failed_at_s"] for row in one.recoveries])
     if not these.number.size:
         return None
     turns = rotations(one.trace)

@@ -1,4 +1,7 @@
-"""What one can move on the page: the settings of a scenario that decide about a recovery."""
+"""What one can move on the page of `tideover explore`: the settings that decide about a recovery.
+
+Another setting of strategies is a row of ``_OF_STRATEGIES``.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,8 @@ from tideover.sim.units import S
 Value = float | int | str | None
 """A position: a number in the control's unit, a word; None: as the scenario says, where that is no number."""
 
-_TIMES = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10)
-"""Rates that are offered, in times of the scenario's own."""
+_RATES = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10)
+"""In times of the scenario's own."""
 _INTERVALS = (0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60)
 _TIMEOUTS = (5, 10, 15, 20, 30, 45, 60, 90, 120)
 _WAITS = (0, 0.5, 1, 2, 5, 10, 20, 30, 60)
@@ -82,6 +85,12 @@ _FAILURES = {
     "crash_task": ("a task crashes", "failures.0.kind=crash_task"),
     "none": ("nothing fails", "failures=[]"),
 }
+
+_OUTAGE = {
+    "detection": ("time to detect it", "Nothing can be mended before it: each strategy waits for it."),
+    "restart": ("time to restart", "The backlog grows by the rate times this, and is worked off later."),
+}
+"""Label and what to notice."""
 
 
 @dataclass(frozen=True)
@@ -147,23 +156,21 @@ class Control:
 def controls(scenarios: Mapping[str, Scenario]) -> list[Control]:
     """The controls that a scenario has under these strategies, by kind."""
     first = next(iter(scenarios.values()))
-    return [*_rates(first), *_strategies(scenarios), *_failure(first)]
+    return [*_rates(first), *_strategies(scenarios), *(_failure(first) if first.failures else ())]
 
 
 def _rates(scenario: Scenario) -> Iterator[Control]:
-    given = {
-        name: dict(part.arrivals).get("rate")
+    spouts = {
+        name: rate
         for name, part in scenario.topology.items()
-        if isinstance(part, SpoutConfig)
+        if isinstance(part, SpoutConfig) and isinstance(rate := dict(part.arrivals).get("rate"), int | float)
     }
-    spouts = {name: rate for name, rate in given.items() if isinstance(rate, int | float)}
     for name, rate in spouts.items():
-        many = len(spouts) > 1
         yield Control(
-            f"rate.{name}" if many else "rate",
+            f"rate.{name}" if len(spouts) > 1 else "rate",
             f"rate of {name}",
             "/s",
-            _with(rate, [float(f"{rate * times:.3g}") for times in _TIMES]),
+            _with(rate, [float(f"{rate * times:.3g}") for times in _RATES]),
             {"": rate},
             {"": (f"topology.{name}.rate={{}}",)},
             "What comes again after a failure grows with the rate; near what the slowest task carries, the "
@@ -181,21 +188,12 @@ def _strategies(scenarios: Mapping[str, Scenario]) -> Iterator[Control]:
         positions: tuple[Value, ...] = _with(*known, values) if known else tuple(values)
         if None in at.values():
             positions = (None, *positions)
-        yield Control(
-            key,
-            label,
-            unit,
-            positions,
-            at,
-            {kind: (f"strategies.{kind}.{key}={{}}",) for kind in mine},
-            notice,
-        )
+        keys = {kind: (f"strategies.{kind}.{key}={{}}",) for kind in mine}
+        yield Control(key, label, unit, positions, at, keys, notice)
 
 
 def _failure(scenario: Scenario) -> Iterator[Control]:
     """Moment, kind, detection and restart of a scenario's first failure."""
-    if not scenario.failures:
-        return
     fault = scenario.failures[0]
     if fault.at is not None:
         yield _moment(scenario)
@@ -212,22 +210,9 @@ def _failure(scenario: Scenario) -> Iterator[Control]:
             _FAILURES,
         )
     if scenario.detector is None and type(fault).kills:
-        for key, label, notice in (
-            (
-                "detection",
-                "time to detect it",
-                "Nothing can be mended before it: each strategy waits for it.",
-            ),
-            (
-                "restart",
-                "time to restart",
-                "The backlog grows by the rate times this, and is worked off later.",
-            ),
-        ):
-            at = _plain(dict(fault)[key], "s")
-            yield Control(
-                key, label, "s", _with(at, _WAITS), {"": at}, {"": (f"failures.0.{key}={{}}",)}, notice
-            )
+        for key, (label, notice) in _OUTAGE.items():
+            at, keys = _plain(dict(fault)[key], "s"), {"": (f"failures.0.{key}={{}}",)}
+            yield Control(key, label, "s", _with(at, _WAITS), {"": at}, keys, notice)
 
 
 def _moment(scenario: Scenario) -> Control:
@@ -235,7 +220,8 @@ def _moment(scenario: Scenario) -> Control:
     assert fault.at is not None
     at, drawn = fault.at / S, fault.within
     first, last = run.warmup / S, min(run.duration, max(2 * fault.at, run.warmup + run.duration // 2)) / S
-    step = _round((last - first) / _MOMENTS)
+    least = (last - first) / _MOMENTS
+    step = next(n for n in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 300, 3600) if n >= least or n == 3600)
     grid = [round(step * place, 6) for place in range(int(first / step) + 1, int(last / step) + 1)]
     positions: tuple[Value, ...] = _with(at, grid)
     return Control(
@@ -260,8 +246,3 @@ def _with(*values: Any) -> tuple[Value, ...]:
     """Positions (the last argument) and the values that the scenario has, in order."""
     *own, positions = values
     return tuple(sorted({float(f"{value:.9g}") for value in (*own, *positions)}))
-
-
-def _round(step: float) -> float:
-    """The nearest of 0.1, 0.2, 0.5, 1, 2, 5, … that is not less."""
-    return next(n for n in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 300, 3600) if n >= step or n == 3600)

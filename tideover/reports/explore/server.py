@@ -1,4 +1,7 @@
-"""The page of ``tideover explore``: its server, its processes, in Jupyter, and as a file."""
+"""The page of `tideover explore`: its processes and its server, the same page in Jupyter, and as a file.
+
+Called by the command `explore` and by `tideover.explore`. What a run is told the page is in `answer`.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ class Workers:
         self._asked: dict[str, _Worker] = {}
         self._lock = threading.Lock()
         for _ in range(SIDES):
-            self._idle.put(self._started())
+            self._idle.put(self._start())
 
     def ask(self, request: Mapping[str, Any], who: str) -> Answer:
         """The answer to a request. A newer one of the same ``who`` ends this one.
@@ -87,7 +90,11 @@ class Workers:
             if self._asked.get(who) is worker:
                 del self._asked[who]
         superseded = worker.superseded
-        self._idle.put(self._again(worker) if superseded or failed else worker)
+        if superseded or failed:
+            worker.process.kill()
+            worker.process.join()
+            worker = self._start()
+        self._idle.put(worker)
         if superseded:
             raise Superseded
         if failed:
@@ -103,13 +110,8 @@ class Workers:
         while not self._idle.empty():
             self._idle.get().process.kill()
 
-    def _started(self) -> _Worker:
+    def _start(self) -> _Worker:
         return _Worker(self._context, self._source, self._most_bytes)
-
-    def _again(self, worker: _Worker) -> _Worker:
-        worker.process.kill()
-        worker.process.join()
-        return self._started()
 
 
 class _Worker:
@@ -150,10 +152,9 @@ def _bound_memory(most_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-# The page's server: on the loopback only, for browsers on this machine.
-#
-# A page of another site must neither read nor steer it: requests with another ``Host`` are refused (a name
-# of theirs may be made to mean this address), and so are those that another origin sends.
+# The page's server: on the loopback only, for browsers on this machine. A page of another site must neither
+# read nor steer it: requests with another ``Host`` are refused (a name of theirs may be made to mean this
+# address), and so are those that another origin sends.
 
 HOST = "127.0.0.1"
 MOST_BODY = 10_000
@@ -162,6 +163,13 @@ _TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
 _FILES = {"/": "explore.html", "/explore.js": "explore.js", "/explore.css": "explore.css"}
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; "
 _POLICY += "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 class Server(ThreadingHTTPServer):
@@ -223,11 +231,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(what, self.rfile.read(int(length)))
 
     def _answer(self, what: str, body: bytes) -> None:
-        try:
+        request = None
+        with contextlib.suppress(ValueError):
             request = json.loads(body)
-            if not isinstance(request, dict):
-                raise ValueError("no object")
-        except ValueError:
+        if not isinstance(request, dict):
             self._say(HTTPStatus.BAD_REQUEST, "a request is a JSON object")
             return
         who = str(request.pop("who", ""))[:100]
@@ -259,15 +266,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: HTTPStatus, body: bytes, sort: str) -> None:
         self.send_response(status)
-        for name, value in {
-            "Content-Type": f"{sort}; charset=utf-8",
-            "Content-Length": str(len(body)),
-            "Content-Security-Policy": _POLICY,
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-store",
-            "Cross-Origin-Resource-Policy": "same-origin",
-        }.items():
+        about = {"Content-Type": f"{sort}; charset=utf-8", "Content-Length": str(len(body))}
+        for name, value in (about | _HEADERS).items():
             self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
@@ -341,24 +341,20 @@ class TooLarge(Exception):
     """The page would have more than ``MOST_BYTES``; the message says what to drop."""
 
 
-def usual_grid(world: World, kinds: Sequence[str]) -> dict[str, list[Value]]:
+def default_grid(world: World, kinds: Sequence[str]) -> dict[str, list[Value]]:
     """A few positions of the controls that tell most: the moment, and what each strategy waits for."""
     found: dict[str, list[Value]] = {}
     for name in CHOSEN:
         control = world.controls.get(name)
         if control is not None and (not control.of_strategies or set(control.of_strategies) & {*kinds}):
-            found[name] = _spread(control, kinds)
+            # neighbours of the position at first, some to each side
+            start = next((control.at[kind] for kind in (*kinds, "") if kind in control.at), None)
+            known = list(control.values)
+            middle = known.index(start) if start in known else 0
+            step = max(1, len(known) // 12)
+            low = max(0, middle - POSITIONS // 2 * step)
+            found[name] = known[low : low + POSITIONS * step : step]
     return found
-
-
-def _spread(control: Control, kinds: Sequence[str]) -> list[Value]:
-    """Neighbours of the position at first, some to each side."""
-    start = next((control.at[kind] for kind in (*kinds, "") if kind in control.at), None)
-    known = list(control.values)
-    middle = known.index(start) if start in known else 0
-    step = max(1, len(known) // 12)
-    low = max(0, middle - POSITIONS // 2 * step)
-    return known[low : low + POSITIONS * step : step]
 
 
 def page(
@@ -369,11 +365,13 @@ def page(
     Raises TooLarge, and ValueError for a control, a position or a strategy that there is not.
     """
     held = {name: _held(world, name, values) for name, values in grid.items()}
+    concerned = {
+        kind: {name: control for name, control in held.items() if control.concerns(kind)} for kind in kinds
+    }
     asked = [
         (kind, dict(zip(mine, values, strict=True)))
-        for kind in kinds
-        for mine in [[name for name, control in held.items() if control.concerns(kind)]]
-        for values in itertools.product(*(held[name].values for name in mine))
+        for kind, mine in concerned.items()
+        for values in itertools.product(*(control.values for control in mine.values()))
     ]
     found = {}
     for done, (kind, moved) in enumerate(asked):
@@ -384,15 +382,11 @@ def page(
     about |= {"strategies": names, "first": kinds[0], "second": kinds[-1], "scenarios": [shown(world.source)]}
     about["scenario"] = shown(world.source)  # of a path the name alone
     about["controls"] = [control.described() for control in held.values()]
-    usual = {
-        kind: {
-            name: control.at.get(kind, control.at.get(""))
-            for name, control in held.items()
-            if control.concerns(kind)
-        }
-        for kind in kinds
+    first = {
+        kind: {name: control.at.get(kind, control.at.get("")) for name, control in mine.items()}
+        for kind, mine in concerned.items()
     }
-    runs = json.dumps({"describe": about, "usual": usual, "runs": found}, separators=(",", ":"))
+    runs = json.dumps({"describe": about, "usual": first, "runs": found}, separators=(",", ":"))
     made = _html(base64.b64encode(gzip.compress(runs.encode(), 9, mtime=0)))
     if len(made) > MOST_PAGE_BYTES:
         size, most = f"{len(made) / 1e6:.1f} MB", f"{MOST_PAGE_BYTES / 1e6:g}"
@@ -420,13 +414,12 @@ def _run(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def _key(moved: Mapping[str, Value]) -> str:
-    """As the page writes it."""
-    return json.dumps(sorted([name, _js(value)] for name, value in moved.items()), separators=(",", ":"))
+    """As the page writes it: JavaScript has no 5.0."""
 
+    def plain(value: Value) -> Value:
+        return int(value) if isinstance(value, float) and value.is_integer() else value
 
-def _js(value: Value) -> Value:
-    """JavaScript has no 5.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return json.dumps(sorted([name, plain(value)] for name, value in moved.items()), separators=(",", ":"))
 
 
 def _html(runs: bytes) -> bytes:
