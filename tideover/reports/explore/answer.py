@@ -26,6 +26,7 @@ from tideover.reports import tables
 from tideover.reports.conclusions import outcome, run_sentence
 from tideover.reports.explore.controls import Control, Value, controls
 from tideover.reports.figures import style
+from tideover.reports.figures.cluster import MOST_HOSTS
 from tideover.reports.figures.space_time import MOST_TUPLES, choose, layout, space_time
 from tideover.reports.figures.timeline import in_buckets, rotations, timed_out
 from tideover.reports.formatting import strategy_name
@@ -130,7 +131,6 @@ MOST_ROOTS = 400
 """Roots that are drawn; of more every n-th."""
 INSTANTS = 300
 """At which the buckets are looked at."""
-MOST_HOSTS = 24
 BEFORE = 5
 """So many parts has a diagram, of which one is before the moment that it is about."""
 
@@ -325,10 +325,7 @@ def _roots(one: Replication) -> dict[str, Any] | None:
         return None
     turns = rotations(one.trace)
     shown = np.unique(np.linspace(0, len(these.number) - 1, MOST_ROOTS).astype(int))
-    end = float(np.nanmax([*these.again, *these.given_up]))
-    begin = float(these.emitted.min())
-    margin = 0.08 * (end - begin)
-    instants = np.linspace(begin - margin, end + margin, INSTANTS)
+    instants = these.instants(0.08, INSTANTS)
     inside = in_buckets(one.trace, turns, these, instants)
     given_up = {at: place for place, at in enumerate(sorted(set(these.given_up.tolist())))}
     return {

@@ -1,4 +1,4 @@
-"""Figures, one in each file: a DataFrame in, Axes out. Nothing here fits, prints or saves.
+"""Figures, a family in each file: a DataFrame in, Axes out. Nothing here fits, prints or saves.
 
 matplotlib and seaborn are imported inside the functions that draw.
 """

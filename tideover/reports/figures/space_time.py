@@ -342,14 +342,14 @@ def _accepted(
         touched[arrow.whole] |= {arrow.source, arrow.target}
     lanes, found, left, missed = set(struck[: MOST_LANES // 2]), set[Whole | None](), most, 0
     for whole in wanted:
-        together = lanes | touched[whole]
-        if found and (sizes[whole] > left or len(together) > MOST_LANES):
+        needed = lanes | touched[whole]
+        if found and (sizes[whole] > left or len(needed) > MOST_LANES):
             missed += 1
             if missed > 50:
                 break
             continue
         found.add(whole)
-        lanes, left = together, left - sizes[whole]
+        lanes, left = needed, left - sizes[whole]
     return found
 
 

@@ -54,10 +54,10 @@ def small_multiples(
     ``columns`` and ``rows``; a hollow triangle where something did not recover within its run.
     """
     about = about or {}
-    alone = columns is None and rows is None
+    single = columns is None and rows is None
     every = style.names_of(cells, lines)
     with style.applied():
-        drawn = style.panels(cells, columns, rows, 3.4 if alone else 2.6, axes)
+        drawn = style.panels(cells, columns, rows, 3.4 if single else 2.6, axes)
         for ax, mine in drawn:
             for name, line, look in style.each_line(mine, lines, every):
                 _line(ax, line[line["mean"].notna()].sort_values(x, kind="stable"), x, look, name)
@@ -65,7 +65,7 @@ def small_multiples(
             ax.grid(axis="y")
             style.axis(ax, _array(cells, x))
         only = [ax for ax, _ in drawn]
-        if lines is not None and alone:
+        if lines is not None and single:
             only[0].legend(title=about.get(lines, lines))
         elif lines is not None:
             keys = [
@@ -257,9 +257,9 @@ def heat_maps(
     """
     about = about or {}
     highest = max(float(np.nan_to_num(_array(cells, "mean")).max(initial=0.0)), 1e-9)
-    alone = columns is None and rows is None
+    single = columns is None and rows is None
     with style.applied():
-        drawn = style.panels(cells, columns, rows, 3.4 if alone else 2.6, axes)
+        drawn = style.panels(cells, columns, rows, 3.4 if single else 2.6, axes)
         xs, ys = (np.unique(values) for values in _arrays(cells, x, y))
         few = max(len(xs), len(ys)) <= MOST_WRITTEN
         for ax, mine in drawn:

@@ -398,11 +398,7 @@ ROOT_KEYS = (
     style.Key("failure", style.FAILURE, "line", {"linewidth": 1.8}),
     style.Key("rotation", style.MUTED, "dashed"),
 )
-_MARGIN = 0.1
-"""What is shown before the first of these roots and after the recovery, as a part of what lies between."""
 _MOST_BUCKETS = 64
-_INSTANTS = 1000
-"""At which the buckets are looked at."""
 
 
 @dataclass(frozen=True)
@@ -418,6 +414,14 @@ class Roots:
     lost: np.ndarray
     given_up: np.ndarray
     again: np.ndarray
+
+    def instants(self, margin: float, count: int) -> np.ndarray:
+        """So many moments (s), evenly from before the first emission to after the last of what is known.
+
+        ``margin``: how much before and after, as a part of what lies between.
+        """
+        begin, end = self.emitted.min(), np.nanmax([*self.again, *self.given_up])
+        return np.linspace(begin - margin * (end - begin), end + margin * (end - begin), count)
 
 
 def timed_out(trace: Trace, failures_s: Iterable[float]) -> Roots:
@@ -455,10 +459,9 @@ def roots(result: Result) -> Figure:
     these = timed_out(trace, [row["failed_at_s"] for row in recoveries])
     if not these.number.size:
         raise ValueError("no root timed out: there is nothing to draw")
-    begin, end = these.emitted.min(), np.nanmax([*these.again, *these.given_up])
-    span = begin - _MARGIN * (end - begin), end + _MARGIN * (end - begin)
     turns = rotations(trace)
-    instants = np.linspace(*span, _INSTANTS)
+    instants = these.instants(0.1, 1000)
+    span = instants[0], instants[-1]
     inside = in_buckets(trace, turns, these, instants)
     with style.applied():
         figure = style.new_figure(3.6 + 0.55 * len(inside))

@@ -1,4 +1,4 @@
-"""The points of a sweep as tables: one row each, the swept values as columns."""
+"""The points of a sweep, what figures draw of them, and their tables; read by the pages and the terminal."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ class Layout:
         every = (self.x, self.y, self.lines, self.columns, self.rows)
         return tuple(key for key in every if key is not None)
 
+    @property
     def limits(self) -> list[tuple[Key, int]]:
         """The keys of which not every value has a place, and how many have."""
         beside = MOST_PANELS if self.rows is None else MOST_BESIDE
@@ -59,9 +60,8 @@ class Layout:
     def chosen(self, points: Points) -> npt.NDArray[np.bool_]:
         """Which points are shown: numbers evenly spread over their range, and the first of names."""
         shown = np.ones(len(points), bool)
-        for key, most in self.limits():
-            places = spread(key, most) if key.numeric else list(range(most))
-            shown &= np.isin(key.of_point, places)
+        for key, most in self.limits:
+            shown &= np.isin(key.of_point, spread(key, most) if key.numeric else range(most))
         return shown
 
     def left_out(self) -> list[str]:
@@ -69,7 +69,7 @@ class Layout:
         first = {True: "", False: "the first "}
         return [
             f"of {key.short}, {first[key.numeric]}{most} of {len(key.labels):,} values are shown"
-            for key, most in self.limits()
+            for key, most in self.limits
         ]
 
 
@@ -84,14 +84,10 @@ def layout(points: Points, of: Floats | None = None, *, plane: bool = True) -> L
     names = [key for key in varying if not key.numeric]
     x, y = (*numeric[: 1 + plane], None, None)[:2]
     lines = None if y is not None or not names else names[0]
-    rest = _without(varying, (x, y, lines))
+    rest = [key for key in varying if all(key is not one for one in (x, y, lines))]
     columns, rows = (*rest[: 2 * plane], None, None)[:2]
     most = MOST_ROWS if plane and x is None else MOST_LINES
-    return Layout(x, y, lines, columns, rows, tuple(_without(rest, (columns, rows))), most)
-
-
-def _without(keys: Sequence[Key], used: Sequence[Key | None]) -> list[Key]:
-    return [key for key in keys if all(key is not one for one in used)]
+    return Layout(x, y, lines, columns, rows, tuple(rest[2 * plane :]), most)
 
 
 # The points of a sweep as a table that figures draw: a row for each combination of some keys' values.
@@ -121,11 +117,13 @@ def cells(
     mine = np.flatnonzero(np.ones(len(points), bool) if chosen is None else chosen)
     keys = [*names, *axes]
     group, combinations = _groups(keys, mine)
+    count = len(combinations[0]) if keys else min(1, len(mine))
     found: dict[str, Any] = {}
     for key, places in zip(keys, combinations, strict=True):
+        # ``R+SM``, but ``hosts 4``: a number alone would not say what it is
+        texts = [f"{key.short} {label}" if key.numeric else label for label in key.labels]
         axis = any(key is one for one in axes)
-        found[key.name] = key.numbers[places] if axis else _texts(key, places)
-    count = len(combinations[0]) if keys else min(1, len(mine))
+        found[key.name] = key.numbers[places] if axis else [texts[place] for place in places]
     means, known = of.mean[mine], ~np.isnan(of.mean[mine])
     found["mean"] = means_by(group, count, means)
     for name, ends in (("low", of.low), ("high", of.high)):
@@ -133,35 +131,25 @@ def cells(
         found[name] = np.where(whole, means_by(group, count, np.where(known, ends[mine], np.nan)), np.nan)
     found["points"] = np.bincount(group, minlength=count)
     found["late"] = np.bincount(group[of.undefined[mine] > 0], minlength=count)
-    return pd.DataFrame(found | _spread(of, mine, group, count))
+    if (found["points"] == 1).all():
+        point = np.empty(count, np.intp)
+        point[group] = mine
+        found |= {name: getattr(of, name)[point] for name in QUANTILES}
+    else:
+        found |= quantiles(group[known], means[known], np.bincount(group[known], minlength=count))
+    return pd.DataFrame(found)
 
 
 def _groups(keys: Sequence[Key], mine: npt.NDArray[np.intp]) -> tuple[Counts, list[Counts]]:
     """The group of each point, and of each group the place of its value of each key, in their order."""
     if not keys:
         return np.zeros(len(mine), np.int64), []
+    shape = [len(key.labels) for key in keys]
     ranks = [np.argsort(key.order)[key.of_point[mine]] for key in keys]
-    whole = np.ravel_multi_index(ranks, [len(key.labels) for key in keys]) if len(mine) else np.empty(0, int)
+    whole = np.ravel_multi_index(ranks, shape) if len(mine) else np.empty(0, int)
     distinct, group = np.unique(whole, return_inverse=True)
-    places = np.unravel_index(distinct, [len(key.labels) for key in keys])
+    places = np.unravel_index(distinct, shape)
     return group.astype(np.int64), [key.order[rank] for key, rank in zip(keys, places, strict=True)]
-
-
-def _texts(key: Key, places: Counts) -> list[str]:
-    """``R+SM``, but ``hosts 4``: a number alone would not say what it is."""
-    texts = [f"{key.short} {label}" if key.numeric else label for label in key.labels]
-    return [texts[place] for place in places]
-
-
-def _spread(of: Any, mine: npt.NDArray[np.intp], group: Counts, count: int) -> dict[str, Floats]:
-    alone = np.bincount(group, minlength=count) == 1
-    if alone.all():
-        at = np.empty(count, np.intp)
-        at[group] = mine
-        return {name: getattr(of, name)[at] for name in QUANTILES}
-    known = ~np.isnan(of.mean[mine])
-    n = np.bincount(group[known], minlength=count)
-    return quantiles(group[known], of.mean[mine][known], n)
 
 
 # The points of a sweep, one row each, and the swept values as numbers where they are numbers.
@@ -245,10 +233,8 @@ class Metric:
 
     def estimate(self, place: int) -> Estimate:
         """Of one point."""
-        mean, std, low, high = (
-            None if np.isnan(value) else float(value)
-            for value in (self.mean[place], self.std[place], self.low[place], self.high[place])
-        )
+        values = (float(each[place]) for each in (self.mean, self.std, self.low, self.high))
+        mean, std, low, high = (None if np.isnan(value) else value for value in values)
         interval = None if low is None or high is None else (low, high)
         return Estimate(int(self.n[place]), int(self.undefined[place]), mean, std, interval, None)
 
@@ -286,7 +272,13 @@ class Points:
     def metric(self, name: str) -> Metric:
         """The metric of this name; undefined where the summary has nothing of it."""
         if name not in self._metrics:
-            self._metrics[name] = _metric(self.numbers, self._rows.get(name))
+            found: dict[str, Any] = {one: np.zeros(len(self), np.int64) for one in ("n", "undefined")}
+            found |= {one: np.full(len(self), np.nan) for one in FIGURES}
+            if (rows := self._rows.get(name)) is not None:
+                place = np.searchsorted(self.numbers, rows["point"].to_numpy(dtype=np.int64))
+                for one, values in found.items():
+                    values[place] = rows[one].to_numpy()
+            self._metrics[name] = Metric(**found)
         return self._metrics[name]
 
     @property
@@ -362,35 +354,23 @@ def points(frame: pd.DataFrame, summary: pd.DataFrame, parameters: Parameters) -
     return Points(numbers, keys, runs, failed, summary)
 
 
-def _metric(numbers: Counts, rows: pd.DataFrame | None) -> Metric:
-    count = len(numbers)
-    found: dict[str, Any] = {name: np.zeros(count, np.int64) for name in ("n", "undefined")}
-    found |= {name: np.full(count, np.nan) for name in FIGURES}
-    if rows is not None:
-        place = np.searchsorted(numbers, rows["point"].to_numpy(dtype=np.int64))
-        for name, values in found.items():
-            values[place] = rows[name].to_numpy()
-    return Metric(**found)
-
-
 def _key(name: str, short: str, values: Sequence[Any], unit: str) -> Key:
+    def label(value: Any) -> str:
+        """As a table shows it."""
+        if is_undefined(value):
+            return UNDEFINED
+        if name in ("strategy", "strategy.kind"):
+            return strategy_name(value)
+        return str(value) if isinstance(value, str) or not unit else written(value, unit)
+
     found = quantities(values, unit)
-    shown = [_shown(value, name, unit) for value in values]
-    labels = {label: i for i, label in enumerate(dict.fromkeys(shown))}
-    places = np.array([labels[label] for label in shown], dtype=np.int64)
+    shown = [label(value) for value in values]
+    labels = {text: i for i, text in enumerate(dict.fromkeys(shown))}
+    places = np.array([labels[text] for text in shown], dtype=np.int64)
     if found is None:
         return Key(name, short, tuple(labels), np.empty(0), "", places)
     numbers = found[0][np.unique(places, return_index=True)[1]]
     return Key(name, short, tuple(labels), numbers, found[1], places)
-
-
-def _shown(value: Any, name: str, unit: str) -> str:
-    """A value of a key of the scenario, as a table shows it."""
-    if is_undefined(value):
-        return UNDEFINED
-    if name in ("strategy", "strategy.kind"):
-        return strategy_name(value)
-    return str(value) if isinstance(value, str) or not unit else written(value, unit)
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
@@ -440,7 +420,6 @@ MOST_VALUES = 8
 """Most values of a swept key in the table of effects."""
 
 _HEADLINE = named("recoveries", HEADLINE)
-_LAST = (*SUMS.values(), "network", "failed runs")
 _CENSORED = (
     "≥ … (n of m): n of m replications recovered; the others count with the time from the failure to the end "
     "of the run, which is the least that they take"
@@ -468,15 +447,23 @@ def key_tables(points: Points) -> tuple[Table, ...]:
 
 def points_table(points: Points, places: Iterable[int], title: str, meant: tuple[str, ...] = ()) -> Table:
     """One row a point: the swept values, times, what was lost, cost, and how many runs failed."""
-    notes = Notes()
-    rows = []
+    notes, rows, network = Notes(), [], points.metric("network_bytes").mean
     for place in places:
-        values = [key.labels[key.of_point[place]] for key in points.keys]
-        rows.append((*values, _time(points, place, notes), *_run_cells(points, place)))
+        sums = (points.metric(column).total[place] for column in SUMS)
+        rows.append(
+            (
+                *(key.labels[key.of_point[place]] for key in points.keys),
+                _time(points, place, notes),
+                *(UNDEFINED if np.isnan(found) else number(round(found)) for found in sums),
+                size(float(network[place])),
+                f"{points.failed[place]}/{points.runs[place]}",
+            )
+        )
     extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
     if points.late[[*places]].any():
         meant = (*meant, _CENSORED)
-    columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *_LAST)
+    columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *SUMS.values())
+    columns += ("network", "failed runs")
     return Table(title, columns, tuple(rows), (*meant, extra, *notes.lines()), len(points.keys))
 
 
@@ -494,29 +481,18 @@ def _time(points: Points, place: int, notes: Notes) -> str:
     return notes.mean(found, _HEADLINE.label, _HEADLINE, endings)
 
 
-def _run_cells(points: Points, place: int) -> tuple[str, ...]:
-    failed = f"{points.failed[place]}/{points.runs[place]}"
-    sums = (points.metric(column).total[place] for column in SUMS)
-    counts = (UNDEFINED if np.isnan(found) else number(round(found)) for found in sums)
-    return (*counts, size(float(points.metric("network_bytes").mean[place])), failed)
-
-
 def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
     """For each swept key, and each of its values, the mean time to recover over all points that have it."""
     rows: list[tuple[str, ...]] = []
     left_out = False
-    for key in sorted(points.keys, key=lambda one: -points.influence(one)):
-        if len(key.labels) < 2:
-            continue
-        chosen = spread(key, most)
-        left_out |= len(chosen) < len(key.labels)
-        more = f", {len(chosen)} of {len(key.labels):,} values" if len(chosen) < len(key.labels) else ""
+    for key in sorted(points.varying, key=lambda one: -points.influence(one)):
+        chosen, count, means = spread(key, most), len(key.labels), points.effect(key)
+        left_out |= len(chosen) < count
+        more = f", {len(chosen)} of {count:,} values" if len(chosen) < count else ""
         rows.append((f"{key.short} (means {number(points.influence(key))} s apart{more})",))
-        count = len(key.labels)
         counts = [
             np.bincount(key.of_point[some], minlength=count) for some in (..., points.late, points.wrong)
         ]
-        means = points.effect(key)
         for place in chosen:
             cells = (f"{of_value[place]:,}" for of_value in counts)
             least = "≥ " if counts[1][place] else ""
@@ -539,25 +515,21 @@ def summary(points: Points) -> str:
     """
     runs, failed = int(points.runs.sum()), int(points.failed.sum())
     late, wrong = int(points.late.sum()), int(points.wrong.sum())
-    said = [_range(points)]
+    said = []
+    if not np.isnan(points.headline).all():
+        ends = [_told(points, int(find(points.headline))) for find in (np.nanargmin, np.nanargmax)]
+        said.append(f"Mean time to recover of a point: {' to '.join(dict.fromkeys(ends))}.")
     if late:
         said.append(f"In {counted(late, 'point')} not every run recovers by its end.")
     if wrong:
         said.append(f"{counted(wrong, 'point')} lose roots or count some twice.")
     ended = f"{failed:,} failed and are left out" if failed else "none failed"
     said.append(f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; {ended}.")
-    return " ".join(filter(None, said))
+    return " ".join(said)
 
 
-def _range(points: Points) -> str:
-    """The shortest and the longest mean time to recover, each with its point; empty if nothing fails."""
-    if np.isnan(points.headline).all():
-        return ""
-
-    def told(place: int) -> str:
-        least = "at least " if points.late[place] else ""
-        where = ", ".join(f"{key.short} {key.labels[key.of_point[place]]}" for key in points.varying)
-        return f"{least}{number(float(points.headline[place]))} s" + (f" ({where})" if where else "")
-
-    ends = [told(int(find(points.headline))) for find in (np.nanargmin, np.nanargmax)]
-    return f"Mean time to recover of a point: {' to '.join(dict.fromkeys(ends))}."
+def _told(points: Points, place: int) -> str:
+    """The mean time to recover of a point, and which point it is."""
+    least = "at least " if points.late[place] else ""
+    where = ", ".join(f"{key.short} {key.labels[key.of_point[place]]}" for key in points.varying)
+    return f"{least}{number(float(points.headline[place]))} s" + (f" ({where})" if where else "")
