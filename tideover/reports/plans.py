@@ -313,14 +313,14 @@ def candidates_grid(plan: Plan) -> Grid | None:
     columns = [
         GridColumn("candidate", list(range(1, len(every) + 1))),
         *(_choice(key, short[key], table, every) for key in plan.units),
-        GridColumn("per month", _cells(table["cost_per_month"])),
-        GridColumn("±", _cells((table["cost_high"] - table["cost_low"]) / 2)),
-        GridColumn("recovery, s", _cells([_mean(one.recoveries, HEADLINE) for one in every])),
+        GridColumn("per month", rounded(table["cost_per_month"])),
+        GridColumn("±", rounded((table["cost_high"] - table["cost_low"]) / 2)),
+        GridColumn("recovery, s", rounded([_mean(one.recoveries, HEADLINE) for one in every])),
         _names("ended", [counted(one.recoveries["ended"]) for one in every]),
-        GridColumn("p99 latency, ms", _cells([_mean(one.runs, "latency_p99_ms") for one in every])),
+        GridColumn("p99 latency, ms", rounded([_mean(one.runs, "latency_p99_ms") for one in every])),
     ]
     for objective in (one.text for one in plan.spec.wanted.objectives):
-        columns.append(GridColumn(objective, _cells(table[f"{objective} value"])))
+        columns.append(GridColumn(objective, rounded(table[f"{objective} value"])))
         columns.append(_names("verdict", [str(verdict) for verdict in table[f"{objective} verdict"]]))
     for label, name in (("meets all", "feasible"), ("on the front", "on_front")):
         columns.append(_names(label, ["yes" if truth else "no" for truth in table[name]]))
@@ -345,11 +345,6 @@ def _choice(key: str, short: str, table: pd.DataFrame, every: list[Candidate]) -
 def _names(name: str, texts: Sequence[str | None]) -> GridColumn:
     places = {text: n for n, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
     return GridColumn(name, [None if text is None else places[text] for text in texts], tuple(places))
-
-
-def _cells(values: Any) -> list[float | None]:
-    """Numbers to four digits; None for what is missing or has no end."""
-    return [rounded(float(v)) if v is not None and math.isfinite(v) else None for v in values]
 
 
 def _mean(table: pd.DataFrame, column: str) -> float:

@@ -101,12 +101,7 @@ _EDGE = 200.0
 def _grid(count: int, row_in: float, columns: int = 3) -> list[Axes]:
     if not count:
         raise ValueError("there is nothing to be drawn")
-    rows = -(-count // columns)
-    figure = style.new_figure(0.7 + row_in * rows)
-    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for ax in grid[count:]:
-        ax.set_axis_off()
-    return grid[:count]
+    return style.grid(count, columns, 0.7 + row_in * -(-count // columns))
 
 
 def _identity(ax: Axes, part: pd.DataFrame) -> None:

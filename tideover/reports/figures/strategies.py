@@ -326,7 +326,7 @@ def recoveries_over_rate(
         for place, interval in enumerate(sorted({*measured, *curves["checkpoint_interval_s"]}))
     }
     with style.applied():
-        drawn = list(axes) if axes is not None else style.one_row(len(workloads), 3.6)
+        drawn = list(axes) if axes is not None else style.grid(len(workloads), len(workloads), 3.6)
         for ax, workload in zip(drawn, workloads, strict=True):
             mine, lines = (table[table["workload"] == workload] for table in (points, curves))
             for interval, (colour, marker) in looks.items():
@@ -462,7 +462,7 @@ def published(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> lis
         raise ValueError("none of the cells has a published figure")
     height = 1.5 + 0.32 * (len(measured) // len(strategies))
     with style.applied():
-        drawn = list(axes) if axes is not None else style.one_row(len(strategies), height)
+        drawn = list(axes) if axes is not None else style.grid(len(strategies), len(strategies), height)
         for ax, name in zip(drawn, strategies, strict=True):
             _study_cells(ax, measured[measured["strategy"] == name], str(name))
         drawn[0].set_ylabel("input rate, failure into window")

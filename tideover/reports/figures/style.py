@@ -230,9 +230,15 @@ def new_figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
     return Figure(figsize=(width_in, height_in), layout=layout)
 
 
-def one_row(count: int, height_in: float) -> list[Axes]:
-    """So many new Axes side by side."""
-    return list(new_figure(height_in).subplots(1, count, squeeze=False)[0])
+def grid(
+    count: int, across: int, height_in: float, share_x: bool = False, share_y: bool = False
+) -> list[Axes]:
+    """So many new Axes, ``across`` in a row, that share scales or not."""
+    figure = new_figure(height_in)
+    drawn = figure.subplots(-(-count // across), across, squeeze=False, sharex=share_x, sharey=share_y)
+    for ax in drawn.flat[count:]:
+        ax.set_axis_off()
+    return list(drawn.flat[:count])
 
 
 def name_rows(ax: Axes, labels: Sequence[str]) -> None:
@@ -522,12 +528,8 @@ def panels(
     every = list(product(*values))
     across = len(values[1]) if len(keys) == 2 else min(ACROSS, len(every))
     if axes is None:
-        down = -(-len(every) // across)
-        figure = new_figure(min(down * height_in, 9.0))
-        grid = figure.subplots(down, across, squeeze=False, sharex=share_x, sharey=True)
-        for ax in grid.flat[len(every) :]:
-            ax.set_axis_off()
-        axes = list(grid.flat[: len(every)])
+        height = min(-(-len(every) // across) * height_in, 9.0)
+        axes = grid(len(every), across, height, share_x, share_y=True)
     found = []
     for place, (ax, one) in enumerate(zip(axes, every, strict=True)):
         mine = np.ones(len(cells), bool)

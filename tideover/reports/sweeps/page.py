@@ -301,15 +301,15 @@ def grid(points: Points) -> Grid:
         columns.append(GridColumn(key.short, key.of_point.tolist(), key.labels, numbers))
     for name, label in _TIMES.items():
         found = points.times if name == HEADLINE else points.metric(name)
-        columns.append(GridColumn(f"{label}, s", _cells(found.mean)))
-        columns.append(GridColumn("±", _cells(found.half_width)))
+        columns.append(GridColumn(f"{label}, s", rounded(found.mean)))
+        columns.append(GridColumn("±", rounded(found.half_width)))
         if name == HEADLINE:
-            columns.append(GridColumn("p95, s", _cells(found.p95)))
+            columns.append(GridColumn("p95, s", rounded(found.p95)))
     for name, label in _SHOWN_IF_KNOWN.items():
         mean = points.metric(name).mean
         if not np.isnan(mean).all():
-            columns.append(GridColumn(label, _cells(mean)))
-    columns.append(GridColumn("network", _cells(points.metric("network_bytes").mean), is_size=True))
+            columns.append(GridColumn(label, rounded(mean)))
+    columns.append(GridColumn("network", rounded(points.metric("network_bytes").mean), is_size=True))
     counts = [
         GridColumn(f"{label} not ended", points.metric(name).undefined.tolist())
         for name, label in _TIMES.items()
@@ -327,10 +327,6 @@ def grid(points: Points) -> Grid:
         *([f"0 at every point: {', '.join(nowhere)}"] if nowhere else []),
     ]
     return any_grid([*columns, GridColumn("runs", points.runs.tolist())], "points", notes)
-
-
-def _cells(values: Floats) -> list[float | None]:
-    return [rounded(value) for value in values]
 
 
 # A mark that a sweep's page is what its dataset says: hashes of both.

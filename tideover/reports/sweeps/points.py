@@ -406,9 +406,9 @@ def spoken(key: Key) -> str:
     return f"{key.name}: {len(key.labels):,} values from {low} to {high}"
 
 
-def rounded(value: float) -> float | None:
-    """Four significant digits, None for NaN: what a page keeps of a number."""
-    return None if np.isnan(value) else float(f"{value:.4g}")
+def rounded(values: Iterable[float | None]) -> list[float | None]:
+    """Four significant digits, which a page keeps of numbers; None for what is missing or has no end."""
+    return [None if v is None or not np.isfinite(v) else float(f"{v:.4g}") for v in values]
 
 
 # The tables of a sweep: its points, or the best and the worst of many, and the effect of each swept key.
