@@ -12,14 +12,15 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from tideover import __version__
-from tideover.cli import calibrate, doctor, explore, questions, reproduce, run, scenarios, sweeps
-from tideover.cli.output import BadInput
+from tideover.cli import calibrate, doctor, explore, questions, run, scenarios, sweeps
+from tideover.cli.output import BadInput, Spark, SparkOrPackage, option
 from tideover.scenarios.errors import ScenarioError
 
 app = typer.Typer(
@@ -32,17 +33,17 @@ app = typer.Typer(
 )
 Plugins = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
+        "Python file that registers a strategy of your own, or another part. Repeatable.",
         "--plugin",
         metavar="FILE",
-        help="Python file that registers a strategy of your own, or another part. Repeatable.",
-        show_default=False,
     ),
 ]
 
 
-def _with_plugins(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for files that are run before it."""
+def _with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for files that are run before it, and those of `Spark` in its place."""
+    own = inspect.signature(command, eval_str=True).parameters
 
     @wraps(command)
     def call(plugin: list[Path] | None = None, **given: Any) -> None:
@@ -51,33 +52,38 @@ def _with_plugins(command: Callable[..., None]) -> Callable[..., None]:
 
             for file in plugin:
                 plugins.load_file(file)
+        if "spark" in own:
+            given["spark"] = Spark(**{name: given.pop(name) for name in Spark._fields if name in given})
         command(**given)
 
-    option = inspect.Parameter("plugin", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Plugins)
-    every = [*inspect.signature(command, eval_str=True).parameters.values(), option]
+    every: list[Parameter] = []
+    for one in own.values():
+        every += _spark_options(one) if one.name == "spark" else [one]
+    every.append(Parameter("plugin", Parameter.KEYWORD_ONLY, default=None, annotation=Plugins))
     call.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in every}
     return call
 
 
-app.command("run")(run.run)
-app.command("compare")(run.compare)
-app.command("hours")(questions.hours)
-app.command("sweep")(sweeps.sweep)
-app.command("availability")(questions.availability)
-app.command("interval")(questions.interval)
-app.command("detector")(questions.detector)
-app.command("plan")(sweeps.plan)
-app.command("audit")(questions.audit)
-app.command("check")(questions.check)
-app.command("explore")(explore.explore)
-app.command("reproduce")(reproduce.reproduce)
-app.command("calibrate")(calibrate.calibrate)
+def _spark_options(one: Parameter) -> list[Parameter]:
+    """The fields of `Spark` as parameters; ``package`` only where that is asked for."""
+    return [
+        Parameter(name, one.kind, default=Spark._field_defaults[name], annotation=annotation)
+        for name, annotation in get_type_hints(Spark, include_extras=True).items()
+        if name != "package" or one.annotation is SparkOrPackage
+    ]
+
+
+for command in (
+    *(run.run, run.compare, questions.hours, sweeps.sweep, questions.availability, questions.interval),
+    *(questions.detector, sweeps.plan, questions.audit, questions.check, explore.explore),
+    *(questions.reproduce, calibrate.calibrate, doctor.doctor),
+):
+    app.command()(command)
 app.add_typer(scenarios.app, name="scenarios")
-app.command("doctor")(doctor.doctor)
 for registered in (*app.registered_commands, *scenarios.app.registered_commands):
     assert registered.callback is not None
-    registered.callback = _with_plugins(registered.callback)
+    registered.callback = _with_shared_options(registered.callback)
 
 
 def _version(wanted: bool) -> None:

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import BadInput, Bar, Json, Out
+from tideover.cli.output import BadInput, Bar, Json, Out, option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from tideover.calibrate.recoveries.measurements import Measurements
-
-Source = Annotated[
-    Path | None,
-    typer.Option(
-        "--from",
-        metavar="CSV",
-        help="Fit to recoveries that were measured elsewhere, without running Spark.",
-        show_default=False,
-    ),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Chooses the luck of the fit.")]
-
-
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer runs: eight minutes instead of half an hour.")]
+    from tideover.reports.html import Page
 
 
 def calibrate(
-    source: Source = None, quick: Quick = False, out: Out = None, seed: Seed = 1, as_json: Json = False
+    source: Annotated[
+        Path | None,
+        option(
+            "Fit to recoveries that were measured elsewhere, without running Spark.", "--from", metavar="CSV"
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer runs: eight minutes instead of half an hour.")
+    ] = False,
+    out: Out = None,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses the luck of the fit.")] = 1,
+    as_json: Json = False,
 ) -> None:
     """Fit the simulator to measurements, and write profiles that any scenario can use.
 
@@ -68,6 +65,7 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
     from tideover.calibrate import calibration
     from tideover.calibrate.real import campaign
     from tideover.calibrate.real import plan as plans
+    from tideover.reports.calibration.page import calibration_page, calibration_view
 
     output.prepare(out, "calibrate")
     plan = (plans.quick if quick else plans.full)(seed)
@@ -77,72 +75,81 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
             found = calibration.analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
         except campaign.NotPossible as problem:
             raise BadInput(f"calibrate: {problem}") from None
-    from tideover.reports.calibration.page import calibration_page, calibration_view
-
-    record, warnings = found.record(), found.warnings
-    _show(record, calibration_view(found.frames, warnings), warnings, as_json)
-    page = partial(calibration_page, found.frames, found.provenance, title=plan.name, warnings=warnings)
-    output.write(out, found.frames, page, record, errors=as_json)
-    _write_profiles(found.profiles, out, as_json)
+    frames, warnings = found.frames, found.warnings
+    _answer(
+        found.record(),
+        lambda: calibration_view(frames, warnings),
+        lambda: calibration_page(frames, found.provenance, title=plan.name, warnings=warnings),
+        frames,
+        out,
+        as_json,
+        warnings=warnings,
+        profiles=found.profiles,
+    )
 
 
 def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> None:
     """Somebody else's recoveries: a profile a workload, a table on the terminal, a report."""
     from tideover.calibrate import recoveries
+    from tideover.reports.calibration.recoveries import recoveries_page, recoveries_view
 
     measured = recoveries.read(source)  # before anything is written
     output.prepare(out, "calibrate --from")
     with Bar("fitting") as bar:
         found = recoveries.fit(measured, seed=seed, report=bar)
-    from tideover.reports.calibration.recoveries import recoveries_page, recoveries_view
-
-    record, warnings = found.record(), found.warnings
-    _show(record, recoveries_view(found.frames, warnings), warnings, as_json)
-    if out is None:
-        return
-    page = partial(
-        recoveries_page,
-        found.frames,
-        found.provenance,
-        title=source.stem,
-        profiles=found.profiles,
+    frames, warnings, profiles = found.frames, found.warnings, found.profiles
+    _answer(
+        found.record(),
+        lambda: recoveries_view(frames, warnings),
+        lambda: recoveries_page(
+            frames, found.provenance, title=source.stem, profiles=profiles, warnings=warnings
+        ),
+        frames,
+        out,
+        as_json,
         warnings=warnings,
+        profiles=profiles,
     )
-    output.write(out, found.frames, page, record, errors=as_json)
-    _write_profiles(found.profiles, out, as_json)
-    output.stream(errors=as_json).write(f"Try: {_to_try(measured, out)}\n")
+    if out is not None:
+        output.stream(errors=as_json).write(f"Try: {_to_try(measured, out)}\n")
 
 
 def _capacities(source: Path, out: Path | None, as_json: bool) -> None:
     """Somebody else's capacities: a law a workload, a table on the terminal, a report."""
     from tideover.calibrate import capacities
-    from tideover.calibrate import capacities as capacity_tables
+    from tideover.reports.calibration.recoveries import capacities_page, capacities_view
 
     measured = capacities.read(source)  # before anything is written
     output.prepare(out, "calibrate --from")
-    frames = capacity_tables.frames(measured)
-    from tideover.reports.calibration.recoveries import capacities_page, capacities_view
-
+    frames = capacities.frames(measured)
     provenance = {"File": measured.file, "SHA-256": measured.sha256}
     tables = {name: frame.to_dict("records") for name, frame in frames.items() if name != "capacities"}
-    record = {"schema": 1, "provenance": provenance, **tables}
-    _show(record, capacities_view(frames), (), as_json)
-    if out is not None:
-        page = partial(capacities_page, frames, provenance, title=source.stem)
-        output.write(out, frames, page, record, errors=as_json)
+    _answer(
+        {"schema": 1, "provenance": provenance, **tables},
+        lambda: capacities_view(frames),
+        lambda: capacities_page(frames, provenance, title=source.stem),
+        frames,
+        out,
+        as_json,
+    )
 
 
-def _show(record: Mapping[str, Any], view: RenderableType, warnings: Sequence[str], as_json: bool) -> None:
-    """Print a calibration; its view shows the warnings itself."""
-    if as_json:
-        output.warn(warnings)
-        output.print_json(record)
-    else:
-        output.show(view)
-
-
-def _write_profiles(profiles: Mapping[str, str], out: Path, as_json: bool) -> None:
-    for name, text in profiles.items():
+def _answer(
+    record: Mapping[str, Any],
+    view: Callable[[], RenderableType],
+    page: Callable[[], Page],
+    frames: Mapping[str, Any],
+    out: Path | None,
+    as_json: bool,
+    *,
+    warnings: Sequence[str] = (),
+    profiles: Mapping[str, str] | None = None,
+) -> None:
+    """Print a calibration, and write it and its profiles."""
+    output.answer(record, view, page, as_json=as_json, out=out, warnings=warnings, tables=lambda: frames)
+    for name, text in (profiles or {}).items():
+        if out is None:
+            return
         path = out / f"{name}.yaml"
         with output.writing(path):
             path.write_text(text, encoding="utf-8")

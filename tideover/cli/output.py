@@ -1,4 +1,7 @@
-"""What commands share: options, consoles, progress, JSON, the directory for results, Spark."""
+"""What commands share: options, consoles, progress, JSON, the directory for results, Spark.
+
+Every option that two commands have stands here once. What is printed and written goes through `answer`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
@@ -34,11 +37,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from tideover.models.config import Scenario
-    from tideover.models.effort import Effort
     from tideover.reports.html import Page
 
-
-# What shows that something goes on: a bar for whatever takes more than two seconds, or lines.
 
 APPEARS_AFTER_S = 2.0
 """When a bar appears."""
@@ -127,33 +127,11 @@ class Bar:
             )
 
 
-# What commands share: options, consoles, JSON, the directory for results.
-
 _HEAD = 10_000
 """Bytes of a file that say what it is."""
 MAKING = "making the page"
 PIPE_WIDTH = 100
 """Columns of a table that goes into a file or a pipe."""
-
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Set any key of the scenario, as in failures.0.at=80s, or a short parameter. Repeatable.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.",
-        show_default=False,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
 
 
 class BadInput(Exception):
@@ -161,9 +139,7 @@ class BadInput(Exception):
 
 
 def show(*shown: RenderableType, whole_lines: bool = False) -> None:
-    """Print on the terminal, or as plain text into a pipe; ``whole_lines`` are not folded (commands in
-    them can be copied).
-    """
+    """Print on the terminal, or as plain text into a pipe; ``whole_lines`` are not folded, to be copied."""
     from rich.console import Console
 
     class Unread(Console):
@@ -208,9 +184,7 @@ def print_json_list(values: Iterable[Any]) -> None:
 
 
 def print_text(text: str) -> None:
-    """JSON that is a text already on standard output; what is not printable ASCII is escaped, for any
-    terminal.
-    """
+    """JSON on standard output; what is not printable ASCII is escaped, for any terminal."""
     sys.stdout.write(_NOT_ASCII.sub(lambda match: json.dumps(match[0])[1:-1], text))
     sys.stdout.flush()
 
@@ -243,8 +217,8 @@ LONG_S = 5.0
 
 
 def announce(scenarios: Iterable[Scenario]) -> set[str]:
-    """Say on standard error, before anything runs, what cannot keep up, and how long it will take if that is
-    long, and why; returns what was said of the former.
+    """Say on standard error, before anything runs, what cannot keep up, and how long and why it will take
+    long, if it does; returns what was said of the former.
     """
     from tideover.models.advice import in_short, overloads
     from tideover.models.effort import Effort, effort, slowness
@@ -254,20 +228,17 @@ def announce(scenarios: Iterable[Scenario]) -> set[str]:
     note(in_short(dict.fromkeys(over)))
     done = sum((effort(one) * one.run.replications for one in asked), Effort())
     if done.seconds * slowness() >= LONG_S:
+        from tideover.models.coarsening import counting
+
         lasts = in_words(done.seconds * slowness())
-        note([f"this takes about {lasts} on one core, give or take a factor of two: {_mostly(done, asked)}"])
+        what = (
+            f"{done.moved:.2g} tuples, and {done.actions:.2g} snapshots, ends of windows, triggers or faults"
+        )
+        batched = not any(any(counting(one.topology, one.strategy)) for one in asked)
+        if done.parts["actions"] < done.seconds / 2 and batched:
+            what += "; run.lump_rate lets one simulated tuple stand for several"
+        note([f"this takes about {lasts} on one core, give or take a factor of two: {what}"])
     return set(over)
-
-
-def _mostly(done: Effort, asked: Sequence[Scenario]) -> str:
-    """What there is to do, and what would make it less."""
-    from tideover.models.coarsening import counting
-
-    what = f"{done.moved:.2g} tuples, and {done.actions:.2g} snapshots, ends of windows, triggers or faults"
-    lumps = not any(any(counting(one.topology, one.strategy)) for one in asked)
-    if done.parts["actions"] < done.seconds / 2 and lumps:
-        what += "; run.lump_rate lets one simulated tuple stand for several"
-    return what
 
 
 def in_words(seconds: float) -> str:
@@ -342,28 +313,65 @@ def prepare(directory: Path | None, command: str) -> None:
         raise BadInput(f"--out: {error}") from None
 
 
+def loaded(
+    source: str, settings: Iterable[str] | None, replications: int | None = None
+) -> tuple[Scenario, list[str]]:
+    """A scenario with its settings, and notes on those that its strategy does not use."""
+    from tideover import api
+    from tideover.scenarios.loader import unused
+    from tideover.scenarios.precedence import read_settings
+    from tideover.sim.registry import kind_of
+
+    more = [] if replications is None else [f"run.replications={replications}"]
+    given = read_settings([*(settings or ()), *more])
+    found = api.loaded(source, given)
+    return found, unused(source, kind_of(found.strategy), given)
+
+
+def answer(
+    record: Any,
+    view: Callable[[], RenderableType | Sequence[RenderableType]],
+    page: Callable[[], Page] | None,
+    *,
+    as_json: bool,
+    out: Path | None,
+    warnings: Iterable[str] = (),
+    whole_lines: bool = False,
+    **written: Any,
+) -> None:
+    """Print what a command found, as JSON or as its ``view``, and write it to ``out``. ``warnings``: what
+    only the view says otherwise; ``written``: for `write`.
+    """
+    if as_json:
+        warn(warnings)
+        print_json(record)
+    else:
+        shown = view()
+        show(*(shown if isinstance(shown, list | tuple) else (shown,)), whole_lines=whole_lines)
+    if out is not None and page is not None:
+        write(out, page, record, errors=as_json, **written)
+
+
 def write(
     directory: Path,
-    tables: Mapping[str, Any],
     page: Callable[[], Page],
     record: Any,
     *,
+    errors: bool,
+    tables: Callable[[], Mapping[str, Any]] = dict,
     parameters: Mapping[str, str] | None = None,
-    errors: bool = False,
-) -> list[Path]:
-    """Write results to ``--out`` and say where the report is (on standard error with ``errors``); returns the
-    paths, the page first. ``page``: makes it.
-    """
+) -> None:
+    """Write results to ``--out``, and say where the report is and what is beside it."""
     from tideover.reports.parquet import write_all
 
     with Bar(MAKING):
         made = page()
         with writing(directory, "to"):
-            paths = write_all(
-                directory, tables=tables, page=made, record=json_text(record), parameters=parameters
+            first, *others = write_all(
+                directory, tables=tables(), page=made, record=json_text(record), parameters=parameters
             )
-    tell(paths, errors=errors)
-    return paths
+    beside = ", ".join(path.name for path in others)
+    stream(errors=errors).write(f"Report: {first}\nBeside it: {beside}\n")
 
 
 def write_page(directory: Path, make: Callable[[], Page], inputs: str) -> Path:
@@ -378,13 +386,6 @@ def write_page(directory: Path, make: Callable[[], Page], inputs: str) -> Path:
             write_all(directory, tables={}, page=make())
             stamp(directory, inputs, page)
     return page
-
-
-def tell(paths: Sequence[Path], *, errors: bool) -> None:
-    """Say where the report is, and what is beside it."""
-    stream(errors=errors).write(
-        f"Report: {paths[0]}\nBeside it: {', '.join(path.name for path in paths[1:])}\n"
-    )
 
 
 def stream(*, errors: bool) -> TextIO:
@@ -404,37 +405,95 @@ def writing(path: Path, preposition: str = "", option: str = "--out") -> Iterato
         raise BadInput(f"{option}: {path}: {refused}: {error.strerror or error}") from None
 
 
-# Where a command's runs are done: the options for Spark.
+# Options that several commands have.
 
-Master = Annotated[
-    str | None,
-    typer.Option(
-        help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.",
-        show_default=LOCAL,
-    ),
+
+def option(help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
+    """An option of which no default is shown."""
+    return typer.Option(*names, metavar=metavar, help=help, show_default=False, **more)
+
+
+Source = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a built-in scenario.")
 ]
-Remote = Annotated[
-    str | None,
-    typer.Option(
-        metavar="sc://HOST:PORT", help="A Spark Connect server, in place of a master.", show_default=False
-    ),
-]
-Conf = Annotated[
+Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--conf",
+    option(
+        "Set any key of the scenario, as in failures.0.at=80s, or a short parameter. Repeatable.",
+        "--set",
         metavar="KEY=VALUE",
-        help="A setting of Spark, as in spark.executor.memory=2g. Repeatable.",
-        show_default=False,
     ),
 ]
-Archive = Annotated[
+Out = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Packages for workers that lack them; --package makes it.", show_default=False
+    option(
+        "Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.",
+        "--out",
+        metavar="DIR",
     ),
 ]
-NoSpark = Annotated[bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
+
+
+def _make_package(path: Path | None) -> None:
+    """Make the archive, and end."""
+    if path is None:
+        return
+    if not has_spark():  # the pandas here may be one that Spark cannot use
+        raise BadInput(f"--package: {ABSENT}")
+    may_write(path, "--package", is_archive, "an archive that tideover made")
+    with writing(path, option="--package"):
+        packages = write_archive(path)
+    megabytes = path.stat().st_size / 1e6
+    show(f"{path}: {megabytes:.0f} MB: Tideover, {', '.join(packages)}", whole_lines=True)
+    raise typer.Exit()
+
+
+class Spark(NamedTuple):
+    """Where runs are done. A command with a parameter of this type has each of these options in its place;
+    ``package`` only as `SparkOrPackage`.
+    """
+
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.",
+            show_default=LOCAL,
+        ),
+    ] = None
+    remote: Annotated[
+        str | None, option("A Spark Connect server, in place of a master.", metavar="sc://HOST:PORT")
+    ] = None
+    conf: Annotated[
+        list[str] | None,
+        option(
+            "A setting of Spark, as in spark.executor.memory=2g. Repeatable.", "--conf", metavar="KEY=VALUE"
+        ),
+    ] = None
+    archive: Annotated[
+        Path | None, option("Packages for workers that lack them; --package makes it.", metavar="FILE")
+    ] = None
+    package: Annotated[
+        Path | None,
+        option(
+            "Make an archive (.tar.gz) of what workers need, for --archive, and end.",
+            "--package",
+            metavar="FILE",
+            is_eager=True,
+            callback=_make_package,
+        ),
+    ] = None
+    no_spark: Annotated[
+        bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")
+    ] = False
+
+    def place(self) -> Place:
+        """What the options mean together; raises BadInput and ScenarioError for what means nothing."""
+        return place(self.master, self.remote, self.conf, self.archive, self.no_spark)
+
+
+SparkOrPackage = Annotated[Spark, "package"]
+USUAL = Spark()
 
 
 def place(
@@ -469,30 +528,3 @@ def place(
     if archive is not None and where.elsewhere is None:
         raise BadInput("--archive: goes with --remote, or the --master of a cluster")
     return where
-
-
-def _make_package(path: Path | None) -> None:
-    """Make the archive, and end."""
-    if path is None:
-        return
-    if not has_spark():  # the pandas here may be one that Spark cannot use
-        raise BadInput(f"--package: {ABSENT}")
-    may_write(path, "--package", is_archive, "an archive that tideover made")
-    with writing(path, option="--package"):
-        packages = write_archive(path)
-    megabytes = path.stat().st_size / 1e6
-    show(f"{path}: {megabytes:.0f} MB: Tideover, {', '.join(packages)}", whole_lines=True)
-    raise typer.Exit()
-
-
-Package = Annotated[
-    Path | None,
-    typer.Option(
-        "--package",
-        metavar="FILE",
-        help="Make an archive (.tar.gz) of what workers need, for --archive, and end.",
-        show_default=False,
-        is_eager=True,
-        callback=_make_package,
-    ),
-]

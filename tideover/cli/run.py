@@ -6,14 +6,13 @@ import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import BadInput, Bar, Json, Out, Settings
+from tideover.cli.output import BadInput, Bar, Json, Out, Settings, Source, option
 from tideover.models.accounts.trace import DETECTED, READY, Trace, moment_text, struck_text, window_text
 from tideover.models.simulation import Replication
 from tideover.sim.units import S
@@ -22,14 +21,12 @@ if TYPE_CHECKING:
     from tideover.models import config
     from tideover.models.accounts.trace import Stretch
     from tideover.models.results import Result
+    from tideover.reports.html import Page
     from tideover.scenarios.precedence import Settings as GivenSettings
     from tideover.scenarios.scenario import Scenario
 
 
 # ``run --trace``: what the protocol did, in order, and how many tuples moved in between.
-
-Event = tuple[int, str]
-"""A moment (ns) and what happened then."""
 
 
 def lines(replication: Replication) -> Iterator[str]:
@@ -40,7 +37,8 @@ def lines(replication: Replication) -> Iterator[str]:
     flows = _flows(trace)
     before = -1
     for at, text in [*_events(replication, trace), (1 << 62, "")]:
-        if moved := _moved(flows, before, at):
+        counts = {w: bisect_right(times, at) - bisect_right(times, before) for w, times in flows.items()}
+        if moved := ", ".join(f"{count} {what}" for what, count in counts.items() if count):
             yield f"{'':>14}   … {moved}"
         if text:
             yield f"{moment_text(at):>16}  {text}"
@@ -49,29 +47,25 @@ def lines(replication: Replication) -> Iterator[str]:
 
 def as_data(replication: Replication) -> list[dict[str, Any]]:
     """The events for ``--json``."""
-    found = _events(replication, replication.trace) if replication.trace is not None else []
+    found = [] if replication.trace is None else _events(replication, replication.trace)
     return [{"replication": replication.number, "at_s": at / S, "event": text} for at, text in found]
 
 
-def _events(replication: Replication, trace: Trace) -> list[Event]:
-    found: list[Event] = []
+def _events(replication: Replication, trace: Trace) -> list[tuple[int, str]]:
+    """Moments (ns), and what happened then."""
+    found: list[tuple[int, str]] = []
     for row in replication.recoveries:
-        what = row["component"]
-        found.append((_ns(row["failed_at_s"]), struck_text(what, row["kind"])))
-        if row["detected_at_s"] is not None and row["detected_at_s"] > row["failed_at_s"]:
-            found.append((_ns(row["detected_at_s"]), f"{what}: {DETECTED}"))
-        if row["ready_at_s"] is not None and row["ready_at_s"] > row["failed_at_s"]:
-            found.append((_ns(row["ready_at_s"]), f"{what}: {READY}"))
+        what, failed = row["component"], row["failed_at_s"]
+        found.append((round(failed * S), struck_text(what, row["kind"])))
+        for name, said in (("detected_at_s", DETECTED), ("ready_at_s", READY)):
+            if row[name] is not None and row[name] > failed:
+                found.append((round(row[name] * S), f"{what}: {said}"))
     found += [(step.at, step.text) for step in trace.steps]
     for component, task, replica, number, at, sums in trace.windows:
         copy = f"/{replica}" if replica else ""
         count = sum(sums.values())
         found.append((at, f"{component}.{task}{copy}: {window_text(number, count, len(sums))}"))
     return sorted(found, key=lambda event: event[0])
-
-
-def _ns(seconds: float) -> int:
-    return round(seconds * S)
 
 
 def _flows(trace: Trace) -> dict[str, list[int]]:
@@ -86,39 +80,21 @@ def _flows(trace: Trace) -> dict[str, list[int]]:
     return {what: sorted(times) for what, times in flows.items()}
 
 
-def _moved(flows: dict[str, list[int]], after: int, until: int) -> str:
-    """How many moved after one moment and at or before another, in words."""
-    counts = {what: bisect_right(times, until) - bisect_right(times, after) for what, times in flows.items()}
-    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-
-
 # ``run --diagram``: the space-time diagram of a run.
 
-File = Annotated[
+Diagram = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "Draw who sent what to whom: the run, if it is small, or the stretch around its first failure.",
         "--diagram",
         metavar="FILE.svg",
-        help="Draw who sent what to whom: the run, if it is small, or the stretch around its first failure.",
-        show_default=False,
     ),
 ]
-From = Annotated[
-    str | None,
-    typer.Option("--from", metavar="TIME", help="Where the diagram begins, as 20s.", show_default=False),
-]
-To = Annotated[
-    str | None,
-    typer.Option("--to", metavar="TIME", help="Where the diagram ends, as 24s.", show_default=False),
-]
+From = Annotated[str | None, option("Where the diagram begins, as 20s.", "--from", metavar="TIME")]
+To = Annotated[str | None, option("Where the diagram ends, as 24s.", "--to", metavar="TIME")]
 Components = Annotated[
     str | None,
-    typer.Option(
-        "--components",
-        metavar="A,B,…",
-        help="Components that the diagram shows; default: all.",
-        show_default=False,
-    ),
+    option("Components that the diagram shows; default: all.", "--components", metavar="A,B,…"),
 ]
 
 
@@ -170,38 +146,10 @@ def _stretch(scenario: config.Scenario, begin: str | None, end: str | None) -> S
     return Stretch(first, last)
 
 
-def write(wanted: Asked, result: Result, *, errors: bool) -> None:
-    """Draw it, and say where it is."""
-    from tideover.reports.pages import of_result
-
-    svg = of_result(result, wanted.stretch, wanted.components)
-    with output.writing(wanted.file, option="--diagram"):
-        wanted.file.write_text(svg, encoding="utf-8")
-    output.stream(errors=errors).write(f"Diagram: {wanted.file}\n")
-
-
-# ``tideover run --saturate`` and ``tideover compare --saturate``.
+# ``--saturate``.
 
 LONG_S = 10.0
 """Searches that take longer are announced."""
-
-
-def saturate_one(scenario: str, settings: list[str] | None, as_json: bool, out: Path | None) -> None:
-    """One scenario, under its strategy."""
-    from tideover import api
-    from tideover.scenarios.loader import unused
-    from tideover.scenarios.precedence import read_settings
-    from tideover.sim.registry import kind_of
-
-    given = read_settings(settings or ())
-    found = api.loaded(scenario, given)
-    output.note(unused(scenario, kind_of(found.strategy), given))
-    _find([found], as_json, out, "run")
-
-
-def saturate_several(asked: Sequence[config.Scenario], as_json: bool, out: Path | None) -> None:
-    """The same scenario under several strategies."""
-    _find(asked, as_json, out, "compare")
 
 
 def announce(asked: Sequence[config.Scenario]) -> None:
@@ -216,6 +164,9 @@ def announce(asked: Sequence[config.Scenario]) -> None:
 
 
 def _find(asked: Sequence[config.Scenario], as_json: bool, out: Path | None, command: str) -> None:
+    """How much the scenarios carry: one (of ``run``), or several (of ``compare``)."""
+    from tideover.reports.rates import saturation_page
+    from tideover.reports.terminal import saturation_view
     from tideover.scenarios.saturation import check, saturate
 
     for one in asked:
@@ -227,24 +178,17 @@ def _find(asked: Sequence[config.Scenario], as_json: bool, out: Path | None, com
             saturate(one, lambda done, rate: bar(f"trying {rate:,.0f} tuples/s", done, 0)) for one in asked
         ]
     records = [each.to_dict() for each in found]
-    record = records if command == "compare" else records[0]
-    if as_json:
-        output.print_json(record)
-    else:
-        from tideover.reports.terminal import saturation_view
-
-        output.show(saturation_view(found))
-    if out is not None:
-        from tideover.reports.rates import saturation_page
-
-        output.write(out, {}, lambda: saturation_page(found), record, errors=as_json)
+    output.answer(
+        records if command == "compare" else records[0],
+        lambda: saturation_view(found),
+        lambda: saturation_page(found),
+        as_json=as_json,
+        out=out,
+    )
 
 
 # ``tideover run`` and ``tideover compare``.
 
-Source = Annotated[
-    str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a built-in scenario.")
-]
 Saturate = Annotated[
     bool,
     typer.Option(
@@ -262,7 +206,7 @@ def run(
     trace: Annotated[
         bool, typer.Option("--trace", help="Print what the protocol did, in order. For small runs.")
     ] = False,
-    diagram_file: File = None,
+    diagram_file: Diagram = None,
     begin: From = None,
     end: To = None,
     components: Components = None,
@@ -281,47 +225,51 @@ def run(
         for name, asked in (("--trace", trace), ("--diagram", diagram_file)):
             if asked:
                 raise BadInput(f"{name}: goes with a run, not with --saturate, which makes many")
-        saturate_one(scenario, settings, as_json, out)
+        found, unused = output.loaded(scenario, settings)
+        output.note(unused)
+        _find([found], as_json, out, "run")
         return
     if find_warmup:
         _find_warmup(scenario, settings, as_json, trace or not (out is diagram_file is None))
         return
     from tideover import api
-    from tideover.scenarios.loader import unused
-    from tideover.scenarios.precedence import read_settings
-    from tideover.sim.registry import kind_of
+    from tideover.reports.terminal import run_view
 
-    given = read_settings(settings or ())
-    found = api.loaded(scenario, given)
+    found, unused = output.loaded(scenario, settings)
     drawn = asked_diagram(found, diagram_file, begin, end, components)
-    output.note(unused(scenario, kind_of(found.strategy), given))
+    output.note(unused)
     output.prepare(out, "run")
     said = output.announce([found])
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
     record = result.to_dict()
-    if as_json:
-        output.warn(text for text in result.warnings if text not in said)
-        output.print_json(record | ({"trace": _events_of_simulate(result)} if trace else {}))
-    else:
-        from tideover.reports.terminal import run_view
+    events = [event for one in result.replications for event in as_data(one)] if trace else []
+    if trace and not as_json:
+        _print_trace(result)
+    output.answer(
+        record | ({"trace": events} if trace and as_json else {}),
+        lambda: run_view(record, details),
+        None,
+        as_json=as_json,
+        out=None,
+        warnings=(text for text in result.warnings if text not in said),
+    )
+    if drawn is not None or out is not None:
+        from tideover.reports import pages  # it draws, which takes a second to import
 
-        if trace:
-            _print_trace(result)
-        output.show(run_view(record, details))
-    if drawn is not None:
-        write(drawn, result, errors=as_json)
-    if out is not None:
-        from tideover.reports import pages
-        from tideover.reports import pages as diagrams
-
-        output.write(
-            out,
-            _tables(result),
-            lambda: pages.run_page(result, diagrams.pictured(result)),
-            record,
-            errors=as_json,
-        )
+        if drawn is not None:
+            svg = pages.of_result(result, drawn.stretch, drawn.components)
+            with output.writing(drawn.file, option="--diagram"):
+                drawn.file.write_text(svg, encoding="utf-8")
+            output.stream(errors=as_json).write(f"Diagram: {drawn.file}\n")
+        if out is not None:
+            output.write(
+                out,
+                lambda: pages.run_page(result, pages.pictured(result)),
+                record,
+                errors=as_json,
+                tables=lambda: _tables(result),
+            )
 
 
 def _find_warmup(source: str, settings: list[str] | None, as_json: bool, more: bool) -> None:
@@ -345,11 +293,10 @@ def compare(
     scenario: Source,
     strategies: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Strategies to compare, the reference first; all: all that there are; default: all that "
+        option(
+            "Strategies to compare, the reference first; all: all that there are; default: all that "
             "the scenario lists.",
-            show_default=False,
+            metavar="A,B,…",
         ),
     ] = None,
     settings: Settings = None,
@@ -365,6 +312,7 @@ def compare(
     For example: tideover compare wordcount --strategies source_replay,rsm
     """
     from tideover import api
+    from tideover.reports.terminal import compare_view
     from tideover.scenarios.precedence import partly_used, read_settings
     from tideover.scenarios.runs import ALL, every_strategy
 
@@ -377,7 +325,7 @@ def compare(
     asked = _asked(scenario, kinds, given)  # before anything is written or run
     output.note(partly_used(list(asked), given))
     if saturate:
-        saturate_several(list(asked.values()), as_json, out)
+        _find(list(asked.values()), as_json, out, "compare")
         return
     output.prepare(out, "compare")
     said = output.announce(asked.values())
@@ -385,19 +333,26 @@ def compare(
         found = api.compare(scenario, kinds, given, report=bar.runs)
         bar("comparing", 0, 0)
         records, _ = found.to_list(), found.verdict
-    if as_json:
-        for result in found.results.values():
-            output.warn(f"{result.strategy}: {text}" for text in result.warnings if text not in said)
-        output.print_json(records)
-    else:
-        from tideover.reports.terminal import compare_view
 
-        output.show(compare_view(records, found.verdict, details))
-    if out is not None:
+    def page() -> Page:
         from tideover.reports import pages
 
-        page = partial(pages.compare_page, list(found.results.values()), found.verdict)
-        output.write(out, _tables(found), page, records, errors=as_json)
+        return pages.compare_page(list(found.results.values()), found.verdict)
+
+    output.answer(
+        records,
+        lambda: compare_view(records, found.verdict, details),
+        page,
+        as_json=as_json,
+        out=out,
+        warnings=(
+            f"{one.strategy}: {text}"
+            for one in found.results.values()
+            for text in one.warnings
+            if text not in said
+        ),
+        tables=lambda: _tables(found),
+    )
 
 
 def _asked(scenario: str, kinds: list[str] | None, given: GivenSettings) -> dict[str, Scenario]:
@@ -422,14 +377,8 @@ def _tables(found: Any) -> dict[str, Any]:
 
 
 def _print_trace(result: Result) -> None:
-
     first, total = result.replications[0], len(result.replications)
     more = f" of {total}; --set run.seed=… shows another" if total > 1 else ""
     sys.stdout.write(f"Events of replication {first.number}{more}\n")
     sys.stdout.writelines(f"{line}\n" for line in lines(first))
     sys.stdout.write("\n")
-
-
-def _events_of_simulate(result: Result) -> list[dict[str, Any]]:
-
-    return [event for replication in result.replications for event in as_data(replication)]

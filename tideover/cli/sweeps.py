@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import (
-    Archive,
-    BadInput,
-    Bar,
-    Conf,
-    Json,
-    Master,
-    NoSpark,
-    Out,
-    Package,
-    Remote,
-    Settings,
-    place,
-)
+from tideover.cli.output import USUAL, BadInput, Bar, Json, Out, Settings, Spark, SparkOrPackage, option
 from tideover.scenarios.spark.settings import Place
 
 if TYPE_CHECKING:
@@ -35,9 +22,6 @@ if TYPE_CHECKING:
     from tideover.scenarios.sweeps.dataset import Sweep
     from tideover.scenarios.sweeps.recipe import Recipe
     from tideover.scenarios.sweeps.sweep import Options
-
-
-# What commands share that do a sweep: where it is kept, how it is shown, and how it ends.
 
 
 def simulated(
@@ -110,20 +94,8 @@ def end(found: Sweep) -> None:
         raise typer.Exit(1)
 
 
-# ``tideover sweep``.
-
 LISTED = 200
 """Points that ``--dry-run`` lists in full."""
-
-SweepOut = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Write report.html and the dataset there; runs that it has are not done again.",
-        show_default=False,
-    ),
-]
 
 
 def sweep(
@@ -132,21 +104,19 @@ def sweep(
     ],
     settings: Settings = None,
     as_json: Json = False,
-    out: SweepOut = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Where the dataset lies, if not in --out: a directory, file:, hdfs:, s3a:, …",
-            show_default=False,
+    out: Annotated[
+        Path | None,
+        option(
+            "Write report.html and the dataset there; runs that it has are not done again.",
+            "--out",
+            metavar="DIR",
         ),
     ] = None,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
-    archive: Archive = None,
-    package: Package = None,
-    no_spark: NoSpark = False,
+    data: Annotated[
+        str | None,
+        option("Where the dataset lies, if not in --out: a directory, file:, hdfs:, s3a:, …", metavar="URL"),
+    ] = None,
+    spark: SparkOrPackage = USUAL,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast/--keep-going", help="End with the first run that fails, or go on.")
     ] = False,
@@ -163,7 +133,7 @@ def sweep(
     from tideover.scenarios.sweeps import sweep_file
     from tideover.scenarios.sweeps.sweep import Options
 
-    where = place(master, remote, conf, archive, no_spark)
+    where = spark.place()
     options = Options(fail_fast, retry_failed)
     if dry_run:
         _forecast(sweep_file.read(spec, settings or ()), out, data, options, as_json)
@@ -257,8 +227,6 @@ def _forecast(recipe: Recipe, out: Path | None, data: str | None, options: Any, 
     output.warn(found.remarks)
 
 
-# ``tideover plan``.
-
 SCENARIO = "scenario.yaml"
 """The file with the optimum's scenario, or that of the one that misses least."""
 
@@ -268,11 +236,7 @@ def plan(
     settings: Settings = None,
     as_json: Json = False,
     out: Out = None,
-    master: Master = None,
-    remote: Remote = None,
-    conf: Conf = None,
-    archive: Archive = None,
-    no_spark: NoSpark = False,
+    spark: Spark = USUAL,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count candidates and runs, and say how long they take.")
     ] = False,
@@ -287,7 +251,7 @@ def plan(
     from tideover.scenarios.planning.plan import kept
     from tideover.scenarios.sweeps.engine import terminable
 
-    where = place(master, remote, conf, archive, no_spark)
+    where = spark.place()
     asked = specs.read(Path(spec), settings or ())
     output.warn(asked.remarks)
     if dry_run:
@@ -338,25 +302,17 @@ def _count(asked: Spec, as_json: bool) -> None:
         each, whole = output.in_words(found.run_s), output.in_words(found.core_s)
         said += (
             f"The whole takes about {whole} of one core, {output.in_words(found.core_s / cores)} with the "
-        )
-        said += (
             f"{cores} of this machine, give or take a factor of two ({each} a run); what is best so far is "
+            f"said from {output.in_words(found.first_s / cores)} on. Starting Spark comes on top."
         )
-        said += f"said from {output.in_words(found.first_s / cores)} on. Starting Spark comes on top."
     output.show(Text(said))
 
 
 def _tell(found: Plan, as_json: bool, out: Path | None) -> None:
-    if as_json:
-        output.print_json(found.to_dict())
-    else:
-        from tideover.reports.plans import plan_view
+    from tideover.reports.plans import plan_page, plan_view
 
-        output.show(plan_view(found))
-    if out is not None:
-        from tideover.reports.plans import plan_page
-
-        output.write(out, {}, lambda: plan_page(found), found.to_dict(), errors=as_json)
-        if found.scenario is not None:
-            found.scenario.to_yaml(out / SCENARIO)
-            output.stream(errors=as_json).write(f"Its scenario: {out / SCENARIO}\n")
+    record = found.to_dict()
+    output.answer(record, lambda: plan_view(found), lambda: plan_page(found), as_json=as_json, out=out)
+    if out is not None and found.scenario is not None:
+        found.scenario.to_yaml(out / SCENARIO)
+        output.stream(errors=as_json).write(f"Its scenario: {out / SCENARIO}\n")

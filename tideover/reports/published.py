@@ -1,10 +1,14 @@
-"""Published measurements beside simulated ones, paper by paper."""
+"""Published measurements beside simulated ones, paper by paper.
+
+The figures lie in ``scenarios/published/*.toml``, a file a study, with their citation; the sweeps behind
+them, and what is found in them, in ``scenarios/published/sweeps``.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -16,21 +20,17 @@ from tideover.models.evaluation.bottleneck import Load
 from tideover.models.results import Result
 from tideover.models.schema import named
 from tideover.reports.formatting import UNDEFINED, fixed, is_undefined, number, strategy_name
-from tideover.reports.tables import Notes, Table, grouped
+from tideover.reports.tables import Notes, Table
 from tideover.scenarios import runs
 from tideover.scenarios.scenario import load
 from tideover.scenarios.statistics.intervals import Estimate, estimate
 from tideover.sim.histogram import merged
 from tideover.sim.registry import kind_of
-from tideover.sim.units import MS
+from tideover.sim.units import MS, S, parse_rate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# Published measurements and simulated results, with error and verdict for each cell.
-#
-# The figures lie in ``scenarios/published/*.toml``, a file a study, with their citation.
 
 SOURCE_REPLAY_TOLERANCE_S = 1.5
 """Source replay comes from mechanism alone; it has to be this near to the published figure in every cell."""
@@ -92,17 +92,28 @@ class Range:
         return f"{left}{self.low:g}, {self.high:g}{right}"
 
 
+def _read(*folder: str) -> dict[str, dict[str, Any]]:
+    """The TOML files of a folder, by name."""
+    found = files("tideover.scenarios").joinpath("published", *folder).iterdir()
+    named = {file.name.removesuffix(".toml"): file for file in found if file.name.endswith(".toml")}
+    return {name: tomllib.loads(named[name].read_text(encoding="utf-8")) for name in sorted(named)}
+
+
 @cache
 def published() -> tuple[Group, ...]:
     """Every published table that the package carries."""
-    folder = files("tideover.scenarios").joinpath("published")
-    groups: list[Group] = []
-    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if file.name.endswith(".toml"):
-            study = tomllib.loads(file.read_text(encoding="utf-8"))
-            citation, key = study.pop("citation"), file.name.removesuffix(".toml")
-            groups += [Group(key, name, citation=citation, **given) for name, given in study.items()]
-    return tuple(groups)
+    return tuple(
+        Group(study, name, citation=tables["citation"], **given)
+        for study, tables in _read().items()
+        for name, given in tables.items()
+        if name != "citation"
+    )
+
+
+@cache
+def papers() -> dict[str, dict[str, Any]]:
+    """The ``sweep`` behind each published table that has one, and ``findings`` on what it comes to."""
+    return _read("sweeps")
 
 
 def group(study: str, name: str) -> Group:
@@ -151,8 +162,6 @@ def per_second(rate: str | float) -> float:
     >>> per_second("10/s"), per_second(20)
     (10.0, 20.0)
     """
-    from tideover.sim.units import parse_rate
-
     return parse_rate(rate) if isinstance(rate, str) else float(rate)
 
 
@@ -189,7 +198,7 @@ def pair_recoveries(recoveries: pd.DataFrame, table: Group | None = None) -> pd.
     table = table or group("stableford", "recovery")
     cells = {tuple(row[: len(table.keys)]): float(row[-1]) for row in table.rows}
     data = recoveries.assign(_uncut=uncut(recoveries), _logged=recoveries["state_recovery_s"].astype(float))
-    simulated = {_key(key): part for key, part in data.groupby(list(table.keys), sort=False)}
+    simulated = {tuple(map(_whole, key)): part for key, part in data.groupby(list(table.keys), sort=False)}
     every = [*cells, *(key for key in simulated if key not in cells)]
     rows = []
     for key in every:
@@ -199,8 +208,9 @@ def pair_recoveries(recoveries: pd.DataFrame, table: Group | None = None) -> pd.
     return pd.DataFrame(rows)
 
 
-def _key(key: Any) -> tuple[Any, ...]:
-    return tuple(int(part) if isinstance(part, float) and part == int(part) else part for part in key)
+def _whole(part: Any) -> Any:
+    """A key as published: a whole number is an int."""
+    return int(part) if isinstance(part, float) and part == int(part) else part
 
 
 def _pair(
@@ -234,18 +244,29 @@ def _pair(
     }
 
 
-# The table of published recovery times with the simulated ones next to them.
-
-
 def reproduction_table(pairs: pd.DataFrame, title: str) -> Table:
     """Published and simulated recovery times (from ``published.pair_recoveries``)."""
     notes = Notes()
-    rows = grouped(
-        pairs.to_dict("records"),
-        lambda row: strategy_name(row["strategy"]),
-        lambda row: _cell_row(row, notes),
-    )
-    columns = ("", "into window", "published", "as logged", "error", "uncut", "agrees if in", "agrees")
+    recovery = named("recoveries", "state_recovery_s")
+
+    def known(name: str, written: Callable[[Any], str] = "{:g}".format) -> Callable[[Any], str]:
+        return lambda row: UNDEFINED if is_undefined(row[name]) else written(row[name])
+
+    def agrees(row: Mapping[Any, Any]) -> str:
+        if is_undefined(row["within"]):
+            return UNDEFINED
+        return f"{'yes' if row['within'] else 'NO'} {row['n_within']:.0f}/{row['n']}"
+
+    columns: dict[str, Callable[[Any], str]] = {
+        "": lambda row: f"{row['tuples_per_s']:g} tuples/s",
+        "into window": lambda row: f"{row['fail_at_s']:g}",
+        "published": known("published_s"),
+        "as logged": lambda row: number(row["logged_s"]),
+        "error": lambda row: fixed(row["error_s"], 2),
+        "uncut": lambda row: notes.mean(_estimate(row), "uncut", recovery),
+        "agrees if in": known("required", str),
+        "agrees": agrees,
+    }
     extra = [
         "into window: when it failed, from the start of the window. All durations are in seconds.",
         "as logged: simulated, from stamps cut as in the study's logs; uncut: simulated, before that.",
@@ -253,20 +274,9 @@ def reproduction_table(pairs: pd.DataFrame, title: str) -> Table:
     ]
     if pairs["published_s"].isna().any():
         extra.append(f"{UNDEFINED} published: the study did not measure this")
-    return Table(title, columns, rows, (*extra, *notes.lines()))
-
-
-def _cell_row(row: Mapping[Any, Any], notes: Notes) -> tuple[str, ...]:
-    label, into = f"{row['tuples_per_s']:g} tuples/s", f"{row['fail_at_s']:g}"
-    known = UNDEFINED if is_undefined(row["published_s"]) else f"{row['published_s']:g}"
-    simulated = notes.mean(_estimate(row), "uncut", named("recoveries", "state_recovery_s"))
-    error = fixed(row["error_s"], 2)
-    agrees = UNDEFINED
-    if not is_undefined(row["within"]):
-        agrees = f"{'yes' if row['within'] else 'NO'} {row['n_within']:.0f}/{row['n']}"
-    logged = number(row["logged_s"])
-    wanted = UNDEFINED if is_undefined(row["required"]) else row["required"]
-    return (label, into, known, logged, error, simulated, wanted, agrees)
+    rows = pairs.to_dict("records")
+    made = Table.of(title, rows, columns, heading=lambda row: strategy_name(row["strategy"]))
+    return replace(made, notes=(*extra, *notes.lines()))
 
 
 def _estimate(row: Mapping[Any, Any]) -> Estimate:
@@ -280,15 +290,21 @@ def _estimate(row: Mapping[Any, Any]) -> Estimate:
 
 # The published figures of E-Storm beside simulated ones.
 
-Settings = Sequence[str]
 OVERHEAD, RECOVERY = "estorm-synthetic", "estorm-recovery"
 DEFAULT = "default"
 LOWEST = {"state_entries": 1024, "state_accesses": 4}
 """What the published figures of these parameters are in percent of."""
-STAGES = ("worker_restart_s", "task_prepare_s", "write_state_s", "read_state_s", "total_s")
+STAGES = {
+    "worker_restart_s": "detect_s",
+    "task_prepare_s": "restart_s",
+    "write_state_s": "write_s",
+    "read_state_s": "restore_s",
+    "total_s": "catch_up_s",
+}
+"""The stages of a recovery as published, and as ours are called."""
 
 
-def overhead(settings: Settings = ()) -> Iterator[dict[str, Any]]:
+def overhead(settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """The rows of the published table of overheads, each with what is simulated; a run at a time."""
     done: dict[tuple[str, ...], Result] = {}
 
@@ -320,9 +336,7 @@ def overhead(settings: Settings = ()) -> Iterator[dict[str, Any]]:
 
 
 def measured(result: Result, metric: str) -> float:
-    """Throughput (tuples/s) or complete latency (ms) of a run, means; the latter as lumps have it, which are
-    part of the fit.
-    """
+    """Throughput (tuples/s) or complete latency (ms, of batched tuples, as in the fit) of a run, means."""
     if metric == "throughput":
         return float(result.to_dict()["throughput_per_s"]["mean"])
     latency = merged(one.complete for one in result.replications if one.complete is not None).mean
@@ -330,12 +344,12 @@ def measured(result: Result, metric: str) -> float:
     return latency / MS
 
 
-def recovery(settings: Settings = ()) -> Iterator[dict[str, Any]]:
+def recovery(settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """The published stages of recovery, by the number of tasks with state that were hit."""
     for affected, *published in group("estorm", "recovery").rows:
-        found = stages(runs.run(load(RECOVERY, [*settings, f"tasks_affected={affected}"])))
-        for name, known in zip(STAGES, published, strict=True):
-            simulated = found[name]
+        rows = runs.run(load(RECOVERY, [*settings, f"tasks_affected={affected}"])).rows("recoveries")
+        for (name, column), known in zip(STAGES.items(), published, strict=True):
+            simulated = sum(float(row[column]) for row in rows) / len(rows)
             yield {
                 "stateful_tasks_affected": affected,
                 "stage": name,
@@ -343,22 +357,6 @@ def recovery(settings: Settings = ()) -> Iterator[dict[str, Any]]:
                 "simulated": simulated,
                 "error": simulated / known - 1,
             }
-
-
-def stages(result: Result) -> dict[str, float]:
-    """The stages of a run's first recovery (s), means over its replications."""
-    rows = result.rows("recoveries")
-
-    def mean(name: str) -> float:
-        return sum(float(row[name]) for row in rows) / len(rows)
-
-    return {
-        "worker_restart_s": mean("detect_s"),
-        "task_prepare_s": mean("restart_s"),
-        "write_state_s": mean("write_s"),
-        "read_state_s": mean("restore_s"),
-        "total_s": mean("catch_up_s"),
-    }
 
 
 # The maximum throughput of k-safety beside the published one.
@@ -371,15 +369,6 @@ ROWS = {
     ("source_replay", 4): ("Storm with acking", "1x", "predicted, not published"),
 }
 """The published names of strategies and machines, and where the figure comes from."""
-KSAFETY_COLUMNS = ("system", "machines", "published/s", "simulated/s", "error", "limited by", "verdict")
-KSAFETY_FINDINGS = (
-    "One set of hosts and costs stands behind all rows. Without replicas the spout is the limit (10 us a "
-    "tuple), and the cores have a third of their time left.",
-    "With k = 1 on the same machines there are twice the tasks, and each sends its tuples to both replicas "
-    "of the next stage: 4 messages for 1. The cores are the limit then; on twice the machines the spout is.",
-    "With acks the spout also serialises a message to the acker for each tuple, and deserialises its answer: "
-    "22 us in place of 10. That, not what acks cost the bolts, takes more than half of the throughput.",
-)
 
 
 def ksafety_rows(scenarios: Sequence[Scenario], records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -424,20 +413,16 @@ def _limit(scenario: Scenario, resources: Sequence[Mapping[str, Any]]) -> tuple[
 
 def ksafety_table(found: list[dict[str, Any]]) -> Table:
     """As a reader sees it."""
-    cells = tuple(
-        (
-            row["system"],
-            row["machines"],
-            "–" if row["published_per_s"] is None else f"{row['published_per_s']:,}",
-            f"{row['simulated_per_s']:,.0f}",
-            "–" if row["error"] is None else f"{100 * row['error']:+.1f} %",
-            row["limited_by"],
-            row["verdict"],
-        )
-        for row in found
-    )
-    title = group("ksafety", "throughput").title
-    return Table(title, KSAFETY_COLUMNS, cells, text_columns=2)
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "system": lambda row: row["system"],
+        "machines": lambda row: row["machines"],
+        "published/s": lambda row: "–" if row["published_per_s"] is None else f"{row['published_per_s']:,}",
+        "simulated/s": lambda row: f"{row['simulated_per_s']:,.0f}",
+        "error": lambda row: "–" if row["error"] is None else f"{100 * row['error']:+.1f} %",
+        "limited by": lambda row: row["limited_by"],
+        "verdict": lambda row: row["verdict"],
+    }
+    return Table.of(group("ksafety", "throughput").title, found, columns, text_columns=2)
 
 
 # Stableford's first phase as a table: a real restart under both strategies, and what settings change.
@@ -445,40 +430,9 @@ def ksafety_table(found: list[dict[str, Any]]) -> Table:
 NIMBUS, COST, QUEUE = "detector.nimbus_task_timeout", "strategies.rsm.replay_cost", "queues.length"
 TASKS = 3
 """Each has a worker of its own."""
-PHASE_ONE_COLUMNS = (
-    "strategy",
-    "free workers",
-    "queues",
-    "Nimbus's timeout",
-    "replay of a tuple",
-    "restarts",
-    "all back after, s",
-    "replayed until, s",
-    "published, s",
-    "latency grows, s/min",
-    "greatest latency, s",
-    "new roots/s",
-    "roots lost",
-)
-SOURCE = (
+PHASE_ONE_SOURCE = (
     'T. Stableford, "Implementing operator state checkpoint based fault-tolerance in Apache Storm", City '
     "University London, 2015, phase 1"
-)
-PHASE_ONE_FINDINGS = (
-    "Published: source replay recovered sooner, and under R+SM the latency grew without end, while the spout "
-    "went on at its full rate; under source replay it did not. The replay burst explains it.",
-    "A replayed word takes 3.1 ms of its sender (fitted in phase 2), and a new "
-    "one comes every 2.4 ms: what the outage has left takes 1.3 times as long to replay as it took to come, "
-    "and what comes meanwhile waits behind it, so that the latency grows by 0.23 s a second until the replay "
-    "is over. A slower replay is worse, a faster one ends it.",
-    "The spout: under R+SM nothing holds it back; under source replay the retries take its calls.",
-    "The race of the two timeouts makes the outage longer, where a worker is free: the count is launched "
-    "twice, and more is to be replayed. Where none is, Nimbus has the upstream worker restarted, too, and "
-    "its buffer is gone: R+SM then has nothing to replay, and loses what came since the last checkpoint. A "
-    "timeout of 120 s at Nimbus ends the race.",
-    "Full queues do not explain it (stableford-phase1-queues): where they hold senders back, the spout does "
-    "not keep its rate under R+SM, and with it the replay is shorter, and the latency has an end. Queues of "
-    "16,384 are never full, and change nothing.",
 )
 
 
@@ -540,27 +494,28 @@ def _growth(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> float:
 
 
 def phase_one_table(found: list[dict[str, Any]]) -> Table:
-    """As a reader sees it."""
-    cells = tuple(
-        (
-            strategy_name(row["strategy"]),
-            str(row["free_workers"]),
-            "no end" if row["queue_length"] is None else f"{row['queue_length']:,}",
-            f"{row['nimbus_s']:g} s",
-            f"{1000 * row['replay_cost_s']:g} ms" if row["strategy"] == "rsm" else "–",
-            f"{row['restarts']:.1f}",
-            f"{row['back_s']:.1f}",
-            _until(row),
-            UNDEFINED if row["published_s"] is None else f"{row['published_s']:g}",
-            f"{row['growth_s_per_min']:.1f}",
-            f"{row['greatest_latency_s']:.1f}",
-            f"{row['new_roots_per_s']:.1f}",
-            f"{row['roots_lost']:,.0f}",
-        )
-        for row in found
-        if row["strategy"] == "rsm" or row["replay_cost_s"] == found[0]["replay_cost_s"]
-    )
-    return Table("A count whose process dies, at 95 tuples/s", PHASE_ONE_COLUMNS, cells, text_columns=1)
+    """As a reader sees it; what a replay costs is of no account under source replay, which has one row."""
+    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+        "strategy": lambda row: strategy_name(row["strategy"]),
+        "free workers": lambda row: str(row["free_workers"]),
+        "queues": lambda row: "no end" if row["queue_length"] is None else f"{row['queue_length']:,}",
+        "Nimbus's timeout": lambda row: f"{row['nimbus_s']:g} s",
+        "replay of a tuple": lambda row: (
+            f"{1000 * row['replay_cost_s']:g} ms" if row["strategy"] == "rsm" else "–"
+        ),
+        "restarts": lambda row: f"{row['restarts']:.1f}",
+        "all back after, s": lambda row: f"{row['back_s']:.1f}",
+        "replayed until, s": _until,
+        "published, s": lambda row: UNDEFINED if row["published_s"] is None else f"{row['published_s']:g}",
+        "latency grows, s/min": lambda row: f"{row['growth_s_per_min']:.1f}",
+        "greatest latency, s": lambda row: f"{row['greatest_latency_s']:.1f}",
+        "new roots/s": lambda row: f"{row['new_roots_per_s']:.1f}",
+        "roots lost": lambda row: f"{row['roots_lost']:,.0f}",
+    }
+    shown = [
+        row for row in found if row["strategy"] == "rsm" or row["replay_cost_s"] == found[0]["replay_cost_s"]
+    ]
+    return Table.of("A count whose process dies, at 95 tuples/s", shown, columns)
 
 
 def _until(row: dict[str, Any]) -> str:
@@ -573,8 +528,6 @@ def _until(row: dict[str, Any]) -> str:
 
 
 # Why source replay takes 60 s and not 30: the law, and five sentences that lead to it.
-
-NS = 1_000_000_000
 
 
 def source_replay_recovery_s(
@@ -595,18 +548,18 @@ def source_replay_recovery_s(
     >>> source_replay_recovery_s(75.0, window_s=30.0, timeout_s=30.0, phase_s=20.0)
     50.0
     """
-    failed, window, timeout, phase = (round(v * NS) for v in (failed_at_s, window_s, timeout_s, phase_s))
+    failed, window, timeout, phase = (round(v * S) for v in (failed_at_s, window_s, timeout_s, phase_s))
     into = (failed - 1) % window + 1
     since_rotation = (failed - phase) % timeout
     if since_rotation < into:
-        return buckets * timeout / NS
+        return buckets * timeout / S
     until_rotation = timeout - since_rotation
-    return (until_rotation + (buckets - 1) * timeout + into) / NS
+    return (until_rotation + (buckets - 1) * timeout + into) / S
 
 
 def why_sixty(timeout_s: float = 30.0, buckets: int = 2) -> tuple[str, ...]:
     """Five sentences, for a window as long as the timeout and a map that rotates when windows start."""
-    t, waits, total = _s(timeout_s), _s((buckets - 1) * timeout_s), _s(buckets * timeout_s)
+    t, waits, total = (f"{n * timeout_s:g} s" for n in (1, buckets - 1, buckets))
     before = "one timeout" if buckets == 2 else f"{buckets - 1} timeouts"
     after = "two" if buckets == 2 else str(buckets)
     return (
@@ -624,7 +577,3 @@ def why_sixty(timeout_s: float = 30.0, buckets: int = 2) -> tuple[str, ...]:
         f"rotation after the failure, it is {total} if a rotation fell inside (window start, t], else "
         f"(b − t) + {waits} + f.",
     )
-
-
-def _s(seconds: float) -> str:
-    return f"{seconds:g} s"

@@ -285,6 +285,26 @@ class Table:
     notes: tuple[str, ...] = ()
     text_columns: int = 1
 
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        records: Iterable[Any],
+        columns: Mapping[str, Callable[[Any], str]],
+        notes: Iterable[str] = (),
+        text_columns: int = 1,
+        heading: Callable[[Any], str] | None = None,
+    ) -> Table:
+        """A row for each record: ``columns`` gives each heading and how its cell is written. ``heading``: of
+        a group of rows that follow one another.
+        """
+
+        def cells(record: Any) -> tuple[str, ...]:
+            return tuple(written(record) for written in columns.values())
+
+        rows = tuple(map(cells, records)) if heading is None else grouped(records, heading, cells)
+        return cls(title, tuple(columns), rows, tuple(notes), text_columns)
+
 
 def grouped(
     records: Iterable[Any],
