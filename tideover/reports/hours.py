@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -13,11 +12,10 @@ from tideover.reports import figures
 from tideover.reports.figures.style import css, to_svg
 from tideover.reports.figures.sweeps import KEYS
 from tideover.reports.formatting import capitalised, number, strategy_name, with_ending
-from tideover.reports.html import Page, Picture, Section
+from tideover.reports.html import Page, Picture, Section, page_of_scenarios
 from tideover.reports.tables import Notes, Table
 from tideover.reports.terminal import render, warnings_view
 from tideover.scenarios.hours import MEASURES
-from tideover.scenarios.part_builder import to_data
 from tideover.sim.registry import kind_of
 
 if TYPE_CHECKING:
@@ -111,30 +109,22 @@ def pictures(found: Hours) -> tuple[Picture, ...]:
 def page(found: Hours) -> Page:
     """All on one page."""
     scenario = found.scenario
-    setup = [
-        ("Scenario", scenario.name),
-        ("Description", scenario.description),
-        ("Strategy", strategy_name(kind_of(scenario.strategy))),
-        ("Hours", ", ".join(each.time for each in found.every)),
-        ("Replications", f"{scenario.run.replications} for each hour"),
-        ("Seed", str(scenario.run.seed)),
-    ]
-    return Page(
-        title=scenario.name,
-        kind="a failure by hour of the day",
-        verdict=answer(found),
-        setup=tuple((label, text) for label, text in setup if text),
-        sections=(
+    setup = {
+        "Strategy": strategy_name(kind_of(scenario.strategy)),
+        "Hours": ", ".join(each.time for each in found.every),
+        "Replications": f"{scenario.run.replications} for each hour",
+        "Seed": str(scenario.run.seed),
+    }
+    return page_of_scenarios(
+        [scenario],
+        setup,
+        (
             Section("By hour of the day", "hours", pictures=pictures(found)),
             Section("Results", "results", tables=(hours_table(found),)),
         ),
+        kind="a failure by hour of the day",
+        verdict=answer(found),
         warnings=tuple(found.warnings),
-        scenarios=(
-            (
-                strategy_name(kind_of(scenario.strategy)),
-                json.dumps(to_data(scenario), indent=2, ensure_ascii=False),
-            ),
-        ),
     )
 
 

@@ -1,4 +1,7 @@
-"""One HTML page that holds everything: text, tables, figures and a long table that sorts."""
+"""One HTML page that holds everything: text, tables, figures as inline SVG, and a long table that sorts.
+
+It loads nothing, and escapes everything. The pages of `tideover.reports` are made of its parts.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from tideover import __version__
 from tideover.models.schema import TABLES, Column
-from tideover.reports.formatting import UNDEFINED, number, size
+from tideover.reports.formatting import UNDEFINED, number, size, strategy_name
 from tideover.reports.tables import Table
+from tideover.scenarios.part_builder import to_data
+from tideover.sim.registry import kind_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-
-# One HTML page that holds everything: text, tables, figures as inline SVG. It loads nothing, and escapes
-# everything.
+    from tideover.models.config import Scenario
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,24 @@ class Page:
         return next((section.grid.allowed for section in self.sections if section.grid), "")
 
 
+def page_of_scenarios(
+    scenarios: Sequence[Scenario], setup: Mapping[str, str], sections: tuple[Section, ...], **given: Any
+) -> Page:
+    """The page of a scenario under one or several strategies. ``setup``: what was asked besides its name and
+    description, label by label; empty texts are left out.
+    """
+    first = scenarios[0]
+    labels = {"Scenario": first.name, "Description": first.description, **setup}
+    shown = [(strategy_name(kind_of(one.strategy)), to_data(one)) for one in scenarios]
+    return Page(
+        title=first.name,
+        setup=tuple((label, text) for label, text in labels.items() if text),
+        sections=sections,
+        scenarios=tuple((name, json.dumps(data, indent=2, ensure_ascii=False)) for name, data in shown),
+        **given,
+    )
+
+
 def render(page: Page) -> str:
     """The page as HTML. Equal pages give equal bytes: no date, no random id."""
     return _template().render(page=page, version=__version__)
@@ -119,8 +140,6 @@ def _template() -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
     return environment.from_string(source)
 
-
-# A long table on a page: compact data, and a script that sorts, filters and shows 50 rows at a time.
 
 MOST_PLAIN = 200
 """Rows that readers without scripts see."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,13 @@ from tideover.reports import figures
 from tideover.reports.figures.style import css, to_svg
 from tideover.reports.figures.sweeps import keys
 from tideover.reports.formatting import UNDEFINED, listed, number, strategy_name
-from tideover.reports.html import Page, Picture, Section
+from tideover.reports.html import Page, Picture, Section, page_of_scenarios
 from tideover.reports.plans import FORMULAS, formula_rows
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render, warnings_view
 from tideover.scenarios.lost_time.curve import FLAT, Part, Point, as_good, best_of
 from tideover.scenarios.lost_time.detector import FALSE, AtTimeout, BestTimeout
 from tideover.scenarios.lost_time.interval import AtInterval, BestInterval
-from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.statistics.availability import CROWDED
 from tideover.sim.registry import kind_of
 from tideover.sim.units import DAY, S, format_duration
@@ -75,34 +73,30 @@ def view(found: Found, source: str) -> Group:
 def page(found: Found, source: str) -> Page:
     """All on one page."""
     shown, scenario = _shown(found, source), found.scenario
-    strategy = strategy_name(kind_of(scenario.strategy))
-    setup = (
-        ("Scenario", scenario.name),
-        ("Description", scenario.description),
-        ("Strategy", strategy),
-        ("Failures", listed(_often(point) for point in found.points[0].parts if point.name != FALSE)),
-        ("Processes", _pauses(found)),
-        ("Replications", f"{found.replications} for each value and cause"),
-        ("Seed", str(scenario.run.seed)),
-    )
+    setup = {
+        "Strategy": strategy_name(kind_of(scenario.strategy)),
+        "Failures": listed(_often(point) for point in found.points[0].parts if point.name != FALSE),
+        "Processes": _pauses(found),
+        "Replications": f"{found.replications} for each value and cause",
+        "Seed": str(scenario.run.seed),
+    }
     ax = figures.lost_time(shown.points, shown.parts, shown.marks, f"{shown.setting} (s)", legend=False)
     alt = f"Time lost by {shown.setting}, and to what; the table has the figures."
     legend = tuple((key.label, key.shape, css(key.colour)) for key in keys(shown.parts, shown.marks))
     picture = Picture(
         f"Time lost by {shown.setting}", _LOST, to_svg(ax.figure, prefix="lost", alt=alt), legend
     )
-    return Page(
-        title=scenario.name,
-        kind=f"the best {shown.setting}",
-        verdict=shown.answer + _lossy(found),
-        setup=tuple((label, text) for label, text in setup if text),
-        sections=(
+    return page_of_scenarios(
+        [scenario],
+        setup,
+        (
             Section("Time lost", "lost", pictures=(picture,)),
             Section("Results", "results", tables=shown.tables),
             Section("Look next", "next", sentences=(shown.next,)),
         ),
+        kind=f"the best {shown.setting}",
+        verdict=shown.answer + _lossy(found),
         warnings=tuple(found.warnings),
-        scenarios=((strategy, json.dumps(to_data(scenario), indent=2, ensure_ascii=False)),),
         glossary={},
     )
 
@@ -111,7 +105,7 @@ def _shown(found: Found, source: str) -> _Shown:
     return _of_interval(found, source) if isinstance(found, BestInterval) else _of_timeout(found, source)
 
 
-# -- checkpoint intervals --------------------------------------------------------------------------------
+# Checkpoint intervals.
 
 
 def _of_interval(found: BestInterval, source: str) -> _Shown:
@@ -211,7 +205,7 @@ def _formulas(found: BestInterval) -> Table:
     return Table("Beside formulas", ("", "s", "optimum of"), (*mine, *formula_rows(found.formulas)), (note,))
 
 
-# -- timeouts --------------------------------------------------------------------------------------------
+# Timeouts.
 
 
 def _of_timeout(found: BestTimeout, source: str) -> _Shown:
@@ -253,33 +247,26 @@ def _daily(point: AtTimeout) -> str:
 
 
 def _timeouts(found: BestTimeout) -> Table:
-    rows = []
-    for point in found.points:
-        name = _name(found, point)
-        false, failures = point.parts[-1:], point.parts[:-1]
-        lost = (_total(point), number(_lost(false)), number(_lost(failures)))
-        each = (_mean(false), _mean(failures), number(point.noticed))
-        rows.append((name, number(point.false_per_day), *lost, *each))
     notes = (
         f"Processes: {_pauses(found)}. A false restart: what it takes besides the pause itself; below 0: it "
         "ends a pause that would have taken longer.",
         *_crowded(found),
         _LOST,
     )
-    columns = (
-        "timeout",
-        "false restarts a day",
-        "lost, s a day",
-        "to false restarts",
-        "to failures",
-        "a false restart, s",
-        "a failure, s",
-        "noticed after, s",
-    )
-    return Table("By timeout", columns, tuple(rows), notes)
+    columns: dict[str, Callable[[AtTimeout], str]] = {
+        "timeout": lambda point: _name(found, point),
+        "false restarts a day": lambda point: number(point.false_per_day),
+        "lost, s a day": _total,
+        "to false restarts": lambda point: number(_lost(point.parts[-1:])),
+        "to failures": lambda point: number(_lost(point.parts[:-1])),
+        "a false restart, s": lambda point: _mean(point.parts[-1:]),
+        "a failure, s": lambda point: _mean(point.parts[:-1]),
+        "noticed after, s": lambda point: number(point.noticed),
+    }
+    return Table.of("By timeout", found.points, columns, notes)
 
 
-# -- both ------------------------------------------------------------------------------------------------
+# Both.
 
 
 def _name(found: Found, point: Point) -> str:
@@ -342,9 +329,8 @@ def _row(point: Point) -> dict[str, float | None]:
     one = point.estimate
     low, high = one.t or (None, None)
     ends = {"lost": one.mean, "low": low, "high": high}
-    return {"value_s": point.value / S} | {
-        key: None if end is None else end * _DAY_S for key, end in ends.items()
-    }
+    daily = {key: None if end is None else end * _DAY_S for key, end in ends.items()}
+    return {"value_s": point.value / S} | daily
 
 
 def _frame(rows: list[dict[str, float | None]]) -> pd.DataFrame:

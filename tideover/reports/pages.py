@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from tideover.models.results import Result
 
 
-# The space-time diagram of a result: of which stretch, and as what a page shows.
-
 BEFORE = 0.1
 """The part of a stretch that is ahead of the failure in it, and that is behind the recovery."""
 MOST_NOTED = 100_000
@@ -113,14 +111,12 @@ def pictured(result: Result) -> tuple[Picture, ...]:
     return (Picture("Who sends what to whom", what, of_result(result, inline=True)),)
 
 
-# The pictures of a cluster: its topology, its hosts, and what flows between them.
-
 _BOXES = (
     "Each box is a host with what its tasks share and the tasks on it; the darker, the busier (mean after "
     "the warm-up)."
 )
-_MANY = f"Of many hosts the {MOST_HOSTS} with the busiest resources are drawn."
 Legend = tuple[tuple[str, str, str], ...]
+_MANY = f"Of many hosts the {MOST_HOSTS} with the busiest resources are drawn."
 
 
 def cluster(usage: pd.DataFrame, recoveries: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, ...]:
@@ -146,43 +142,42 @@ def at_capacity(loads: Sequence[Load], strategy: str, rate: str, racks: int) -> 
     if all(load.kind == "task" for load in loads):
         return ()
     rows = [{"begin_s": 0.0, "end_s": 1.0, "resource": load.name, **load._asdict()} for load in loads]
-    drawn = figures.hosts(pd.DataFrame(rows).drop(columns="name"), racks=racks).figure
-    alt = (
-        f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are at {rate} tuples/s."
-    )
     return (
-        Picture(
+        _picture(
             f"Who runs where, at {rate} tuples/s: {name}",
             f"{_BOXES} What is full sets the limit; what is dark comes next. {_MANY}",
-            to_svg(drawn, prefix=f"capacity-{strategy}", alt=alt),
-            _busy_legend(),
+            figures.hosts(pd.DataFrame(rows).drop(columns="name"), racks=racks).figure,
+            f"capacity-{strategy}",
+            f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are at {rate} "
+            "tuples/s.",
+            _areas(style.legend()),
         ),
     )
 
 
 def _topology(usage: pd.DataFrame, record: Mapping[str, Any], after: float) -> Picture:
     name = strategy_name(record["strategy"])
-    alt = f"The topology under {name}: how busy components are, and what flows; the table has the figures."
-    drawn = figures.topology(record["flows"], usage, after_s=after).figure
-    return Picture(
+    return _picture(
         f"What flows: {name}",
         "Each box is a component, as dark as its busiest task is busy (mean after the warm-up); the wider an "
         "arrow, the more bytes flow there (mean over the whole run, without acks, checkpoints and copies).",
-        to_svg(drawn, prefix=f"{_prefix(record)}-topology", alt=alt),
-        _busy_legend(),
+        figures.topology(record["flows"], usage, after_s=after).figure,
+        f"cluster-{record['strategy']}-topology",
+        f"The topology under {name}: how busy components are, and what flows; the table has the figures.",
+        _areas(style.legend()),
     )
 
 
 def _hosts(usage: pd.DataFrame, record: Mapping[str, Any], after: float) -> Picture:
     name, long = strategy_name(record["strategy"]), record["scenario"].get("hosts")
     racks = int(long["racks"]) if isinstance(long, Mapping) else 1
-    alt = f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are."
-    drawn = figures.hosts(usage, racks=racks, after_s=after).figure
-    return Picture(
+    return _picture(
         f"Who runs where: {name}",
         f"{_BOXES} What is full carries no more; look for what is full while its neighbours idle. {_MANY}",
-        to_svg(drawn, prefix=f"{_prefix(record)}-hosts", alt=alt),
-        _busy_legend(),
+        figures.hosts(usage, racks=racks, after_s=after).figure,
+        f"cluster-{record['strategy']}-hosts",
+        f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are.",
+        _areas(style.legend()),
     )
 
 
@@ -194,8 +189,6 @@ def _traffic(usage: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, .
     name = strategy_name(record["strategy"])
     ends = {pair[end] for pair in pairs for end in ("from_host", "to_host")}
     hosts = sorted(ends | {int(host) for host in usage["host"].dropna().unique()})
-    most = max(pair["bytes_per_s"] for pair in pairs)
-    alt = f"Bytes per second from each host to each other one under {name}; result.json has the figures."
     caption = (
         "From the host of the row to that of the column, bytes per second (mean over the whole run). A dark "
         "row is a host that sends much, a dark column one that receives much; what stays on a host needs no "
@@ -203,9 +196,16 @@ def _traffic(usage: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, .
     )
     if len(hosts) <= MOST_WRITTEN:
         caption += " In bold what each sends and receives in all."
-    legend = tuple((words, "area", colour) for words, colour in style.traffic_legend(most))
-    svg = to_svg(figures.traffic(pairs, hosts).figure, prefix=f"{_prefix(record)}-traffic", alt=alt)
-    return (Picture(f"What flows between hosts: {name}", caption, svg, legend),)
+    return (
+        _picture(
+            f"What flows between hosts: {name}",
+            caption,
+            figures.traffic(pairs, hosts).figure,
+            f"cluster-{record['strategy']}-traffic",
+            f"Bytes per second from each host to each other one under {name}; result.json has the figures.",
+            _areas(style.traffic_legend(max(pair["bytes_per_s"] for pair in pairs))),
+        ),
+    )
 
 
 def _over_time(
@@ -213,26 +213,31 @@ def _over_time(
 ) -> Picture:
     name = strategy_name(record["strategy"])
     failures = tuple(sorted(set(recoveries["failed_at_s"].astype(float))))[:12]
-    alt = f"How busy the busiest resources are over time under {name}."
-    lines = figures.usage_over_time(usage, failures, after_s=after).figure
-    return Picture(
+    return _picture(
         f"How busy, over time: {name}",
         "The busiest resources, the busiest first; red lines are failures. After a failure look at what gets "
         "full while the backlog is worked off: it sets how long that takes.",
-        to_svg(lines, prefix=f"{_prefix(record)}-time", alt=alt),
-        _busy_legend(),
+        figures.usage_over_time(usage, failures, after_s=after).figure,
+        f"cluster-{record['strategy']}-time",
+        f"How busy the busiest resources are over time under {name}.",
+        _areas(style.legend()),
     )
 
 
-def _prefix(record: Mapping[str, Any]) -> str:
-    return f"cluster-{record['strategy']}"
+def _picture(
+    title: str,
+    caption: str,
+    figure: Any,
+    prefix: str,
+    alt: str,
+    legend: tuple[tuple[str, str, str], ...] = (),
+) -> Picture:
+    return Picture(title, caption, to_svg(figure, prefix=prefix, alt=alt), legend)
 
 
-def _busy_legend() -> Legend:
-    return tuple((words, "area", colour) for words, colour in style.legend())
-
-
-# The figures of a page, drawn as inline SVG, with captions that say what to see.
+def _areas(words: Iterable[tuple[str, str]]) -> Legend:
+    """A legend of coloured areas."""
+    return tuple((text, "area", colour) for text, colour in words)
 
 
 def recovery_times(
@@ -255,7 +260,7 @@ def recovery_times(
     if published:
         caption += " The black ticks are the published figures, and all times are as their logs show them."
     alt = "Recovery time of each strategy as dots with intervals; the table of results has the same figures."
-    return (Picture(f"{name} by strategy", caption, to_svg(figure, prefix="recovery", alt=alt)),)
+    return (_picture(f"{name} by strategy", caption, figure, "recovery", alt),)
 
 
 def at_a_glance(records: Sequence[Record]) -> tuple[Picture, ...]:
@@ -269,8 +274,7 @@ def at_a_glance(records: Sequence[Record]) -> tuple[Picture, ...]:
         "none did. Look from left to right: what is gained in a failure is paid for without one."
     )
     alt = "Each strategy's recovery, losses, latency and costs as bars; the tables have the same figures."
-    svg = to_svg(figure, prefix="glance", alt=alt)
-    return (Picture("All strategies at a glance", caption, svg),)
+    return (_picture("All strategies at a glance", caption, figure, "glance", alt),)
 
 
 def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
@@ -285,9 +289,8 @@ def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
         "windows that were spoilt are right again only when they are over."
     )
     alt = "Time to recover of each strategy in stages; the table of results has the same figures."
-    svg = to_svg(figure, prefix="stages", alt=alt)
-    keys = [*style.stage_keys(recoveries.columns), *KEYS]
-    return (Picture("Time to recover by strategy", caption, svg, _legend(keys)),)
+    legend = _legend([*style.stage_keys(recoveries.columns), *KEYS])
+    return (_picture("Time to recover by strategy", caption, figure, "stages", alt, legend),)
 
 
 def failure_by_failure(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
@@ -341,11 +344,10 @@ def around_failure(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Pi
             "are the range of the replications."
         )
     title = "Over time" if recoveries.empty else "Around the failure"
-    keys = legend_keys(recoveries)
-    return (Picture(title, caption, "\n".join(panels), _legend(keys)),)
+    return (Picture(title, caption, "\n".join(panels), _legend(legend_keys(recoveries))),)
 
 
-def _legend(keys: Sequence[style.Key]) -> tuple[tuple[str, str, str], ...]:
+def _legend(keys: Sequence[style.Key]) -> Legend:
     return tuple((key.label, key.shape, css(key.colour)) for key in keys)
 
 
@@ -376,11 +378,8 @@ def published_and_simulated(pairs: pd.DataFrame) -> tuple[Picture, ...]:
         "figure that the simulation does not explain. Each strategy has its own scale."
     )
     alt = "Published and simulated recovery times, cell for cell; the table has the same figures."
-    svg = to_svg(figure, prefix="published", alt=alt)
-    return (Picture("Published and simulated recovery times", caption, svg),)
+    return (_picture("Published and simulated recovery times", caption, figure, "published", alt),)
 
-
-# The pages of ``run``, ``compare`` and ``reproduce``: which tables and figures each one shows.
 
 WHY_SIXTY = Section("Why source replay takes this long", "why", steps=why_sixty())
 CELL = ("strategy", "tuples_per_s", "fail_at_s")
@@ -455,17 +454,14 @@ def figures_section(*drawn: Picture) -> Section:
 
 def cluster_section(results: Sequence[ResultLike]) -> Section:
     """Hosts, what runs on them and how busy it is; nothing where tasks share nothing."""
-    sentences: list[str] = []
-    drawn: list[Picture] = []
-    flows: list[Table] = []
-    for result in results:
-        record = result.to_dict()
-        if "bottleneck" in record:
-            sentences.append(f"{strategy_name(record['strategy'])}: {record['bottleneck']}.")
-            drawn += cluster(result.usage, result.recoveries, record)
-            flows.append(tables.flows_table(record))
-    said, shown = tuple(sentences), tuple(drawn)
-    return Section("The cluster", "cluster", sentences=said, tables=tuple(flows), pictures=shown)
+    shared = [(result, record) for result in results if "bottleneck" in (record := result.to_dict())]
+    return Section(
+        "The cluster",
+        "cluster",
+        sentences=tuple(f"{strategy_name(each['strategy'])}: {each['bottleneck']}." for _, each in shared),
+        tables=tuple(tables.flows_table(each) for _, each in shared),
+        pictures=tuple(p for one, each in shared for p in cluster(one.usage, one.recoveries, each)),
+    )
 
 
 def results_section(*shown: Table, grid: Grid | None = None) -> Section:

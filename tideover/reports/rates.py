@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tideover.models.job.cluster import Hosts
 from tideover.models.schema import LOSSY
-from tideover.reports.formatting import UNDEFINED, number, strategy_name, with_ending
-from tideover.reports.html import Page, Picture, Section
+from tideover.reports.formatting import UNDEFINED, capitalised, number, strategy_name, with_ending
+from tideover.reports.html import Page, Picture, Section, page_of_scenarios
 from tideover.reports.tables import WITH_LOSS, Table
-from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.statistics.availability import YEAR_S, Availability
 from tideover.sim.units import S, format_duration
 
 if TYPE_CHECKING:
     from tideover.scenarios.saturation import Probe, Saturation
     from tideover.scenarios.statistics.availability import Dependability
-
-
-# What ``tideover availability`` shows: the part of the time that all is well, and the budget that is
-# burnt.
 
 
 def availability_table(found: Dependability) -> Table:
@@ -74,8 +68,7 @@ def causes_table(found: Dependability) -> Table:
 def availability_answer(found: Dependability) -> str:
     """The answer in a sentence."""
     one = found.availability
-    who = strategy_name(found.strategy)
-    who = who[:1].upper() + who[1:]
+    who = capitalised(strategy_name(found.strategy))
     if one.value is None:
         return f"{who}: availability is unknown, as {one.undefined} runs had not recovered at their end."
     said = f"{who} is available {_percent(one.value)} of the time: {_minutes(one.down_s)} min down "
@@ -135,7 +128,7 @@ def saturation_answer(found: Sequence[Saturation]) -> str:
         if first and each.sustained:
             part = f"{strategy_name(each.strategy)} carries {each.sustained / first:.0%} of"
             parts.append(f"{part} what {strategy_name(found[0].strategy)} does.")
-    return " ".join(part[0].upper() + part[1:] for part in parts)
+    return " ".join(map(capitalised, parts))
 
 
 def carried_table(found: Sequence[Saturation]) -> Table:
@@ -154,47 +147,38 @@ def carried_table(found: Sequence[Saturation]) -> Table:
 
 def resources_table(each: Saturation) -> Table:
     """How busy everything is at the sustained rate."""
-    rows = tuple(
-        (
-            group.name,
-            group.busiest.words,
-            f"{group.busiest.busy:.1%}",
-            f"{group.busy:.1%}",
-            _rate(group.full_at),
-        )
-        for group in each.groups[:_MOST_GROUPS]
-        if group.full_at is not None
-    )
+    columns: dict[str, Callable[[Any], str]] = {
+        "resource": lambda group: group.name,
+        "busiest": lambda group: group.busiest.words,
+        "busy": lambda group: f"{group.busiest.busy:.1%}",
+        "mean": lambda group: f"{group.busy:.1%}",
+        "full at": lambda group: _rate(group.full_at),
+    }
     title = f"How busy everything is at {_rate(each.sustained)} tuples/s: {strategy_name(each.strategy)}"
     notes = ("Full at: the rate (tuples/s) at which the busiest would be busy all the time.",)
-    return Table(title, ("resource", "busiest", "busy", "mean", "full at"), rows, notes, text_columns=2)
+    shown = [group for group in each.groups[:_MOST_GROUPS] if group.full_at is not None]
+    return Table.of(title, shown, columns, notes, text_columns=2)
 
 
 def saturation_page(found: Sequence[Saturation]) -> Page:
     """All on one page."""
     first = found[0].scenario
-    setup = [
-        ("Scenario", first.name),
-        ("Description", first.description),
-        ("Components", " → ".join(first.topology)),
-        ("Strategies" if len(found) > 1 else "Strategy", ", ".join(strategy_name(e.strategy) for e in found)),
-        ("Failures", "none: what is asked is what the system carries while nothing fails"),
-        ("Seed", str(first.run.seed)),
-    ]
-    return Page(
-        title=first.name,
-        kind="how much it carries",
-        verdict=saturation_answer(found),
-        setup=tuple((label, text) for label, text in setup if text),
-        sections=(
+    setup = {
+        "Components": " → ".join(first.topology),
+        "Strategies" if len(found) > 1 else "Strategy": ", ".join(strategy_name(e.strategy) for e in found),
+        "Failures": "none: what is asked is what the system carries while nothing fails",
+        "Seed": str(first.run.seed),
+    }
+    return page_of_scenarios(
+        [each.scenario for each in found],
+        setup,
+        (
             Section("Results", "results", tables=(carried_table(found), *map(resources_table, found))),
             Section("The cluster", "cluster", pictures=tuple(p for each in found for p in _pictures(each))),
             Section("Rates that were tried", "probes", tables=tuple(map(_probes_table, found))),
         ),
-        scenarios=tuple(
-            (strategy_name(e.strategy), json.dumps(to_data(e.scenario), indent=2, ensure_ascii=False))
-            for e in found
-        ),
+        kind="how much it carries",
+        verdict=saturation_answer(found),
         glossary={},
     )
 
@@ -209,18 +193,15 @@ def _pictures(each: Saturation) -> tuple[Picture, ...]:
 
 
 def _probes_table(each: Saturation) -> Table:
-    rows = tuple(
-        (
-            _rate(probe.rate),
-            _carried(probe),
-            "long" if probe.thorough else "short",
-            f"{probe.part_done:.2%}",
-            f"{probe.busiest:.1%}",
-        )
-        for probe in sorted(each.probes, key=lambda probe: probe.rate)
-    )
-    columns = ("tuples/s", "sustained", "try", "done in time", "busiest resource")
-    return Table(strategy_name(each.strategy), columns, rows, (_SHORT,))
+    columns: dict[str, Callable[[Probe], str]] = {
+        "tuples/s": lambda probe: _rate(probe.rate),
+        "sustained": _carried,
+        "try": lambda probe: "long" if probe.thorough else "short",
+        "done in time": lambda probe: f"{probe.part_done:.2%}",
+        "busiest resource": lambda probe: f"{probe.busiest:.1%}",
+    }
+    probes = sorted(each.probes, key=lambda probe: probe.rate)
+    return Table.of(strategy_name(each.strategy), probes, columns, (_SHORT,))
 
 
 def _carried(probe: Probe) -> str:

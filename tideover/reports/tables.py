@@ -294,15 +294,16 @@ class Table:
         notes: Iterable[str] = (),
         text_columns: int = 1,
         heading: Callable[[Any], str] | None = None,
+        key: Callable[[Any], Any] | None = None,
     ) -> Table:
         """A row for each record: ``columns`` gives each heading and how its cell is written. ``heading``: of
-        a group of rows that follow one another.
+        rows that follow one another and have the same ``key``, or the same heading.
         """
 
         def cells(record: Any) -> tuple[str, ...]:
             return tuple(written(record) for written in columns.values())
 
-        rows = tuple(map(cells, records)) if heading is None else grouped(records, heading, cells)
+        rows = tuple(map(cells, records)) if heading is None else grouped(records, heading, cells, key)
         return cls(title, tuple(columns), rows, tuple(notes), text_columns)
 
 

@@ -1,4 +1,7 @@
-"""A calibration on real runs, as a page and for the terminal."""
+"""A calibration on real runs, as a page and for the terminal: sentences, pictures and tables.
+
+The input is the tables of ``columns.CALIBRATION``; nothing here depends on how they were made.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,6 @@ if TYPE_CHECKING:
 
     from tideover.reports.tables import Table
 
-
-# A calibration in sentences: the verdict, and what the model does not explain.
 
 MOST_NAMED = 6
 """So many of the largest residuals are told in words; the tables have all of them."""
@@ -102,9 +103,8 @@ def _failures(found: pd.DataFrame) -> str:
     total, failed = int(found["n"].sum()), int(found["failed"].sum())
     if not total:
         return ""
-    if not failed:
-        return f"None of {counted(total, 'held-out prediction')} failed."
-    return f"{failed} of {counted(total, 'held-out prediction')} failed; they are marked below."
+    of = counted(total, "held-out prediction")
+    return f"{failed} of {of} failed; they are marked below." if failed else f"None of {of} failed."
 
 
 def _ranking(ranking: pd.DataFrame) -> str:
@@ -218,9 +218,6 @@ def _residual(row: Mapping[Any, Any]) -> str:
     )
 
 
-# The pictures of a calibration: figures with their captions, as inline SVG.
-
-
 def scatter(pairs: pd.DataFrame) -> tuple[Picture, ...]:
     """Predicted over measured, from ``predictions.judged``; no picture if nothing can be drawn."""
     drawable = (pairs["measured"] > 0) & (pairs["predicted"] > 0)
@@ -272,20 +269,19 @@ def backlogs(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Picture, ...
     if typical.empty:
         return ()
     what = "Rows that have come in and are not in the sink's results yet, from the fault on."
-    title, which = "Real and simulated backlog", "One episode of each"
-    if worst.empty:
-        return (_backlogs(title, f"{what} {which}: {_named(typical)}.", typical, "typical"),)
-    which = "Of the held-out episodes those with the median error"
-    most = f"{what} The episodes with the greatest error: {_named(worst)}."
-    return (
-        _backlogs(f"{title}: typical episodes", f"{what} {which}: {_named(typical)}.", typical, "typical"),
-        _backlogs(f"{title}: worst episodes", most, worst, "worst"),
-    )
-
-
-def _backlogs(title: str, caption: str, part: pd.DataFrame, key: str) -> Picture:
-    figure = figures.backlogs(part)[0].figure
-    return Picture(title, caption, to_svg(figure, prefix=f"backlog-{key}", alt=title))
+    title = "Real and simulated backlog"
+    parts = [(title, "One episode of each", typical, "typical")]
+    if not worst.empty:
+        held_out = "Of the held-out episodes those with the median error"
+        parts = [
+            (f"{title}: typical episodes", held_out, typical, "typical"),
+            (f"{title}: worst episodes", "The episodes with the greatest error", worst, "worst"),
+        ]
+    drawn = []
+    for title, which, part, key in parts:
+        svg = to_svg(figures.backlogs(part)[0].figure, prefix=f"backlog-{key}", alt=title)
+        drawn.append(Picture(title, f"{what} {which}: {_named(part)}.", svg))
+    return tuple(drawn)
 
 
 def chosen(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -317,10 +313,6 @@ def _named(timelines: pd.DataFrame) -> str:
     return ", ".join(f"{strategy_name(row['strategy'])} {episode_name(row)}" for row in episodes)
 
 
-# A calibration on real runs, as a page and for the terminal: what was measured, and what is predicted.
-#
-# The input is the tables of ``columns.CALIBRATION``; nothing here depends on how they were made.
-
 __all__ = ["calibration_page", "calibration_view", "summary"]
 
 HELD_OUT = "Held-out episodes: how far predictions are off"
@@ -341,6 +333,7 @@ def calibration_page(
     """
     pairs, parameters, timelines, ranking, correctness = (frame(frames, name) for name in CALIBRATION)
     pairs = judged(pairs)
+    placed = _placed(pairs)
     told = unexplained(pairs) or ("No prediction failed, and the residuals lean to no side.",)
     sections = (
         Section("Measured beside predicted", tables=_summaries(pairs), pictures=scatter(pairs)),
@@ -353,7 +346,13 @@ def calibration_page(
         Section("Which strategy is ahead", tables=(tables.ranking_table(ranking),)),
         Section("Are the counts right?", tables=(tables.correctness_table(correctness),)),
         Section("What the simulator takes from it", tables=(_parameters(parameters),)),
-        Section("Every pair", tables=_every_pair(pairs)),
+        Section(
+            "Every pair",
+            tables=(
+                tables.pairs_table(placed[placed["held_out"]], "Held out: the fit has not seen them"),
+                tables.pairs_table(placed[~placed["held_out"]], "Seen by the fit"),
+            ),
+        ),
     )
     return Page(
         title=title,
@@ -404,14 +403,6 @@ def _summaries(pairs: pd.DataFrame) -> tuple[Table, ...]:
         tables.summary_table(summary(pairs, held_out=False), "Episodes that the fit has seen"),
     )
     return tuple(table for table in found if table.rows)
-
-
-def _every_pair(pairs: pd.DataFrame) -> tuple[Table, ...]:
-    placed = _placed(pairs)
-    return (
-        tables.pairs_table(placed[placed["held_out"]], "Held out: the fit has not seen them"),
-        tables.pairs_table(placed[~placed["held_out"]], "Seen by the fit"),
-    )
 
 
 def _placed(pairs: pd.DataFrame) -> pd.DataFrame:

@@ -1,11 +1,15 @@
-"""Fits to what others measured, as pages and for the terminal."""
+"""Fits to what others measured, as pages and for the terminal.
+
+The input is the tables of ``columns.CAPACITY_FITS`` and ``columns.RECOVERY_FITS``, however they were made.
+`tideover.cli.calibrate` and `tideover.cli.reproduce` show them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tideover.models.results import Result, counted
+from tideover.models.results import counted
 from tideover.reports import figures, published
 from tideover.reports.calibration.page import labelled
 from tideover.reports.calibration.tables import FAILED_BEYOND, frame, parameters_table, percent
@@ -13,7 +17,7 @@ from tideover.reports.columns import CAPACITY_FITS, RECOVERY_FITS
 from tideover.reports.figures.style import to_svg
 from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, listed, number
 from tideover.reports.html import Page, Picture, Section
-from tideover.reports.tables import Table, grouped
+from tideover.reports.tables import Table
 from tideover.scenarios import runs
 from tideover.scenarios.scenario import load
 
@@ -21,10 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Group
 
-
-# A fit to capacities that others measured, as a page and for the terminal.
-#
-# The input is the tables of ``columns.CAPACITY_FITS``; nothing here depends on how they were made.
+Row = dict[Any, Any]
 
 
 def capacities_page(
@@ -78,30 +79,21 @@ def capacities_verdict(runs: pd.DataFrame, errors: pd.DataFrame) -> str:
 
 def runs_table(runs: pd.DataFrame) -> Table:
     """Every saturated run, and its prediction by a fit that had not seen it."""
-
-    def cells(row: dict[Any, Any]) -> tuple[str, ...]:
-        low, high = row["low_per_s"], row["high_per_s"]
-        return (
-            number(row["cores"]),
-            number(row["slots_per_core"]),
-            fixed(row["memory_per_slot_mb"], 0),
-            fixed(row["rate_per_s"], 0),
-            fixed(row["left_out_per_s"], 0),
-            f"{fixed(low, 0)} to {fixed(high, 0)}",
-            percent(row["left_out_per_s"] / row["rate_per_s"] - 1, sign=True),
-        )
-
+    columns: dict[str, Callable[[Row], str]] = {
+        "cores": lambda row: number(row["cores"]),
+        "slots a core": lambda row: number(row["slots_per_core"]),
+        "MB a slot": lambda row: fixed(row["memory_per_slot_mb"], 0),
+        "capacity/s": lambda row: fixed(row["rate_per_s"], 0),
+        "left out/s": lambda row: fixed(row["left_out_per_s"], 0),
+        "90 % interval": lambda row: f"{fixed(row['low_per_s'], 0)} to {fixed(row['high_per_s'], 0)}",
+        "error": lambda row: percent(row["left_out_per_s"] / row["rate_per_s"] - 1, sign=True),
+    }
     shown = runs[runs["saturated"].astype(bool)].to_dict("records")
-    rows = grouped(shown, lambda row: str(row["workload"]), cells)
-    columns = ("cores", "slots a core", "MB a slot", "capacity/s", "left out/s", "90 % interval", "error")
-    return Table("Every saturated run", columns, rows, ("left out: by a fit that had not seen this run.",))
+    notes = ("left out: by a fit that had not seen this run.",)
+    return Table.of("Every saturated run", shown, columns, notes, heading=_workload)
 
 
 # Studies whose figures are fitted and then predicted, each left out in turn: a row each, with its aim.
-#
-# The input is the tables of ``columns.RECOVERY_FITS`` and ``columns.CAPACITY_FITS``.
-
-Row = dict[str, Any]
 
 
 class Aim(NamedTuple):
@@ -114,18 +106,6 @@ class Aim(NamedTuple):
         return f"{self.error:g} s" if self.unit == "s" else percent(self.error)
 
 
-LEFT_OUT_COLUMNS = (
-    "workload",
-    "quantity",
-    "points",
-    "mean error, s",
-    "mean error",
-    "worst",
-    "in 90 % interval",
-    "its mean width",
-    "aim",
-    "verdict",
-)
 NOTE = "Each figure was predicted by a fit that had not seen it; the verdict is on the mean error."
 
 
@@ -162,22 +142,19 @@ def left_out_rows(
 
 def left_out_table(found: Sequence[Row], title: str) -> Table:
     """As a reader sees them."""
-    cells = tuple(
-        (
-            row["workload"],
-            row["quantity"],
-            str(row["points"]),
-            UNDEFINED if row["mean_error_s"] is None else fixed(row["mean_error_s"], 1),
-            percent(row["mean_error"]),
-            percent(row["worst_error"]),
-            f"{row['coverage'] * row['points']:.0f} ({percent(row['coverage'])})",
-            percent(row["mean_width"]),
-            row["aim"],
-            row["verdict"],
-        )
-        for row in found
-    )
-    return Table(title, LEFT_OUT_COLUMNS, cells, (NOTE,), text_columns=2)
+    columns: dict[str, Callable[[Row], str]] = {
+        "workload": lambda row: row["workload"],
+        "quantity": lambda row: row["quantity"],
+        "points": lambda row: str(row["points"]),
+        "mean error, s": lambda row: fixed(row["mean_error_s"], 1),
+        "mean error": lambda row: percent(row["mean_error"]),
+        "worst": lambda row: percent(row["worst_error"]),
+        "in 90 % interval": lambda row: f"{row['coverage'] * row['points']:.0f} ({percent(row['coverage'])})",
+        "its mean width": lambda row: percent(row["mean_width"]),
+        "aim": lambda row: row["aim"],
+        "verdict": lambda row: row["verdict"],
+    }
+    return Table.of(title, found, columns, (NOTE,), text_columns=2)
 
 
 def left_out_verdict(found: Sequence[Row]) -> str:
@@ -193,16 +170,16 @@ def left_out_verdict(found: Sequence[Row]) -> str:
 SCENARIO = "demeter-ads"
 SETTINGS = ("run.replications=40", "run.duration=160s")
 """Long enough for a loss at 120 s to be noticed."""
-DETECTION_COLUMNS = ("heartbeats", "", "published", "simulated", "verdict")
 
 
-def detection_rows(settings: Sequence[str] = ()) -> list[dict[str, Any]]:
+def detection_rows(settings: Sequence[str] = ()) -> list[Row]:
     """Mean, least and greatest, s. The log has whole seconds, so figures agree within one."""
     interval, timeout, *known = published.group("demeter", "detection").rows[0]
     asked = (f"detector.interval={interval}s", f"heartbeat_timeout={timeout}s")
     scenario = load(SCENARIO, [*SETTINGS, *asked, *settings])
     # Its profile has given its values, and would be asked for predictions of other figures.
-    found = _noticed(runs.run(scenario.model_copy(update={"profile": None})))
+    rows = runs.run(scenario.model_copy(update={"profile": None})).rows("recoveries")
+    found = [float(row["detect_s"]) for row in rows]
     simulated = (sum(found) / len(found), min(found), max(found))
     return [
         {
@@ -217,32 +194,21 @@ def detection_rows(settings: Sequence[str] = ()) -> list[dict[str, Any]]:
     ]
 
 
-def _noticed(result: Result) -> list[float]:
-    return [float(row["detect_s"]) for row in result.rows("recoveries")]
-
-
-def detection_table(found: Sequence[dict[str, Any]]) -> Table:
+def detection_table(found: Sequence[Row]) -> Table:
     """As a reader sees them."""
-    cells = tuple(
-        (
-            f"every {row['interval_s']} s, timeout {row['timeout_s']} s",
-            row["figure"],
-            f"{row['published_s']:g} s",
-            f"{row['simulated_s']:.1f} s",
-            row["verdict"],
-        )
-        for row in found
-    )
+    columns: dict[str, Callable[[Row], str]] = {
+        "heartbeats": lambda row: f"every {row['interval_s']} s, timeout {row['timeout_s']} s",
+        "": lambda row: row["figure"],
+        "published": lambda row: f"{row['published_s']:g} s",
+        "simulated": lambda row: f"{row['simulated_s']:.1f} s",
+        "verdict": lambda row: row["verdict"],
+    }
     title = published.group("demeter", "detection").title
     note = "Nothing is fitted: it is the timeout less the age of the last heartbeat."
-    return Table(title, DETECTION_COLUMNS, cells, (note,), text_columns=2)
+    return Table.of(title, found, columns, (note,), text_columns=2)
 
 
-# A fit to recoveries that others measured, as a page and for the terminal.
-#
-# The input is the tables of ``columns.RECOVERY_FITS``; nothing here depends on how they were made.
-
-__all__ = ["errors_table", "recoveries_page", "recoveries_view"]
+# A fit to recoveries that others measured.
 
 _MODELS = {"mechanism": "by mechanism", "fluid": "plain fluid law"}
 _NEARER = {"mechanism": "the mechanism", "fluid": "the plain fluid law"}
@@ -357,22 +323,30 @@ def _better(found: Mapping[tuple[str, str], Mapping[Any, Any]]) -> str:
 def points_table(points: pd.DataFrame) -> Table:
     """Every measured point and its predictions; those that are off by more than 30 % are marked."""
 
-    def cells(row: dict[Any, Any]) -> tuple[str, ...]:
-        error = _error(row["left_out_s"], row["measured_s"])
-        fluid = _error(row["fluid_left_out_s"], row["measured_s"], undefined=is_undefined(row["fluid_s"]))
-        times = (number(row[name]) for name in ("measured_s", "fitted_s", "left_out_s"))
-        within = "NO" if abs(error) > FAILED_BEYOND else "yes"
-        last = (percent(error, sign=True), within, percent(fluid, sign=True))
-        return (_setting(row, points), _rate(row["rate_per_s"]), *times, *last)
+    def left_out(row: Row) -> float:
+        return _error(row["left_out_s"], row["measured_s"])
 
-    rows = grouped(points.to_dict("records"), _workload, cells)
-    columns = ("", "tuples/s", "measured, s", "fitted, s", "left out, s", "error", "within 30 %", "fluid law")
+    def fluid(row: Row) -> str:
+        undefined = is_undefined(row["fluid_s"])
+        error = _error(row["fluid_left_out_s"], row["measured_s"], undefined=undefined)
+        return percent(error, sign=True)
+
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: _setting(row, points),
+        "tuples/s": lambda row: _rate(row["rate_per_s"]),
+        "measured, s": lambda row: number(row["measured_s"]),
+        "fitted, s": lambda row: number(row["fitted_s"]),
+        "left out, s": lambda row: number(row["left_out_s"]),
+        "error": lambda row: percent(left_out(row), sign=True),
+        "within 30 %": lambda row: "NO" if abs(left_out(row)) > FAILED_BEYOND else "yes",
+        "fluid law": fluid,
+    }
     notes = (
         "left out: predicted by a fit that had not seen this point; error: of that prediction.",
         "fluid law: error of a plain fluid law with three parameters, fitted without this point too.",
         "∞: predicted that the backlog never drains.",
     )
-    return Table("Every point", columns, rows, notes)
+    return Table.of("Every point", points.to_dict("records"), columns, notes, heading=_workload)
 
 
 def _setting(row: Mapping[Any, Any], points: pd.DataFrame) -> str:
@@ -403,17 +377,22 @@ def _error(predicted: Any, measured: Any, *, undefined: bool = False) -> float:
 def errors_table(errors: pd.DataFrame) -> Table:
     """How far off the models are, by what was left out."""
 
-    def cells(row: dict[Any, Any]) -> tuple[str, ...]:
-        model, kind = str(row["model"]), str(row["kind"])
-        sizes = (percent(row[name]) for name in ("mean_error", "median_error", "worst_error"))
-        named = (_MODELS.get(model, model), _KINDS.get(kind, kind.replace("_", " ")))
-        intervals = (percent(row[name]) for name in ("coverage", "mean_width"))
-        return (*named, amount(row["n"]), *sizes, number(row["mean_error_s"]), *intervals)
+    def points(row: Row) -> str:
+        return _KINDS.get(row["kind"], str(row["kind"]).replace("_", " "))
 
-    rows = grouped(errors.to_dict("records"), _workload, cells)
-    columns = ("", "points", "n", "mean error", "median", "worst", "mean, s", "in 90 % interval", "its width")
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: _MODELS.get(row["model"], str(row["model"])),
+        "points": points,
+        "n": lambda row: amount(row["n"]),
+        "mean error": lambda row: percent(row["mean_error"]),
+        "median": lambda row: percent(row["median_error"]),
+        "worst": lambda row: percent(row["worst_error"]),
+        "mean, s": lambda row: number(row["mean_error_s"]),
+        "in 90 % interval": lambda row: percent(row["coverage"]),
+        "its width": lambda row: percent(row["mean_width"]),
+    }
     note = "its width: mean of the intervals, in predictions."
-    return Table("How far off", columns, rows, (note,), 2)
+    return Table.of("How far off", errors.to_dict("records"), columns, (note,), 2, _workload)
 
 
 def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:

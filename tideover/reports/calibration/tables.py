@@ -1,20 +1,21 @@
-"""The tables of a calibration: every pair of a measured and a predicted figure."""
+"""Pairs of a measured and a predicted figure: how far apart they are, and the tables of a calibration.
+
+Every pair is in the tables, and what failed is marked NO. The page and the terminal show them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tideover.reports.columns import DOCUMENTED, conform
 from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, number, strategy_name
-from tideover.reports.tables import Table, grouped
+from tideover.reports.tables import Table
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-
-# Pairs of a measured and a predicted figure: how far apart they are, and which predictions failed.
 
 FAILED_BEYOND = 0.30
 """A prediction that is further off than this has failed, whatever its interval says."""
@@ -81,6 +82,7 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     of it, or off by more than ``FAILED_BEYOND``.
     """
     import numpy as np
+    import pandas as pd
 
     found = frame({"pairs": pairs}, "pairs")
     found["keys"] = found["keys"].where(found["keys"] > 0)
@@ -97,7 +99,8 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     covered = [bool(i and b) if k else None for i, b, k in zip(inside, bounded, known, strict=True)]
     outside = bounded & ~inside
     failed = ~np.isnan(errors) & (outside | (np.abs(errors) > FAILED_BEYOND))
-    return found.assign(error=errors, failed=failed).assign(covered=_objects(covered, found))
+    objects = pd.Series(covered, index=found.index, dtype=object)  # None stays None
+    return found.assign(error=errors, failed=failed, covered=objects)
 
 
 def _errors(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
@@ -109,13 +112,6 @@ def _errors(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     errors[np.isfinite(measured) & ~np.isfinite(predicted)] = np.inf
     errors[np.isnan(measured)] = np.nan
     return errors
-
-
-def _objects(values: list[bool | None], like: pd.DataFrame) -> pd.Series[Any]:
-    """Truths and None side by side, which pandas would otherwise make numbers of."""
-    import pandas as pd
-
-    return pd.Series(values, index=like.index, dtype=object)
 
 
 def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = False) -> pd.DataFrame:
@@ -148,8 +144,6 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = Fals
         "purpose", key=lambda names: names.map(order).fillna(len(order)), kind="stable", ignore_index=True
     )
 
-
-# The tables of a calibration: every pair is in them, and what failed is marked NO.
 
 Row = Mapping[Any, Any]
 
@@ -204,7 +198,6 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
 
     by_fault = "fault" in found.columns
     ordered = found.sort_values("fault", kind="stable") if by_fault else found
-    rows = grouped(ordered.to_dict("records"), heading, _summary_row)
     notes = [
         f"Aims: steady {percent(AIMS['steady'][0])} in the median and {percent(AIMS['steady'][1])} at worst; "
         f"after a fault {percent(AIMS['recovery'][0])} in the median, and {percent(LEAST_COVERAGE)} of the "
@@ -213,24 +206,25 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
     ]
     if len(found) and found["unmeasured"].any():
         notes.append("cut off: the real run ended before it was over, so nothing can be compared.")
-    columns = ("", "measure", "n", "median error", "worst", "in interval", "failed", "aims met")
-    return Table(title, columns, rows, tuple(notes), 2)
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: strategy_name(row["strategy"]),
+        "measure": lambda row: measure_name(row["measure"]),
+        "n": lambda row: f"{row['n']}" + (f" (+{row['unmeasured']} cut off)" if row["unmeasured"] else ""),
+        "median error": lambda row: percent(row["median_error"]),
+        "worst": lambda row: percent(row["worst_error"]),
+        "in interval": lambda row: (
+            f"{held_intervals(row)} of {row['intervals']}" if row["intervals"] else UNDEFINED
+        ),
+        "failed": lambda row: str(row["failed"]),
+        "aims met": _aims_met,
+    }
+    return Table.of(title, ordered.to_dict("records"), columns, notes, 2, heading)
 
 
-def _summary_row(row: Row) -> tuple[str, ...]:
-    missed = missed_aims(row)
-    more = f" (+{row['unmeasured']} cut off)" if row["unmeasured"] else ""
-    met = "yes" if row["n"] else UNDEFINED
-    return (
-        strategy_name(row["strategy"]),
-        measure_name(row["measure"]),
-        f"{row['n']}{more}",
-        percent(row["median_error"]),
-        percent(row["worst_error"]),
-        f"{held_intervals(row)} of {row['intervals']}" if row["intervals"] else UNDEFINED,
-        str(row["failed"]),
-        f"NO ({', '.join(text.split()[0] for text in missed)})" if missed else met,
-    )
+def _aims_met(row: Row) -> str:
+    if missed := missed_aims(row):
+        return f"NO ({', '.join(text.split()[0] for text in missed)})"
+    return "yes" if row["n"] else UNDEFINED
 
 
 def held_intervals(row: Row) -> int:
@@ -240,33 +234,31 @@ def held_intervals(row: Row) -> int:
 
 def pairs_table(pairs: pd.DataFrame, title: str) -> Table:
     """Measured and predicted figures, one row a pair (from ``predictions.judged``); failures are marked."""
-    rows = grouped(
-        pairs.to_dict("records"),
-        lambda row: f"{strategy_name(row['strategy'])}: {measure_name(row['measure'])}",
-        _pair_row,
-        lambda row: (row["strategy"], row["measure"], row["purpose"]),
-    )
     notes = (
         "in interval: the measured figure lies in the 90 % interval of prediction. NO: it does not, or the "
         f"prediction is off by more than {percent(FAILED_BEYOND)}.",
         f"{UNDEFINED}: it was not over by the end of the episode, or there is no interval. ∞: not predicted "
         "(the simulation does not end it), or predicted where nothing was measurable.",
     )
-    figures = ("measured, s", "predicted, s", "90 % interval", "error", "holds")
-    return Table(title, ("", "pipeline", "rows/s", "keys", *figures), rows, notes, 2)
-
-
-def _pair_row(row: Row) -> tuple[str, ...]:
-    return (
-        f"{fault_name(row['fault'])} ({episode_name(row)})",
-        str(row["pipeline"]).replace("_", " "),
-        amount(row["rate_per_s"]),
-        amount(row["keys"]),
-        number(row["measured"]),
-        number(row["predicted"]),
-        interval(row["low"], row["high"]),
-        percent(row["error"], sign=True),
-        _holds(row),
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: f"{fault_name(row['fault'])} ({episode_name(row)})",
+        "pipeline": lambda row: str(row["pipeline"]).replace("_", " "),
+        "rows/s": lambda row: amount(row["rate_per_s"]),
+        "keys": lambda row: amount(row["keys"]),
+        "measured, s": lambda row: number(row["measured"]),
+        "predicted, s": lambda row: number(row["predicted"]),
+        "90 % interval": lambda row: interval(row["low"], row["high"]),
+        "error": lambda row: percent(row["error"], sign=True),
+        "holds": _holds,
+    }
+    return Table.of(
+        title,
+        pairs.to_dict("records"),
+        columns,
+        notes,
+        2,
+        lambda row: f"{strategy_name(row['strategy'])}: {measure_name(row['measure'])}",
+        lambda row: (row["strategy"], row["measure"], row["purpose"]),
     )
 
 
@@ -300,12 +292,16 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy", *, brief: b
     ``brief``: what they mean is told once for each, below the table.
     """
     records = parameters.to_dict("records")
-    rows = grouped(
-        records,
-        lambda row: strategy_name(row[by]) if by == "strategy" else str(row[by]),
-        lambda row: _parameter_row(row, brief=brief),
-    )
-    columns = ("", *(() if brief else ("meaning",)), "unit", "value", "90 % interval", "identified")
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: str(row["parameter"]),
+        "meaning": _meaning,
+        "unit": lambda row: _scaled(row)[0],
+        "value": lambda row: number(_scaled(row)[1]),
+        "90 % interval": lambda row: interval(*_scaled(row)[2:]),
+        "identified": lambda row: "yes" if row["identified"] else "NO",
+    }
+    if brief:
+        del columns["meaning"]
     meanings: dict[str, str] = {}
     for row in records:
         meanings.setdefault(str(row["parameter"]).rsplit(".", 1)[-1], _meaning(row))
@@ -314,29 +310,30 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy", *, brief: b
         "identified NO: the measurements do not determine it; its value is an assumption, or moves against "
         "another parameter."
     )
-    return Table("Fitted parameters", columns, rows, tuple(notes), len(columns) - 3)
-
-
-def _parameter_row(row: Row, *, brief: bool) -> tuple[str, ...]:
-    unit, scale = _scaled(row)
-    value, low, high = (round(row[key] * scale, 4) for key in ("value", "low", "high"))
-    figures = (unit, number(value), interval(low, high), "yes" if row["identified"] else "NO")
-    return (str(row["parameter"]), *(() if brief else (_meaning(row),)), *figures)
+    return Table.of(
+        "Fitted parameters",
+        records,
+        columns,
+        notes,
+        len(columns) - 3,
+        lambda row: strategy_name(row[by]) if by == "strategy" else str(row[by]),
+    )
 
 
 def _meaning(row: Row) -> str:
     return "" if is_undefined(row["meaning"]) else str(row["meaning"])
 
 
-def _scaled(row: Row) -> tuple[str, float]:
-    """The unit to write a parameter in, and the factor to it: short durations in ms to ns."""
-    if is_undefined(row["unit"]):
-        return "", 1.0
+def _scaled(row: Row) -> tuple[str, float, float, float]:
+    """The unit to write a parameter in, its value and interval in it: short durations in ms to ns."""
+    figures = [row[key] for key in ("value", "low", "high")]
+    unit, scale = "" if is_undefined(row["unit"]) else str(row["unit"]), 1.0
     largest = max((v for v in (row["value"], row["high"]) if not is_undefined(v)), default=0.0)
-    if row["unit"] != "s" or largest <= 0:
-        return str(row["unit"]), 1.0
-    units = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
-    return next((found for found in units if largest * found[1] >= 1), units[-1])
+    if unit == "s" and largest > 0:
+        units = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
+        unit, scale = next((found for found in units if largest * found[1] >= 1), units[-1])
+    value, low, high = (round(figure * scale, 4) for figure in figures)
+    return unit, value, low, high
 
 
 def ranking_table(ranking: pd.DataFrame) -> Table:
@@ -365,24 +362,22 @@ def same_ranking(part: pd.DataFrame) -> bool | None:
 
 def correctness_table(correctness: pd.DataFrame) -> Table:
     """Whether the real counts were exact after each fault, and what the simulated ledger says."""
-    rows = []
-    for row in correctness.to_dict("records"):
-        rows.append(
-            (
-                strategy_name(row["strategy"]),
-                fault_name(row["fault"]),
-                "" if is_undefined(row["promise"]) else str(row["promise"]),
-                f"{amount(row['exact'])} of {amount(row['kills'])}",
-                *(amount(row[key]) for key in ("missing", "extra", "simulated_lost", "simulated_duplicated")),
-                _kept(row),
-            )
-        )
-    columns = ("", "fault", "promise", "exact after", "missing", "extra", "lost, sim.", "twice, sim.", "kept")
     notes = (
         "missing, extra: rows of the real counts against the truth. lost, twice: roots of the simulated "
         "ledger. kept: exactly once allows neither, at least once no missing, at most once no extra rows.",
     )
-    return Table("Counts against the truth", columns, tuple(rows), notes, 3)
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: strategy_name(row["strategy"]),
+        "fault": lambda row: fault_name(row["fault"]),
+        "promise": lambda row: "" if is_undefined(row["promise"]) else str(row["promise"]),
+        "exact after": lambda row: f"{amount(row['exact'])} of {amount(row['kills'])}",
+        "missing": lambda row: amount(row["missing"]),
+        "extra": lambda row: amount(row["extra"]),
+        "lost, sim.": lambda row: amount(row["simulated_lost"]),
+        "twice, sim.": lambda row: amount(row["simulated_duplicated"]),
+        "kept": lambda row: {True: "yes", False: "NO", None: UNDEFINED}[kept(row)],
+    }
+    return Table.of("Counts against the truth", correctness.to_dict("records"), columns, notes, 3)
 
 
 def kept(row: Row) -> bool | None:
@@ -392,7 +387,3 @@ def kept(row: Row) -> bool | None:
     lost, twice = row["missing"] > 0, row["extra"] > 0
     exact = row["exact"] == row["kills"] and not lost and not twice
     return {"exactly once": exact, "at least once": not lost, "at most once": not twice}.get(row["promise"])
-
-
-def _kept(row: Row) -> str:
-    return {True: "yes", False: "NO", None: UNDEFINED}[kept(row)]
