@@ -71,8 +71,6 @@ def _print(checks: list[Check]) -> None:
 
 
 def _software() -> Iterator[Check]:
-    from importlib.metadata import PackageNotFoundError, version
-
     yield Check("tideover", True, __version__)
     good = sys.version_info >= (3, 11)
     yield Check(
@@ -83,36 +81,36 @@ def _software() -> Iterator[Check]:
     if not has_spark():
         yield Check("Spark", None, f"only sweeps, plans and calibration use it: {ABSENT}")
     for package in (*PACKAGES, *(["pyspark"] if has_spark() else [])):
-        try:
-            found = version(package)
-        except PackageNotFoundError:
+        found = _version(package)
+        if found is None:
             yield Check(package, False, "is missing", f"pip install {package}")
-            continue
-        if package == "pandas" and has_spark() and int(found.split(".")[0]) >= 3:
+        elif package == "pandas" and has_spark() and int(found.split(".")[0]) >= 3:
             yield Check(package, False, found, 'PySpark needs an older one: pip install "pandas<3"')
         else:
             yield Check(package, True, found)
 
 
-def _connect() -> Iterator[Check]:
+def _version(package: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, version
 
-    missing = []
-    for package in CONNECT:
-        try:
-            version(package)
-        except PackageNotFoundError:
-            missing.append(package)
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _connect() -> Iterator[Check]:
+    missing = [package for package in CONNECT if _version(package) is None]
+    found = f"grpcio {_version('grpcio')}"
     if missing:
-        lack = f'no {", ".join(missing)}; only --remote needs them: pip install "tideover[connect]"'
-        yield Check("Spark Connect", None, lack)
-    else:
-        yield Check("Spark Connect", True, f"grpcio {version('grpcio')}")
+        found = f'no {", ".join(missing)}; only --remote needs them: pip install "tideover[connect]"'
+    yield Check("Spark Connect", None if missing else True, found)
 
 
 def _machine() -> Iterator[Check]:
     yield Check("system", None, platform.platform())
-    yield Check("cores", None, str(_cores()))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Check("cores", None, str(cores))
     import psutil
 
     from tideover.scenarios.spark.settings import has_spark
@@ -122,10 +120,6 @@ def _machine() -> Iterator[Check]:
     mend = "Simulations are fine, but Spark may not start: close other programs, or use --no-spark."
     free = f"{memory / 2**30:.1f} GiB free"
     yield Check("memory", enough, free, mend)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _java() -> Iterator[Check]:
@@ -168,10 +162,8 @@ def _calibration() -> Iterator[Check]:
     from tideover.calibrate.real.supervisor import requirements
 
     problems = requirements()
-    if problems:
-        yield Check("calibrate", False, "real runs are not possible here", " ".join(problems))
-    else:
-        yield Check("calibrate", True, "real runs are possible here")
+    able = f"real runs are {'not ' if problems else ''}possible here"
+    yield Check("calibrate", not problems, able, " ".join(problems))
 
 
 def _spark() -> Iterator[Check]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import BadInput, Bar
+from tideover.cli.output import BadInput, Bar, option
 
 if TYPE_CHECKING:
     from tideover.reports.explore.answer import World
@@ -29,24 +29,18 @@ def explore(
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     export: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.html",
-            help="Write a page with its runs inside, which works without Tideover, and end.",
-            show_default=False,
+        option(
+            "Write a page with its runs inside, which works without Tideover, and end.", metavar="FILE.html"
         ),
     ] = None,
     grid: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Positions of a control in an exported page, as in moment=62,70,80. Repeatable.",
             metavar="CONTROL=V,V,…",
-            help="Positions of a control in an exported page, as in moment=62,70,80. Repeatable.",
-            show_default=False,
         ),
     ] = None,
-    strategies: Annotated[
-        str | None,
-        typer.Option(metavar="KIND,KIND", help="Strategies of an exported page.", show_default=False),
-    ] = None,
+    strategies: Annotated[str | None, option("Strategies of an exported page.", metavar="KIND,KIND")] = None,
 ) -> None:
     """Open a page with sliders: move the failure, a rate or a timeout, and see what becomes of it.
 
@@ -100,9 +94,7 @@ def _export(world: World, file: Path, grid: list[str], strategies: str | None) -
     try:
         with Bar() as bar:
             made = server.page(world, kinds, chosen, lambda done, total: bar("runs", done, total))
-    except server.TooLarge as error:
-        raise BadInput(f"--grid: {error}") from None
-    except ValueError as error:
+    except (server.TooLarge, ValueError) as error:
         raise BadInput(f"--grid: {error}") from None
     with output.writing(file, option="--export"):
         file.write_bytes(made)

@@ -34,12 +34,20 @@ def lines(replication: Replication) -> Iterator[str]:
     trace = replication.trace
     if trace is None:
         return
-    flows = _flows(trace)
+    moved = {  # moments at which tuples moved, by what they did
+        "roots emitted": [row[-1] for row in trace.emitted if row[3] == 0],
+        "sent again": [row[-1] for row in trace.emitted if row[3] > 0],
+        "tuples processed": [row[-1] for row in trace.processed],
+        "roots complete": [row[-1] for row in trace.completed],
+        "tuples destroyed": [row[-1] for row in trace.destroyed],
+    }
+    flows = {what: sorted(times) for what, times in moved.items()}
     before = -1
     for at, text in [*_events(replication, trace), (1 << 62, "")]:
         counts = {w: bisect_right(times, at) - bisect_right(times, before) for w, times in flows.items()}
-        if moved := ", ".join(f"{count} {what}" for what, count in counts.items() if count):
-            yield f"{'':>14}   … {moved}"
+        if any(counts.values()):
+            said = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+            yield f"{'':>14}   … {said}"
         if text:
             yield f"{moment_text(at):>16}  {text}"
         before = max(before, at)
@@ -66,18 +74,6 @@ def _events(replication: Replication, trace: Trace) -> list[tuple[int, str]]:
         count = sum(sums.values())
         found.append((at, f"{component}.{task}{copy}: {window_text(number, count, len(sums))}"))
     return sorted(found, key=lambda event: event[0])
-
-
-def _flows(trace: Trace) -> dict[str, list[int]]:
-    """Moments at which tuples moved, by what they did."""
-    flows = {
-        "roots emitted": [row[-1] for row in trace.emitted if row[3] == 0],
-        "sent again": [row[-1] for row in trace.emitted if row[3] > 0],
-        "tuples processed": [row[-1] for row in trace.processed],
-        "roots complete": [row[-1] for row in trace.completed],
-        "tuples destroyed": [row[-1] for row in trace.destroyed],
-    }
-    return {what: sorted(times) for what, times in flows.items()}
 
 
 # ``run --diagram``: the space-time diagram of a run.

@@ -1,11 +1,12 @@
-"""Every column of every table that is written: those of results (`tideover.models.schema`), and
-those of a calibration, which stand here. Parquet files and the glossaries of pages are made from it.
+"""Every column of every table that is written: those of results (`tideover.models.schema`), and those of
+calibrations, which stand here. Parquet files and the glossaries of pages are made from it.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tideover.models import schema
@@ -39,82 +40,87 @@ _PARAMETER = (
     text("meaning", "what the parameter stands for"),
 )
 
-PAIRS = (
-    _SESSION,
-    _EPISODE,
-    text("purpose", "steady: nothing fails; recovery: one fault"),
-    truth("held_out", "the fit has not seen this episode"),
-    _STRATEGY,
-    text("pipeline", "word_count or running_count"),
-    text("master", "Spark master that it ran on"),
-    _FAULT,
-    Column("rate_per_s", "input rate of the episode", "tuples/s"),
-    count("keys", "distinct keys of the input", "keys", "the pipeline counts a fixed set of words"),
-    Column(
-        "moment_s",
-        "from the start of the batch that was running until the fault",
-        "s",
-        undefined="nothing failed, or no batch was running",
-    ),
-    text("measure", "what was measured: the name of the quantity, with its unit"),
-    Column("measured", "what the real run showed", "as in measure", undefined="it was not over by the end"),
-    Column(
-        "predicted",
-        "what the simulation predicts",
-        "as in measure",
-        undefined="it is not predicted, or has no end",
-    ),
-    Column("low", "lower end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
-    Column("high", "upper end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL),
-    Column("error", "predicted / measured − 1", "ratio", undefined="one of the two is undefined"),
-)
-
-PARAMETERS = (
-    text("strategy", "fault-tolerance strategy that the parameter belongs to"),
-    text(
-        "profile", "profile that holds it: a strategy and a pipeline", "one profile holds all of a strategy"
-    ),
-    *_PARAMETER,
-)
-
-TIMELINES = (
-    _SESSION,
-    _EPISODE,
-    _STRATEGY,
-    _FAULT,
-    text("kind", "measured or simulated"),
-    Column("at_s", "time from the fault; negative before it", "s"),
-    Column("backlog", "input rows whose results the sink does not have yet", "rows"),
-)
-
-RANKING = (
-    _FAULT,
-    _STRATEGY,
-    Column("measured_gap_s", "median of the output gaps that were measured", "s"),
-    Column("simulated_gap_s", "median of the output gaps that were simulated", "s"),
-    count("measured_rank", "place by the measured gap, 1 is the shortest", "rank", "nothing was measured"),
-    count("simulated_rank", "place by the simulated gap, 1 is the shortest", "rank", "nothing was simulated"),
-    count("n", "faults behind the medians", "faults"),
-)
-
-CORRECTNESS = (
-    _STRATEGY,
-    _FAULT,
-    count("kills", "real faults of this kind", "faults"),
-    count("exact", "faults after which every count was exact", "faults"),
-    count("missing", "rows that the real counts lack", "rows"),
-    count("extra", "rows that the real counts have too many", "rows"),
-    count("simulated_lost", "roots that the simulation lost", "roots", "it was not simulated"),
-    count("simulated_duplicated", "roots that the simulation counted twice", "roots", "it was not simulated"),
-    text("promise", "what the strategy promises: at most once, at least once or exactly once"),
-)
 
 CALIBRATION: dict[str, tuple[Column, ...]] = {
-    "pairs": PAIRS,
-    "parameters": PARAMETERS,
-    "timelines": TIMELINES,
-    "ranking": RANKING,
-    "correctness": CORRECTNESS,
+    "pairs": (
+        _SESSION,
+        _EPISODE,
+        text("purpose", "steady: nothing fails; recovery: one fault"),
+        truth("held_out", "the fit has not seen this episode"),
+        _STRATEGY,
+        text("pipeline", "word_count or running_count"),
+        text("master", "Spark master that it ran on"),
+        _FAULT,
+        Column("rate_per_s", "input rate of the episode", "tuples/s"),
+        count("keys", "distinct keys of the input", "keys", "the pipeline counts a fixed set of words"),
+        Column(
+            "moment_s",
+            "from the start of the batch that was running until the fault",
+            "s",
+            undefined="nothing failed, or no batch was running",
+        ),
+        text("measure", "what was measured: the name of the quantity, with its unit"),
+        Column(
+            "measured", "what the real run showed", "as in measure", undefined="it was not over by the end"
+        ),
+        Column(
+            "predicted",
+            "what the simulation predicts",
+            "as in measure",
+            undefined="it is not predicted, or has no end",
+        ),
+        Column(
+            "low", "lower end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL
+        ),
+        Column(
+            "high", "upper end of the 90 % interval of prediction", "as in measure", undefined=_NO_INTERVAL
+        ),
+        Column("error", "predicted / measured − 1", "ratio", undefined="one of the two is undefined"),
+    ),
+    "parameters": (
+        text("strategy", "fault-tolerance strategy that the parameter belongs to"),
+        text(
+            "profile",
+            "profile that holds it: a strategy and a pipeline",
+            "one profile holds all of a strategy",
+        ),
+        *_PARAMETER,
+    ),
+    "timelines": (
+        _SESSION,
+        _EPISODE,
+        _STRATEGY,
+        _FAULT,
+        text("kind", "measured or simulated"),
+        Column("at_s", "time from the fault; negative before it", "s"),
+        Column("backlog", "input rows whose results the sink does not have yet", "rows"),
+    ),
+    "ranking": (
+        _FAULT,
+        _STRATEGY,
+        Column("measured_gap_s", "median of the output gaps that were measured", "s"),
+        Column("simulated_gap_s", "median of the output gaps that were simulated", "s"),
+        count(
+            "measured_rank", "place by the measured gap, 1 is the shortest", "rank", "nothing was measured"
+        ),
+        count(
+            "simulated_rank", "place by the simulated gap, 1 is the shortest", "rank", "nothing was simulated"
+        ),
+        count("n", "faults behind the medians", "faults"),
+    ),
+    "correctness": (
+        _STRATEGY,
+        _FAULT,
+        count("kills", "real faults of this kind", "faults"),
+        count("exact", "faults after which every count was exact", "faults"),
+        count("missing", "rows that the real counts lack", "rows"),
+        count("extra", "rows that the real counts have too many", "rows"),
+        count("simulated_lost", "roots that the simulation lost", "roots", "it was not simulated"),
+        count(
+            "simulated_duplicated", "roots that the simulation counted twice", "roots", "it was not simulated"
+        ),
+        text("promise", "what the strategy promises: at most once, at least once or exactly once"),
+    ),
 }
 """What a calibration on real runs found: measured and predicted figures."""
 
@@ -124,38 +130,8 @@ _RATE = Column("rate_per_s", "input rate when the failure struck", "tuples/s")
 _NO_RECOVERY = "at this rate the backlog does not drain"
 _NOT_GIVEN = "the file does not say"
 
-POINTS = (
-    _WORKLOAD,
-    _INTERVAL,
-    _RATE,
-    Column("measured_s", "measured time of recovery", "s"),
-    Column("fitted_s", "time that the fit to all points gives", "s", undefined=_NO_RECOVERY),
-    Column("left_out_s", "prediction of a fit that has not seen this point", "s", undefined=_NO_RECOVERY),
-    Column("fluid_s", "the same of the plain fluid law, fitted to all points", "s", undefined=_NO_RECOVERY),
-    Column(
-        "fluid_left_out_s",
-        "prediction of a plain fluid law that has not seen this point",
-        "s",
-        undefined=_NO_RECOVERY,
-    ),
-    Column("heartbeat_interval_s", "distance of two heartbeats", "s", undefined=_NOT_GIVEN, optional=True),
-    Column(
-        "heartbeat_timeout_s",
-        "silence after which a process counts as lost",
-        "s",
-        undefined=_NOT_GIVEN,
-        optional=True,
-    ),
-    Column("parallelism", "tasks that share the rate", "tasks", undefined=_NOT_GIVEN, optional=True),
-    Column(
-        "usual_rate_per_s",
-        "the rate, for as many tasks as most recoveries of the workload have",
-        "tuples/s",
-        undefined=_NOT_GIVEN,
-        optional=True,
-    ),
-)
-
+_no_recovery = partial(Column, unit="s", undefined=_NO_RECOVERY)
+_not_given = partial(Column, undefined=_NOT_GIVEN, optional=True)
 _NO_INTERVALS = "of points that the fit has seen, and of the plain fluid law"
 
 FIT_PARAMETERS = (_WORKLOAD, *_PARAMETER)
@@ -171,7 +147,7 @@ ERRORS = (
     Column("mean_error", "mean of |predicted / measured − 1|", "ratio", undefined="no point was predicted"),
     Column("median_error", "median of the same", "ratio", undefined="no point was predicted"),
     Column("worst_error", "greatest of the same", "ratio", undefined="no point was predicted"),
-    Column("mean_error_s", "mean of |predicted − measured|", "s", undefined=_NO_RECOVERY),
+    _no_recovery("mean_error_s", "mean of |predicted − measured|"),
     Column(
         "coverage",
         "part of the points that lie in their 90 % intervals of prediction",
@@ -188,40 +164,55 @@ ERRORS = (
     ),
 )
 
-CURVES = (
-    _WORKLOAD,
-    _INTERVAL,
-    _RATE,
-    Column("predicted_s", "predicted time of recovery", "s", undefined=_NO_RECOVERY),
-    Column("low_s", "lower end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
-    Column("high_s", "upper end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
-)
-
 RECOVERY_FITS: dict[str, tuple[Column, ...]] = {
-    "points": POINTS,
+    "points": (
+        _WORKLOAD,
+        _INTERVAL,
+        _RATE,
+        Column("measured_s", "measured time of recovery", "s"),
+        _no_recovery("fitted_s", "time that the fit to all points gives"),
+        _no_recovery("left_out_s", "prediction of a fit that has not seen this point"),
+        _no_recovery("fluid_s", "the same of the plain fluid law, fitted to all points"),
+        _no_recovery("fluid_left_out_s", "prediction of a plain fluid law that has not seen this point"),
+        _not_given("heartbeat_interval_s", "distance of two heartbeats", "s"),
+        _not_given("heartbeat_timeout_s", "silence after which a process counts as lost", "s"),
+        _not_given("parallelism", "tasks that share the rate", "tasks"),
+        _not_given(
+            "usual_rate_per_s",
+            "the rate, for as many tasks as most recoveries of the workload have",
+            "tuples/s",
+        ),
+    ),
     "fit_parameters": FIT_PARAMETERS,
     "errors": ERRORS,
-    "curves": CURVES,
+    "curves": (
+        _WORKLOAD,
+        _INTERVAL,
+        _RATE,
+        _no_recovery("predicted_s", "predicted time of recovery"),
+        Column("low_s", "lower end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
+        Column("high_s", "upper end of the 90 % interval of prediction", "s", undefined=_NO_INTERVAL),
+    ),
 }
 """What a fit to somebody else's recoveries found."""
 
 _NOT_SATURATED = "the run was not saturated"
 
-CAPACITIES = (
-    _WORKLOAD,
-    Column("cores", "cores of all TaskManagers together", "cores"),
-    Column("slots_per_core", "slots of a TaskManager, by its cores", "slots"),
-    Column("memory_per_slot_mb", "memory of a TaskManager, by its slots", "MB"),
-    Column("rate_per_s", "what the run processed; its capacity, if it was saturated", "tuples/s"),
-    truth("saturated", "whether it could process no more"),
-    Column("fitted_per_s", "capacity by the fit to all saturated runs", "tuples/s"),
-    Column("left_out_per_s", "the same by a fit that has not seen it", "tuples/s", undefined=_NOT_SATURATED),
-    Column("low_per_s", "lower end of its 90 % interval", "tuples/s", undefined=_NOT_SATURATED),
-    Column("high_per_s", "upper end of its 90 % interval", "tuples/s", undefined=_NOT_SATURATED),
-)
-
 CAPACITY_FITS: dict[str, tuple[Column, ...]] = {
-    "capacities": CAPACITIES,
+    "capacities": (
+        _WORKLOAD,
+        Column("cores", "cores of all TaskManagers together", "cores"),
+        Column("slots_per_core", "slots of a TaskManager, by its cores", "slots"),
+        Column("memory_per_slot_mb", "memory of a TaskManager, by its slots", "MB"),
+        Column("rate_per_s", "what the run processed; its capacity, if it was saturated", "tuples/s"),
+        truth("saturated", "whether it could process no more"),
+        Column("fitted_per_s", "capacity by the fit to all saturated runs", "tuples/s"),
+        Column(
+            "left_out_per_s", "the same by a fit that has not seen it", "tuples/s", undefined=_NOT_SATURATED
+        ),
+        Column("low_per_s", "lower end of its 90 % interval", "tuples/s", undefined=_NOT_SATURATED),
+        Column("high_per_s", "upper end of its 90 % interval", "tuples/s", undefined=_NOT_SATURATED),
+    ),
     "fit_parameters": FIT_PARAMETERS,
     "errors": ERRORS,
 }

@@ -1,4 +1,10 @@
-"""What ``compare`` concludes: which strategies are correct, which recover first, and how sure that is."""
+"""What ``compare`` concludes: which strategies are correct, which recover first, at what cost, how surely.
+
+The sentences are a mechanical reading of the figures. Correctness comes first and names every strategy; then
+the best strategy is compared with the reference by its time to recover, which is defined alike for all, then
+by its cost. The verdict says so when there are too few pairs, when nothing varies, when no difference shows,
+and when a strategy has not recovered.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +37,6 @@ from tideover.scenarios.statistics.intervals import (
 if TYPE_CHECKING:
     import pandas as pd
 
-
-# What a verdict judges a strategy by: its runs and recoveries, pooled, and its rank among the others.
 
 _JUDGED = [named("runs", name) for name in ("network_bytes", "cpu_s", "store_bytes")]
 RESOURCES = {one.name: f"{one.label} bytes" if one.unit == "B" else one.label for one in _JUDGED}
@@ -153,13 +157,6 @@ def whole(recoveries: pd.DataFrame) -> pd.DataFrame:
     return recoveries.assign(**{HEADLINE: recoveries[HEADLINE].where(each)})
 
 
-# What ``compare`` concludes: which strategies are correct, which recovers sooner, and at what cost.
-#
-# The sentences are a mechanical reading of the figures. Correctness comes first and names every strategy;
-# then the best strategy is compared with the reference by its time to recover, which is defined alike for
-# all strategies; then by its cost. The verdict says so when there are too few pairs, when nothing varies,
-# when no difference shows, and when a strategy has not recovered.
-
 FEW_PAIRS = 5
 """With fewer pairs an interval leans on a normality that nobody can check."""
 
@@ -215,14 +212,14 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
 
 def run_sentence(found: Outcome) -> str:
     """One strategy alone: whether it is correct, and how long it takes to recover."""
-    return _lines([correctness([found]), _alone(found)])
+    return _lines([correctness([found]), _by_itself(found)])
 
 
 def _text(outcomes: Sequence[Outcome], best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
     if not best.ran:
         return "No run ended without an error, so there is nothing to compare."
     if not other.ran:
-        return _lines([correctness([best]), _alone(best), _failed(outcomes)])
+        return _lines([correctness([best]), _by_itself(best), _failed(outcomes)])
     found = [
         correctness(outcomes),
         _time(best, other, recoveries),
@@ -264,10 +261,10 @@ def _time(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
     if pair.difference.n and not best.traceless and not other.traceless:
         said = (difference_clause(pair), _never(best), _lossy(best), _never(other), _lossy(other))
         return "; ".join(clause for clause in said if clause)
-    return f"{_alone(best)}, where {_alone(other)}"
+    return f"{_by_itself(best)}, where {_by_itself(other)}"
 
 
-def _alone(found: Outcome) -> str:
+def _by_itself(found: Outcome) -> str:
     """What one strategy did, where there is nothing to subtract."""
     name, time = strategy_name(found.strategy), found.time
     if not time.n and not time.undefined:
@@ -341,23 +338,21 @@ def _faster_but_less_correct(best: Outcome, outcomes: Sequence[Outcome]) -> str:
     time = best.time.mean
     if time is None:
         return ""
-    said = [
-        f"{strategy_name(o.strategy)} ({_after(o)})"
-        for o in outcomes
-        if o.ran and o.harm > best.harm and o.time.mean is not None and o.time.mean < time
-    ]
+    said = []
+    for o in outcomes:
+        if o.ran and o.harm > best.harm and o.time.mean is not None and o.time.mean < time:
+            took = with_ending(f"{fixed(o.time.mean, places_for(o.time.half_width))} s", o.endings)
+            said.append(f"{strategy_name(o.strategy)} ({took} after a failure)")
     return f"sooner than {strategy_name(best.strategy)}, but less correct: {listed(said)}" if said else ""
-
-
-def _after(found: Outcome) -> str:
-    """``12.3 s (loss) after a failure``."""
-    time = f"{fixed(found.time.mean, places_for(found.time.half_width))} s"
-    return f"{with_ending(time, found.endings)} after a failure"
 
 
 def _cost(best: Outcome, other: Outcome) -> str:
     """Where the resources differ by more than 5 %: factors, or amounts where one of the two uses none."""
     a, b = strategy_name(best.strategy), strategy_name(other.strategy)
+
+    def amount(name: str, value: float) -> str:
+        return f"{fixed(value, 1)} s" if name.endswith("_s") else size(value)
+
     factors: list[str] = []
     amounts: list[str] = []
     for name, words in RESOURCES.items():
@@ -365,17 +360,13 @@ def _cost(best: Outcome, other: Outcome) -> str:
         if mine > 0 and theirs > 0 and abs(mine / theirs - 1) > SAME_COST:
             factors.append(f"{_factor(mine / theirs)} times the {words}")
         elif mine > 0 and theirs == 0:
-            amounts.append(f"{_amount(name, mine)} of {words} per run where {b} needs none")
+            amounts.append(f"{amount(name, mine)} of {words} per run where {b} needs none")
         elif theirs > 0 and mine == 0:
-            amounts.append(f"no {words} where {b} needs {_amount(name, theirs)} per run")
+            amounts.append(f"no {words} where {b} needs {amount(name, theirs)} per run")
     if not factors and not amounts:
         return f"{a} and {b} cost the same to within {100 * SAME_COST:g} %"
     parts = [f"{listed(factors)} of {b}"] if factors else []
     return f"{a} costs {', and '.join([*parts, *([listed(amounts)] if amounts else [])])}"
-
-
-def _amount(name: str, value: float) -> str:
-    return f"{fixed(value, 1)} s" if name.endswith("_s") else size(value)
 
 
 def _factor(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tideover.models.accounts.trace import Stretch
 from tideover.models.evaluation.bottleneck import Load
@@ -386,21 +386,7 @@ CELL = ("strategy", "tuples_per_s", "fail_at_s")
 """What identifies a published recovery."""
 
 
-class ResultLike(Protocol):
-    """What reports read of a result."""
-
-    @property
-    def recoveries(self) -> pd.DataFrame: ...
-    @property
-    def runs(self) -> pd.DataFrame: ...
-    @property
-    def timeline(self) -> pd.DataFrame: ...
-    @property
-    def usage(self) -> pd.DataFrame: ...
-    def to_dict(self) -> dict[str, Any]: ...
-
-
-def run_page(result: ResultLike, diagram: Sequence[Picture] = ()) -> Page:
+def run_page(result: Result, diagram: Sequence[Picture] = ()) -> Page:
     """One scenario under one strategy. ``diagram``: its space-time diagram."""
     record = result.to_dict()
     recoveries, timeline = (join([result], name) for name in ("recoveries", "timeline"))
@@ -421,7 +407,7 @@ def run_page(result: ResultLike, diagram: Sequence[Picture] = ()) -> Page:
     )
 
 
-def compare_page(results: Sequence[ResultLike], found: Verdict | None = None) -> Page:
+def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Page:
     """The same scenario under several strategies; the first is the reference."""
     records = [result.to_dict() for result in results]
     recoveries, runs, timeline = (join(results, name) for name in ("recoveries", "runs", "timeline"))
@@ -452,7 +438,7 @@ def figures_section(*drawn: Picture) -> Section:
     return Section("Figures", "figures", pictures=drawn)
 
 
-def cluster_section(results: Sequence[ResultLike]) -> Section:
+def cluster_section(results: Sequence[Result]) -> Section:
     """Hosts, what runs on them and how busy it is; nothing where tasks share nothing."""
     shared = [(result, record) for result in results if "bottleneck" in (record := result.to_dict())]
     return Section(
@@ -533,7 +519,7 @@ def agreement_sentence(pairs: pd.DataFrame) -> str:
     return f"{text}; not met: {'; '.join(missed)}." if missed else f"{text}."
 
 
-def join(results: Iterable[ResultLike], table: str) -> pd.DataFrame:
+def join(results: Iterable[Result], table: str) -> pd.DataFrame:
     """One table of several results, one after the other."""
     import pandas as pd
 

@@ -1,4 +1,8 @@
-"""What ``--out`` writes: tidy Parquet files that explain themselves, and the result as JSON."""
+"""What ``--out`` writes: tidy Parquet files that explain themselves, the result as JSON, and the page.
+
+Every field carries its unit and meaning. Equal frames give equal bytes: no time stamp is stored, and no
+metadata of pandas.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-
-# Tidy Parquet files that explain themselves: every field carries its unit and meaning.
-#
-# Equal frames give equal bytes: no time stamp is stored, and no pandas metadata.
 
 FORMAT = "1"
 MARKER = ".tideover"
@@ -74,9 +74,16 @@ def write_tables(
     ``parameters``: swept keys, and the unit of each (see `tideover.scenarios.sweeps.factors`). Raises
     ``UnknownColumn`` (a ValueError) for a column that is not documented, ValueError where ``prepare`` does.
     """
+    import pyarrow.parquet as pq
+
     converted = {name: to_arrow(name, frame, parameters) for name, frame in tables.items()}
     root = prepare(directory)
-    return [_write(root / f"{name}.parquet", table) for name, table in converted.items()]
+    paths = []
+    for name, table in converted.items():
+        paths.append(root / f"{name}.parquet")
+        with aside(paths[-1]) as part:
+            pq.write_table(table, part, compression="zstd", store_schema=True)
+    return paths
 
 
 def read_tables(directory: str | os.PathLike[str]) -> dict[str, pd.DataFrame]:
@@ -111,7 +118,9 @@ def to_arrow(name: str, frame: pd.DataFrame, parameters: Mapping[str, str] | Non
     for column in ordered:
         entry = find(name, column, parameters)
         array = _array(frame[column], entry, free=column in added and column != POINT.name)
-        fields.append(pa.field(column, array.type, metadata=_metadata(entry)))
+        described = {"meaning": entry.meaning, "unit": entry.unit, "undefined": entry.undefined}
+        metadata = {key: text for key, text in described.items() if text}
+        fields.append(pa.field(column, array.type, metadata=metadata))
         arrays.append(array)
     schema = pa.schema(fields, metadata={"tideover.table": name, "tideover.format": FORMAT})
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -136,19 +145,6 @@ _OWN_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 """Arrow's types by the kind of a dtype."""
 
 
-def _metadata(entry: Column) -> dict[str, str]:
-    described = {"meaning": entry.meaning, "unit": entry.unit, "undefined": entry.undefined}
-    return {key: text for key, text in described.items() if text}
-
-
-def _write(path: Path, table: pa.Table) -> Path:
-    import pyarrow.parquet as pq
-
-    with aside(path) as part:
-        pq.write_table(table, part, compression="zstd", store_schema=True)
-    return path
-
-
 @contextmanager
 def aside(path: Path) -> Iterator[Path]:
     """Where to write a file that then takes the place of ``path`` at once: nobody reads half a file."""
@@ -156,8 +152,6 @@ def aside(path: Path) -> Iterator[Path]:
     yield part
     os.replace(part, path)
 
-
-# What ``--out`` writes: the tables as Parquet, the result as JSON, and the page.
 
 REPORT = "report.html"
 RESULT = "result.json"
@@ -176,14 +170,10 @@ def write_all(
     Raises ValueError for a directory that is not Tideover's to write to; see ``parquet.prepare``.
     """
     root = prepare(directory)
-    html = render(page)
+    texts = {REPORT: render(page)} | ({} if record is None else {RESULT: record})
     written = write_tables(root, tables, parameters=parameters)
-    if record is not None:
-        written.append(_write_of_output(root / RESULT, record))
-    return [_write_of_output(root / REPORT, html), *written]
-
-
-def _write_of_output(path: Path, text: str) -> Path:
-    with aside(path) as part:
-        part.write_text(text, encoding="utf-8")
-    return path
+    for name, text in reversed(texts.items()):
+        with aside(root / name) as part:
+            part.write_text(text, encoding="utf-8")
+    others = [root / name for name in texts if name != REPORT]
+    return [root / REPORT, *written, *others]

@@ -1,4 +1,8 @@
-"""The key tables, as plain text: the terminal and the HTML page show them."""
+"""The one model of a table, and the key tables of results, as plain text.
+
+The terminal and the HTML page show the same ones. `Table` is what all reports make; `Notes` collects its
+footnotes.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
     from tideover.scenarios.statistics.intervals import Paired
 
 
-# What was simulated, in a few words: scenario, strategies, failures, length, seed; and its warnings.
+# What was simulated, in a few words.
 
 
 def scenario_name(result: Record) -> str:
@@ -116,7 +120,7 @@ def collected_warnings(results: Sequence[Record]) -> list[str]:
     return [t if len(names) == len(everyone) else f"{', '.join(names)}: {t}" for t, names in found.items()]
 
 
-# Tables of what runs on a cluster: who is held up by full queues, and what flows over each edge.
+# Tables of what runs on a cluster.
 
 MOST_BLOCKED = 20
 """Tasks of which a table says how long full queues held them up."""
@@ -144,21 +148,17 @@ def blocked_table(result: Record) -> Table:
 
 def flows_table(result: Record) -> Table:
     """What flows over each edge, per second."""
-    rows = tuple(
-        (
-            each["edge"],
-            number(each["messages_per_s"]),
-            size(each["bytes_per_s"]),
-            size(each["between_hosts_per_s"]),
-        )
-        for each in result["flows"]
-    )
-    columns = ("edge", "messages/s", "bytes/s", "between hosts, bytes/s")
+    columns: dict[str, Callable[[Any], str]] = {
+        "edge": lambda each: each["edge"],
+        "messages/s": lambda each: number(each["messages_per_s"]),
+        "bytes/s": lambda each: size(each["bytes_per_s"]),
+        "between hosts, bytes/s": lambda each: size(each["between_hosts_per_s"]),
+    }
     notes = ("Mean over the whole run; without acks, checkpoints and copies.",)
-    return Table(f"What flows: {strategy_name(result['strategy'])}", columns, rows, notes)
+    return Table.of(f"What flows: {strategy_name(result['strategy'])}", result["flows"], columns, notes)
 
 
-# Strategies at a glance: a row for each, with what it does to a failure, and what it costs without one.
+# Strategies at a glance: a row for each.
 
 MANY = 5
 """More strategies than these a page shows at a glance, too."""
@@ -221,6 +221,13 @@ def rows(records: Iterable[Record]) -> list[Row]:
 def _row(record: Record) -> Row:
     recoveries = record["recoveries"]
     ledger, windows, cost = record["ledger"], record["windows"], record["cost"]
+
+    def each_second(name: str, times: float = 1) -> float | None:
+        total = cost.get(name)
+        if total is None:
+            return None
+        return times * total * S / parse_duration(record["scenario"]["run"]["duration"])
+
     values = (
         _mean(recoveries, HEADLINE),
         _mean(recoveries, "output_gap_s"),
@@ -228,19 +235,11 @@ def _row(record: Record) -> Row:
         ledger.get("duplicated"),
         windows["wrong"] + windows["missing"] if windows else None,
         record["latency_ms"]["mean"],
-        _each_second(record, "normal_cpu_s", 1000),
-        _each_second(record, "normal_network_bytes"),
+        each_second("normal_cpu_s", 1000),
+        each_second("normal_network_bytes"),
         cost.get("hosts"),
     )
     return Row(record["strategy"], values, tuple(recovery["ended"] for recovery in recoveries))
-
-
-def _each_second(record: Record, name: str, times: float = 1) -> float | None:
-    """A cost of the run without failures, in each of its seconds."""
-    total = record["cost"].get(name)
-    return (
-        None if total is None else times * total * S / parse_duration(record["scenario"]["run"]["duration"])
-    )
 
 
 def _mean(recoveries: Sequence[Record], name: str) -> float | None:
@@ -266,7 +265,7 @@ def table(records: Sequence[Record]) -> Table:
     return Table("At a glance", columns, shown, (f"{notes}{reference}",))
 
 
-# The key tables, as plain text: the terminal and the HTML page show the same ones.
+# The key tables.
 
 Record = Mapping[str, Any]
 """A result as ``run --json`` prints it."""
@@ -416,17 +415,13 @@ def recovery_table(result: Record) -> Table:
         rows += _first_rows(heading, recoveries, notes)
         rows += [("Its stages, s",), *(row for row in stages if row[1] != "0")]
         rows += [("End-to-end latency meanwhile, ms",), *latencies] if latencies else []
-    rows += _readers_rows(result)
+    waits = [(column.label, _value(result, column)) for column in DELAYS]
+    if any(value is not None for _, value in waits):
+        rows.append(("Until readers see what is put out, s",))
+        rows += [(label, number(value)) for label, value in waits if value is not None]
     rows += _predicted_rows([result])
     notes.lossy = False  # the glance explains it
     return Table("", ("", strategy_name(result["strategy"])), tuple(rows), notes.lines())
-
-
-def _readers_rows(result: Record) -> list[tuple[str, ...]]:
-    """With a sink that commits what it puts out: how long readers wait for it; otherwise no rows."""
-    waits = [(c.label, _value(result, c)) for c in DELAYS]
-    rows = [(label, number(value)) for label, value in waits if value is not None]
-    return [("Until readers see what is put out, s",), *rows] if rows else []
 
 
 def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
@@ -446,12 +441,6 @@ def _by_failure(results: Sequence[Record]) -> dict[str, list[list[Record]]]:
     return found
 
 
-def _measured(recoveries: Sequence[Sequence[Record]]) -> list[Column]:
-    """The measures that any of the recoveries has."""
-    keys = {key for mine in recoveries for recovery in mine for key in recovery}
-    return [column for column in measures() if column.name in keys]
-
-
 def _present(recoveries: Sequence[Sequence[Record]]) -> set[str]:
     """The stages that any of the recoveries has."""
     keys = {key for mine in recoveries for recovery in mine for key in recovery["stages_s"]}
@@ -465,7 +454,9 @@ def _recovery_rows(
     shown = _first_rows(heading, recoveries, notes)
     stages = block("recoveries", "stages_s", _present(recoveries))
     shown += [("Its stages, s",), *_means(recoveries, notes, stages)]
-    shown += [("Other measures of the recovery",), *_means(recoveries, notes, _measured(recoveries)[1:])]
+    keys = {key for mine in recoveries for recovery in mine for key in recovery}
+    others = [column for column in measures() if column.name in keys][1:]
+    shown += [("Other measures of the recovery",), *_means(recoveries, notes, others)]
     if not brief:
         shown += [
             ("Tuples of the state, per recovery",),
@@ -560,13 +551,13 @@ def _pooled_rows(results: Sequence[Record], notes: Notes, brief: bool) -> list[t
         return (label, *(dash if is_undefined(value) else _written(value, column) for value in values))
 
     total = results[0]["replications"]
-    together = "" if total == 1 else f" ({total} replications)"
+    pooled = "" if total == 1 else f" ({total} replications)"
     latencies = {name: f"{_LABELS[name]} otherwise" for name in _LATENCIES}
     headings = {name: f"{label}, ms" for name, label in latencies.items()} | {
         "throughput_per_s": f"{_LABELS['throughput_per_s']}, tuples/s",
         "dependability": _LABELS["dependability"] + ("" if total == 1 else " (mean per run)"),
-        "ledger": f"{_LABELS['ledger']}{together}",
-        "windows": f"{_LABELS['windows']}{together}",
+        "ledger": f"{_LABELS['ledger']}{pooled}",
+        "windows": f"{_LABELS['windows']}{pooled}",
         "cost": _LABELS["cost"] if total == 1 else f"{_LABELS['cost']} (mean per run)",
     }
     rows: list[tuple[str, ...]] = []

@@ -34,20 +34,14 @@ def run_view(result: Record, details: bool = False) -> Group:
     """One scenario under one strategy: the verdict, and a screen of figures; with ``details`` all."""
     short = (tables.table([result]), tables.recovery_table(result))
     more = "" if details else "All figures: --details; "
+    bottleneck = result.get("bottleneck")
     return Group(
         *_answered(headline(result), run_sentence(of_record(result))),
         *rendered([tables.overview([result], brief=True)] if details else short),
-        *bottleneck_view(result),
+        *([Text(f"Bottleneck: {bottleneck}.", style="bold"), Text("")] if bottleneck else []),
         Text(f"{more}drawn: --out DIR or --diagram FILE.svg; other strategies: tideover compare."),
         warnings_view(collected_warnings([result])),
     )
-
-
-def bottleneck_view(result: Record) -> list[Text]:
-    """The busiest resource in a sentence, where resources are shared."""
-    if "bottleneck" not in result:
-        return []
-    return [Text(f"Bottleneck: {result['bottleneck']}.", style="bold"), Text("")]
 
 
 def saturation_view(found: Sequence[Saturation]) -> Group:
@@ -75,6 +69,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict, details: bool = Fa
     """The verdict, and strategies at a glance; with ``details`` all their figures, side by side, and their
     paired differences.
     """
+    more = "All figures, and differences pair by pair: --details; drawn: --out DIR."
     step, shown = MOST_SIDE_BY_SIDE, [tables.table(results)]
     if details:
         shown += [tables.overview(results[i : i + step], brief=True) for i in range(0, len(results), step)]
@@ -82,11 +77,7 @@ def compare_view(results: Sequence[Record], verdict: Verdict, details: bool = Fa
     return Group(
         *_answered(headline(results[0]), verdict.text),
         *rendered(shown),
-        *(
-            ()
-            if details
-            else (Text("All figures, and differences pair by pair: --details; drawn: --out DIR."),)
-        ),
+        *([] if details else [Text(more)]),
         warnings_view(collected_warnings(results)),
     )
 
@@ -101,7 +92,7 @@ def check_view(check: Check) -> Group:
     )
 
 
-_UNEXPLAINED = Section("")
+_NOTHING = Section("")
 
 
 def reproduce_view(
@@ -109,7 +100,7 @@ def reproduce_view(
     shown: Iterable[Table],
     source: str,
     *,
-    why: Section = _UNEXPLAINED,
+    why: Section = _NOTHING,
     warnings: Sequence[str] = (),
 ) -> Group:
     """The answer, published and simulated tables, and ``why`` they come to that, step by step."""
