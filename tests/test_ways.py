@@ -58,7 +58,7 @@ def is_odd(value: object, depth: int = 2) -> bool:
 
 
 def way(arguments: list[str], *, after: tuple[str, str], until: tuple[str, str]) -> set[str]:
-    """Files of the package whose functions are handed the value, from one function (file, name) to another."""
+    """Files whose functions are handed the value, from one function (file, name) until another."""
     found: set[str] = set()
     state = {"on": after == ("", ""), "over": False}
 

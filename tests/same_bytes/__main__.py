@@ -35,9 +35,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SURROUNDINGS = {"COLUMNS": "150", "LINES": "50", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
 IN_PROCESS = "from tideover.cli import main; main()"
 MASKS = (
-    (re.compile(r"\bseconds-[0-9a-f]{24}\b"), "seconds-<hash>"),
+    (re.compile(r"\b([a-z_]+)-[0-9a-f]{24}\b"), r"\1-<hash>"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "<run>"),
     (re.compile(r" at 0x[0-9a-f]+>"), " at <address>>"),
-    (re.compile(r"about [0-9.,]+ [a-z]+ of one core, [0-9.,]+ [kMG]B of memory"), "about <this>"),
 )
 """What is true of a moment or of the package's own text, and no result."""
 PROGRESS = re.compile(r"^[a-z].*, (?:[0-9]+ min )?[0-9]+ s\n", re.MULTILINE)
@@ -114,7 +114,6 @@ OTHERS = {
     "diagram-transactions": "run transactions.yaml --diagram drawn.svg --components split,count",
     "diagram-audit": "run audit --diagram drawn.svg",
     "sweep-out": "sweep sweep.yaml --no-spark --out out",
-    "sweep-dry": "sweep sweep.yaml --no-spark --dry-run",
     "plan": "plan small-plan.yaml --no-spark --json",
     "plan-out": "plan small-plan.yaml --no-spark --out out",
     "audit-rsm": "audit rsm --no-spark --json --each 1 --no-second --kinds crash_task",
@@ -190,13 +189,17 @@ def run(job: Job, files: Path) -> tuple[str, str, float]:
             os.chdir(before)
         err = PROGRESS.sub("", err)
         text = f"$ tideover {' '.join(job.command)}\n{out}\n--- errors\n{err}\n--- exit code {code}\n"
-        for file in sorted(Path(folder).rglob("*")):
-            if file.is_file() and file.relative_to(folder).parts[0] not in given:
-                text += f"=== {file.relative_to(folder)}\n{_read(file)}\n"
-        text = text.replace(os.path.realpath(folder), "<folder>").replace(folder, "<folder>")
+        found = [file.relative_to(folder) for file in Path(folder).rglob("*") if file.is_file()]
+        parts = [f"=== {file}\n{_read(folder / file)}\n" for file in found if file.parts[0] not in given]
+        whole = "".join((_masked(text, folder), *sorted(_masked(part, folder) for part in parts)))
+    return job.name, whole, time.process_time() - started
+
+
+def _masked(text: str, folder: str) -> str:
+    text = text.replace(os.path.realpath(folder), "<folder>").replace(folder, "<folder>")
     for pattern, mask in MASKS:
         text = pattern.sub(mask, text)
-    return job.name, text, time.process_time() - started
+    return text
 
 
 def _here(job: Job) -> tuple[int, str, str]:
