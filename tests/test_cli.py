@@ -314,7 +314,7 @@ def test_doctor_says_how_to_mend_what_is_missing(tideover, monkeypatch, depth):
     home = Path("/" + "a-directory/" * depth)
     missing = Java(home / "jdk", 11, "JAVA_HOME")
     monkeypatch.setattr("tideover.scenarios.java.find_java", lambda: None)
-    monkeypatch.setitem(java._PLACES, "JAVA_HOME", lambda: missing)
+    monkeypatch.setattr(java, "_look", lambda origin: missing if origin == "JAVA_HOME" else None)
     code, out, _ = tideover("doctor", "--no-spark")
     assert code == 1
     assert "NO  Java" in out

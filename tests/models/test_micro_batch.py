@@ -321,8 +321,8 @@ def test_a_window_that_may_be_taken_back_is_not_settled() -> None:
 def test_what_will_be_filtered_out_is_not_settled_while_it_waits() -> None:
     """No tuple gets as far as count: nothing of its root is missing, and yet it is in the log."""
     nothing = query(until=250)
-    keeper = bolt("filter", {"s": "global"}, 1, parallelism=2, hosts=(0, 1), keep=0.0)
-    nothing = nothing.model_copy(update={"topology": nothing.topology | {"p": keeper}})
+    holder = bolt("filter", {"s": "global"}, 1, parallelism=2, hosts=(0, 1), keep=0.0)
+    nothing = nothing.model_copy(update={"topology": nothing.topology | {"p": holder}})
     assert figures_if_always_settled(nothing) == figures(nothing)
 
 

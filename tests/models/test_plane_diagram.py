@@ -38,19 +38,19 @@ WORLDS = st.one_of(*map(overlapping, ((strategy,) for strategy in ALL)))
 OTHERS = st.one_of(logs(overlap=True), networks(overlap=True))
 
 
-# -- fates -------------------------------------------------------------------------------------------------
+# -- histories --------------------------------------------------------------------------------------------
 
 
 def hold_fates(scenario: Scenario) -> None:
     """Every event that the reference has, too, is there, and no other: emissions, timeouts, what was
     destroyed, and what was processed but those that came too late for their window.
     """
-    expected, world = run(scenario, 0), World(scenario, fates=True)
+    expected, world = run(scenario, 0), World(scenario, histories=True)
     world.run()
     anchored = {c.name for c in world.job.topology.components if c.anchored}
     found: dict[str, Counter[Any]] = {}
     roots = {root for _, _, root, _, _ in expected.emitted}
-    for event in (event for root in roots for event in world.fates.of(root)):
+    for event in (event for root in roots for event in world.histories.of(root)):
         rows = found.setdefault(event.what, Counter())
         rows[event.component, event.replica, event.uid, event.number, event.at] += 1
     nothing: Counter[Any] = Counter()
@@ -67,7 +67,7 @@ def hold_fates(scenario: Scenario) -> None:
     assert processed.total() + late.total() == sum(row[0] in anchored for row in expected.processed)
     assert all(world.job.topology.by_name[row[0]].window for row in late)
     for root, attempt, at in expected.completed:  # with the last ack of its tree
-        acked = [e.at for e in world.fates.of(root) if e.what == ledger.ACKED and e.number == attempt]
+        acked = [e.at for e in world.histories.of(root) if e.what == ledger.ACKED and e.number == attempt]
         assert max(acked, default=at) == at
 
 

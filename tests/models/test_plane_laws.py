@@ -23,7 +23,7 @@ from tideover.models.config import Scenario
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.groupings import GROUPINGS
 from tideover.models.operators.base import BOLTS, Bolt, Children
-from tideover.models.runtime.hooks import Keeper, Mask
+from tideover.models.runtime.hooks import CopyHolder, Mask
 from tideover.models.runtime.views import BoltView
 from tideover.models.simulation import simulate
 from tideover.models.world import World
@@ -35,7 +35,7 @@ from tideover.sim.train import Ints, Train
 ANYTHING = st.one_of(worlds(("none",)), overlapping(("none",)), logs(("none",)))
 
 
-class Claims(Keeper):
+class Claims(CopyHolder):
     """Says of some tuples that they were sent again because of an outage."""
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
@@ -45,7 +45,7 @@ class Claims(Keeper):
 def newest(scenario: Scenario) -> Recovery | None:
     """What is known at the end of the newest recovery, which may see tuples up to there."""
     world = World(scenario)
-    world.job.context.keepers.append(Claims())
+    world.job.context.holders.append(Claims())
     world.run()
     return world.recoveries.all[-1] if world.recoveries.all else None
 

@@ -510,7 +510,7 @@ def test_failures_are_followed_as_long_as_their_roots_are_kept() -> None:
     }
     crashed = fault("crash_task", 20.2, component="q")
     one = World(world(topology, "source_replay", (crashed,), 6000, message_timeout=50 * MS))
-    (pending,) = (each.maps[0] for each in one.job.context.keepers if isinstance(each, Acker))
+    (pending,) = (each.maps[0] for each in one.job.context.holders if isinstance(each, Acker))
     one.start()
     one.kernel.run(150 * MS)
     assert pending.emitted_for(0)

@@ -505,7 +505,7 @@ LOOKS = (
         "acks that wait for their turn are not told",
         "        p->acks.rows[p->acks.n++] = each;",
         "        (void)each;",
-        (f"{MODELS}/test_plane_diagram.py", "-k", "fates"),
+        (f"{MODELS}/test_plane_diagram.py", "-k", "histories"),
     ),
     Mutation(
         "nobody notes that a commit has come",

@@ -152,7 +152,7 @@ TRIDENT = (
     ),
     Mutation(
         "a batch is committed before all stores have it",
-        "if attempt.logged and len(attempt.passed) == len(self._stations):",
+        "if attempt.logged and len(attempt.passed) == len(self._executors):",
         "if attempt.logged:",
         (f"{MODELS}/test_trident.py",),
     ),

@@ -52,7 +52,7 @@ def end_batch(tasks: list[Any]) -> None:
 class Double(Bolt):
     """A bolt's task as the batch leaves it; what it sends goes to the doubles of others."""
 
-    def __init__(self, task: Any, rehearsal: Rehearsal) -> None:
+    def __init__(self, task: Any, rehearsal: DryRun) -> None:
         Part.__init__(self, task.world)
         self.component, self.index, self.inputs = task.component, task.index, task.inputs
         self.logical, self.rehearsal, self.work = task.logical, rehearsal, 0
@@ -91,7 +91,7 @@ class Double(Bolt):
                 self.rehearsal.coming.setdefault((down, other), []).append((self.logical, number))
 
 
-class Rehearsal(Part):
+class DryRun(Part):
     """Walks a batch through copies of all states, without time."""
 
     def __init__(self, world: World) -> None:
@@ -198,7 +198,7 @@ class MicroBatches(Protocol):
     def _begin(self) -> None:
         """From here on the batch will be run, come what may."""
         self.batch.logged = True
-        self.batch.shares = Rehearsal(self.world).play(self.batch.content)
+        self.batch.shares = DryRun(self.world).play(self.batch.content)
         self._run()
 
     def _run(self) -> None:

@@ -262,7 +262,7 @@ class Bolt(Task):
             return emitted, 0
         heard_of = old.keys() or self.window.by != "event"
         if heard_of and self.silent:
-            world.protocol.unsaid_window(self, number, old.keys(), again)
+            world.protocol.held_window(self, number, old.keys(), again)
         elif heard_of:
             self.say_window(number, old.keys())
         serialising = 0

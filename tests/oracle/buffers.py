@@ -35,7 +35,7 @@ class Checkpoint:
 
 
 @dataclass
-class Keeper:
+class CopyHolder:
     """What the protocol knows of one stateful task."""
 
     shelf: Shelf
@@ -66,14 +66,14 @@ class UpstreamBuffer(Protocol):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.stores: dict[str | None, Store] = {}
-        self.keepers: dict[Task, Keeper] = {}
+        self.holders: dict[Task, CopyHolder] = {}
         self.requests: list[Request] = []  # those whose end marker has not left
         self.ends: dict[Message, Request] = {}  # end markers, which a crash may find in their sender's line
 
     def start(self) -> None:
         for task in self.world.tasks:
             if task.stateful:
-                self.keepers[task] = Keeper(Shelf.of(self.world, task))
+                self.holders[task] = CopyHolder(Shelf.of(self.world, task))
                 self._tick(task)
 
     def settings(self, task: Task) -> Any:
@@ -87,14 +87,14 @@ class UpstreamBuffer(Protocol):
 
     def recovering(self, task: Task) -> bool:
         """Until of each task that sends to it the end marker of one replica was processed."""
-        keeper, waited_for = self.keepers[task], {c.up.logical for c in self._buffered(task)}
-        over = {c.up.logical for c in self._buffered(task) if c not in keeper.unfinished}
-        return keeper.restoring or bool(waited_for - over)
+        holder, waited_for = self.holders[task], {c.up.logical for c in self._buffered(task)}
+        over = {c.up.logical for c in self._buffered(task) if c not in holder.unfinished}
+        return holder.restoring or bool(waited_for - over)
 
     def _at(self, time: int, priority: Priority, task: Task, act: Callable[[], None]) -> None:
         """At that time, unless a fault strikes the task before."""
-        keeper, life = self.keepers[task], self.keepers[task].life
-        self.clock.at(time, priority, lambda: act() if keeper.life == life else None)
+        holder, life = self.holders[task], self.holders[task].life
+        self.clock.at(time, priority, lambda: act() if holder.life == life else None)
 
     def buffers(self, up: Task, down: Task) -> bool:
         spouts = self.layout.spouts
@@ -113,17 +113,17 @@ class UpstreamBuffer(Protocol):
 
     def content(self, task: Task) -> Checkpoint:
         """Of a checkpoint that is taken now."""
-        keeper = self.keepers[task]
-        known = dict(keeper.processed), dict(keeper.had)
-        shelved = keeper.shelf.changed(), keeper.shelf.tuples
+        holder = self.holders[task]
+        known = dict(holder.processed), dict(holder.had)
+        shelved = holder.shelf.changed(), holder.shelf.tuples
         return Checkpoint(task.state.copy(), *known, task.windows_closed, *shelved)
 
     def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
-        keeper = self.keepers[task]
-        if keeper.writing:
-            keeper.wanted |= wanted
-        if not (self.recovering(task) or keeper.writing):
-            keeper.writing = True
+        holder = self.holders[task]
+        if holder.writing:
+            holder.wanted |= wanted
+        if not (self.recovering(task) or holder.writing):
+            holder.writing = True
             self.save(task, self.content(task))
 
     def save(self, task: Bolt, content: Checkpoint) -> None:
@@ -139,20 +139,20 @@ class UpstreamBuffer(Protocol):
             self._write(task, content)
 
     def _write(self, task: Bolt, content: Checkpoint) -> None:
-        entry_size, shelf = self.settings(task).entry_size, self.keepers[task].shelf
+        entry_size, shelf = self.settings(task).entry_size, self.holders[task].shelf
         size = shelf.size(content.state.entries, entry_size, content.shelved)
         end = self.store_of(task).request(size, task.host, True)
         self._at(end, control(Rank.TRIM, task.rank), task, partial(self._written, task, content))
 
     def _written(self, task: Bolt, content: Checkpoint) -> None:
-        keeper = self.keepers[task]
-        keeper.writing, keeper.valid = False, content
-        keeper.shelf.base = content.tuples
+        holder = self.holders[task]
+        holder.writing, holder.valid = False, content
+        holder.shelf.base = content.tuples
         for channel in self._buffered(task):
             if not channel.up.waiting:
                 channel.up.place(Rank.TRIM, partial(self._safe, channel, content))
-        if keeper.wanted:
-            keeper.wanted = False
+        if holder.wanted:
+            holder.wanted = False
             task.place(Rank.CHECKPOINT, partial(self._checkpoint, task))
 
     def _safe(self, channel: Channel, content: Checkpoint) -> None:
@@ -173,59 +173,59 @@ class UpstreamBuffer(Protocol):
     def failed(self, task: Task, crash: bool) -> None:
         if crash:
             self.requests += [self.ends[message] for message in task.line.messages if message in self.ends]
-        if task in self.keepers:
-            keeper = self.keepers[task]
-            keeper.life += 1
-            keeper.writing = keeper.wanted = False
-            keeper.restoring = True
-            keeper.replaying, keeper.unfinished = set(), set()
+        if task in self.holders:
+            holder = self.holders[task]
+            holder.life += 1
+            holder.writing = holder.wanted = False
+            holder.restoring = True
+            holder.replaying, holder.unfinished = set(), set()
 
     def ready(self, task: Task, was_down: bool) -> None:
-        if task in self.keepers:
+        if task in self.holders:
             self._recover(task)
         elif was_down:
             self._ask_again(task)
 
     def _recover(self, task: Task) -> None:
         """Read the last valid checkpoint; what the replay will bring again is discarded from now on."""
-        keeper = self.keepers[task]
+        holder = self.holders[task]
         queued = task.interrupt()
         task.memory = [message for message in queued if not message.channel.buffered] + task.memory
         for message in queued:
             if message.channel.buffered:
                 self._drop(task, message)
-        task.waiting = keeper.restoring = True
-        keeper.replaying = set(self._buffered(task))
-        keeper.unfinished = set(keeper.replaying)
-        keeper.life += 1
-        own, shelved = keeper.valid.state.entries, keeper.shelf.stored()
+        task.waiting = holder.restoring = True
+        holder.replaying = set(self._buffered(task))
+        holder.unfinished = set(holder.replaying)
+        holder.life += 1
+        own, shelved = holder.valid.state.entries, holder.shelf.stored()
         settings = self.settings(task)
-        size = keeper.shelf.size(own, settings.entry_size, shelved)
+        size = holder.shelf.size(own, settings.entry_size, shelved)
         end = self.store_of(task).request(size, task.host, False)
         end += settings.restore_time + (own + shelved) * settings.restore_cost
         self._at(end, control(Rank.RESTORE, task.rank), task, partial(self._restore, task))
 
     def _restore(self, task: Task) -> None:
-        keeper = self.keepers[task]
-        keeper.shelf.restored()
-        task.has_back(keeper.valid.state, keeper.valid.windows_closed)
+        holder = self.holders[task]
+        holder.shelf.restored()
+        task.has_back(holder.valid.state, holder.valid.windows_closed)
         self.goes_back(task)
         self._ask_for_the_rest(task)
 
     def goes_back(self, task: Task) -> None:
         """It has the state of its checkpoint; what was held has not arrived yet."""
-        keeper = self.keepers[task]
-        keeper.processed, keeper.accepted = dict(keeper.valid.numbers), dict(keeper.valid.numbers)
-        keeper.had = dict(keeper.valid.had)
+        holder = self.holders[task]
+        holder.processed, holder.accepted = dict(holder.valid.numbers), dict(holder.valid.numbers)
+        holder.had = dict(holder.valid.had)
 
     def _ask_for_the_rest(self, task: Task) -> None:
         """What was held arrives now, and what its checkpoint lacks is sent once more."""
-        keeper = self.keepers[task]
-        keeper.restoring = False
+        holder = self.holders[task]
+        holder.restoring = False
         task.restored()
         self._ask_again(task)
         for channel in self._buffered(task):
-            request = Request(channel, keeper.processed.get(channel, 0), keeper.life)
+            request = Request(channel, holder.processed.get(channel, 0), holder.life)
             self.requests = [old for old in self.requests if old.channel is not channel] + [request]
             self._ask(request)
 
@@ -245,7 +245,7 @@ class UpstreamBuffer(Protocol):
     def _serve(self, request: Request) -> None:
         """The buffer in order, one message every ``step``; the end marker leaves with the last."""
         channel, up, now = request.channel, request.channel.up, self.now
-        if request.recovery != self.keepers[channel.down].life:
+        if request.recovery != self.holders[channel.down].life:
             return  # who asked has failed since
         settings = self.settings(channel.down)
         rate = settings.replay_rate
@@ -282,44 +282,44 @@ class UpstreamBuffer(Protocol):
         channel = message.channel
         if not channel.buffered:
             return True
-        keeper = self.keepers[task]
-        replaying = channel in keeper.replaying
-        if replaying != (message.recovery is not None) or message.recovery not in (None, keeper.life):
+        holder = self.holders[task]
+        replaying = channel in holder.replaying
+        if replaying != (message.recovery is not None) or message.recovery not in (None, holder.life):
             return False  # a direct message during the replay, or what an earlier recovery asked for
         if message.end:
-            keeper.replaying.discard(channel)
+            holder.replaying.discard(channel)
             return True
-        if message.number <= keeper.accepted.get(channel, 0):
+        if message.number <= holder.accepted.get(channel, 0):
             return False
-        keeper.accepted[channel] = message.number
+        holder.accepted[channel] = message.number
         return True
 
     def served(self, task: Bolt, message: Message) -> None:
-        keeper = self.keepers.get(task)
-        if keeper is None:
+        holder = self.holders.get(task)
+        if holder is None:
             return
         if message.datum is not None:
-            keeper.shelf.tuples += 1
-            keeper.had[message.datum.route] = message.datum.uid
+            holder.shelf.tuples += 1
+            holder.had[message.datum.route] = message.datum.uid
         if message.end:
-            keeper.unfinished.discard(message.channel)
+            holder.unfinished.discard(message.channel)
         elif message.channel.buffered:
-            keeper.processed[message.channel] = message.number
+            holder.processed[message.channel] = message.number
 
     def because(self, task: Task, message: Message) -> int | None:
         return None if message.recovery is None else task.fault
 
     def settled(self, outage: Outage) -> bool:
         """Each task that it has hit has processed the last end marker."""
-        return not any(self.recovering(task) for task in outage.tasks if task in self.keepers)
+        return not any(self.recovering(task) for task in outage.tasks if task in self.holders)
 
     def kept_for_replay(self) -> int:
-        return sum(len(c.buffer) for task in self.keepers for c in self._buffered(task))
+        return sum(len(c.buffer) for task in self.holders for c in self._buffered(task))
 
     def bytes_stored(self) -> int:
         return sum(store.bytes for store in self.stores.values())
 
     def kept_data(self) -> list[tuple[Task, Datum]]:
         return [
-            (task, datum) for task, keeper in self.keepers.items() for datum in keeper.valid.state.effects
+            (task, datum) for task, holder in self.holders.items() for datum in holder.valid.state.effects
         ]

@@ -89,7 +89,7 @@ class Protocol(Part):
     def window_ended(self, task: Bolt, number: int) -> None:
         """A window has been emitted."""
 
-    def unsaid_window(self, task: Bolt, number: int, sums: dict[int, int], again: bool) -> None:
+    def held_window(self, task: Bolt, number: int, sums: dict[int, int], again: bool) -> None:
         """A task that keeps what it would send has ended a window (``again``: once more)."""
 
     def to_be_said(self, task: Task) -> list[int]:

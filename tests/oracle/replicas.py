@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tideover.sim.registry import kind_of
 
 from .bolts import Bolt
-from .buffers import Checkpoint, Keeper, UpstreamBuffer
+from .buffers import Checkpoint, CopyHolder, UpstreamBuffer
 from .channels import Channel, Message, transfer
 from .clock import Rank, control
 from .protocol import Protocol
@@ -132,7 +132,7 @@ class ActiveStandby(Replication):
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
-        self.unsaid: dict[Task, dict[int, dict[int, int]]] = {}
+        self.held: dict[Task, dict[int, dict[int, int]]] = {}
         self.said: dict[Task, int] = {}
         self.speaker: dict[Any, Task] = {}
 
@@ -144,7 +144,7 @@ class ActiveStandby(Replication):
         for task in self.world.bolts:
             task.keeps, task.silent = True, task.replica > 0
             self.speaker.setdefault(task.logical, task)
-            self.unsaid[task], self.said[task] = {}, 0
+            self.held[task], self.said[task] = {}, 0
             for channel in task.outputs.values():
                 channel.withheld = task.silent
             self._ack(task)
@@ -167,13 +167,13 @@ class ActiveStandby(Replication):
             return message.marker <= task.state.markers.get(message.channel.up.logical, 0)
         return message.datum.uid <= self.greatest[task].get(("tuple", message.datum.route), -1)
 
-    def unsaid_window(self, task: Bolt, number: int, sums: dict[int, int], again: bool) -> None:
+    def held_window(self, task: Bolt, number: int, sums: dict[int, int], again: bool) -> None:
         if not again:
-            self.unsaid[task][number] = sums
+            self.held[task][number] = sums
 
     def to_be_said(self, task: Task) -> list[int]:
         newest = max((self.said.get(each, 0) for each in self.world.replicas[task.logical]), default=0)
-        return [number for number in self.unsaid.get(task, ()) if number > newest]
+        return [number for number in self.held.get(task, ()) if number > newest]
 
     def said_window(self, task: Bolt, number: int) -> None:
         self.said[task] = max(number, self.said[task])
@@ -183,7 +183,7 @@ class ActiveStandby(Replication):
         if not isinstance(task, Bolt):
             return
         if crash:
-            self.unsaid[task] = {}
+            self.held[task] = {}
         task.is_back_when_noticed()
 
     def ready(self, task: Task, was_down: bool) -> None:
@@ -197,7 +197,7 @@ class ActiveStandby(Replication):
         if peer is not None:
             for down, channel in task.outputs.items():
                 channel.buffer = list(peer.outputs[down].buffer)
-            self.unsaid[task] = dict(self.unsaid[peer])
+            self.held[task] = dict(self.held[peer])
         speaker = self.speaker[task.logical]
         if speaker is task or not speaker.live:
             self._speaks(task)
@@ -220,8 +220,8 @@ class ActiveStandby(Replication):
         if not task.silent or self.speaker[task.logical] is not task:
             return
         newest = max(self.said[each] for each in self.world.replicas[task.logical])
-        unsaid, self.unsaid[task] = self.unsaid[task], {}
-        for number, sums in sorted(unsaid.items()):
+        held, self.held[task] = self.held[task], {}
+        for number, sums in sorted(held.items()):
             if number > newest:
                 task.say_window(number, sums)
         task.silent = False
@@ -257,7 +257,7 @@ class Hybrid(UpstreamBuffer, Replication):
         Replication.start(self)
         for task in self.world.bolts:
             if task.stateful and self.is_under("rsm", task):
-                self.keepers[task] = Keeper(Shelf.of(self.world, task))
+                self.holders[task] = CopyHolder(Shelf.of(self.world, task))
                 self._tick(task)
 
     def buffers(self, up: Task, down: Task) -> bool:
@@ -277,7 +277,7 @@ class Hybrid(UpstreamBuffer, Replication):
         return True
 
     def ticked(self, task: Bolt) -> None:
-        if task in self.keepers:
+        if task in self.holders:
             super().ticked(task)
 
     def _safe(self, channel: Channel, content: Checkpoint) -> None:
@@ -291,7 +291,7 @@ class Hybrid(UpstreamBuffer, Replication):
 
     def goes_back(self, task: Task) -> None:
         super().goes_back(task)
-        self.greatest[task] = dict(self.keepers[task].had)
+        self.greatest[task] = dict(self.holders[task].had)
 
     def failed(self, task: Task, crash: bool) -> None:
         UpstreamBuffer.failed(self, task, crash)

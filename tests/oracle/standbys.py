@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .bolts import Bolt
-from .buffers import Checkpoint, Keeper, UpstreamBuffer
+from .buffers import Checkpoint, CopyHolder, UpstreamBuffer
 from .channels import Channel, Message
 from .clock import Rank, control
 from .layout import Datum
@@ -39,7 +39,7 @@ class Standbys(UpstreamBuffer):
 
     def start(self) -> None:
         for task in self.world.bolts:
-            self.keepers[task] = Keeper(Shelf.of(self.world, task), valid=Whole())
+            self.holders[task] = CopyHolder(Shelf.of(self.world, task), valid=Whole())
             self.greatest[task] = {}
             self._tick(task)
 
@@ -65,11 +65,11 @@ class Standbys(UpstreamBuffer):
         super().failed(task, crash)
         if crash:
             self.bare.add(task)
-        if task in self.keepers:
+        if task in self.holders:
             task.is_back_when_noticed()
 
     def ready(self, task: Task, was_down: bool) -> None:
-        if task in self.keepers:
+        if task in self.holders:
             self._go_on(task)
         elif was_down:
             self._ask_again(task)
@@ -79,19 +79,19 @@ class Standbys(UpstreamBuffer):
         raise NotImplementedError
 
     def _go_on(self, task: Task) -> None:
-        keeper, standby = self.keepers[task], self.standby(task)
+        holder, standby = self.holders[task], self.standby(task)
         if task in self.bare:
             self.bare.remove(task)
             for channel, messages in standby.outputs.items():
                 channel.buffer = list(messages)
         queued = task.interrupt()
-        keeper.life += 1
-        keeper.replaying = set(self._buffered(task))
-        keeper.unfinished = set(keeper.replaying)
+        holder.life += 1
+        holder.replaying = set(self._buffered(task))
+        holder.unfinished = set(holder.replaying)
         for message in queued:
             self._drop(task, message)
-        keeper.processed, keeper.accepted = dict(standby.numbers), dict(standby.numbers)
-        self.greatest[task], keeper.had = dict(standby.had), dict(standby.had)
+        holder.processed, holder.accepted = dict(standby.numbers), dict(standby.numbers)
+        self.greatest[task], holder.had = dict(standby.had), dict(standby.had)
         task.has_back(standby.state, standby.windows_closed)
         self._ask_for_the_rest(task)
 
@@ -108,7 +108,7 @@ class PassiveStandby(Standbys):
         return Whole(**vars(super().content(task)), outputs=outputs, made=made)
 
     def save(self, task: Bolt, content: Any) -> None:
-        shelf, before, params = self.keepers[task].shelf, self.keepers[task].valid, self.params
+        shelf, before, params = self.holders[task].shelf, self.holders[task].valid, self.params
         entries = self._entries(content, before) if params.delta else content.state.entries
         size = shelf.size(entries, params.entry_size, content.shelved)
         size += self._bytes(content, before if params.delta else None)
@@ -139,15 +139,15 @@ class PassiveStandby(Standbys):
         self._written(task, content)
 
     def standby(self, task: Task) -> Whole:
-        keeper = self.keepers[task]
-        valid: Any = keeper.valid
-        size = keeper.shelf.size(valid.state.entries, self.params.entry_size, keeper.shelf.stored())
+        holder = self.holders[task]
+        valid: Any = holder.valid
+        size = holder.shelf.size(valid.state.entries, self.params.entry_size, holder.shelf.stored())
         self.world.record.control_bytes += size + self._bytes(valid)
-        keeper.shelf.restored()
+        holder.shelf.restored()
         return valid
 
     def elsewhere(self) -> list[Message]:
-        valid: Any = [keeper.valid for keeper in self.keepers.values()]
+        valid: Any = [holder.valid for holder in self.holders.values()]
         return [m for each in valid for messages in each.outputs.values() for m in messages]
 
 
@@ -182,7 +182,7 @@ class UpstreamBackup(Standbys):
 
     def start(self) -> None:
         super().start()
-        for task in self.keepers:
+        for task in self.holders:
             self.open[task], self.marks[task], self.known[task] = [], [], Known()
 
     def interval(self, task: Task) -> int:
@@ -202,7 +202,7 @@ class UpstreamBackup(Standbys):
         else:
             kept = [m for m in self.open[task] if m.datum is None]
             known = self.known[task]
-            known.windows_closed, known.had = task.windows_closed, dict(self.keepers[task].had)
+            known.windows_closed, known.had = task.windows_closed, dict(self.holders[task].had)
             self.world.record.control_bytes += self.params.ack_size
         self.open[task] = kept
 
@@ -214,7 +214,7 @@ class UpstreamBackup(Standbys):
 
     def _checkpoint(self, task: Bolt, wanted: bool = False) -> None:
         """Look how far the task is, and tell."""
-        handed, numbers = task.state.handed, dict(self.keepers[task].processed)
+        handed, numbers = task.state.handed, dict(self.holders[task].processed)
         self.open[task] = [m for m in self.open[task] if m.marker is None or m.marker > handed]
         for message in self.open[task]:
             numbers[message.channel] = min(numbers[message.channel], message.number - 1)

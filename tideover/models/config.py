@@ -60,7 +60,7 @@ class Slo(Part):
 class Scenario(Part):
     """Everything that one simulation depends on, and what its results are held against."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"detector", "queues", "stores", "slo"})
+    omitted: ClassVar[frozenset[str]] = frozenset({"detector", "queues", "stores", "slo"})
 
     name: str
     description: str = ""
@@ -133,7 +133,7 @@ def dump(part: Part) -> dict[str, Any]:
     fields = type(part).model_fields
     silent = {
         name
-        for name in part.unsaid
+        for name in part.omitted
         if getattr(part, name) == fields[name].get_default(call_default_factory=True)
     }
     return {name: _plain(getattr(part, name)) for name in fields if name not in silent}

@@ -8,7 +8,7 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog, Lag
 from tideover.models.accounts.counted import Counted
-from tideover.models.accounts.ledger import Destroyed, Fates, Ledger
+from tideover.models.accounts.ledger import Destroyed, Histories, Ledger
 from tideover.models.accounts.recoveries import Completion, Readers, Recoveries, SnapshotTimes
 from tideover.models.accounts.reference_run import ReferenceRun, WindowLog
 from tideover.models.accounts.trace import SpaceTime, Stretch, Trace
@@ -37,7 +37,7 @@ class World:
     ledger, backlog, windows, recoveries
     reference    None: nothing can disturb the windows, or nobody wants them judged
     trace        None: not asked for
-    fates        what became of each tuple; None: not asked for
+    histories        what became of each tuple; None: not asked for
     space_time   None: nothing is watched
     readers      None: they see at once what is put out
     usage        None: the tasks share nothing, or nobody wants it measured
@@ -49,7 +49,7 @@ class World:
         replication: int = 0,
         *,
         trace: bool = False,
-        fates: bool = False,
+        histories: bool = False,
         judge_windows: bool = True,
         looks: int | None = None,
         watched: Stretch | None = None,
@@ -82,7 +82,7 @@ class World:
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
-        self.fates = Fates(deployment.topology, lambda: kernel.now) if fates else None
+        self.histories = Histories(deployment.topology, lambda: kernel.now) if histories else None
         self.readers = Readers(context.withheld, self.windows, recorder) if context.withheld else None
         self.lag = Lag(self.job, scenario.run.duration)
         looks = SAMPLES * bool(context.resources) if looks is None else looks
@@ -97,7 +97,7 @@ class World:
             self.reference = self._referred(strategy.undisturbed(), replication)
         listeners = (  # they hear what happens in this order
             self.trace,
-            self.fates,
+            self.histories,
             self.backlog,
             self.ledger,
             self.windows,
@@ -118,7 +118,7 @@ class World:
         duration = self.scenario.run.duration
         counted = Counted(job.plane, self.backlog, self.ledger, recorder, duration, job.catch_up)
         job.count(counted.reach)
-        looks_at_all = self.trace is not None or self.fates is not None
+        looks_at_all = self.trace is not None or self.histories is not None
         emitted = looks_at_all or self.reference is not None or job.context.events is not None
         completed = looks_at_all or self.completion is not None or self.space_time is not None
         job.log(emitted=emitted, processed=looks_at_all, completed=completed)
@@ -225,8 +225,8 @@ class World:
         job, parts = self.job, [self.job.can_be_emitted()]
         for name, trains in self._to_be_served().items():
             parts += [train.uid >> job.topology.by_name[name].bits for train in trains]
-        for keeper in job.context.keepers:
-            parts += [uid >> component.bits for component, uid in keeper.effects() if component.anchored]
+        for holder in job.context.holders:
+            parts += [uid >> component.bits for component, uid in holder.effects() if component.anchored]
         for task in job.bolt_tasks:
             if task.state is not None and task.component.anchored:
                 parts.append(task.state.effects().uid >> task.component.bits)
@@ -235,8 +235,8 @@ class World:
     def _to_be_served(self) -> dict[str, list[Train]]:
         """Tuples on their way, and copies of such that can come again, by component."""
         at = self.job.on_the_way()
-        for keeper in self.job.context.keepers:
-            for component, train in keeper.tuples():
+        for holder in self.job.context.holders:
+            for component, train in holder.tuples():
                 if component.anchored:
                     at[component.name].append(Train(train.time, train.uid, train.created, train.key))
         return at
@@ -251,8 +251,8 @@ class World:
         ]
         to_be_served = effects_of(job.topology, self._draws, self._to_be_served())
         coming = {name: [uid] for name, uid in to_be_served.items()}
-        for keeper in job.context.keepers:
-            for component, uid in keeper.effects():
+        for holder in job.context.holders:
+            for component, uid in holder.effects():
                 if component.anchored:
                     coming.setdefault(component.name, []).append(uid)
         return self.ledger.balance(np.concatenate(emitted), coming, job.can_be_emitted())

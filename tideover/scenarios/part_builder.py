@@ -402,7 +402,7 @@ class _Form:
         for name, info in type(part).model_fields.items():
             value = getattr(part, name)
             default = info.get_default(call_default_factory=True)
-            if name in part.unsaid and value == default and not self.nulls:
+            if name in part.omitted and value == default and not self.nulls:
                 continue
             if value is not None:
                 unit = unit_of(info.annotation, info.metadata)

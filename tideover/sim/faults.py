@@ -126,7 +126,7 @@ class Fault(Part):
     Subclasses say what is hit (``victims``) and what is done to it (``strike``).
     """
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"times", "period", "turn"})
+    omitted: ClassVar[frozenset[str]] = frozenset({"times", "period", "turn"})
 
     kind: ClassVar[str]
     expands: ClassVar[bool] = False
@@ -375,7 +375,7 @@ class StoreFault(Fault):
 class MachineFault(Fault):
     """A fault that crashes all that runs on some hosts; nothing is launched there before their ``repair``."""
 
-    unsaid: ClassVar[frozenset[str]] = Fault.unsaid | {"repair"}
+    omitted: ClassVar[frozenset[str]] = Fault.omitted | {"repair"}
 
     repair: Annotated[
         Duration | None,
@@ -480,7 +480,7 @@ class CrashTask(TaskFault):
     restarted.
     """
 
-    unsaid: ClassVar[frozenset[str]] = TaskFault.unsaid | {"together"}
+    omitted: ClassVar[frozenset[str]] = TaskFault.omitted | {"together"}
 
     together: Annotated[
         int,

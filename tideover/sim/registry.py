@@ -27,7 +27,7 @@ class Part(BaseModel):
     caps: ClassVar[frozenset[str]] = frozenset()
     """Most tuples of something: of tuples that stand for several there may be less (`coarsening.GRAIN`)."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset()
+    omitted: ClassVar[frozenset[str]] = frozenset()
     """Fields that a result's configuration leaves out where they have their default: what came later, and is
     not used."""
 

@@ -1,5 +1,5 @@
 """The ledger: where the effects of every root are, and what became of the roots; and of each tuple, for small
-runs (``Fates``). Both listen to a run; the world builds them.
+runs (``Histories``). Both listen to a run; the world builds them.
 
 An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For
 each effect the ledger counts how many times it is applied to state that lives or to windows that were
@@ -411,7 +411,7 @@ class Event(NamedTuple):
     number: int
 
 
-class Fates:
+class Histories:
     """Keeps all of it, for small runs. It listens, and asks nobody."""
 
     def __init__(self, topology: Topology, clock: Callable[[], int]) -> None:

@@ -16,7 +16,7 @@ from tideover.models.accounts.reference_run import WindowLog
 from tideover.models.job.topology import Component
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.channels import Sent
-from tideover.models.runtime.hooks import Keeper
+from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, Outage, SpoutView
 from tideover.sim.histogram import Histogram
@@ -230,8 +230,8 @@ class Recovery:
 class Recoveries:
     """Measures latencies, outputs and costs of a run, and what came of its outages.
 
-    Where one keeper alone says what was sent again, and the data plane knows how, that looks at every tuple
-    itself; else all are shown to the keepers.
+    Where one holder alone says what was sent again, and the data plane knows how, that looks at every tuple
+    itself; else all are shown to the holders.
 
     recorder         latencies, throughput, outputs over time
     peak_buffered    most tuples that were kept in buffers, logs and maps at a time
@@ -263,16 +263,16 @@ class Recoveries:
         older = [old for old in self._watched if old.outage in outage.watched or old.span.goes_on(now)]
         self._watched = [*older, recovery]
         self.all.append(recovery)
-        keepers = [each for each in self._context.keepers if type(each).replayed is not Keeper.replayed]
-        if len(keepers) == 1 and keepers[0].knows_the_plane:
-            self._watch(self._job.plane, outage, keepers[0])
-        elif keepers:
-            steady = all(each.steady for each in keepers)
+        holders = [each for each in self._context.holders if type(each).replayed is not CopyHolder.replayed]
+        if len(holders) == 1 and holders[0].knows_the_plane:
+            self._watch(self._job.plane, outage, holders[0])
+        elif holders:
+            steady = all(each.steady for each in holders)
             at_once = not steady or any(len(replicas) > 1 for replicas in self._job.bolts.values())
             self._seen = None if at_once else 0
             self._job.show(self.see, at_once)
 
-    def _watch(self, plane: Plane, outage: Outage, keeper: Keeper) -> None:
+    def _watch(self, plane: Plane, outage: Outage, holder: CopyHolder) -> None:
         """Let the plane watch those outages that still are."""
         watch = Watch(plane, outage, self._job.deployment.run.log_resolution, len(self._job.tasks))
         self._watches[outage.number] = watch
@@ -286,7 +286,7 @@ class Recoveries:
             plane.asked[plane.lib.NEED_SPANNED] = lambda _: self._make_room(
                 plane, 2 * int(plane.p.spanned_room)
             )
-        keeper.watched()
+        holder.watched()
 
     def _make_room(self, plane: Plane, room: int) -> None:
         p, wider = plane.p, np.zeros(room, LATENCY)
@@ -329,10 +329,10 @@ class Recoveries:
                 recovery.add(train.time, *latencies, mask)
 
     def _replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
-        """Which tuples were sent again because of an outage, by any of the keepers; None: none."""
+        """Which tuples were sent again because of an outage, by any of the holders; None: none."""
         found: Mask | None = None
-        for keeper in self._context.keepers:
-            mask: Any = keeper.replayed(task, train, outage)
+        for holder in self._context.holders:
+            mask: Any = holder.replayed(task, train, outage)
             if mask is not None:
                 found = mask if found is None else found | mask
         return found

@@ -306,7 +306,7 @@ class ReferenceRun:
         waiting = {
             (task.component.name, task.index, number)
             for task in job.bolt_tasks
-            for number in (*task.windows.awaited, *_unsaid(job, task))
+            for number in (*task.windows.awaited, *_held_windows(job, task))
         }
         # windows that the truth has and the run has not, and that are not to come: they are missing
         due, marked = set(self._truth.open) - waiting - self._found.hidden, job.end_markers()
@@ -362,10 +362,10 @@ class ReferenceRun:
         self.bad[place] = begin or 0, end
 
 
-def _unsaid(job: Job, task: BoltTask) -> list[int]:
+def _held_windows(job: Job, task: BoltTask) -> list[int]:
     """Numbers of the windows that a silent replica has put out, and that no other has."""
     newest = max(each.said for each in job.bolts[task.component.name, task.index])
-    return [number for number in task.unsaid or () if number > newest]
+    return [number for number in task.held_windows or () if number > newest]
 
 
 def _still_to_come(job: Job, component: str, task: int, number: int, marked: set[int]) -> bool:

@@ -171,7 +171,7 @@ class Heartbeats(Detector):
     ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults.
     """
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"restart_on"})
+    omitted: ClassVar[frozenset[str]] = frozenset({"restart_on"})
     false_detections: ClassVar[bool] = True
 
     interval: Annotated[Duration, Field(gt=0, description="distance of two heartbeats of a process")] = (

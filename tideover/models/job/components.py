@@ -154,7 +154,7 @@ PEAK, DRAWN = "peak", "drawn"
 class SpoutConfig(Part):
     """A component that emits roots."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"event_delay", "queue", "source"})
+    omitted: ClassVar[frozenset[str]] = frozenset({"event_delay", "queue", "source"})
 
     spout: Annotated[Spout, Field(description="what is emitted")]
     arrivals: Annotated[
@@ -192,7 +192,7 @@ class SpoutConfig(Part):
 class BoltConfig(Part):
     """A component that consumes streams: what it does, from where, and how long a tuple takes."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"queue", "state"})
+    omitted: ClassVar[frozenset[str]] = frozenset({"queue", "state"})
 
     bolt: Annotated[Bolt, Field(description="what is done to a tuple")]
     from_: Annotated[
@@ -224,7 +224,7 @@ class Links(Part):
     both hosts, if their machines have a ``nic``.
     """
 
-    unsaid: ClassVar[frozenset[str]] = frozenset(
+    omitted: ClassVar[frozenset[str]] = frozenset(
         {"header", "serialise", "serialise_cost", "deserialise", "deserialise_cost"}
     )
     per_tuple: ClassVar[frozenset[str]] = frozenset({"serialise", "deserialise"})
@@ -262,7 +262,7 @@ class Store(Part):
 class Run(Part):
     """How long, how often, with which luck."""
 
-    unsaid: ClassVar[frozenset[str]] = frozenset({"calm", "fails_at", "starts_at"})
+    omitted: ClassVar[frozenset[str]] = frozenset({"calm", "fails_at", "starts_at"})
 
     duration: Annotated[Duration, Field(le=MAX_RUN, description="simulated time, e.g. 240 s")]
     warmup: Annotated[Duration, Field(description="time at the start that is not measured")] = 0

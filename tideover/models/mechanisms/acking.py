@@ -13,7 +13,7 @@ from tideover.models.mechanisms.base import Mechanism
 from tideover.models.operators.state import Effects, joined
 from tideover.models.runtime.channels import LATE, Sent
 from tideover.models.runtime.context import Context
-from tideover.models.runtime.hooks import NOTHING, Keeper, Needs
+from tideover.models.runtime.hooks import NOTHING, CopyHolder, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Supervisor
@@ -27,7 +27,7 @@ from tideover.sim.train import Ints, Train
 NEVER = 1 << 62
 
 
-class Acker(Machine, Keeper):
+class Acker(Machine, CopyHolder):
     """All ackers of a topology as one; acks reach it at the instant at which they are sent. The data plane
     keeps a value for each root, the XOR of the ids of all tuples created and acked in its tree, which is
     done when that is zero (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
@@ -378,7 +378,7 @@ class Acks(AckCosts):
         self._held: dict[TaskView, list[Effects]] = {}
         self.acker = Acker(job.context, job.supervisor, job.plane, period, buckets, host)
         job.context.machines.append(self.acker)
-        job.context.keepers.append(self.acker)
+        job.context.holders.append(self.acker)
         self._plane = plane = job.plane
         self._acked = 0
         self._describe(job, plane)

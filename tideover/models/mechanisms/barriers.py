@@ -27,7 +27,7 @@ from tideover.models.mechanisms.sink_transactions import SinkTransactions
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BARRIER, BoltTask
 from tideover.models.runtime.context import without_markers
-from tideover.models.runtime.hooks import Keeper, Mask, Needs
+from tideover.models.runtime.hooks import CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, TaskLog, read, restore, save
 from tideover.models.runtime.supervision import Plans
@@ -452,7 +452,7 @@ class Coordinator:
         self._job.step("coordinator", what, f"snapshot {self.under_way.number}")
 
 
-class GlobalRollback(Mechanism, Keeper):
+class GlobalRollback(Mechanism, CopyHolder):
     """At each trigger a barrier goes in where sources are read; a task aligns its inputs' barriers, hands
     them on, and snapshots its state (in this order, as Flink does). Any failure stops the whole job: every
     task goes back to the last complete snapshot, and the sources are read again from there. A snapshot under

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.hooks import Hooks, Keeper, Mask
+from tideover.models.runtime.hooks import CopyHolder, Hooks, Mask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import BoltView, TaskView
@@ -17,14 +17,14 @@ from tideover.sim.train import Train
 
 class Mechanism(Hooks):
     """A part of a protocol. To make one is to plug it in: from then on its hooks are called, before those of
-    mechanisms that are made later, and before the protocol's own; the accounts ask it if it is a keeper.
+    mechanisms that are made later, and before the protocol's own; the accounts ask it if it is a holder.
     """
 
     def __init__(self, job: Job) -> None:
         self._job = job
         job.plug(self)
-        if isinstance(self, Keeper):
-            job.context.keepers.append(self)
+        if isinstance(self, CopyHolder):
+            job.context.holders.append(self)
 
     def _bolt(self, task: TaskView) -> BoltTask:
         return self._job.bolt(task)

@@ -274,13 +274,13 @@ class Record(NamedTuple):
     tuples: int
 
 
-class Rehearsal:
+class DryRun:
     """A job like the given one, with the same draws and a data plane of its own, in which each batch is
     played once, all of it at one instant.
 
     How long a stage takes depends on what the stages before make of the batch, and its results show only when
     all of it is done; so the outcome has to be known before it happens. A batch whose range is durable never
-    changes, so one rehearsal serves all its runs.
+    changes, so one dry run serves all its runs.
     """
 
     def __init__(self, job: Job, counts: bool) -> None:

@@ -14,10 +14,10 @@ from tideover.models.mechanisms.batch_log import (
     Batch,
     BatchSettings,
     Content,
+    DryRun,
     Log,
     Record,
     Records,
-    Rehearsal,
     effects_of_read,
     end_batch,
     median_distance,
@@ -28,7 +28,7 @@ from tideover.models.operators.state import Effects
 from tideover.models.operators.window import Extent
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Sent
-from tideover.models.runtime.hooks import NOTHING, Keeper, Mask, Needs
+from tideover.models.runtime.hooks import NOTHING, CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import go_back, roll_back
 from tideover.models.runtime.spout_task import SpoutTask
@@ -41,7 +41,7 @@ Left = tuple[BoltTask, int, list[Effects]]
 """A window that may be taken back: who has put it out, its number, and what has left with it."""
 
 
-class Query(Mechanism, Keeper, Runner):
+class Query(Mechanism, CopyHolder, Runner):
     """The log of a query that reads it batch by batch, its batch, and the processes that run it: what of it
     supervision and accounts see.
     """
@@ -60,7 +60,7 @@ class Query(Mechanism, Keeper, Runner):
         self._left: list[Left] = []
 
         self._cluster = Cluster(job, settings, saving, self)
-        self._rehearsal = Rehearsal(job, counts=bool(settings.state_cost or settings.reload_cost))
+        self._dry_run = DryRun(job, counts=bool(settings.state_cost or settings.reload_cost))
         self._sources = [t for t in job.bolt_tasks if any(isinstance(c.up, SpoutTask) for c in t.inputs)]
         """The tasks before which the log lies."""
         job.context.machines += [self._cluster.driver, *self._cluster.executors]
@@ -184,7 +184,7 @@ TURN = LATE + 1
 class Batches(Query):
     """Spouts fill the log, a driver empties it batch by batch.
 
-    What is in the tasks changes by a batch's output only, and the rehearsal knows what it was before. So the
+    What is in the tasks changes by a batch's output only, and the dry run knows what it was before. So the
     driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
 
     output_mode   what the sink gets: finished windows, or from every batch what it has changed
@@ -246,8 +246,8 @@ class Batches(Query):
     def _log_offsets(self, batch: Batch) -> None:
         self._logged += 1
         self._job.step(DRIVER, "offsets logged", f"batch {batch.number}")
-        batch.start = self._rehearsal.remember(self._cluster.tasks)
-        batch.shares = self._rehearsal.play(batch.content)
+        batch.start = self._dry_run.remember(self._cluster.tasks)
+        batch.shares = self._dry_run.play(batch.content)
         self._run(batch)
 
     # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
@@ -526,7 +526,7 @@ class StartingOver(Stopping):
                 roll_back(self._job, task, task.state.fresh())
                 if task.component.anchored and len(gone.uid):
                     self._job.say.forgotten(task, outage.number, gone.uid)
-        self._rehearsal.start_from(tasks)
+        self._dry_run.start_from(tasks)
 
 
 def _windows_of(topology: Topology) -> tuple[bool, Extent | None]:

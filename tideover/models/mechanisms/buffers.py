@@ -39,7 +39,7 @@ from tideover.models.mechanisms.replicas import CheckpointFilter, DuplicateFilte
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.context import without_markers
-from tideover.models.runtime.hooks import Keeper, Mask
+from tideover.models.runtime.hooks import CopyHolder, Mask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
@@ -277,7 +277,7 @@ class Reached(NamedTuple):
     seen: Seen | None = None
 
 
-class UpstreamBuffers(Mechanism, Keeper):
+class UpstreamBuffers(Mechanism, CopyHolder):
     """Senders keep what they have sent to those tasks of which they are told (``keep_for``), numbered by
     channel, and replay it on request.
 

@@ -17,7 +17,7 @@ from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Sent
 from tideover.models.runtime.context import without_markers
-from tideover.models.runtime.hooks import Keeper, Mask, Needs
+from tideover.models.runtime.hooks import CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, TaskLog, read
 from tideover.models.runtime.supervision import Plans
@@ -350,7 +350,7 @@ class _Task:
         return [self._log.tuples(), *map(without_markers, self.bolt.queue.trains())]
 
 
-class Changelogs(Mechanism, Keeper):
+class Changelogs(Mechanism, CopyHolder):
     """Every task reads a log, writes the changes of its state to another, and commits how far it has read. A
     task that has failed reads its changelog, then goes on from where it had committed.
 

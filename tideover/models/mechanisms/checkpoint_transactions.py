@@ -13,7 +13,7 @@ from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.remote_state import RemoteState
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import SENT_BY, BoltTask
-from tideover.models.runtime.hooks import Keeper
+from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, read
 from tideover.models.runtime.spout_task import SpoutTask
@@ -26,7 +26,7 @@ from tideover.sim.train import Ints, Train
 Parts = dict[TaskView, SavedState]
 
 
-class Transactions(Mechanism, Keeper):
+class Transactions(Mechanism, CopyHolder):
     """A wave prepares: each task with state writes to the store what has changed since the last one, which
     keeps the task, then hands the wave on. When all have, a second wave commits: it is written once more, to
     where it stays, and the tuples that it has in it are acked. The next transaction begins ``interval`` ns

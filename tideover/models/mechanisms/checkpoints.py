@@ -36,7 +36,7 @@ from tideover.models.mechanisms.base import Mechanism, when_due
 from tideover.models.mechanisms.buffers import Reached, UpstreamBuffers
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.hooks import Keeper
+from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, read, save
 from tideover.models.runtime.supervision import Plans
@@ -240,7 +240,7 @@ class Checkpoints:
         read(self._job, self._task, size, restoring, done, store)
 
 
-class TaskCheckpoints(Mechanism, Keeper):
+class TaskCheckpoints(Mechanism, CopyHolder):
     """Each of some ``tasks`` with state saves it, one checkpoint after the other.
 
     buffers   what senders keep for them: a checkpoint has how far its task is with that, and when the store

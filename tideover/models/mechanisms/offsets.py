@@ -18,7 +18,7 @@ from tideover.models.job.sources import Kafka, Kestrel
 from tideover.models.mechanisms.acking import PendingRoots
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.channels import Sent
-from tideover.models.runtime.hooks import NOTHING, Keeper
+from tideover.models.runtime.hooks import NOTHING, CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import Reading, SpoutTask
 from tideover.models.runtime.verbs import Verbs
@@ -40,7 +40,7 @@ class Items(NamedTuple):
         return Items(*(column[rows] for column in self))
 
 
-class OpenItems(Mechanism, Keeper):
+class OpenItems(Mechanism, CopyHolder):
     """Each ``sweep_interval`` a queue gives out again what was taken ``timeout`` ago, and is not done."""
 
     def __init__(self, job: Job, spouts: Sequence[SpoutTask], pending: Sequence[PendingRoots]) -> None:
@@ -111,7 +111,7 @@ class Position:
     crashed: bool = False
 
 
-class Offsets(Mechanism, Keeper):
+class Offsets(Mechanism, CopyHolder):
     """Spouts commit from time to time the first record that is still needed; one that has crashed reads
     everything from there on again.
     """

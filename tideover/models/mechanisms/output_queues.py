@@ -20,7 +20,7 @@ from tideover.models.mechanisms.standbys import Standby
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Wire
-from tideover.models.runtime.hooks import Keeper
+from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
@@ -170,7 +170,7 @@ def _left(task: TaskView, ended: int) -> int:
     return before - extent.panes * extent.stays
 
 
-class OutputQueues(Mechanism, Keeper):
+class OutputQueues(Mechanism, CopyHolder):
     """Of the replicas of each bolt task one *speaks*, the first to begin with; all keep what they send, or
     would, until who gets it has had it. When another speaks it sends what it has kept.
 
@@ -186,7 +186,7 @@ class OutputQueues(Mechanism, Keeper):
         self._speaker = {place: replicas[0] for place, replicas in job.bolts.items()}
         """Of each pair: who speaks, or will when it has its turn."""
         for task in job.bolt_tasks:
-            task.unsaid = {}
+            task.held_windows = {}
             for channel in _outputs(task):
                 self._of[channel] = UpstreamBuffer(channel, job.plane)
             self._silence(task, task.replica > 0)
@@ -212,7 +212,9 @@ class OutputQueues(Mechanism, Keeper):
                 told += 1
                 self._of[channel].drop_known(self._duplicates.seen(task), task.newest_marker(channel))
         newest = max(each.said for each in self._replicas(task))
-        task.unsaid = {number: closed for number, closed in (task.unsaid or {}).items() if number > newest}
+        task.held_windows = {
+            number: closed for number, closed in (task.held_windows or {}).items() if number > newest
+        }
         return told
 
     # -- who speaks ------------------------------------------------------------------------------------------
@@ -234,7 +236,7 @@ class OutputQueues(Mechanism, Keeper):
             for mine, theirs in zip(_outputs(task), _outputs(peer), strict=True):
                 self._lose(mine)
                 self._of[mine].become(self._of[theirs].copy())
-            task.unsaid = dict(peer.unsaid or {})
+            task.held_windows = dict(peer.held_windows or {})
         speaker = self._speaker[_place(task)]
         if speaker is task or not speaker.available:
             self._speak(task)
@@ -258,7 +260,7 @@ class OutputQueues(Mechanism, Keeper):
         """Its turn: what it has kept leaves, channel by channel; what it makes from now on comes behind."""
         if not task.silent or self._speaker[_place(task)] is not task:
             return
-        task.say_unsaid(max(each.said for each in self._replicas(task)))
+        task.put_out_held(max(each.said for each in self._replicas(task)))
         self._silence(task, False)
         asked = [(self._of[channel], 0) for channel in _outputs(task)]
         n = send_kept(self._job, task, asked, 0, self._cost)
@@ -269,7 +271,7 @@ class OutputQueues(Mechanism, Keeper):
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         bolt = self._job.tasks[task.number]
         if isinstance(bolt, BoltTask) and not (bolt.up or bolt.gate.stopped):
-            bolt.unsaid = {}
+            bolt.held_windows = {}
             for channel in _outputs(bolt):
                 self._lose(channel)
 

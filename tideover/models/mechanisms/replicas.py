@@ -38,7 +38,7 @@ import numpy as np
 from tideover.models.mechanisms.base import Mechanism, stored_entries
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import when_arrived
-from tideover.models.runtime.hooks import NOTHING, Keeper, Needs
+from tideover.models.runtime.hooks import NOTHING, CopyHolder, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, restore, restored, roll_back
 from tideover.models.runtime.verbs import Verbs
@@ -269,7 +269,7 @@ class _Turn:
     ask_another: Callable[[], None]
 
 
-class Fleets(Mechanism, Keeper):
+class Fleets(Mechanism, CopyHolder):
     """All replicas of a task but the first are its shadows: they process what it does, ack it, and emit
     nothing. After a failure a recovery transaction lets one live member of each fleet that was hit write its
     state to the station, when its turn comes in the member's queue, and keeps the member until that is done;

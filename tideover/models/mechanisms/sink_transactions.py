@@ -29,7 +29,7 @@ from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.channels import Sent
-from tideover.models.runtime.hooks import Keeper
+from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.views import BoltView, TaskView
@@ -73,7 +73,7 @@ class Producer:
     decided: int = 0
 
 
-class SinkTransactions(Mechanism, Keeper):
+class SinkTransactions(Mechanism, CopyHolder):
     """The first half of a two-phase commit at each task whose output leaves the topology, and the second half
     at the broker. The other participants, and who decides, are the protocol's: it calls, task by task,
     ``pre_commit`` when a task's part of what is decided on is taken, ``commit`` when that is decided (and

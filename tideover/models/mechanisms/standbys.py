@@ -30,7 +30,7 @@ from tideover.models.mechanisms.buffers import Kept, Reached, UpstreamBuffers
 from tideover.models.mechanisms.checkpoints import Backing, Costs, Share
 from tideover.models.mechanisms.replicas import ReplayFilter, Seen
 from tideover.models.runtime.channels import Wire
-from tideover.models.runtime.hooks import Keeper
+from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
 from tideover.models.runtime.supervision import Plans
@@ -118,7 +118,7 @@ class _Primary:
         self.wanted = False
 
 
-class CheckpointMessages(Mechanism, Keeper):
+class CheckpointMessages(Mechanism, CopyHolder):
     """Every task sends its state and its output queues to its secondary, one checkpoint after the other, and
     then tells its senders what they need not keep any more.
 

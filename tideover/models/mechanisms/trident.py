@@ -29,7 +29,7 @@ class Work(NamedTuple):
     done: Callable[[], None]
 
 
-class Station:
+class Executor:
     """Does the works of a task, in the order in which they come.
 
     own        number of the outage of the task alone by which it is down; None: none
@@ -119,7 +119,7 @@ class Tasks(Reading, Runner):
 
     def __init__(self, job: Job, settings: TridentSettings) -> None:
         super().__init__(job, settings)
-        self._stations = {task: Station(job, task) for task in job.bolt_tasks}
+        self._executors = {task: Executor(job, task) for task in job.bolt_tasks}
         self._reads = {
             task: list(dict.fromkeys(c.up for c in task.inputs if isinstance(c.up, BoltTask)))
             for task in job.bolt_tasks
@@ -160,15 +160,15 @@ class Tasks(Reading, Runner):
 
     def _comes_to(self, attempt: Attempt, task: BoltTask) -> None:
         """Something of a task's part has come; perhaps all of it."""
-        station = self._stations[task]
-        if station.down:
-            attempt.breaks(task, station.fault)
+        executor = self._executors[task]
+        if executor.down:
+            attempt.breaks(task, executor.fault)
         if task in attempt.lost or not all(up in attempt.passed for up in self._reads[task]):
             return
         part = attempt.part(task)
         service = 0 if part is None else task.queue.demand(part)
         done = partial(self._worked, attempt, task)
-        station.add(Work(attempt, self._settings.task_time + service, done))
+        executor.add(Work(attempt, self._settings.task_time + service, done))
 
     def _worked(self, attempt: Attempt, task: BoltTask) -> None:
         attempt.worked.add(task)
@@ -200,7 +200,7 @@ class Tasks(Reading, Runner):
         self._look_whether_stored(attempt)
 
     def _look_whether_stored(self, attempt: Attempt) -> None:
-        if attempt.logged and len(attempt.passed) == len(self._stations):
+        if attempt.logged and len(attempt.passed) == len(self._executors):
             self.stored_all(attempt)
 
     # -- the commit ------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Tasks(Reading, Runner):
             data = without_markers(part)
             rows = data.n if task.state is None else len(np.unique(data.key))
         took = s.state_time + rows * s.state_cost
-        self._stations[task].add(Work(attempt, took, partial(self._updated, attempt, task)))
+        self._executors[task].add(Work(attempt, took, partial(self._updated, attempt, task)))
 
     def _updated(self, attempt: Attempt, task: BoltTask) -> None:
         """The store has the part, or had it."""
@@ -232,8 +232,8 @@ class Tasks(Reading, Runner):
     # -- failures --------------------------------------------------------------------------------------------
 
     def _drop(self, attempts: list[Attempt]) -> None:
-        for station in self._stations.values():
-            station.give_up(attempts)
+        for executor in self._executors.values():
+            executor.give_up(attempts)
         for task, passed in self._epochs.items():
             first = next((i for i, (attempt, _) in enumerate(passed) if attempt in attempts), None)
             if first is not None:
@@ -246,9 +246,9 @@ class Tasks(Reading, Runner):
             self._epochs[task] = [entry for entry in passed if entry[0] is not attempt]
 
     def _crash(self, task: BoltTask, outage: OutageView) -> None:
-        station = self._stations[task]
-        station.fault = outage.number
-        station.crash()
+        executor = self._executors[task]
+        executor.fault = outage.number
+        executor.crash()
         for attempt in self._under_way.values():
             reads = attempt.reads and task in self._readers
             if task not in attempt.passed and (reads or not attempt.passed.isdisjoint(self._reads[task])):
@@ -256,35 +256,35 @@ class Tasks(Reading, Runner):
 
     def _dies(self, worker: Process, outage: OutageView) -> None:
         for task in worker.tasks():
-            station = self._stations[self._bolt(task)]
-            station.worker_up = False
-            self._crash(station.task, outage)
+            executor = self._executors[self._bolt(task)]
+            executor.worker_up = False
+            self._crash(executor.task, outage)
 
     def _is_back(self, worker: Process, outage: OutageView) -> None:
         for task in worker.tasks():
-            self._stations[self._bolt(task)].worker_up = True
+            self._executors[self._bolt(task)].worker_up = True
         self._job.supervisor.back(worker)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:
             return
-        station = self._stations[self._bolt(task)]
+        executor = self._executors[self._bolt(task)]
         at_once = outage.kind == "lose_state" and outage.ready_at == outage.failed_at
-        if not at_once or station.own is not None:
-            station.own = outage.number
-            self._crash(station.task, outage)
+        if not at_once or executor.own is not None:
+            executor.own = outage.number
+            self._crash(executor.task, outage)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if not task.component.is_spout:
-            station = self._stations[self._bolt(task)]
-            if station.own == outage.number:
-                station.own = None
+            executor = self._executors[self._bolt(task)]
+            if executor.own == outage.number:
+                executor.own = None
 
     def paused(self, task: BoltView, outage: OutageView) -> None:
-        self._stations[self._bolt(task)].stop_until(outage.ready_at)
+        self._executors[self._bolt(task)].stop_until(outage.ready_at)
 
     def busy_since(self, task: BoltView) -> int | None:
-        return self._stations[self._bolt(task)].began_at
+        return self._executors[self._bolt(task)].began_at
 
 
 class Coordinator(Tasks):

@@ -14,7 +14,7 @@ from tideover.models.mechanisms.base import Mechanism
 from tideover.models.mechanisms.batch_log import effects_of_read
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
-from tideover.models.runtime.hooks import NOTHING, Keeper, Mask, Needs
+from tideover.models.runtime.hooks import NOTHING, CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, go_back
 from tideover.models.runtime.spout_task import SpoutTask
@@ -199,7 +199,7 @@ def work_off(job: Job, task: BoltTask, part: Train) -> None:
     task.gate.closed = True
 
 
-class Reading(Mechanism, Keeper):
+class Reading(Mechanism, CopyHolder):
     """The log, the attempts that have read in it, and what of it is read again. All bolt tasks are closed:
     what comes is held, until it is taken. A task is open while a part passes it.
     """

@@ -93,7 +93,7 @@ class Window(Part):
     for a look).
     """
 
-    unsaid: ClassVar[frozenset[str]] = frozenset(
+    omitted: ClassVar[frozenset[str]] = frozenset(
         {"gap", "slide", "slide_tuples", "by", "lag", "watermark_interval", "late", "idle_after", "saved"}
     )
 

@@ -25,7 +25,7 @@ import numpy as np
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
-from tideover.models.runtime.hooks import Dispatcher, Keeper, Needs
+from tideover.models.runtime.hooks import CopyHolder, Dispatcher, Needs
 from tideover.models.runtime.views import BoltView, Machine, OutageView, Runner
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.faults import SlowHost
@@ -207,7 +207,7 @@ class Context:
     newest       number of the newest outage that has hit each task
     overflowed   tuples that each task has lost because they found its queue full
     machines     what can fail besides tasks
-    keepers      who has copies of tuples or effects
+    holders      who has copies of tuples or effects
     withheld     tasks whose output readers see when it is committed, and not as it is put out
     cores        of each host on which their number or their speed matters
     servers      of each store, by its name; None: of the one that has none
@@ -229,7 +229,7 @@ class Context:
     newest: dict[object, int] = field(default_factory=dict)
     overflowed: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
-    keepers: list[Keeper] = field(default_factory=list)
+    holders: list[CopyHolder] = field(default_factory=list)
     withheld: set[object] = field(default_factory=set)
     cores: dict[int, Cores] = field(default_factory=dict)
     resources: list[Resource] = field(default_factory=list)
@@ -249,11 +249,11 @@ class Context:
 
     def settled(self, outage: OutageView) -> bool:
         """Whether everything that was to be sent again because of an outage was."""
-        return all(keeper.settled(outage) for keeper in self.keepers)
+        return all(holder.settled(outage) for holder in self.holders)
 
     def goes_on(self, outage: OutageView) -> bool:
         """Whether something may still be sent again because of an outage, or arrive."""
-        return any(not keeper.settled(outage) or keeper.on_the_way(outage) for keeper in self.keepers)
+        return any(not holder.settled(outage) or holder.on_the_way(outage) for holder in self.holders)
 
     def destroy(
         self, task: BoltView, trains: list[Train], arrived: bool = False, outage: int | None = None

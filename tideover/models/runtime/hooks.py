@@ -21,12 +21,12 @@ Mask = npt.NDArray[np.bool_]
 NOTHING: Ints = np.zeros(0, np.int64)
 
 
-class Keeper:
-    """Whatever has copies registers as a keeper (``job.context.keepers``); the accounts ask it what it has.
+class CopyHolder:
+    """Whatever has copies registers as a holder (``job.context.holders``); the accounts ask it what it has.
 
     A root is lost only if nobody keeps anything that could still complete it, and a recovery is over only
-    when every keeper has sent again what the outage took. Copies of state that only spare a restart (a
-    standby's) change neither, and need no keeper.
+    when every holder has sent again what the outage took. Copies of state that only spare a restart (a
+    standby's) change neither, and need no holder.
 
     knows_the_plane   what it says of ``replayed`` the data plane sees itself, once it is ``watched``
     steady            of the same tuples it says the same of ``replayed`` until a fault strikes

@@ -455,8 +455,8 @@ class Supervisor:
         server.stop(outage.ready_at)
 
     def empty_store(self, store: str | None) -> None:
-        for keeper in self._context.keepers:
-            keeper.store_lost(store)
+        for holder in self._context.holders:
+            holder.store_lost(store)
 
     def slow_down(self, host: int, outage: Outage, factor: float) -> None:
         context = self._context

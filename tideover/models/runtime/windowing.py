@@ -80,15 +80,15 @@ class Windows:
 class WindowedTask(Node):
     """A task of a bolt as far as its state and its windows go.
 
-    unsaid      windows that it has put out while silent, by number; None: nobody will ask for what it does
-                then, and it makes nothing
-    said        number of the newest window that it has put out while it was not
+    held_windows    windows that it has put out while silent, by number; None: nobody will ask for what it
+                    does then, and it makes nothing
+    said            number of the newest window that it has put out while it was not
     """
 
     def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
         super().__init__(context.kernel, component, seat, plane)
         self._context = context
-        self.unsaid: dict[int, Closed] | None = None
+        self.held_windows: dict[int, Closed] | None = None
         self.said = 0
         window = component.window
         self.windows = Windows(component.trigger, self._tick, 1 if window is None else window.beats)
@@ -240,8 +240,8 @@ class WindowedTask(Node):
         elif again:
             self._void(closed)
         else:
-            assert self.unsaid is not None
-            self.unsaid[number] = closed
+            assert self.held_windows is not None
+            self.held_windows[number] = closed
         if len(closed.keys) and self.outlets and (context.needs.readers_go_back or not again):
             first = (number * component.tasks + self.index) << component.key_bits
             moment = np.full(len(closed.keys), now, np.int64)
@@ -260,7 +260,7 @@ class WindowedTask(Node):
     @property
     def mute(self) -> bool:
         """Whether nobody will ask for what it makes."""
-        return self.silent and self.unsaid is None
+        return self.silent and self.held_windows is None
 
     def _say(self, number: int, now: int, closed: Closed, again: bool = False) -> None:
         self.said = max(self.said, number)
@@ -272,11 +272,11 @@ class WindowedTask(Node):
             for part in closed.parts:
                 self._context.say.void(self.component, part.uid, self.replica)
 
-    def say_unsaid(self, after: int) -> None:
+    def put_out_held(self, after: int) -> None:
         """Put out now the windows that it has put out in silence, those with a number above ``after``."""
-        assert self.unsaid is not None
-        unsaid, self.unsaid = self.unsaid, {}
-        for number, closed in sorted(unsaid.items()):
+        assert self.held_windows is not None
+        held_windows, self.held_windows = self.held_windows, {}
+        for number, closed in sorted(held_windows.items()):
             if number > after:
                 self._say(number, self._kernel.now, closed)
 

@@ -108,9 +108,9 @@ class Wired:
                 yield channel.down.component, train
 
     def can_be_emitted(self) -> Ints:
-        """Roots that wait for a retry, or that a keeper can still emit again."""
+        """Roots that wait for a retry, or that a holder can still emit again."""
         waiting = [roots for spout in self.spouts for roots, _ in spout.retries]
-        kept = [keeper.roots() for keeper in self.context.keepers]
+        kept = [holder.roots() for holder in self.context.holders]
         return np.concatenate([np.zeros(0, np.int64), *waiting, *kept])
 
 

@@ -67,7 +67,7 @@ class AlignedSnapshots(Strategy):
     bounded_queues = True
     after_failures = frozenset({"restore_time", "restore_cost"})
     local_stores = frozenset({"local_recovery"})
-    unsaid = frozenset({"store", "sink", "local_recovery"})
+    omitted = frozenset({"store", "sink", "local_recovery"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 

@@ -58,7 +58,7 @@ class ChangelogTopics(ChangelogSettings, Strategy):
     windows = frozenset({"sliding", "event", "session", "join"})
     composed_of = (Changelogs,)
     after_failures = frozenset({"restore_time", "restore_cost", "local_state"})
-    unsaid = frozenset({"store"})
+    omitted = frozenset({"store"})
     store_may_lose = False
     saves_every = "commit_interval"
     recurs_every = "commits"

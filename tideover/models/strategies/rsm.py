@@ -56,7 +56,7 @@ class StateManagement(Strategy):
     recurs_every = "checkpoint_interval"
     composed_of = (UpstreamBuffers, RegularCheckpoints)
     per_tuple = frozenset({"replay_cost"})
-    unsaid = frozenset({"store"})
+    omitted = frozenset({"store"})
     after_failures = frozenset({"replay_cost", "replay_rate", "restore_time", "restore_cost"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"checkpoints": ("serialise_time", "serialise_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {

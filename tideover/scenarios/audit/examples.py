@@ -183,8 +183,8 @@ def lost(root: int, world: World) -> History | None:
             since = _since(world, (sent.who,), sent.at, world.kernel.now)
             when = format_duration(sent.at)
             return History("nothing came of it", f"{sent.who} sent it to {effect.component} at {when}{since}")
-    assert world.fates is not None
-    events = [event for event in world.fates.of(root) if event.who]
+    assert world.histories is not None
+    events = [event for event in world.histories.of(root) if event.who]
     if not events:
         return None
     last = events[-1]  # no tuple has come, or was sent, to where the root ends
@@ -195,10 +195,10 @@ def lost(root: int, world: World) -> History | None:
 
 def _effects(root: int, world: World) -> Iterator[_Effect]:
     """The tuples of a root where it ends, those that were sent and never came included."""
-    assert world.fates is not None
+    assert world.histories is not None
     found: dict[tuple[str, int, int], list[Event]] = {}
     ways: dict[tuple[str, int], list[Event]] = {}
-    for event in world.fates.of(root):
+    for event in world.histories.of(root):
         if world.job.topology.by_name[event.component].ends_roots:
             if event.what == SENT:
                 ways.setdefault((event.component, event.uid), []).append(event)
@@ -225,9 +225,9 @@ def _sender(effect: _Effect, event: Event) -> str:
 
 def _came(world: World, uid: int, component: str, attempt: int) -> tuple[int, str] | None:
     """When the root of a tuple was emitted for that attempt (ns), and by whom."""
-    assert world.fates is not None
+    assert world.histories is not None
     root = uid >> world.job.topology.by_name[component].bits
-    times = [(e.at, e.who) for e in world.fates.of(root) if e.what == EMITTED and e.number == attempt]
+    times = [(e.at, e.who) for e in world.histories.of(root) if e.what == EMITTED and e.number == attempt]
     return times[0] if times else None
 
 
@@ -459,10 +459,10 @@ def _ways(
 
 
 def struck(scenario: Scenario, case: Case, watched: Stretch | None = None) -> World:
-    """A run with the faults of a case: with its trace and fates, or ``watched`` for a diagram."""
+    """A run with the faults of a case: with its trace and histories, or ``watched`` for a diagram."""
     found = case.scenario(scenario)
     found = coarsened(found, coarseness(found))
-    world = World(found, trace=watched is None, fates=watched is None, watched=watched, looks=0)
+    world = World(found, trace=watched is None, histories=watched is None, watched=watched, looks=0)
     world.run()
     return world
 
