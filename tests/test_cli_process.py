@@ -144,3 +144,23 @@ def test_a_single_run_needs_neither_spark_nor_what_draws_or_takes_long_to_import
         [sys.executable, "-c", code, "run", "wordcount", *SHORT], capture_output=True, text=True, timeout=60
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "without"),
+    [
+        (["--version"], {"numpy", "pydantic", "rich"}),
+        (["run", "wordcount", "--json", "--set", "run.replications=1"], {"rich", "pandas", "matplotlib"}),
+    ],
+    ids=["--version", "run --json"],
+)
+def test_a_command_imports_no_more_than_it_needs(arguments, without):
+    """What a command does not need would cost each call up to a second."""
+    code = (
+        "import atexit, sys; from tideover.cli import main; sys.argv[0] = 'tideover';"
+        "said = lambda: print(*{name.split('.')[0] for name in sys.modules}, file=sys.stderr);"
+        "atexit.register(said); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert set(done.stderr.splitlines()[-1].split()) & without == set()

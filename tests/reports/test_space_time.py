@@ -14,7 +14,7 @@ import pytest
 
 import tideover
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
-from tideover.cli.run import lines
+from tideover.cli.trace import lines
 from tideover.models.accounts.trace import Stretch
 from tideover.models.config import Scenario
 from tideover.models.evaluation.diagram import Arrow, Diagram

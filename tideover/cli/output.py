@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 import typer
 
 from tideover.scenarios.spark import settings
-from tideover.scenarios.spark.session import check_archive, is_archive, write_archive
 from tideover.scenarios.spark.settings import (
     ABSENT,
     HERE,
@@ -441,6 +440,8 @@ def _make_package(path: Path | None) -> None:
         return
     if not has_spark():  # the pandas here may be one that Spark cannot use
         raise BadInput(f"--package: {ABSENT}")
+    from tideover.scenarios.spark.session import is_archive, write_archive
+
     may_write(path, "--package", is_archive, "an archive that tideover made")
     with writing(path, option="--package"):
         packages = write_archive(path)
@@ -519,11 +520,15 @@ def place(
         return Place(None)
     if remote is not None:
         check_remote(remote, "--remote")
+    if archive is not None:
+        from tideover.scenarios.spark.session import check_archive
+
+        archive = check_archive(archive, "--archive")
     where = Place(
         check_master(master or LOCAL, "--master"),
         remote,
         settings.parse(conf or ()),
-        None if archive is None else check_archive(archive, "--archive"),
+        archive,
     )
     if archive is not None and where.elsewhere is None:
         raise BadInput("--archive: goes with --remote, or the --master of a cluster")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -13,9 +12,6 @@ import typer
 
 from tideover.cli import output
 from tideover.cli.output import BadInput, Bar, Json, Out, Settings, Source, option
-from tideover.models.accounts.trace import DETECTED, READY, Trace, moment_text, struck_text, window_text
-from tideover.models.simulation import Replication
-from tideover.sim.units import S
 
 if TYPE_CHECKING:
     from tideover.models import config
@@ -24,56 +20,6 @@ if TYPE_CHECKING:
     from tideover.reports.html import Page
     from tideover.scenarios.precedence import Settings as GivenSettings
     from tideover.scenarios.scenario import Scenario
-
-
-# ``run --trace``: what the protocol did, in order, and how many tuples moved in between.
-
-
-def lines(replication: Replication) -> Iterator[str]:
-    """The events of a traced replication, one a line, and a line of counts for each stretch between them."""
-    trace = replication.trace
-    if trace is None:
-        return
-    moved = {  # moments at which tuples moved, by what they did
-        "roots emitted": [row[-1] for row in trace.emitted if row[3] == 0],
-        "sent again": [row[-1] for row in trace.emitted if row[3] > 0],
-        "tuples processed": [row[-1] for row in trace.processed],
-        "roots complete": [row[-1] for row in trace.completed],
-        "tuples destroyed": [row[-1] for row in trace.destroyed],
-    }
-    flows = {what: sorted(times) for what, times in moved.items()}
-    before = -1
-    for at, text in [*_events(replication, trace), (1 << 62, "")]:
-        counts = {w: bisect_right(times, at) - bisect_right(times, before) for w, times in flows.items()}
-        if any(counts.values()):
-            said = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-            yield f"{'':>14}   … {said}"
-        if text:
-            yield f"{moment_text(at):>16}  {text}"
-        before = max(before, at)
-
-
-def as_data(replication: Replication) -> list[dict[str, Any]]:
-    """The events for ``--json``."""
-    found = [] if replication.trace is None else _events(replication, replication.trace)
-    return [{"replication": replication.number, "at_s": at / S, "event": text} for at, text in found]
-
-
-def _events(replication: Replication, trace: Trace) -> list[tuple[int, str]]:
-    """Moments (ns), and what happened then."""
-    found: list[tuple[int, str]] = []
-    for row in replication.recoveries:
-        what, failed = row["component"], row["failed_at_s"]
-        found.append((round(failed * S), struck_text(what, row["kind"])))
-        for name, said in (("detected_at_s", DETECTED), ("ready_at_s", READY)):
-            if row[name] is not None and row[name] > failed:
-                found.append((round(row[name] * S), f"{what}: {said}"))
-    found += [(step.at, step.text) for step in trace.steps]
-    for component, task, replica, number, at, sums in trace.windows:
-        copy = f"/{replica}" if replica else ""
-        count = sum(sums.values())
-        found.append((at, f"{component}.{task}{copy}: {window_text(number, count, len(sums))}"))
-    return sorted(found, key=lambda event: event[0])
 
 
 # ``run --diagram``: the space-time diagram of a run.
@@ -229,7 +175,6 @@ def run(
         _find_warmup(scenario, settings, as_json, trace or not (out is diagram_file is None))
         return
     from tideover import api
-    from tideover.reports.terminal import run_view
 
     found, unused = output.loaded(scenario, settings)
     drawn = asked_diagram(found, diagram_file, begin, end, components)
@@ -239,12 +184,22 @@ def run(
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
     record = result.to_dict()
-    events = [event for one in result.replications for event in as_data(one)] if trace else []
+    events: list[dict[str, Any]] = []
+    if trace:
+        from tideover.cli.trace import as_data
+
+        events = [event for one in result.replications for event in as_data(one)]
     if trace and not as_json:
         _print_trace(result)
+
+    def view() -> Any:
+        from tideover.reports.terminal import run_view  # a tenth of a second that `--json` need not take
+
+        return run_view(record, details)
+
     output.answer(
         record | ({"trace": events} if trace and as_json else {}),
-        lambda: run_view(record, details),
+        view,
         None,
         as_json=as_json,
         out=None,
@@ -376,5 +331,7 @@ def _print_trace(result: Result) -> None:
     first, total = result.replications[0], len(result.replications)
     more = f" of {total}; --set run.seed=… shows another" if total > 1 else ""
     sys.stdout.write(f"Events of replication {first.number}{more}\n")
+    from tideover.cli.trace import lines
+
     sys.stdout.writelines(f"{line}\n" for line in lines(first))
     sys.stdout.write("\n")
