@@ -146,13 +146,17 @@ def test_a_single_run_needs_neither_spark_nor_what_draws_or_takes_long_to_import
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+INTERVAL = ("interval", "flink-recovery", "--mtbf", "failures.0=1d", "--json")
+
+
 @pytest.mark.parametrize(
     ("arguments", "without"),
     [
         (["--version"], {"numpy", "pydantic", "rich"}),
         (["run", "wordcount", "--json", "--set", "run.replications=1"], {"rich", "pandas", "matplotlib"}),
+        ([*INTERVAL, "--intervals", "30s,1min", "--replications", "2"], {"matplotlib"}),
     ],
-    ids=["--version", "run --json"],
+    ids=["--version", "run --json", "interval --json"],
 )
 def test_a_command_imports_no_more_than_it_needs(arguments, without):
     """What a command does not need would cost each call up to a second."""

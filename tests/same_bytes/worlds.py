@@ -386,8 +386,8 @@ def _ends(world: World) -> None:
         world.topology["direct"] = {"bolt": "forward", "from": {"split": "shuffle"}, "service": "1 ms"}
 
 
-def _strategy(world: World, name: str) -> Settings:
-    """The strategy with some settings."""
+def _settings(world: World) -> Settings:
+    """Some settings of each strategy, of which `_strategy` takes one; drawn for all, in this order."""
     some = world.some
     acks = world.given(
         message_timeout=some("4 s", "7 s"),
@@ -414,7 +414,7 @@ def _strategy(world: World, name: str) -> Settings:
     replayed = world.given(replay_cost="0.5 ms", replay_rate=some(None, "200/s"))
     copied = world.given(copy_time="20 ms", copy_bandwidth=some(None, "10 KiB/s"))
     restored = {"restore_time": "10 ms", "restore_cost": "0.1 ms"}
-    settings: Settings = {
+    return {
         "none": {},
         "source_replay": acks,
         "storm_checkpoint": acks
@@ -472,6 +472,11 @@ def _strategy(world: World, name: str) -> Settings:
         },
         "hybrid": {},
     }
+
+
+def _strategy(world: World, name: str) -> Settings:
+    """The strategy with some settings."""
+    some, settings = world.some, _settings(world)
     found = dict(settings[name])
     if name == "unaligned":
         found = settings["aligned_snapshots"] | found
@@ -602,10 +607,8 @@ def _failures(world: World) -> list[Settings]:
         ],
         "special": [crash | {"component": component}],
     }
-    if kind == "machines_fail":
+    if kind == "machines_fail" or (kind == "many" and "every" in table[kind][0]):
         table[kind][0].pop("at", None)
-    if kind == "many" and "every" in table[kind][0]:
-        table[kind][0].pop("at")
     if kind == "many":
         for key in ("within", "in_interval"):
             table[kind][0].pop(key, None)

@@ -9,6 +9,7 @@ import difflib
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -366,7 +367,11 @@ def _least_lost(
     out: Path | None,
 ) -> None:
     """Try all values, and show the time that is lost at each."""
-    from tideover.reports import lost_time
+
+    def shown() -> ModuleType:  # draws, which takes a second to import, and `--json` needs none of it
+        from tideover.reports import lost_time
+
+        return lost_time
 
     output.prepare(out, command)
     output.announce(runs)
@@ -374,8 +379,8 @@ def _least_lost(
         found = find(bar)
     output.answer(
         found.to_dict(),
-        lambda: lost_time.view(found, source),
-        lambda: lost_time.page(found, source),
+        lambda: shown().view(found, source),
+        lambda: shown().page(found, source),
         as_json=as_json,
         out=out,
         warnings=found.warnings,

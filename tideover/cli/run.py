@@ -206,21 +206,28 @@ def run(
         warnings=(text for text in result.warnings if text not in said),
     )
     if drawn is not None or out is not None:
-        from tideover.reports import pages  # it draws, which takes a second to import
+        _write(result, record, drawn, out, as_json)
 
-        if drawn is not None:
-            svg = pages.of_result(result, drawn.stretch, drawn.components)
-            with output.writing(drawn.file, option="--diagram"):
-                drawn.file.write_text(svg, encoding="utf-8")
-            output.stream(errors=as_json).write(f"Diagram: {drawn.file}\n")
-        if out is not None:
-            output.write(
-                out,
-                lambda: pages.run_page(result, pages.pictured(result)),
-                record,
-                errors=as_json,
-                tables=lambda: _tables(result),
-            )
+
+def _write(
+    result: Result, record: dict[str, Any], drawn: Asked | None, out: Path | None, as_json: bool
+) -> None:
+    """The diagram, and the page with its tables, as far as they were asked for."""
+    from tideover.reports import pages  # it draws, which takes a second to import
+
+    if drawn is not None:
+        svg = pages.of_result(result, drawn.stretch, drawn.components)
+        with output.writing(drawn.file, option="--diagram"):
+            drawn.file.write_text(svg, encoding="utf-8")
+        output.stream(errors=as_json).write(f"Diagram: {drawn.file}\n")
+    if out is not None:
+        output.write(
+            out,
+            lambda: pages.run_page(result, pages.pictured(result)),
+            record,
+            errors=as_json,
+            tables=lambda: _tables(result),
+        )
 
 
 def _find_warmup(source: str, settings: list[str] | None, as_json: bool, more: bool) -> None:

@@ -87,20 +87,24 @@ class Bounds:
         return self.length is not None and self.when_full != "drop"
 
 
+Cores = Annotated[
+    int | None, Field(ge=1, le=1024, description="cores that its tasks share; default: one for each task")
+]
+Nic = Annotated[
+    Bandwidth | None, Field(description="bandwidth of its network card, in and out each; default: no limit")
+]
+Slots = Annotated[
+    int | None, Field(ge=1, le=1_000_000, description="most tasks that it takes; default: no limit")
+]
+
+
 class MachineType(Part):
     """A sort of machine, and how many there are of it. What is left out has no limit."""
 
     count: Annotated[int, Field(ge=1, le=100_000, description="how many there are")]
-    cores: Annotated[
-        int | None, Field(ge=1, le=1024, description="cores that its tasks share; default: one for each task")
-    ] = None
-    nic: Annotated[
-        Bandwidth | None,
-        Field(description="bandwidth of its network card, in and out each; default: no limit"),
-    ] = None
-    slots: Annotated[
-        int | None, Field(ge=1, le=1_000_000, description="most tasks that it takes; default: no limit")
-    ] = None
+    cores: Cores = None
+    nic: Nic = None
+    slots: Slots = None
     price: Annotated[
         float | None,
         Field(ge=0, le=1e9, allow_inf_nan=False, description="of one for an hour, in any currency"),

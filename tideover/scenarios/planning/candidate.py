@@ -14,13 +14,14 @@ from pydantic import Field, model_validator
 from tideover.models import config
 from tideover.models.config import daily_share
 from tideover.models.job.cluster import Hosts
+from tideover.models.job.components import Cores, Nic, Slots
 from tideover.models.schema import HEADLINE
 from tideover.scenarios.objectives.objective import Judgement, Objective, judge
 from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics.intervals import of_mean
 from tideover.sim.draws import Draws
 from tideover.sim.registry import Part, kind_of
-from tideover.sim.units import MS, Bandwidth, Duration, S
+from tideover.sim.units import MS, Duration, S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,16 +38,9 @@ class Machine(Part):
 
     per_hour: Annotated[Price | None, Field(description="price of one for an hour, in any currency")] = None
     per_month: Annotated[Price | None, Field(description="or for a month of 730 hours")] = None
-    cores: Annotated[
-        int | None, Field(ge=1, le=1024, description="cores that its tasks share; default: one for each task")
-    ] = None
-    nic: Annotated[
-        Bandwidth | None,
-        Field(description="bandwidth of its network card, in and out each; default: no limit"),
-    ] = None
-    slots: Annotated[
-        int | None, Field(ge=1, le=1_000_000, description="most tasks that it takes; default: no limit")
-    ] = None
+    cores: Cores = None
+    nic: Nic = None
+    slots: Slots = None
 
     @model_validator(mode="after")
     def _one_price(self) -> Machine:
