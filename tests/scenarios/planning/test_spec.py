@@ -7,8 +7,9 @@ import pytest
 
 from tests.scenarios.planning.worlds import asked
 from tideover import load, plan
+from tideover.models.job.components import MachineType
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.planning.candidate import machines_per_month
+from tideover.scenarios.planning.candidate import Machine, machines_per_month
 from tideover.scenarios.planning.spec import read
 
 FILE = """\
@@ -153,3 +154,10 @@ def test_a_file_that_is_wrong_exits_with_2(tideover, file):
     code, _, errors = tideover("plan", file("lost = 0", "lst = 0"), "--dry-run")
     assert code == 2
     assert ":5: objectives.1:" in errors
+
+
+@pytest.mark.parametrize("limit", ["cores", "nic", "slots"])
+def test_a_machine_for_sale_has_the_limits_of_one_in_a_scenario(limit):
+    """Law: what a plan buys is put into `hosts.machines`, so it takes the same values, and means the same."""
+    for_sale, of_hosts = (part.model_json_schema()["properties"][limit] for part in (Machine, MachineType))
+    assert for_sale == of_hosts
