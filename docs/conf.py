@@ -102,7 +102,33 @@ def _rules() -> str:
             name = file.stem if title == "Strategies" else place
             parts[title].append(f"### {name}\n\n{told}\n")
     head = "# Rules, instant by instant\n\nAs they stand in the docstrings of the package.\n"
-    return "\n".join([head, *(text for part in parts.values() for text in part)])
+    return "\n".join([head, _goes_with(), *(text for part in parts.values() for text in part)])
+
+
+WINDOWS = {
+    "sliding": "sliding windows",
+    "event": "by event",
+    "session": "sessions by event",
+    "arrival session": "sessions by arrival",
+    "aside": "late ones put aside",
+    "join": "joins",
+    "ids": "only ids saved",
+}
+"""What strategies call the sorts of windows, in words."""
+
+
+def _goes_with() -> str:
+    """A table: what each strategy goes with, as its class says."""
+    from tideover.models.strategies.base import STRATEGIES
+
+    columns = [*WINDOWS.values(), "queues with a bound", "`source`", "`messages: lose`"]
+    lines = ["## What each strategy goes with\n", f"| strategy | {' | '.join(columns)} |"]
+    lines.append("|---" * (1 + len(columns)) + "|")
+    for kind, of in sorted(STRATEGIES.items()):
+        others = (of.bounded_queues, of.reads_queues, of.loses_messages)
+        found = [*(sort in of.windows for sort in WINDOWS), *others]
+        lines.append(f"| `{kind}` | {' | '.join('yes' if each else '–' for each in found)} |")
+    return "\n".join([*lines, ""])
 
 
 def _commands() -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.oracle import Figures, Trace, judge
 from tests.oracle.comparison import unequal
 from tests.oracle.random_changes import SETTINGS
-from tests.oracle.random_worlds import BATCHES, STORM, STRATEGY_NAMES, overlapping, worlds
+from tests.oracle.random_worlds import APART, STRATEGY_NAMES, overlapping, worlds
 from tests.oracle.worlds import MS, bolt, spout, world
 from tideover.models.accounts import recoveries
 from tideover.models.config import Scenario
@@ -122,7 +122,7 @@ def test_it_does_not_matter_in_which_order_a_bolt_names_what_it_reads(inputs: tu
     assert found == [(0, 11), (1, 15), (2, 21), (3, 25)]
 
 
-TRIED = (*STRATEGY_NAMES, *STORM, *BATCHES)
+TRIED = (*STRATEGY_NAMES, *APART)
 EACH = pytest.mark.parametrize("strategy", TRIED)
 
 

@@ -14,11 +14,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.models.test_exactness import FEW, LISTS, LONG, QUICK, SHARED, agree, check, differences
+from tests.oracle.faults import hosts_of
 from tests.oracle.random_changes import (
     READERS,
     crowded,
     crowded_and_failing,
-    hosts_of,
     logs,
     networks,
     on_cards,

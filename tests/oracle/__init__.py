@@ -9,8 +9,9 @@ on its way and who has to wait with it, ``tasks`` is one queue and one server ea
 ``program`` sets them going. ``record`` notes what happens, ``windows`` and ``figures`` make the figures of
 it, ``comparison`` holds them against the engine's. ``protocol`` is all that a strategy may do; the
 strategies stand in ``acks``, ``storm``, ``buffers``, ``standbys``, ``replicas``, ``snapshots``,
-``changelogs``, ``batches`` (on ``executors``) and ``trident``. Random worlds are made in ``random_worlds``;
-``random_changes`` and ``random_clusters`` change something about them.
+``changelogs``, ``batches`` (on ``executors``) and ``trident``; each registers itself, and says what its
+settings are in random worlds. What failures do is in ``faults``. Random worlds are made in ``random_worlds``
+(of ``making``); ``random_changes`` and ``random_clusters`` change something about them.
 """
 
 from .figures import Figures

@@ -22,6 +22,7 @@ from tideover.sim.registry import kind_of
 
 from .clock import Clock, Rank, control, departure
 from .layout import MACHINES, Datum
+from .making import TICK, Maker
 from .protocol import Protocol
 
 if TYPE_CHECKING:
@@ -99,8 +100,25 @@ class AckCosts(Protocol):
             task.occupy(self.now + len(data) * self.params.ack_cost)
 
 
-class SourceReplay(AckCosts):
+class SourceReplay(AckCosts, kind="source_replay"):
     """Per root and attempt the acker holds the ids created and not acked: the XOR, kept as its terms."""
+
+    @staticmethod
+    def also_crash(tasks: int) -> list[str]:
+        return ["acker"]
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        timeout = make.some(10, 20, 30, 60) * TICK
+        return {
+            "message_timeout": timeout,
+            "timeout_buckets": make.some(2, 2, 3),
+            "timeout_phase": make.some(0, None, timeout // 2),
+            "acker_buckets": make.some(2, 3),
+            "acker_host": make.some(None, 0, 1) if (make.hosts or 0) > 1 else make.some(None, 0),
+            "ack_cost": make.ns(0, 0, 0.5, 1),
+            "max_spout_pending": make.some(None, None, 1, 2, 5),
+        }
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

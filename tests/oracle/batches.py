@@ -17,6 +17,7 @@ from .channels import Message
 from .clock import Part, Rank, control
 from .executors import Executor, Job, Scheduler
 from .layout import MACHINES, Datum, Logical
+from .making import TICK, Maker
 from .protocol import Protocol, median_gap
 from .tasks import State
 
@@ -144,8 +145,42 @@ class Batch:
     shown_at: int | None = None  # for the first time
 
 
-class MicroBatches(Protocol):
+class MicroBatches(Protocol, kind="micro_batch"):
     """micro_batch, with checkpoints."""
+
+    host_counts = (None, 1, 2, 2, 2, 3)
+    fault_kinds = ("lose_state", *["crash_task"] * 3, *["crash_host"] * 4, "pause")
+
+    @classmethod
+    def of(cls, strategy: Any) -> type[Protocol]:
+        return StartingAnew if strategy.recovery == "replay" else MicroBatches
+
+    @staticmethod
+    def also_crash(tasks: int) -> list[str]:
+        return ["driver"] * 2 * tasks
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        return {
+            "recovery": make.some("checkpoint", "checkpoint", "replay"),
+            "trigger_interval": make.some(0, 0, 10, 10, 20, 37) * TICK,
+            "poll_interval": make.some(1, 10) * TICK,
+            "plan_time": make.ns(0, 0, 1, 4),
+            "task_time": make.ns(0, 2, 5, 10),
+            "cores": make.some(1, 1, 2),
+            "state_time": make.ns(0, 0, 1),
+            "state_cost": make.ns(0, 0, 0.5),
+            "output_time": make.ns(0, 0, 1, 3),
+            "commit_time": make.ns(0, 1, 8, 15),
+            "reload_time": make.ns(0, 0, 2),
+            "reload_cost": make.ns(0, 0, 1),
+            "executor_cold": make.ns(0, 0, 4),
+            "state_cold": make.ns(0, 0, 3),
+            "locality_wait": make.ns(0, 0, 5, 20),
+            "resubmit_time": make.ns(0, 0, 2),
+            "recovery_time": make.ns(0, 0, 5),
+            "cold_time": make.ns(0, 0, 7),
+        }
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -536,8 +571,21 @@ class StartingAnew(Stopping):
             self._reopen(task, lambda number, newest=newest: not window or number > newest)
 
 
-class JobAgain(Stopping):
+class JobAgain(Stopping, kind="batch_rerun"):
     """batch_rerun, the whole job again."""
+
+    @classmethod
+    def of(cls, strategy: Any) -> type[Protocol]:
+        return cls if strategy.retry == "job" else MicroBatches
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        settings = MicroBatches.drawn(make)
+        del settings["recovery"]
+        return settings | {
+            "trigger_interval": make.some(10, 20, 37, 60) * TICK,
+            "retry": make.some("job", "job", "task"),
+        }
 
     def dropped(self) -> None:
         for job in self.jobs.values():

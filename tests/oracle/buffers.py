@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .channels import Channel, Message
 from .clock import Priority, Rank, control
 from .layout import Datum
+from .making import TICK, Maker
 from .protocol import Protocol
 from .stores import Shelf, Store
 from .tasks import State
@@ -60,8 +61,24 @@ class Request:
     recovery: int
 
 
-class UpstreamBuffer(Protocol):
+def replays(make: Maker) -> dict[str, Any]:
+    """Settings of strategies that replay from buffers."""
+    return {"replay_cost": make.ns(0, 0, 1, 2), "replay_rate": make.some(None, None, 10.0, 3.0)}
+
+
+class UpstreamBuffer(Protocol, kind="rsm"):
     """rsm."""
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        return replays(make) | {
+            "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+            "spout_buffer": make.some(True, False),
+            "serialise_time": make.ns(0, 0, 1),
+            "serialise_cost": make.ns(0, 0, 0.5),
+            "restore_time": make.ns(0, 0, 3),
+            "restore_cost": make.ns(0, 0, 1),
+        }
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
 
@@ -13,6 +13,7 @@ from .bolts import Bolt
 from .channels import Channel, Message
 from .clock import Clock, Part, Rank, control
 from .layout import Datum
+from .making import TICK, Maker
 from .protocol import Protocol
 from .spouts import SpoutTask
 from .stores import Shelf, Store
@@ -132,8 +133,22 @@ class Desk:
     left: list[Datum] = field(default_factory=list)
 
 
-class Changelogs(Protocol):
+class Changelogs(Protocol, kind="changelog"):
     """changelog."""
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        once = make.some(False, True)
+        return {
+            "guarantee": "exactly_once" if once else "at_least_once",
+            "commit_interval": make.some(3, 5, 10, 20, 35) * TICK,
+            "commit_time": make.ns(0, 0, 1, 3),
+            "batch_interval": None if once else make.some(None, TICK, 4 * TICK),
+            "restore_time": make.ns(0, 0, 3),
+            "restore_cost": make.ns(0, 0, 1),
+            "standby_replicas": make.some(0, 0, 1, 2),
+            "local_state": not once and make.some(False, True),
+        }
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

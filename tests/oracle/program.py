@@ -3,73 +3,40 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from itertools import count
-from typing import Any
+from pathlib import Path
+from pkgutil import iter_modules
 
 from tideover.models.config import Scenario, timed
 from tideover.sim.draws import Draws
 from tideover.sim.faults import Fault, Site
 from tideover.sim.registry import kind_of
 
-from .acks import SourceReplay
-from .batches import JobAgain, MicroBatches, StartingAnew
 from .bolts import Bolt
-from .buffers import UpstreamBuffer
-from .changelogs import Changelogs
 from .channels import Arrivals, Card, Channel, Cuts, Message
 from .clock import LAST, Clock, Cores, Priority, Rank, control
 from .coordinators import Group, Nimbus
+from .faults import strike
 from .figures import Figures, figures
 from .heartbeats import Listener
-from .layout import MACHINES, Layout, Logical, Physical
-from .protocol import Protocol
-from .record import Ledger, Outage, Outages, Record, Trace
-from .replicas import ActiveStandby, Hybrid, Replication
+from .layout import Layout, Logical, Physical
+from .protocol import PROTOCOLS, Protocol
+from .record import Ledger, Outages, Record, Trace
 from .sinks import Sinks
-from .snapshots import Overtaking, Snapshots
 from .spouts import SpoutTask
-from .standbys import PassiveStandby, UpstreamBackup
-from .storm import Fleets, StormCheckpoint
 from .tasks import Task
-from .trident import Trident
 from .windows import Twin, verdict
 
-PROTOCOLS = {
-    "none": Protocol,
-    "source_replay": SourceReplay,
-    "storm_checkpoint": StormCheckpoint,
-    "estorm": Fleets,
-    "rsm": UpstreamBuffer,
-    "passive_standby": PassiveStandby,
-    "upstream_backup": UpstreamBackup,
-    "active_replication": Replication,
-    "active_standby": ActiveStandby,
-    "aligned_snapshots": Snapshots,
-    "micro_batch": MicroBatches,
-    "trident": Trident,
-    "batch_rerun": MicroBatches,
-    "changelog": Changelogs,
-    "hybrid": Hybrid,
-}
-
+for module in iter_modules([str(Path(__file__).parent)]):
+    if not module.name.startswith(("test_", "random_")):
+        import_module(f"{__package__}.{module.name}")  # protocols register themselves
 
 LISTENERS: dict[str, type[Listener] | type[Nimbus] | type[Group]] = {
     "heartbeats": Listener,
     "storm": Nimbus,
     "consumer_group": Group,
 }
-
-
-def protocol_of(strategy: Any) -> type[Protocol]:
-    """By its kind, and its parameters."""
-    kind = kind_of(strategy)
-    if kind == "aligned_snapshots" and strategy.unaligned:
-        return Overtaking
-    if kind == "micro_batch" and strategy.recovery == "replay":
-        return StartingAnew
-    if kind == "batch_rerun" and strategy.retry == "job":
-        return JobAgain
-    return PROTOCOLS[kind]
 
 
 class World:
@@ -106,7 +73,7 @@ class World:
         self.listener = LISTENERS[detector](self) if detector in LISTENERS else None
         self._idents = count(1)
         self.marker_length: int | None = None
-        self.protocol = (protocol or protocol_of(scenario.strategy))(self)
+        self.protocol = (protocol or PROTOCOLS[kind_of(scenario.strategy)].of(scenario.strategy))(self)
         self.arrivals = Arrivals(self.clock)
         self.cards: dict[tuple[str, int], Card] = {}
         self.cores = {host: Cores(self.clock, number) for host, number in self.layout.cores.items()}
@@ -204,7 +171,7 @@ class World:
         site = Site(scenario.run.duration, hosts, scenario.strategy.cycle())
         for index, fault in enumerate(scenario.failures):
             for moment, struck in fault.strikes(index, self.layout.draws, site):
-                self.clock.at(moment, self._turn(index, fault), partial(self._strike, struck))
+                self.clock.at(moment, self._turn(index, fault), partial(strike, self, struck))
         for task in self.tasks:
             if isinstance(task, Bolt) and task.stateful:
                 self._start_windows(task)
@@ -252,73 +219,6 @@ class World:
 
     def _mark(self, spout: SpoutTask, beat: int) -> None:
         spout.place(Rank.MARKER, partial(spout.send_marker, self.clock.now // beat))
-
-    def _strike(self, fault: Fault) -> None:
-        """Hit a task, a worker, a host or a rack with all that is there, the acker, or links."""
-        outage, kind = self.outages.strikes(fault), kind_of(fault)
-        if kind == "slow_host":
-            self._slow_down(fault, outage)
-        elif kind in ("partition", "slow_link"):
-            self.cuts.strike(fault, outage)
-        elif kind == "pause":
-            outage.tasks = [task for task in self.tasks if self._is_hit(task, fault)]
-            for task in outage.tasks:
-                if not self.protocol.spares(task):
-                    task.stop(self.clock.now + fault.duration)
-        else:
-            self._take_down(fault, outage)
-        if not fault.kills:
-            self.outages.stops(outage)
-        self.protocol.struck(fault)
-        outage.masked = self._is_masked(outage)
-
-    def _take_down(self, fault: Fault, outage: Outage) -> None:
-        kind, machines = kind_of(fault), kind_of(fault) in MACHINES
-        down_for = max(fault.detection + fault.restart, fault.out_of_order) if self.listener is None else None
-        for host in self.layout.every_host:
-            if self.layout.breaks(fault, host):
-                self.repaired[host] = max(self.repaired.get(host, 0), self.clock.now + fault.out_of_order)
-        found = [task for task in self.tasks if self._is_hit(task, fault)]
-        if self.listener is not None:
-            found = self.listener.taken_down(found, fault)
-        hit = [task for task in found if not self.protocol.spares(task)]
-        job = [task for task in hit if isinstance(task, Bolt)] and self.layout.needs.one_job
-        hit = [task for task in self.tasks if task in hit or (job and isinstance(task, Bolt))]
-        also = self.protocol.hit(fault)
-        outage.tasks = [*hit, *(task for thing in also for task in self.protocol.tasks_of(thing))]
-        self.outages.struck(outage, [*hit, *also])
-        outage.unfelt = not outage.hit
-        for task in hit:
-            task.fault = outage.number
-            crash = machines or (job and isinstance(task, Bolt))
-            task.fail("crash_task" if crash else kind, down_for, fault.while_down)
-        if machines:
-            self.protocol.machines_failed(fault, down_for)
-        elif fault.component == "acker":
-            self.protocol.acker_failed(down_for)
-        if self.listener is not None:
-            self.listener.struck(outage, [*found, *also])
-
-    def _slow_down(self, fault: Fault, outage: Outage) -> None:
-        cores = self.cores[fault.host]
-        cores.slow_down(fault, fault.factor)
-        outage.tasks = [task for task in self.tasks if task.host == fault.host]
-        rank = min((task.rank for task in outage.tasks), default=0)
-        well = partial(cores.slow_down, fault, 1.0)
-        self.clock.at(self.clock.now + fault.duration, control(Rank.READY, rank), well)
-        outage.unfelt = self.layout.needs.batches or not any(isinstance(t, Bolt) for t in outage.tasks)
-
-    def _is_masked(self, outage: Outage) -> bool:
-        """Whether all that was hit has a live replica that goes on."""
-        return bool(outage.tasks) and all(
-            any(one.live and not one.silent for one in self.replicas[task.logical] if one is not task)
-            for task in outage.tasks
-        )
-
-    def _is_hit(self, task: Task, fault: Fault) -> bool:
-        if kind_of(fault) in MACHINES:
-            return self.layout.fails(fault, *task.home)
-        return task.physical == (fault.component, fault.task, fault.replica)
 
     def finish(self) -> Trace:
         trace = self.trace

@@ -1,11 +1,15 @@
-"""What a strategy may do; doing nothing is the strategy `none`."""
+"""What a strategy may do; doing nothing is the strategy `none`.
+
+A protocol names its strategy (``class Mine(Protocol, kind="mine")``), draws its settings for random worlds,
+and is found in `PROTOCOLS` as soon as its file is in this folder.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .clock import Part
 from .layout import Datum
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
 
     from .bolts import Bolt
     from .channels import Message
+    from .making import Maker
     from .program import World
     from .record import Outage
     from .spouts import SpoutTask
@@ -26,8 +31,36 @@ def median_gap(moments: list[int]) -> int:
     return int(median([after - before for before, after in pairwise(moments)] or [0]))
 
 
+PROTOCOLS: dict[str, type[Protocol]] = {}
+"""By the kind of their strategy."""
+
+
 class Protocol(Part):
     """After a fault, start again with nothing."""
+
+    host_counts: ClassVar[tuple[int | None, ...]] = (None, None, 1, 2, 3, 4)
+    """Numbers of hosts that random worlds have; None: each task has one of its own."""
+    fault_kinds: ClassVar[tuple[str, ...]] = (*["lose_state"] * 2, *["crash_task"] * 2, "crash_host", "pause")
+    """Kinds of failure in random worlds."""
+
+    def __init_subclass__(cls, kind: str | None = None) -> None:
+        if kind is not None:
+            PROTOCOLS[kind] = cls
+
+    @classmethod
+    def of(cls, strategy: Any) -> type[Protocol]:
+        """This, or a variant of it, as the strategy's settings say."""
+        return cls
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        """The strategy's settings in a random world."""
+        return {}
+
+    @staticmethod
+    def also_crash(tasks: int) -> list[str]:
+        """What can crash beside that many components, as often as it is to be drawn."""
+        return []
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -196,3 +229,6 @@ class Protocol(Part):
     def kept_data(self) -> list[tuple[Task, Datum]]:
         """Tuples whose effect is in a checkpoint."""
         return []
+
+
+PROTOCOLS["none"] = Protocol

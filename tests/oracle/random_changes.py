@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tideover.models.config import Scenario, deployment_of
+from tideover.models.config import Scenario
 from tideover.models.job.arrivals import Periodic
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, MachineType, SpoutConfig
@@ -15,12 +15,11 @@ from tideover.models.job.sinks import TransactionalSink
 from tideover.models.job.sources import Kafka, Kestrel, Source
 from tideover.models.job.stores import Backend, Disk, Memory, Redis, RocksDB
 from tideover.models.operators.kinds import RunningCount, WindowedCount
-from tideover.models.strategies.base import STRATEGIES
-from tideover.sim.distributions import Exponential, Weibull
-from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.registry import kind_of
 
-from .random_worlds import STRATEGY_NAMES, TICK, TICK_MS, durations, overlapping, times, worlds
+from .faults import FACTORS, cascade, flapping, machines_fail, troubles
+from .making import TICK, TICK_MS, durations, times
+from .random_worlds import STRATEGY_NAMES, overlapping, worlds
 from .worlds import MS, fault, ms, queued
 
 Worlds = st.SearchStrategy[Scenario]
@@ -263,7 +262,6 @@ def reading(draw: st.DrawFn, found: Worlds, retention: tuple[int | None, ...] = 
 
 EACH = 2
 """Hosts of a component, where there are cards."""
-FACTORS = (0.5, 0.3, 0.7)
 
 
 def networks(strategies: tuple[str, ...] = STRATEGY_NAMES, overlap: bool = False) -> Worlds:
@@ -302,11 +300,6 @@ def on_cards(draw: st.DrawFn, found: Worlds) -> Scenario:
     links = links.model_copy(update={name: draw(st.sampled_from(some)) for name, some in costs.items()})
     update: dict[str, Any] = {"topology": topology, "hosts": Hosts(machines=machines), "links": links}
     return scenario.model_copy(update=update)
-
-
-def hosts_of(scenario: Scenario) -> list[int]:
-    """The hosts that have a task."""
-    return sorted(set(deployment_of(scenario).hosts.values()))
 
 
 @st.composite
@@ -361,30 +354,10 @@ def sharing(found: Worlds) -> Worlds:
 
 
 @st.composite
-def _troubles(draw: st.DrawFn, found: Scenario) -> Any:
-    """A host or a link that is slow for a while, or a host that is cut off."""
-    hosts = hosts_of(found)
-    kinds = ("slow_host", "slow_link", "partition") if len(hosts) > 1 else ("slow_host",)
-    kind, host = draw(st.sampled_from(kinds)), draw(st.sampled_from(hosts))
-    at = draw(st.integers(5, 60)) * TICK_MS + draw(st.sampled_from((0, 0, 0.000137)))
-    more: dict[str, Any] = {"duration": draw(st.integers(1, 30)) * TICK}
-    if kind == "slow_host":
-        return fault(kind, at, host=host, factor=draw(st.sampled_from(FACTORS)), **more)
-    other = draw(st.sampled_from([None, *((each,) for each in hosts if each != host)]))
-    more |= {"hosts": (host,), "others": other}
-    if kind == "slow_link":
-        more["latency_factor"] = draw(st.sampled_from((1.5, 3.0, 10.0)))
-        more["transfer_factor"] = draw(st.sampled_from((1.0, 1.5, 4.0)))
-    elif STRATEGIES[found.strategy.kind].loses_messages:
-        more["messages"] = draw(st.sampled_from(("hold", "lose")))
-    return fault(kind, at, **more)
-
-
-@st.composite
 def troubled(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
     """One of these worlds, on machines with cards and cores or without, to which this and that happens."""
     found = draw(with_cores(draw(on_cards(scenarios)), some_cards=True))
-    more = [draw(_troubles(found)) for _ in range(draw(st.sampled_from((0, 1, 1, 2, 3))))]
+    more = [draw(troubles(found)) for _ in range(draw(st.sampled_from((0, 1, 1, 2, 3))))]
     return longer(found, 40, failures=tuple(draw(st.permutations([*found.failures, *more]))))
 
 
@@ -398,27 +371,6 @@ def together(draw: st.DrawFn, strategies: tuple[str, ...]) -> Scenario:
 
 
 # -- faults that come again, together, or at a rate of their machines --------------------------------------
-
-
-@st.composite
-def flapping(draw: st.DrawFn, hosts: int, one: Fault) -> Fault:
-    times = {"times": draw(st.integers(2, 4)), "period": draw(st.integers(1, 12)) * TICK}
-    return one.model_copy(update={"in_interval": None, **times})
-
-
-@st.composite
-def cascade(draw: st.DrawFn, hosts: int, one: Fault) -> Any:
-    followers = {"probability": draw(st.sampled_from((0.5, 1.0))), "span": draw(st.integers(0, 20)) * TICK}
-    own = {"at": draw(st.integers(5, 40)) * TICK, "restart": draw(st.sampled_from((0, 7))) * TICK}
-    return FAULTS["cascade"](host=draw(st.integers(0, hosts - 1)), **followers, **own)
-
-
-@st.composite
-def machines_fail(draw: st.DrawFn, hosts: int, one: Fault) -> Any:
-    life = draw(st.integers(20, 80)) * TICK
-    spread = draw(st.sampled_from((Exponential(mean=life), Weibull(mean=life, shape=0.7))))
-    repair = Exponential(mean=draw(st.integers(1, 10)) * TICK)
-    return FAULTS["machines_fail"](lifetime=spread, repair=repair, crews=draw(st.sampled_from((None, 1))))
 
 
 @st.composite

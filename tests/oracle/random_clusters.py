@@ -17,8 +17,10 @@ from tideover.models.job.placements import PLACEMENTS, Place, PlacementError
 from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.registry import kind_of
 
-from .random_changes import hosts_of, longer, networks
-from .random_worlds import STRATEGY_NAMES, TICK, TICK_MS, overlapping, times, worlds
+from .faults import hosts_of
+from .making import TICK, TICK_MS, times
+from .random_changes import longer, networks
+from .random_worlds import STRATEGY_NAMES, overlapping, worlds
 from .worlds import ms
 
 HEARD = ("none", "source_replay", "rsm", "active_replication", "aligned_snapshots")

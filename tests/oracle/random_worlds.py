@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,241 +18,18 @@ from tideover.models.job.arrivals import Arrivals, Burst, Day, Poisson, Ramp, Tr
 from tideover.models.job.components import BoltConfig, Links, SpoutConfig, Store
 from tideover.models.job.groupings import GROUPINGS
 from tideover.models.strategies.base import STRATEGIES
-from tideover.models.strategies.source_replay import SourceReplay
-from tideover.sim.distributions import Distribution, Exponential
 from tideover.sim.faults import Fault
-from tideover.sim.registry import kind_of
 
-from .worlds import MS, bolt, fault, ms, spout, world
+from .making import TICK, TICK_MS, Maker, durations, times, up_to
+from .program import PROTOCOLS
+from .worlds import MS, bolt, fault, spout, world
 
-TICK_MS = 100
-TICK = TICK_MS * MS
-
-
-@cache
-def up_to(top: int) -> st.SearchStrategy[int]:
-    """Any integer from 0 to ``top``, all alike, made of small ones.
-
-    In place of larger integers hypothesis also tries constants that it finds in our source. With them the
-    worlds of a derandomized test would change with any line of code, and with what else was imported.
-    """
-    places = -(-top.bit_length() // 6)
-    digits = st.tuples(*[st.integers(0, 63)] * places)
-    return digits.map(lambda ds: sum(d << 6 * i for i, d in enumerate(ds)) * (top + 1) >> 6 * places)
-
-
-@cache
-def times(ties: bool, *small: float) -> st.SearchStrategy[float]:
-    """Milliseconds: some of the given ticks, or any."""
-    some = up_to(len(small) - 1).map(lambda i: small[i] * TICK_MS)
-    odd = up_to(round(max(small) * TICK)).map(lambda ns: ns / MS)
-    return some if ties else st.one_of(some, odd)
-
-
-@cache
-def durations(ties: bool, *small: float) -> st.SearchStrategy[Distribution]:
-    """Constant; if not for ties, also exponential."""
-    constant = times(ties, *small).map(ms)
-    if ties:
-        return constant
-    mean = max(1, round(max(small) * TICK) // 2)
-    return st.one_of(constant, st.just(Exponential(mean=mean)))
-
-
-@dataclass
-class Maker:
-    """What a strategy's parameters are made of. ``hosts``: how many, None: each task has one of its own;
-    ``bolts``: their names.
-    """
-
-    draw: st.DrawFn
-    ties: bool
-    hosts: int | None
-    bolts: list[str]
-
-    def some(self, *values: Any) -> Any:
-        """One of these."""
-        return self.draw(st.sampled_from(values))
-
-    def ns(self, *small: float) -> int:
-        """A time of about these milliseconds."""
-        return round(self.draw(times(self.ties, *small)) * MS)
-
-
-def source_replay(make: Maker) -> dict[str, Any]:
-    timeout = make.some(10, 20, 30, 60) * TICK
-    return {
-        "message_timeout": timeout,
-        "timeout_buckets": make.some(2, 2, 3),
-        "timeout_phase": make.some(0, None, timeout // 2),
-        "acker_buckets": make.some(2, 3),
-        "acker_host": make.some(None, 0, 1) if (make.hosts or 0) > 1 else make.some(None, 0),
-        "ack_cost": make.ns(0, 0, 0.5, 1),
-        "max_spout_pending": make.some(None, None, 1, 2, 5),
-    }
-
-
-def storm_checkpoint(make: Maker) -> dict[str, Any]:
-    return source_replay(make) | {
-        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
-        "write_time": make.ns(0, 0, 1, 3),
-        "write_cost": make.ns(0, 0, 0.5),
-    }
-
-
-def estorm(make: Maker) -> dict[str, Any]:
-    return source_replay(make) | {
-        "members": make.some(1, 2, 2, 3),
-        "copy_cost": make.ns(0, 0, 0, 1, 3),
-        "transaction_time": make.ns(0, 0, 2),
-        "load_time": make.ns(0, 0, 3),
-        "load_cost": make.ns(0, 0, 1),
-    }
-
-
-def replays(make: Maker) -> dict[str, Any]:
-    return {"replay_cost": make.ns(0, 0, 1, 2), "replay_rate": make.some(None, None, 10.0, 3.0)}
-
-
-def rsm(make: Maker) -> dict[str, Any]:
-    return replays(make) | {
-        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
-        "spout_buffer": make.some(True, False),
-        "serialise_time": make.ns(0, 0, 1),
-        "serialise_cost": make.ns(0, 0, 0.5),
-        "restore_time": make.ns(0, 0, 3),
-        "restore_cost": make.ns(0, 0, 1),
-    }
-
-
-def passive_standby(make: Maker) -> dict[str, Any]:
-    return replays(make) | {
-        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
-        "delta": make.some(True, False),
-        "checkpoint_time": make.ns(0, 0, 1),
-        "checkpoint_cost": make.ns(0, 0, 0.5),
-    }
-
-
-def upstream_backup(make: Maker) -> dict[str, Any]:
-    return replays(make) | {"ack_interval": make.some(3, 10, 20) * TICK}
-
-
-def copies(make: Maker) -> dict[str, Any]:
-    return {"copy_time": make.ns(0, 0, 2, 10), "copy_bandwidth": make.some(None, None, 200)}
-
-
-def active_standby(make: Maker) -> dict[str, Any]:
-    acks = {"ack_interval": make.some(3, 10, 20) * TICK, "replay_cost": make.ns(0, 0, 1, 2)}
-    return acks | copies(make)
-
-
-def aligned_snapshots(make: Maker) -> dict[str, Any]:
-    return {
-        "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
-        "checkpoint_phase": make.some(None, None, 0, 7 * TICK),
-        "min_pause": make.ns(0, 0, 0, 4, 25),
-        "checkpoint_timeout": make.some(None, None, None, 3 * TICK, 12 * TICK) or 1000 * TICK,
-        "snapshot_time": make.ns(0, 0, 1, 3),
-        "snapshot_cost": make.ns(0, 0, 0.5),
-        "upload_time": make.ns(0, 0, 2, 8),
-        "restore_time": make.ns(0, 0, 3),
-        "restore_cost": make.ns(0, 0, 1),
-    }
-
-
-def micro_batch(make: Maker) -> dict[str, Any]:
-    return {
-        "recovery": make.some("checkpoint", "checkpoint", "replay"),
-        "trigger_interval": make.some(0, 0, 10, 10, 20, 37) * TICK,
-        "poll_interval": make.some(1, 10) * TICK,
-        "plan_time": make.ns(0, 0, 1, 4),
-        "task_time": make.ns(0, 2, 5, 10),
-        "cores": make.some(1, 1, 2),
-        "state_time": make.ns(0, 0, 1),
-        "state_cost": make.ns(0, 0, 0.5),
-        "output_time": make.ns(0, 0, 1, 3),
-        "commit_time": make.ns(0, 1, 8, 15),
-        "reload_time": make.ns(0, 0, 2),
-        "reload_cost": make.ns(0, 0, 1),
-        "executor_cold": make.ns(0, 0, 4),
-        "state_cold": make.ns(0, 0, 3),
-        "locality_wait": make.ns(0, 0, 5, 20),
-        "resubmit_time": make.ns(0, 0, 2),
-        "recovery_time": make.ns(0, 0, 5),
-        "cold_time": make.ns(0, 0, 7),
-    }
-
-
-def batch_rerun(make: Maker) -> dict[str, Any]:
-    settings = micro_batch(make)
-    del settings["recovery"]
-    return settings | {
-        "trigger_interval": make.some(10, 20, 37, 60) * TICK,
-        "retry": make.some("job", "job", "task"),
-    }
-
-
-def trident(make: Maker) -> dict[str, Any]:
-    kinds = ("non_transactional", "transactional", "opaque")
-    return {
-        "spout": make.some(*kinds),
-        "state": make.some(*kinds),
-        "failed_batches": make.some("emitted_again", "lost"),
-        "batch_interval": make.some(1, 5, 10, 20) * TICK,
-        "max_spout_pending": make.some(1, 1, 2, 3),
-        "message_timeout": make.some(5, 10, 20, 30) * TICK,
-        "metadata_time": make.ns(0, 0, 1, 3),
-        "task_time": make.ns(0, 0, 1, 3),
-        "state_time": make.ns(0, 0, 2, 4),
-        "state_cost": make.ns(0, 0, 0.5),
-        "commit_time": make.ns(0, 1, 4, 8),
-    }
-
-
-def active_replication(make: Maker) -> dict[str, Any]:
-    chosen = tuple(name for name in make.bolts if make.draw(st.booleans()))
-    return {"k": make.some(0, 1, 1, 2), "components": make.some(None, None, chosen)} | copies(make)
-
-
-def changelog(make: Maker) -> dict[str, Any]:
-    once = make.some(False, True)
-    return {
-        "guarantee": "exactly_once" if once else "at_least_once",
-        "commit_interval": make.some(3, 5, 10, 20, 35) * TICK,
-        "commit_time": make.ns(0, 0, 1, 3),
-        "batch_interval": None if once else make.some(None, TICK, 4 * TICK),
-        "restore_time": make.ns(0, 0, 3),
-        "restore_cost": make.ns(0, 0, 1),
-        "standby_replicas": make.some(0, 0, 1, 2),
-        "local_state": not once and make.some(False, True),
-    }
-
-
-def hybrid(make: Maker) -> dict[str, Any]:
-    """A member for each bolt, for those without state, and for the rest."""
-
-    def member() -> Any:
-        kind = make.some("rsm", "rsm", "active_replication", "active_replication", "none")
-        given = {"rsm": rsm, "active_replication": active_replication}.get(kind, lambda make: {})(make)
-        return STRATEGIES[kind](**{key: value for key, value in given.items() if key != "components"})
-
-    named = {name: member() for name in make.bolts if make.draw(st.booleans())}
-    return {"bolts": named, "stateless": member() if make.some(True, False) else None, "rest": member()}
-
-
-PARAMETERS: dict[str, Callable[[Maker], dict[str, Any]]] = {"none": lambda make: {}} | {
-    make.__name__: make
-    for make in (
-        *(source_replay, rsm, passive_standby, upstream_backup, active_standby, active_replication),
-        *(aligned_snapshots, micro_batch, changelog, hybrid),
-    )
-}
-STRATEGY_NAMES = tuple(PARAMETERS)
-STORM = {"storm_checkpoint": storm_checkpoint, "estorm": estorm}
-BATCHES = {"trident": trident, "batch_rerun": batch_rerun}
-"""These two sorts are tried in fewer ways than the strategies of STRATEGY_NAMES."""
-
+STRATEGY_NAMES = (
+    *("none", "source_replay", "rsm", "passive_standby", "upstream_backup", "active_standby"),
+    *("active_replication", "aligned_snapshots", "micro_batch", "changelog", "hybrid"),
+)
+APART = tuple(sorted(PROTOCOLS.keys() - set(STRATEGY_NAMES)))
+"""These are tried in fewer ways than the strategies of STRATEGY_NAMES."""
 
 Ending = st.SearchStrategy[dict[str, Any]]
 """Windows of some sort, of a length by marker, where time may have to be that of events."""
@@ -472,17 +248,16 @@ def noon(draw: st.DrawFn, failures: tuple[Fault, ...]) -> dict[str, Any]:
     return {"starts_at": draw(st.sampled_from(("11:59:57.123456789", "11:59:50")))}
 
 
+def copies_of(strategy: Any, name: str, config: Any) -> int:
+    """Of each task of a component, the first included."""
+    return strategy.replicas(name, config.keeps_state) if isinstance(config, BoltConfig) else 1
+
+
 @st.composite
 def faults(
     draw: st.DrawFn, strategy: str, ties: bool, topology: dict, params: dict, until: int, hosts: int
 ) -> Any:
-    kinds = ["lose_state", "lose_state", "crash_task", "crash_task", "crash_host", "pause"]
-    executors = strategy in ("micro_batch", "batch_rerun")
-    if executors:
-        kinds = ["lose_state", "crash_task", "crash_task", "crash_task", *["crash_host"] * 4, "pause"]
-    if strategy == "storm_checkpoint":
-        kinds += ["pause"] * 3  # a write keeps a task, and the job waits for it
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(st.sampled_from(PROTOCOLS[strategy].fault_kinds))
     even = st.integers(1, until // 10).map(lambda n: 10 * TICK_MS * n)
     at = draw(st.one_of(even, times(ties, *range(1, until))))
     more: dict[str, Any] = {
@@ -492,7 +267,8 @@ def faults(
     }
     if draw(st.integers(0, 3)) == 0:
         more["within"] = max(1, round(draw(times(ties, 5, 20)) * MS))
-    if STRATEGIES[strategy](**params).cycle() is not None:
+    chosen = STRATEGIES[strategy](**params)
+    if chosen.cycle() is not None:
         more["in_interval"] = draw(st.sampled_from((None, None, 0.3, 1.0)))
     if kind == "crash_host":
         return fault(kind, at, host=draw(st.integers(0, hosts - 1)), **more)
@@ -500,27 +276,13 @@ def faults(
         del more["detection"], more["restart"]
         more["duration"] = max(1, round(draw(times(ties, 1, 5, 20)) * MS))
     names = [name for name in topology if kind != "lose_state" or isinstance(topology[name], BoltConfig)]
-    if issubclass(STRATEGIES[strategy], SourceReplay) and kind == "crash_task":
-        names.append("acker")
-    if executors and kind == "crash_task":
-        names = [*names, *["driver"] * 2 * len(names)]
-    if strategy == "trident" and kind == "crash_task":
-        names = [*names, *["coordinator"] * len(names)]
+    if kind == "crash_task":
+        names += PROTOCOLS[strategy].also_crash(len(names))
     name = draw(st.sampled_from(names))
-    if name not in ("acker", "driver", "coordinator"):
+    if name in topology:
         more["task"] = draw(st.integers(0, topology[name].parallelism - 1))
-    config = topology.get(name)
-    counts = isinstance(config, BoltConfig) and kind_of(config.bolt) in COUNTS
-    if strategy == "estorm" and counts:
-        more["replica"] = draw(st.integers(0, params["members"] - 1))
-    if strategy == "hybrid" and isinstance(config, BoltConfig):
-        copies = STRATEGIES[strategy](**params).replicas(name, config.keeps_state)
-        more["replica"] = draw(st.integers(0, copies - 1))
-    replicated = strategy == "active_replication" and isinstance(topology.get(name), BoltConfig)
-    if strategy == "active_standby" and isinstance(config, BoltConfig):
-        more["replica"] = draw(st.sampled_from((0, 0, 1)))
-    if replicated and (params["components"] is None or name in params["components"]):
-        more["replica"] = draw(st.integers(0, params["k"]))
+    if (most := copies_of(chosen, name, topology.get(name)) - 1) > 0:
+        more["replica"] = draw(st.integers(0, most))
     return fault(kind, at, component=name, **more)
 
 
@@ -553,10 +315,7 @@ def worlds(
     """A whole scenario: one or two spouts, one to three bolts, up to three faults, some 20 to 500 tuples."""
     ties = draw(st.booleans())
     strategy = draw(st.sampled_from(strategies))
-    machines = (
-        (None, 1, 2, 2, 2, 3) if strategy in ("micro_batch", "batch_rerun") else (None, None, 1, 2, 3, 4)
-    )
-    hosts = draw(st.sampled_from(machines))
+    hosts = draw(st.sampled_from(PROTOCOLS[strategy].host_counts))
     marker_ms = draw(st.sampled_from((10, 20, 30)))
     event_time = any(mechanism.needs.log for mechanism in STRATEGIES[strategy].composed_of)
     streams: dict[str, Stream] = {}
@@ -568,12 +327,10 @@ def worlds(
         last = name == names[-1]
         config, streams[name] = draw(bolts(ties, hosts, streams, last, marker_ms, event_time, endings))
         topology[name] = config
-    params = (PARAMETERS | STORM | BATCHES)[strategy](Maker(draw, ties, hosts, names))
+    params = PROTOCOLS[strategy].drawn(Maker(draw, ties, hosts, names))
     until = draw(st.sampled_from((60, 90, 90, 150)))
-    copies = params.get("members", 1 + params.get("k", strategy == "active_standby"))
-    if strategy == "hybrid":
-        copies = STRATEGIES[strategy].most_replicas(params)
-    known = hosts or sum(config.parallelism * copies for config in topology.values())
+    chosen = STRATEGIES[strategy](**params)
+    known = hosts or sum(c.parallelism * copies_of(chosen, name, c) for name, c in topology.items())
     count = draw(st.sampled_from((0, 1, 1, 2, 3)))
     failures = tuple(draw(faults(strategy, ties, topology, params, until, hosts or 3)) for _ in range(count))
     store = draw(st.sampled_from((Store(latency=0, bandwidth=2**50), Store(latency=TICK, bandwidth=500))))

@@ -7,13 +7,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.registry import kind_of
 
 from .bolts import Bolt
 from .buffers import Checkpoint, CopyHolder, UpstreamBuffer
 from .channels import Channel, Message, transfer
 from .clock import Rank, control
-from .protocol import Protocol
+from .making import TICK, Maker
+from .protocol import PROTOCOLS, Protocol
 from .stores import Shelf
 from .tasks import Control, Entry
 
@@ -22,8 +24,18 @@ if TYPE_CHECKING:
     from .tasks import Task
 
 
-class Replication(Protocol):
+def copies(make: Maker) -> dict[str, Any]:
+    """Settings of strategies whose replicas copy a state."""
+    return {"copy_time": make.ns(0, 0, 2, 10), "copy_bandwidth": make.some(None, None, 200)}
+
+
+class Replication(Protocol, kind="active_replication"):
     """A task keeps, per route, the greatest number it has accepted."""
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        chosen = tuple(name for name in make.bolts if make.maybe())
+        return {"k": make.some(0, 1, 1, 2), "components": make.some(None, None, chosen)} | copies(make)
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -127,8 +139,13 @@ class Replication(Protocol):
         """A task is there again, with what it has copied of its peer (None: of nobody)."""
 
 
-class ActiveStandby(Replication):
+class ActiveStandby(Replication, kind="active_standby"):
     """Output queues, trimmed by acks; who takes over sends what is in them."""
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        acks = {"ack_interval": make.some(3, 10, 20) * TICK, "replay_cost": make.ns(0, 0, 1, 2)}
+        return acks | copies(make)
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -237,8 +254,20 @@ class ActiveStandby(Replication):
         return sum(len(c.buffer) for task in self.world.tasks for c in task.inputs.values() if c.buffered)
 
 
-class Hybrid(UpstreamBuffer, Replication):
+class Hybrid(UpstreamBuffer, Replication, kind="hybrid"):
     """Each task goes by its member's rules; all drop what they have had, if there are replicas."""
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        """A member for each bolt, for those without state, and for the rest."""
+
+        def member() -> Any:
+            kind = make.some("rsm", "rsm", "active_replication", "active_replication", "none")
+            given = PROTOCOLS[kind].drawn(make)
+            return STRATEGIES[kind](**{key: value for key, value in given.items() if key != "components"})
+
+        named = {name: member() for name in make.bolts if make.maybe()}
+        return {"bolts": named, "stateless": member() if make.some(True, False) else None, "rest": member()}
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

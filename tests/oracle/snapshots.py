@@ -16,6 +16,7 @@ from .bolts import Bolt
 from .channels import Channel, Message
 from .clock import Clock, Priority, Rank, control
 from .layout import Datum
+from .making import TICK, Maker
 from .protocol import Protocol
 from .spouts import SpoutTask
 from .stores import Shelf, Store
@@ -55,8 +56,26 @@ class Seat:
     copies: dict[int, int] = field(default_factory=dict)  # by number of the snapshot: host of the disk
 
 
-class Snapshots(Protocol):
+class Snapshots(Protocol, kind="aligned_snapshots"):
     """aligned_snapshots."""
+
+    @classmethod
+    def of(cls, strategy: Any) -> type[Protocol]:
+        return Overtaking if strategy.unaligned else cls
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        return {
+            "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+            "checkpoint_phase": make.some(None, None, 0, 7 * TICK),
+            "min_pause": make.ns(0, 0, 0, 4, 25),
+            "checkpoint_timeout": make.some(None, None, None, 3 * TICK, 12 * TICK) or 1000 * TICK,
+            "snapshot_time": make.ns(0, 0, 1, 3),
+            "snapshot_cost": make.ns(0, 0, 0.5),
+            "upload_time": make.ns(0, 0, 2, 8),
+            "restore_time": make.ns(0, 0, 3),
+            "restore_cost": make.ns(0, 0, 1),
+        }
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .bolts import Bolt
-from .buffers import Checkpoint, CopyHolder, UpstreamBuffer
+from .buffers import Checkpoint, CopyHolder, UpstreamBuffer, replays
 from .channels import Channel, Message
 from .clock import Rank, control
 from .layout import Datum
+from .making import TICK, Maker
 from .stores import Shelf
 from .tasks import State
 
@@ -99,8 +100,17 @@ class Standbys(UpstreamBuffer):
         return 0
 
 
-class PassiveStandby(Standbys):
+class PassiveStandby(Standbys, kind="passive_standby"):
     """Checkpoints of state and output queues."""
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        return replays(make) | {
+            "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+            "delta": make.some(True, False),
+            "checkpoint_time": make.ns(0, 0, 1),
+            "checkpoint_cost": make.ns(0, 0, 0.5),
+        }
 
     def content(self, task: Task) -> Whole:
         outputs = {channel: list(channel.buffer) for channel in task.outputs.values()}
@@ -169,8 +179,12 @@ class Known:
     had: dict[Any, int] = field(default_factory=dict)  # by then
 
 
-class UpstreamBackup(Standbys):
+class UpstreamBackup(Standbys, kind="upstream_backup"):
     """No checkpoints: what is done is told, hop by hop."""
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        return replays(make) | {"ack_interval": make.some(3, 10, 20) * TICK}
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

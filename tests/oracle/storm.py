@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import simpy
 
@@ -23,6 +23,7 @@ from .bolts import Bolt
 from .channels import Message
 from .clock import Clock, Priority, Rank, control
 from .layout import Datum
+from .making import TICK, Maker
 from .spouts import SpoutTask
 from .stores import AtHand, Store
 from .tasks import Control, Entry, State
@@ -56,8 +57,19 @@ class Desk:
     at_hand: AtHand = field(default_factory=AtHand)
 
 
-class StormCheckpoint(SourceReplay):
+class StormCheckpoint(SourceReplay, kind="storm_checkpoint"):
     """storm_checkpoint."""
+
+    fault_kinds = (*SourceReplay.fault_kinds, *["pause"] * 3)
+    # a write keeps a task, and the job waits for it
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        return SourceReplay.drawn(make) | {
+            "checkpoint_interval": make.some(5, 10, 20, 35) * TICK,
+            "write_time": make.ns(0, 0, 1, 3),
+            "write_cost": make.ns(0, 0, 0.5),
+        }
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
@@ -324,8 +336,18 @@ class Turn:
     """Asks another one."""
 
 
-class Fleets(SourceReplay):
+class Fleets(SourceReplay, kind="estorm"):
     """estorm."""
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        return SourceReplay.drawn(make) | {
+            "members": make.some(1, 2, 2, 3),
+            "copy_cost": make.ns(0, 0, 0, 1, 3),
+            "transaction_time": make.ns(0, 0, 2),
+            "load_time": make.ns(0, 0, 3),
+            "load_cost": make.ns(0, 0, 1),
+        }
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

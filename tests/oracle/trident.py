@@ -15,6 +15,7 @@ from tideover.sim.registry import kind_of
 from .channels import Message
 from .clock import Clock, Part, Rank, control
 from .layout import MACHINES, Datum
+from .making import TICK, Maker
 from .protocol import Protocol, median_gap
 
 if TYPE_CHECKING:
@@ -174,8 +175,29 @@ LAST = 10**7  # behind the tasks' events of the same instant
 BOSS = "coordinator"
 
 
-class Trident(Protocol):
+class Trident(Protocol, kind="trident"):
     """trident."""
+
+    @staticmethod
+    def also_crash(tasks: int) -> list[str]:
+        return ["coordinator"] * tasks
+
+    @staticmethod
+    def drawn(make: Maker) -> dict[str, Any]:
+        kinds = ("non_transactional", "transactional", "opaque")
+        return {
+            "spout": make.some(*kinds),
+            "state": make.some(*kinds),
+            "failed_batches": make.some("emitted_again", "lost"),
+            "batch_interval": make.some(1, 5, 10, 20) * TICK,
+            "max_spout_pending": make.some(1, 1, 2, 3),
+            "message_timeout": make.some(5, 10, 20, 30) * TICK,
+            "metadata_time": make.ns(0, 0, 1, 3),
+            "task_time": make.ns(0, 0, 1, 3),
+            "state_time": make.ns(0, 0, 2, 4),
+            "state_cost": make.ns(0, 0, 0.5),
+            "commit_time": make.ns(0, 1, 4, 8),
+        }
 
     def __init__(self, world: World) -> None:
         super().__init__(world)

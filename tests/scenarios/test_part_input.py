@@ -1,7 +1,6 @@
 """Parts of scenario files: what is read, what is written, and what is refused, with the key."""
 
 import json
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -14,7 +13,6 @@ from tideover.models.job.arrivals import Periodic, Poisson
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.sources import Kafka
 from tideover.models.runtime.spout_task import MOST
-from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load, load_text
 from tideover.scenarios.part_builder import to_data
@@ -508,7 +506,6 @@ def test_a_call_in_a_hundred_days(strategy):
 
 # Windows.
 
-PAGE = Path(__file__).parents[2] / "docs" / "windows.md"
 WINDOWED = """\
 topology:
   a: {spout: keys, keys: 3, rate: 10/s}
@@ -563,16 +560,3 @@ def test_a_strategy_says_which_windows_it_goes_with(window, strategy, says):
 def test_windows_put_out_no_events():
     said = refused(load_text, WINDOWED % ("d", "{length: 9 s, by: event}", "none"))
     told(said, "scenario:9: topology.c.window.by: ", "is of what spouts emit")
-
-
-def test_the_page_says_the_same():
-    """docs/windows.md: a row for each strategy that comes with the package."""
-    columns = ("sliding", "event", "session", "arrival session", "aside", "join", "ids")
-    rows = {}
-    for line in PAGE.read_text("utf-8").splitlines():
-        if line.startswith("| `"):
-            name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-            rows[name.strip("`")] = {sort for sort, cell in zip(columns, cells, strict=True) if cell != "–"}
-            assert set(cells) <= {"yes", "–", "by marker"}
-    built_in = {kind: cls for kind, cls in STRATEGIES.items() if cls.__module__.startswith("tideover.")}
-    assert rows == {kind: set(cls.windows) for kind, cls in built_in.items()}
