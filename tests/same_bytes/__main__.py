@@ -5,7 +5,7 @@
     python tests/same_bytes compare DIR --fast  # a third of the worlds, by result or trace, and help
 
 A job is one command in a new folder, with the files that it names: what it prints, its exit code, and each
-file that it writes. The jobs are made-up worlds (`worlds`), all built-in scenarios and examples,
+file that it writes. The jobs are random worlds (`worlds`), all built-in scenarios and examples,
 and each other command. DIR holds the jobs, their files and a text for each, so the tool needs nothing of the
 package but its command line, and what is compared does not depend on this file's list.
 """
@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
@@ -29,7 +29,9 @@ from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from worlds import FILES, worlds
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import worlds
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SURROUNDINGS = {"COLUMNS": "150", "LINES": "50", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC"}
@@ -149,12 +151,12 @@ class Job:
     fast: bool = True
 
 
-def jobs() -> Iterator[Job]:
-    """All of them."""
-    for number, world in enumerate(worlds()):
-        run = ["run", f"{world.name}.yaml"]
-        yield Job(world.name, [*run, "--json"], number % 6 == 0)
-        yield Job(f"{world.name}-trace", [*run, "--trace"], number % 6 == 3)
+def jobs(names: Iterable[str]) -> Iterator[Job]:
+    """All of them; ``names``: of scenario files."""
+    for number, world in enumerate(names):
+        run = ["run", f"{world}.yaml"]
+        yield Job(world, [*run, "--json"], number % 6 == 0)
+        yield Job(f"{world}-trace", [*run, "--trace"], number % 6 == 3)
     files = {f"{name}.yaml": short for name, short in SCENARIOS.items()}
     for source, short in (BUILT_IN | files).items():
         name = source.removesuffix(".yaml")
@@ -274,15 +276,12 @@ def _prepare(folder: Path, files: Path, said: Path) -> None:
     for part in (files, said):
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-    for world in worlds():
-        (files / f"{world.name}.yaml").write_text(json.dumps(world.scenario(), indent=1))
+    names = worlds.write(files)
     (files / "sweep.yaml").write_text(json.dumps(SWEEP))
-    for name, content in FILES.items():
-        (files / name).write_text(content)
     for file in EXAMPLES.iterdir():
         if file.is_file():
             shutil.copy(file, files)
-    (folder / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs()], indent=1))
+    (folder / "jobs.json").write_text(json.dumps([asdict(job) for job in jobs(names)], indent=1))
 
 
 def _recorded(folder: Path) -> list[Job]:
