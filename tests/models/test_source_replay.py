@@ -23,7 +23,7 @@ from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.evaluation.curves import curves
 from tideover.models.job.sources import Kafka, Kestrel, Source
-from tideover.models.mechanisms.acking import Acker
+from tideover.models.mechanisms.acking import Acks
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 from tideover.scenarios.loader import load, load_text
@@ -510,7 +510,7 @@ def test_failures_are_followed_as_long_as_their_roots_are_kept() -> None:
     }
     crashed = fault("crash_task", 20.2, component="q")
     one = World(world(topology, "source_replay", (crashed,), 6000, message_timeout=50 * MS))
-    (pending,) = (each.maps[0] for each in one.job.context.holders if isinstance(each, Acker))
+    (pending,) = (each.maps[0] for each in one.job.context.holders if isinstance(each, Acks))
     one.start()
     one.kernel.run(150 * MS)
     assert pending.emitted_for(0)

@@ -19,8 +19,8 @@ WINDOWS = (
     ),
     Mutation(
         "a query that starts anew reads windows that slide from their last pane on",
-        "max(0, epoch // extent.slide * extent.slide - extent.panes)",
-        "max(0, epoch // extent.slide * extent.slide)",
+        "max(0, epoch // self._extent.slide * self._extent.slide - self._extent.panes)",
+        "max(0, epoch // self._extent.slide * self._extent.slide)",
         (f"{MODELS}/test_windows.py", "-k", "micro_batch"),
     ),
     Mutation(

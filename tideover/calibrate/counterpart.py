@@ -25,7 +25,7 @@ from tideover.calibrate.episodes import (
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
-from tideover.models.mechanisms.batches import Query
+from tideover.models.mechanisms import batches
 from tideover.models.world import World
 from tideover.scenarios.loader import load
 from tideover.sim.kernel import standing
@@ -287,7 +287,7 @@ def _created(world: World) -> Floats:
 def _batches(world: World, created: Floats) -> Batches:
     """The committed batches of a run; ``created``: rows up to each slot boundary."""
     query = world.job.context.runner
-    assert isinstance(query, Query)
+    assert isinstance(query, batches.Batches)
     inside, _ = world.recorder.backlog(world.scenario.run.duration)
     done = created - inside * coarseness(world.scenario)
     times = np.array([(b.triggered, b.visible, b.committed) for b in query.history], np.int64).reshape(-1, 3)

@@ -8,7 +8,6 @@ import json
 from collections import OrderedDict
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from tideover.models.detectors.base import Detector
@@ -234,8 +233,7 @@ def begins_at(scenario: Scenario, draws: Draws) -> int | None:
     if run.fails_at == PEAK:
         fails_at = busiest(scenario)
     elif run.fails_at == DRAWN:
-        bits = draws.bits("run", Purpose.DAY, np.zeros(1, np.int64))
-        fails_at = int(bits[0] >> np.uint64(11)) * DAY >> 53
+        fails_at = draws.moment("run", Purpose.DAY, DAY)
     else:
         fails_at = parse_time_of_day(run.fails_at)
     return (fails_at - first_failure(scenario)) % DAY

@@ -85,6 +85,11 @@ class Draws:
         """
         return _drawn(lib.draw_bits_array, self.key(component, purpose), index, attempt)
 
+    def moment(self, component: str, purpose: Purpose, within: int, number: int = 0) -> int:
+        """An integer in [0, ``within``), uniform: the draw of that number."""
+        bits = self.bits(component, purpose, np.array([number]))
+        return int(bits[0] >> np.uint64(11)) * within >> 53
+
 
 def _drawn(draw: Any, key: int, index: npt.NDArray[np.int64], attempt: npt.NDArray[np.int64] | None) -> Bits:
     index = np.ascontiguousarray(index)

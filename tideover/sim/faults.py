@@ -275,8 +275,7 @@ class Fault(Part):
         if self.at is not None:
             delay = 0
             if self.within:  # uniform in [0, within)
-                bits = draws.bits(f"failures.{index}", Purpose.FAULT, np.zeros(1, np.int64))
-                delay = int(bits[0] >> np.uint64(11)) * self.within >> 53
+                delay = draws.moment(f"failures.{index}", Purpose.FAULT, self.within)
             first = self.in_cycle(self.at + delay, cycle)
             for n in range(self.times or 1):
                 yield first + n * (self.period or 0)

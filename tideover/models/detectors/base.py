@@ -56,8 +56,7 @@ class Given(Detector):
 
 def phase(draws: Draws, name: str, period: int, number: int = 0) -> int:
     """When something that comes every ``period`` comes first: uniform in [0, period), by name (ns)."""
-    bits = draws.bits(name, Purpose.HEARTBEAT, np.array([number]))
-    return int(bits[0] >> np.uint64(11)) * period >> 53
+    return draws.moment(name, Purpose.HEARTBEAT, period, number)
 
 
 def drawn(draws: Draws, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:

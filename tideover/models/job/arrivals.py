@@ -70,8 +70,7 @@ class Arrivals(Part):
 
     def offset(self, task: str, draws: Draws) -> int:
         """Where the sequence of calls starts: uniform in [0, mean gap), drawn per replication."""
-        bits = draws.bits(task, Purpose.OFFSET, np.zeros(1, np.int64))
-        return int(int(bits[0] >> np.uint64(11)) * round(self.mean_gap_ns) >> 53)
+        return draws.moment(task, Purpose.OFFSET, round(self.mean_gap_ns))
 
 
 Floats = npt.NDArray[np.float64]

@@ -1,4 +1,9 @@
-"""Acks, for `source_replay` and what is built on it: Storm's acker, pending map and rotation."""
+"""Acks, for `source_replay` and what is built on it: Storm's acker, pending map and rotation.
+
+Those strategies make `Acks` and a `Rotation`, whose rules are in the docstring of `source_replay`;
+`offsets.py` and `checkpoint_transactions.py` go by what is pending, or is held. The data plane acks and
+completes by itself (plane.h: `pending`): what is counted as done is changed there, not here.
+"""
 
 from __future__ import annotations
 
@@ -7,118 +12,23 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.base import Mechanism, Process
 from tideover.models.operators.state import Effects, joined
 from tideover.models.runtime.channels import LATE, Sent
-from tideover.models.runtime.context import Context
-from tideover.models.runtime.hooks import NOTHING, CopyHolder, Needs
+from tideover.models.runtime.hooks import NOTHING, CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.supervision import Supervisor
 from tideover.models.runtime.verbs import Verbs
-from tideover.models.runtime.views import BoltView, Machine, OutageView, SpoutView, TaskView
-from tideover.sim.draws import Bits, Purpose
+from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
 
 NEVER = 1 << 62
-
-
-class Acker(Machine, CopyHolder):
-    """All ackers of a topology as one; acks reach it at the instant at which they are sent. The data plane
-    keeps a value for each root, the XOR of the ids of all tuples created and acked in its tree, which is
-    done when that is zero (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
-
-    period, buckets   of its own rotating map (phase 0): older entries are forgotten, and acks for them
-                      ignored
-    maps              pending roots of each spout task
-    """
-
-    knows_the_plane = True
-
-    def __init__(
-        self,
-        context: Context,
-        supervisor: Supervisor,
-        plane: Plane,
-        period: int,
-        buckets: int,
-        host: int | None,
-    ) -> None:
-        super().__init__("acker", host, 0, 0)
-        self._context, self._supervisor, self._plane = context, supervisor, plane
-        self._period, self._buckets = period, buckets
-        bits, spouts = context.topology.spout_bits, len(context.topology.spout_tasks)
-        self._mask = (1 << bits) - 1
-        structs, p = plane.ffi.new("pending[]", spouts), plane.p
-        plane.keep(structs)
-        self.maps = [PendingRoots(bits, number, plane, structs[number]) for number in range(spouts)]
-        p.pending, p.rotation, p.buckets = structs, period, buckets
-        p.alive_since, p.acker_outage = -1, -1
-
-    def watched(self) -> None:
-        for map_ in self.maps:
-            map_.remembered = self._tell_causes
-        self._tell_causes()
-
-    def _tell_causes(self) -> None:
-        known = [(*key, outage) for map_ in self.maps for key, outage in map_._causes.items()]
-        self._causes = np.array(known, np.int64).reshape(-1, 3)
-        self._plane.p.n_causes = len(known)
-        self._plane.p.causes = self._plane.ffi.cast("cause *", self._causes.ctypes.data)
-
-    def may_repeat(self) -> None:
-        """From now on a member of a fleet may ack again what it has acked, until all that was emitted by now
-        is forgotten: it matters which others come before, in between and after.
-        """
-        self._plane.p.in_order_until = self._context.kernel.now + self._buckets * self._period
-
-    # -- faults ----------------------------------------------------------------------------------------------
-
-    def failed(self, outage: OutageView) -> None:
-        """All entries are lost; until it is up again acks are too."""
-        now, p = self._context.kernel.now, self._plane.p
-        # what was emitted at or before this has rotated out
-        rotated_out = (-(-now // self._period) - self._buckets) * self._period
-        forgotten = max(rotated_out, int(p.alive_since))
-        p.alive_since, p.acker_outage = NEVER, outage.number
-        for pending in self.maps:
-            pending.mark_all(forgotten, outage.number)
-
-    def ready(self, outage: OutageView) -> None:
-        self._supervisor.back(self)
-        self._plane.p.alive_since, self._plane.p.acker_outage = self._context.kernel.now, -1
-
-    def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
-        for number, pending in enumerate(self.maps):
-            mine = np.flatnonzero(roots & self._mask == number)
-            pending.mark(roots[mine], None if attempt is None else attempt[mine], outage)
-
-    # -- what the accounts ask -------------------------------------------------------------------------------
-
-    def roots(self) -> Ints:
-        return np.concatenate([pending.roots() for pending in self.maps])
-
-    def replayed(self, task: BoltView, train: Train, outage: int) -> npt.NDArray[np.bool_] | None:
-        """Which tuples belong to a root that was emitted again because of the outage."""
-        if train.attempt is None or not task.component.anchored:
-            return None
-        mask = train.attempt > 0
-        retried = np.flatnonzero(mask)
-        roots = train.uid[retried] >> task.component.bits
-        for number, pending in enumerate(self.maps):
-            mine = np.flatnonzero(roots & self._mask == number) if self._mask else slice(None)
-            mask[retried[mine]] = pending.replayed_for(roots[mine], train.attempt[retried[mine]], outage)
-        return mask
-
-    def settled(self, outage: OutageView) -> bool:
-        return not any(pending.waiting_for(outage.number) for pending in self.maps)
-
-    def on_the_way(self, outage: OutageView) -> bool:
-        return any(pending.emitted_for(outage.number) for pending in self.maps)
+LONG_AGO = -NEVER
+NONE = (NOTHING, NOTHING, NOTHING)
 
 
 class Rotation(Mechanism):
@@ -147,14 +57,13 @@ class Rotation(Mechanism):
     def _begin(self, spout: SpoutTask) -> None:
         period, life, phase = self._period, spout.life, self._phase
         if phase is None:
-            bits = self._job.draws.bits(spout.name, Purpose.PHASE, np.zeros(1, np.int64))
-            phase = int(bits[0] >> np.uint64(11)) * period >> 53
+            phase = self._job.draws.moment(spout.name, Purpose.PHASE, period)
         first = self._job.kernel.now + phase
 
         def rotate(r: int) -> None:
             if spout.life != life or not spout.up:
                 return
-            pending = self._acks.acker.maps[spout.spout_number]
+            pending = self._acks.maps[spout.spout_number]
             pending.up_to_date()
             self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
             self._job.step(spout.name, "buckets rotated")
@@ -163,21 +72,29 @@ class Rotation(Mechanism):
         self._job.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
 
 
-LONG_AGO = -(1 << 62)
-NONE = (NOTHING, NOTHING, NOTHING)
+COLUMNS = {
+    "value": np.uint64,
+    "emitted": np.int64,
+    "last_ack": np.int64,
+    "attempt": np.int32,
+    "outage": np.int32,
+    "cause": np.int32,
+    "live": np.int32,
+    "retrying": np.uint8,
+}
 
 
 class PendingRoots:
-    """Roots of one spout task that are neither completed nor given up, with the acker's value of each. The
-    data plane writes into it; ``c`` is its struct ``pending``.
+    """Roots of one spout task that are neither completed nor given up, with the acker's value of each, by
+    the root's number, from the oldest root that is still needed: 41 bytes a root. The data plane writes into
+    the columns; ``c`` is its struct ``pending``, which says what they are. Besides:
 
-    Columns by the root's number, from the oldest root that is still needed: 41 bytes a root.
-
-    remembered   called when attempts are over
-    up_to_date   called before somebody asks which roots are pending
+    outage        the newest outage that destroyed a tuple of the present attempt; -1: none
+    cause         the outage because of which the present attempt was made; -1: none
+    needed_from   number of the first root that may be emitted again although it is not pending
+    remembered    called when attempts are over
+    up_to_date    called before somebody asks which roots are pending
     """
-
-    _COLUMNS = ("value", "emitted", "last_ack", "attempt", "outage", "cause", "live", "retrying")
 
     def __init__(self, spout_bits: int, number: int, plane: Plane, c: Any) -> None:
         self._plane, self._c = plane, c
@@ -185,76 +102,65 @@ class PendingRoots:
         self.up_to_date: Callable[[], None] = int  # type: ignore[assignment]
         self._bits, self._number = spout_bits, number
         c.base = c.size = 0
-        self._value: Bits = np.zeros(1024, np.uint64)
-        self._emitted: Ints = np.zeros(1024, np.int64)
-        self._last_ack: Ints = np.zeros(1024, np.int64)
-        self._attempt = np.zeros(1024, np.int32)
-        self._outage = np.zeros(1024, np.int32)
-        """The newest outage that destroyed a tuple of the present attempt; -1: none."""
-        self._cause = np.zeros(1024, np.int32)
-        """The outage because of which the present attempt was made; -1: none."""
-        self._causes: dict[tuple[int, int], int] = {}
-        """The same of earlier attempts, of roots that are emitted again and again, while these are kept."""
+        self._columns: dict[str, Any] = {name: np.zeros(1024, kind) for name, kind in COLUMNS.items()}
+        self.causes: dict[tuple[int, int], int] = {}
+        """``cause`` of earlier attempts, of roots that are emitted again and again, while these are kept."""
         self._earlier: set[int] = set()
         """The outages among these."""
-        self._live = np.zeros(1024, np.int32)
-        """The attempt of a root that is pending, and 1; 0: it is not."""
         self.needed_from: int | None = None
-        """Number of the first root that may be emitted again although it is not pending; None: none may."""
-        self._retrying = np.zeros(1024, np.bool_)
         self._forgotten: tuple[Ints, Ints, Ints] = NONE
         self._connect()
 
     def _connect(self) -> None:
-        for name in self._COLUMNS:
-            column = getattr(self, f"_{name}")
-            self._plane.array(self._c, name, column.view(np.uint8) if column.dtype == np.bool_ else column)
-        self._c.room = len(self._value)
+        for name, column in self._columns.items():
+            self._plane.array(self._c, name, column)
+        self._c.room = len(self._columns["live"])
 
-    @property
-    def _base(self) -> int:
-        return int(self._c.base)
+    def _of(self, name: str) -> Any:
+        """A column, as far as there are roots."""
+        return self._columns[name][: int(self._c.size)]
 
-    @property
-    def _size(self) -> int:
-        return int(self._c.size)
+    def _waiting(self) -> Mask:
+        """Which roots are pending, or wait to be emitted again."""
+        mask: Mask = (self._of("live") > 0) | (self._of("retrying") > 0)
+        return mask
 
     def _at(self, roots: Ints) -> Ints:
-        return (roots >> self._bits) - self._base
+        return (roots >> self._bits) - int(self._c.base)
 
     def _root(self, index: Ints) -> Ints:
-        return ((index + self._base) << self._bits) | self._number
+        return ((index + int(self._c.base)) << self._bits) | self._number
 
     def make_room(self) -> None:
         """For the next roots; forget the oldest that are not needed any more."""
-        base, size = self._base, self._size
-        needed = np.flatnonzero((self._live > 0) | self._retrying)
+        base, size = int(self._c.base), int(self._c.size)
+        needed = np.flatnonzero(self._waiting())
         cut = int(needed[0]) if len(needed) else size
         if self.needed_from is not None:
             cut = max(0, min(cut, self.needed_from - base))
         left = size - cut
-        for name in self._COLUMNS:
-            old = getattr(self, f"_{name}")
+        for name, old in self._columns.items():
             if 4 * (left + 1) <= 3 * len(old):  # in place: fresh memory costs more than to copy
                 old[:left] = old[cut:size]
                 old[left:size] = 0
                 continue
             grown = np.zeros(max(left + 1, 2 * left), old.dtype)
             grown[:left] = old[cut:size]
-            setattr(self, f"_{name}", grown)
+            self._columns[name] = grown
         self._c.base, self._c.size = base + cut, left
-        if self._causes:  # of roots that are not kept any more: else they would be followed for ever
-            first = self._base << self._bits
-            self._causes = {key: outage for key, outage in self._causes.items() if key[0] >= first}
-            self._earlier = set(self._causes.values())
+        if self.causes:  # of roots that are not kept any more: else they would be followed for ever
+            first = (base + cut) << self._bits
+            self.causes = {key: outage for key, outage in self.causes.items() if key[0] >= first}
+            self._earlier = set(self.causes.values())
         self._connect()
 
     def _remember(self, index: Ints) -> None:
         """These attempts are over: the outages because of which they were made may still be asked for."""
-        for at in index[(self._attempt[index] > 0) & (self._cause[index] >= 0)].tolist():
-            root = ((at + self._base) << self._bits) | self._number
-            self._causes[root, int(self._attempt[at])] = int(self._cause[at])
-            self._earlier.add(int(self._cause[at]))
+        attempt, cause = self._of("attempt"), self._of("cause")
+        index = index[(attempt[index] > 0) & (cause[index] >= 0)]
+        for at, root in zip(index.tolist(), self._root(index).tolist(), strict=True):
+            self.causes[root, int(attempt[at])] = int(cause[at])
+        self._earlier.update(cause[index].tolist())
         self.remembered()
 
     def expire(self, before: int) -> tuple[Ints, Ints, Ints]:
@@ -262,67 +168,67 @@ class PendingRoots:
         order of emission.
         """
         self.up_to_date()
-        index = np.flatnonzero((self._live[: self._size] > 0) & (self._emitted[: self._size] <= before))
-        index = index[np.argsort(self._emitted[index], kind="stable")]
-        self._live[index] = 0
-        self._retrying[index] = True
+        live, emitted = self._of("live"), self._of("emitted")
+        index = np.flatnonzero((live > 0) & (emitted <= before))
+        index = index[np.argsort(emitted[index], kind="stable")]
+        live[index] = 0
+        self._of("retrying")[index] = 1
         self._remember(index)
-        return self._root(index), self._attempt[index].astype(np.int64), self._outage[index].astype(np.int64)
+        attempt, outage = (self._of(name)[index].astype(np.int64) for name in ("attempt", "outage"))
+        return self._root(index), attempt, outage
 
     def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
         """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not
         matter. Tasks report one after the other, not by time, so of several outages the newest counts.
         """
-        index = self._at(roots)
-        known = (index >= 0) & (index < self._size)
-        known &= self._live[np.where(known, index, 0)] == (1 if attempt is None else attempt + 1)
-        index = index[known]
+        index, marked = self._at(roots), self._columns["outage"]
+        known = (index >= 0) & (index < int(self._c.size))
+        live = self._columns["live"][np.where(known, index, 0)]
+        index = index[known & (live == (1 if attempt is None else attempt + 1))]
         if outage < 0:  # no outage, which is the weaker reason
-            self._outage[index[self._outage[index] == -1]] = outage
+            marked[index[marked[index] == -1]] = outage
         else:
-            self._outage[index] = np.maximum(self._outage[index], outage)
+            marked[index] = np.maximum(marked[index], outage)
 
     def mark_all(self, emitted_after: int, outage: int) -> None:
         """An outage destroyed what the acker knew of the pending roots emitted after an instant."""
-        pending = (self._live[: self._size] > 0) & (self._emitted[: self._size] > emitted_after)
-        self._outage[: self._size][pending] = outage
+        self._of("outage")[(self._of("live") > 0) & (self._of("emitted") > emitted_after)] = outage
 
-    def replayed_for(self, roots: Ints, attempt: Ints, outage: int) -> npt.NDArray[np.bool_]:
+    def replayed_for(self, roots: Ints, attempt: Ints, outage: int) -> Mask:
         index = self._at(roots)
         there = np.maximum(index, 0)
-        newest = (index >= 0) & (self._attempt.take(there) == attempt)
-        known = newest & (self._cause.take(there) == outage)
-        for row in np.flatnonzero(~newest).tolist() if self._causes else ():
-            known[row] = self._causes.get((int(roots[row]), int(attempt[row]))) == outage
+        newest: Mask = (index >= 0) & (self._columns["attempt"].take(there) == attempt)
+        known: Mask = newest & (self._columns["cause"].take(there) == outage)
+        for row in np.flatnonzero(~newest).tolist() if self.causes else ():
+            known[row] = self.causes.get((int(roots[row]), int(attempt[row]))) == outage
         return known
 
-    def waiting_for(self, outage: int) -> int:
-        hit = self._outage[: self._size] == outage
-        return int(np.count_nonzero(hit & ((self._live > 0) | self._retrying)[: self._size]))
+    def waiting_for(self, outage: int) -> bool:
+        return bool(((self._of("outage") == outage) & self._waiting()).any())
 
     def emitted_for(self, outage: int) -> bool:
         """Whether roots were emitted again because of the outage. Their tuples may be on their way, even if
         the roots were given up, and emitted once more since.
         """
-        return bool((self._cause[: self._size] == outage).any()) or outage in self._earlier
+        return bool((self._of("cause") == outage).any()) or outage in self._earlier
 
     def roots(self) -> Ints:
-        return self._root(np.flatnonzero(self._live[: self._size] > 0))
+        return self._root(np.flatnonzero(self._of("live") > 0))
 
     def clear(self) -> None:
         """Forget everything: the spout has crashed."""
         self.up_to_date()
-        index = np.flatnonzero((self._live > 0) | self._retrying)
+        index = np.flatnonzero(self._waiting())
         self._remember(index)
-        emitted = np.where(self._retrying[index], LONG_AGO, self._emitted[index])
-        self._forgotten = self._root(index), self._attempt[index].astype(np.int64), emitted
-        self._live[:] = 0
-        self._retrying[:] = False
-        self._outage[:] = -1
+        emitted = np.where(self._of("retrying")[index] > 0, LONG_AGO, self._of("emitted")[index])
+        self._forgotten = self._root(index), self._of("attempt")[index].astype(np.int64), emitted
+        self._of("live")[:] = 0
+        self._of("retrying")[:] = 0
+        self._columns["outage"][:] = -1
 
     def retrying(self, roots: Ints) -> None:
         """These, which it had forgotten, wait to be emitted again."""
-        self._retrying[self._at(roots)] = True
+        self._columns["retrying"][self._at(roots)] = 1
 
     def take_forgotten(self) -> tuple[Ints, Ints, Ints]:
         """What it forgot in the last crash: roots, their last attempt, and when that was emitted (ns)."""
@@ -345,22 +251,33 @@ class AckCosts(Mechanism):
             if not c.is_spout and c.anchored and at_once:
                 Verbs(job).charge(c.name, ack_cost)
 
+    def takes(self, parts: Sequence[Effects]) -> int:
+        """How long it takes to ack these tuples (ns)."""
+        return self.ack_cost * sum(len(part.uid) for part in parts)
+
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        return self.ack_cost * sum(len(p.uid) for p in parts) if task.component.anchored else 0
+        return self.takes(parts) if task.component.anchored else 0
 
 
-class Acks(AckCosts):
+class Acks(AckCosts, CopyHolder):
     """Every root and every tuple anchored to it is acked; the acker knows which roots are pending.
 
     A tuple is acked when its effect is safe: of a bolt with state when it leaves with a window's end (a late
     one at once), or, with ``held``, when ``release`` says so. What was not acked when a task fails never is.
 
+    All ackers of a topology are one; acks reach it at the instant at which they are sent. The data plane
+    keeps a value for each root, the XOR of the ids of all tuples created and acked in its tree, which is
+    done when that is zero (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
+
     ack_size         bytes of an ack message
-    period, buckets  of the acker's own rotating map
+    period, buckets  of the acker's own rotating map (phase 0): older entries are forgotten, and acks for them
+                     ignored
     host             of the acker; None: it has none
+    maps             pending roots of each spout task
     """
 
     needs = Needs(comparison=True)
+    knows_the_plane = True
 
     def __init__(
         self,
@@ -373,25 +290,32 @@ class Acks(AckCosts):
         held: bool = False,
     ) -> None:
         super().__init__(job, ack_cost, held)
-        self._ack_size = ack_size
+        self._ack_size, self._period, self._buckets = ack_size, period, buckets
         self._holds = held
         self._held: dict[TaskView, list[Effects]] = {}
-        self.acker = Acker(job.context, job.supervisor, job.plane, period, buckets, host)
-        job.context.machines.append(self.acker)
-        job.context.holders.append(self.acker)
-        self._plane = plane = job.plane
         self._acked = 0
-        self._describe(job, plane)
-        maps = self.acker.maps
-        plane.asked[plane.lib.NEED_PENDING] = lambda task: maps[int(plane.tasks[task].spout)].make_room()
+        """How many acks were told."""
+        self.acker = Process("acker", host, 0, 0, lambda _: (), self._acker_failed, self._acker_ready)
+        job.context.machines.append(self.acker)
+        self._plane = plane = job.plane
+        p, bits, spouts = plane.p, job.topology.spout_bits, len(job.spouts)
+        self._mask = (1 << bits) - 1
+        structs = plane.ffi.new("pending[]", spouts)
+        plane.keep(structs)
+        p.pending, p.rotation, p.buckets = structs, period, buckets
+        p.alive_since, p.acker_outage = -1, -1
+        self.maps = [PendingRoots(bits, number, plane, structs[number]) for number in range(spouts)]
+        for map_ in self.maps if job.topology.by_event else ():
+            map_.up_to_date = job.catch_up
+        self._describe(job)
+        plane.asked[plane.lib.NEED_PENDING] = lambda task: self.maps[plane.tasks[task].spout].make_room()
         plane.asked[plane.lib.HAS_COMPLETED] = lambda _: self.tell()
         job.settlers.append(self.tell)
 
-    def _describe(self, job: Job, plane: Plane) -> None:
-        for map_ in self.acker.maps if job.topology.by_event else ():
-            map_.up_to_date = job.catch_up
-        numbers = np.array([spout.number for spout in job.spouts], np.int32)
-        plane.array(plane.p, "spouts", numbers)
+    def _describe(self, job: Job) -> None:
+        """Tell the data plane who acks what, under which ids."""
+        plane = self._plane
+        plane.array(plane.p, "spouts", np.array([spout.number for spout in job.spouts], np.int32))
         for component in job.topology.components:
             c, edges = plane.components[component.index], component.inputs
             if not edges or not component.anchored:
@@ -409,10 +333,8 @@ class Acks(AckCosts):
                 key = job.draws.key(outlet.edge.name, Purpose.IDENTITY)
                 plane.outlets[plane.tasks[sender.number].first_outlet + place].identity = int(key)
 
-    def _hold(self, task: BoltView, *effects: Effects) -> None:
-        self._held.setdefault(task, []).extend(effects)
-
     def tell(self) -> None:
+        """Announce what was acked, and completed."""
         p = self._plane.p
         if p.acked > self._acked:
             self._job.say.transferred((int(p.acked) - self._acked) * self._ack_size)
@@ -489,13 +411,13 @@ class Acks(AckCosts):
 
     # -- acks that are held until an effect is safe elsewhere ------------------------------------------------
 
+    def _hold(self, task: BoltView, *effects: Effects) -> None:
+        self._held.setdefault(task, []).extend(effects)
+
     def mark(self, task: TaskView) -> list[Effects]:
         """Tuples that ``task`` holds acks of, taken out: for ``release`` when they are safe."""
         self._bolt(task).catch_up()
         return self._held.pop(task, [])
-
-    def takes(self, parts: list[Effects]) -> int:
-        return self.ack_cost * sum(len(p.uid) for p in parts)
 
     def release(self, task: TaskView, parts: list[Effects]) -> None:
         """The effects of these tuples are safe: they are acked from now on; who calls keeps ``task``."""
@@ -510,10 +432,18 @@ class Acks(AckCosts):
         uid, attempt = joined([*marked, *held])
         self.destroyed(outage.number, uid >> task.component.bits, attempt)
 
+    def may_repeat(self) -> None:
+        """From now on a replica may ack again what it has acked, until all that was emitted by now is
+        forgotten: it matters which others come before, in between and after.
+        """
+        self._plane.p.in_order_until = self._job.kernel.now + self._buckets * self._period
+
     # -- lost state means lost ids: those roots are never acked; a spout that crashes loses its map ----------
 
     def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
-        self.acker.destroyed(outage, roots, attempt)
+        for number, pending in enumerate(self.maps):
+            mine = np.flatnonzero(roots & self._mask == number)
+            pending.mark(roots[mine], None if attempt is None else attempt[mine], outage)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         c = self._plane.tasks[task.number].acks
@@ -525,4 +455,52 @@ class Acks(AckCosts):
         self.forget(task, outage)
         failed = self._job.tasks[task.number]
         if isinstance(failed, SpoutTask) and not failed.up:
-            self.acker.maps[failed.spout_number].clear()
+            self.maps[failed.spout_number].clear()
+
+    def _acker_failed(self, _: Process, outage: OutageView) -> None:
+        """All entries are lost; until it is up again acks are too."""
+        now, p = self._job.kernel.now, self._plane.p
+        # what was emitted at or before this has rotated out
+        rotated_out = (-(-now // self._period) - self._buckets) * self._period
+        forgotten = max(rotated_out, int(p.alive_since))
+        p.alive_since, p.acker_outage = NEVER, outage.number
+        for pending in self.maps:
+            pending.mark_all(forgotten, outage.number)
+
+    def _acker_ready(self, acker: Process, outage: OutageView) -> None:
+        self._job.supervisor.back(acker)
+        self._plane.p.alive_since, self._plane.p.acker_outage = self._job.kernel.now, -1
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def watched(self) -> None:
+        for map_ in self.maps:
+            map_.remembered = self._tell_causes
+        self._tell_causes()
+
+    def _tell_causes(self) -> None:
+        known = [(*key, outage) for map_ in self.maps for key, outage in map_.causes.items()]
+        self._causes = np.array(known, np.int64).reshape(-1, 3)
+        self._plane.p.n_causes = len(known)
+        self._plane.p.causes = self._plane.ffi.cast("cause *", self._causes.ctypes.data)
+
+    def roots(self) -> Ints:
+        return np.concatenate([pending.roots() for pending in self.maps])
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        """Which tuples belong to a root that was emitted again because of the outage."""
+        if train.attempt is None or not task.component.anchored:
+            return None
+        mask: Mask = train.attempt > 0
+        retried = np.flatnonzero(mask)
+        roots = train.uid[retried] >> task.component.bits
+        for number, pending in enumerate(self.maps):
+            mine = np.flatnonzero(roots & self._mask == number) if self._mask else slice(None)
+            mask[retried[mine]] = pending.replayed_for(roots[mine], train.attempt[retried[mine]], outage)
+        return mask
+
+    def settled(self, outage: OutageView) -> bool:
+        return not any(pending.waiting_for(outage.number) for pending in self.maps)
+
+    def on_the_way(self, outage: OutageView) -> bool:
+        return any(pending.emitted_for(outage.number) for pending in self.maps)

@@ -1,18 +1,26 @@
-"""What all mechanisms have in common."""
+"""What all mechanisms have in common, and what several of them need.
+
+Every module of this package builds on it, and strategies take `when_due` from here. What only one mechanism
+needs belongs into that one's file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.hooks import CopyHolder, Hooks, Mask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
-from tideover.models.runtime.views import BoltView, TaskView
-from tideover.sim.kernel import Rank
+from tideover.models.runtime.views import BoltView, Machine, OutageView, TaskView
+from tideover.sim.kernel import ORDER, Rank
 from tideover.sim.plane.plane import RECOVERY
 from tideover.sim.train import Train
+
+AFTER_TASKS = ORDER // 2
+"""Order of what comes after the events of single tasks, at one instant and rank."""
 
 
 class Mechanism(Hooks):
@@ -28,6 +36,43 @@ class Mechanism(Hooks):
 
     def _bolt(self, task: TaskView) -> BoltTask:
         return self._job.bolt(task)
+
+
+class Process(Machine):
+    """A process of a strategy, which tells others what happens to it.
+
+    tasks_in              the tasks that fail with it
+    on_failed, on_ready   it was killed; detection and restart are over
+    """
+
+    def __init__(
+        self,
+        name: str,
+        host: int | None,
+        worker: int,
+        number: int,
+        tasks_in: Callable[[Any], Sequence[BoltView]],
+        on_failed: Callable[[Any, OutageView], None],
+        on_ready: Callable[[Any, OutageView], None],
+    ) -> None:
+        super().__init__(name, host, 0, number, worker)
+        self._tasks_in, self._on_failed, self._on_ready = tasks_in, on_failed, on_ready
+
+    def tasks(self) -> Sequence[BoltView]:
+        return self._tasks_in(self)
+
+    def failed(self, outage: OutageView) -> None:
+        self._on_failed(self, outage)
+
+    def ready(self, outage: OutageView) -> None:
+        self._on_ready(self, outage)
+
+
+def workers_of(job: Job) -> dict[BoltTask, tuple[int, int]]:
+    """Host and number of the worker of each bolt task."""
+    of = job.deployment.cluster.worker_of
+    homes = {t: of[t.component.name, t.index, t.replica] for t in job.bolt_tasks}
+    return {task: (home.host, home.number) for task, home in homes.items()}
 
 
 def when_due(

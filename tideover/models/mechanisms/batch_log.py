@@ -1,11 +1,15 @@
-"""What a micro-batch query reads, its settings, and how long a batch will take."""
+"""What a query in batches reads, its settings, and how long a batch will take.
+
+`batches.py` runs the query with it; `micro_batch` and `batch_rerun` have the settings; Trident shares `Log`.
+What a batch is, and what its dry run tells of it, is changed here; what is done with it when, there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -104,86 +108,75 @@ class Records:
     """
 
     def __init__(self, plane: Plane, rows: Rows) -> None:
-        self._plane, self._rows = plane, rows
+        self._plane, self.rows = plane, rows
         self.n = len(rows)
 
     @cached_property
-    def tuples(self) -> int:
-        return self.n - int(np.count_nonzero(self._rows["mark"]))
+    def train(self) -> Train:
+        return self._plane.train(self.rows[self.rows["mark"] == 0])
 
     @cached_property
-    def train(self) -> Train:
-        return self._plane.train(self._rows[self._rows["mark"] == 0])
+    def tuples(self) -> int:
+        return self.n - int(np.count_nonzero(self.rows["mark"]))
 
-    def and_then(self, others: Sequence[Records]) -> Records:
-        """These, and behind them what has come later."""
-        return (
-            self
-            if not others
-            else Records(self._plane, np.concatenate([self._rows, *(other._rows for other in others)]))
-        )
+    @staticmethod
+    def join(parts: Sequence[Records]) -> Records:
+        """One after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return Records(parts[0]._plane, np.concatenate([part.rows for part in parts]))
 
     def since(self, epoch: int) -> Records:
         """The tuples of this epoch and later ones, and the markers that end them."""
-        mark = self._rows["mark"]
-        return Records(
-            self._plane, self._rows[np.where(mark == 0, self._rows["epoch"] >= epoch, mark > epoch)]
-        )
-
-    def work_off(self, task: BoltTask) -> None:
-        task.gate.work_off(self._rows)
+        mark = self.rows["mark"]
+        return Records(self._plane, self.rows[np.where(mark == 0, self.rows["epoch"] >= epoch, mark > epoch)])
 
 
+class HasRows(Protocol):
+    @property
+    def n(self) -> int: ...
+
+
+Place = TypeVar("Place")
+Read = TypeVar("Read", bound=HasRows)
 Content = dict[BoltTask, Records]
 """What a batch reads, by the task that reads it."""
 
 
-@dataclass
-class Log:
-    """What spouts have sent and no batch has taken, by the task that is to read it, in order of arrival."""
+class Log(Generic[Place, Read]):
+    """What spouts have sent and no batch has taken, by the place where it is read, in order of arrival.
 
-    waiting: dict[BoltTask, list[Records]] = field(default_factory=dict)
-    kept: dict[BoltTask, list[Records]] = field(default_factory=dict)
-    size: int = 0
-    """Records that wait, or are kept."""
+    order   sorts places
+    join    puts what has arrived at one place together
+    size    rows that wait
+    """
 
-    def append(self, task: BoltTask, records: Records) -> None:
+    def __init__(self, order: Callable[[Place], Any], join: Callable[[Sequence[Read]], Read]) -> None:
+        self._order, self._join = order, join
+        self.waiting: dict[Place, list[Read]] = {}
+        self.size = 0
+
+    def append(self, place: Place, read: Read) -> None:
         """What has arrived; what comes over one channel at one instant is before what another brings then."""
-        self.waiting.setdefault(task, []).append(records)
-        self.size += records.n
+        self.waiting.setdefault(place, []).append(read)
+        self.size += read.n
 
-    def take(self) -> Content:
-        waiting = sorted(self.waiting.items(), key=lambda item: item[0].number)
-        self.waiting = {}
-        taken = {task: parts[0].and_then(parts[1:]) for task, parts in waiting}
-        self.size -= sum(records.n for records in taken.values())
+    def content(self) -> dict[Place, Read]:
+        return {place: self._join(self.waiting[place]) for place in sorted(self.waiting, key=self._order)}
+
+    def take(self, there: Callable[[Place], bool] = lambda _: True) -> dict[Place, Read]:
+        """Take all that waits at places that are ``there``."""
+        taken = {place: read for place, read in self.content().items() if there(place)}
+        for place, read in taken.items():
+            del self.waiting[place]
+            self.size -= read.n
         return taken
 
-    def keep(self, content: Content) -> None:
-        """A batch has read this, but it may be read again."""
-        for task, records in content.items():
-            self.kept.setdefault(task, []).append(records)
-            self.size += records.n
-
-    def trim(self, epoch: int) -> None:
-        """What belongs to windows before ``epoch`` will not be read again."""
-        for task, parts in self.kept.items():
-            later = [part for part in (records.since(epoch) for records in parts) if part.n]
-            self.size -= sum(records.n for records in parts) - sum(records.n for records in later)
-            self.kept[task] = later
-
-    def rewind(self) -> None:
-        """What was kept is to be read again, before what waits."""
-        for task, parts in self.kept.items():
-            if parts:
-                self.waiting[task] = parts + self.waiting.get(task, [])
-        self.kept = {}
-
-    def put_back(self, content: Content) -> None:
+    def put_back(self, content: dict[Place, Read]) -> None:
         """What a batch had taken, ahead of what has come since."""
-        for task, records in content.items():
-            self.waiting.setdefault(task, []).insert(0, records)
-            self.size += records.n
+        for place, read in content.items():
+            self.waiting.setdefault(place, []).insert(0, read)
+            self.size += read.n
 
 
 def effects_of_read(job: Job, read: Iterable[tuple[BoltTask, Train]]) -> dict[str, Ints]:
@@ -217,7 +210,6 @@ States = dict[BoltTask, SavedState]
 class Batch:
     """A batch from its trigger to its commit.
 
-    content    what it reads
     saves      whether its tasks save their states
     shares     what its tasks have to do, worked out when its range is logged (before: empty)
     start      finds the states of its tasks before it, known since then
@@ -246,18 +238,6 @@ class Batch:
     def tuples(self) -> int:
         """What it reads, without end markers."""
         return sum(records.tuples for records in self.content.values())
-
-    @property
-    def size(self) -> int:
-        """What it reads, end markers too."""
-        return sum(records.n for records in self.content.values())
-
-    def come_out(self, now: int) -> None:
-        """All of it takes effect now, through the tasks that read it."""
-        self.visible = True
-        self.shown_at = now if self.shown_at is None else self.shown_at
-        for task, records in self.content.items():
-            records.work_off(task)
 
 
 class Record(NamedTuple):
@@ -302,6 +282,13 @@ class DryRun:
             if takes is None:
                 task.show(self._see)
 
+    def _mirror(self, task: BoltTask) -> BoltTask:
+        return self._job.bolts[task.component.name, task.index][0]
+
+    def _see(self, task: BoltView, train: Train, _: Ints) -> None:
+        bolt = self._job.bolt(task)
+        self._of_drawn[bolt] += int(bolt.demand(train).sum())
+
     def start_from(self, tasks: list[BoltTask]) -> None:
         """Take the states of these tasks: the next batch is played from there."""
         for task in tasks:
@@ -326,39 +313,26 @@ class DryRun:
 
         return states
 
-    def _mirror(self, task: BoltTask) -> BoltTask:
-        return self._job.bolts[task.component.name, task.index][0]
-
     def play(self, content: Content) -> Shares:
-        """Shares of all logical tasks in a batch of this content."""
-        shares = {}
-        for task, demand in self._demand(content).items():
-            entries = task.state.entries if self._counts and task.state is not None else 0
-            shares[task.component.name, task.index] = Share(demand, entries)
-        return shares
-
-    def _see(self, task: BoltView, train: Train, _: Ints) -> None:
-        bolt = self._job.bolt(task)
-        self._of_drawn[bolt] += int(bolt.demand(train).sum())
-
-    def _demand(self, content: Content) -> dict[BoltTask, int]:
-        """Let tasks work off a batch; returns what that takes each of them (ns)."""
-        kernel, main, each = self._job.kernel, self._main, self._each
-        kernel.now = main.kernel.now
-        self._job.plane.valued |= main.plane.valued
+        """Let tasks work off a batch of this content: shares of all logical tasks."""
+        kernel, each = self._job.kernel, self._each
+        kernel.now = self._main.kernel.now
+        self._job.plane.valued |= self._main.plane.valued
         self._of_drawn = dict.fromkeys(each, 0)
         before = {task: task.worked for task in each}
         for task, records in content.items():
-            records.work_off(self._mirror(task))
+            self._mirror(task).gate.work_off(records.rows)
         kernel.advance()
         if end_batch(self._job, kernel.now):
             kernel.advance()
-        demand = {}
+        shares = {}
         for task, takes in each.items():
             if takes is None:
                 task.catch_up()
-            demand[task] = self._of_drawn[task] if takes is None else takes * (task.worked - before[task])
-        return demand
+            demand = self._of_drawn[task] if takes is None else takes * (task.worked - before[task])
+            entries = task.state.entries if self._counts and task.state is not None else 0
+            shares[task.component.name, task.index] = Share(demand, entries)
+        return shares
 
 
 def end_batch(job: Job, now: int) -> bool:

@@ -1,4 +1,9 @@
-"""Micro-batches: batch after batch of a query, with saved state, from anew, or stopping."""
+"""Micro-batches: batch after batch of a query, with saved state, from anew, or stopping.
+
+The strategies `micro_batch` and `batch_rerun` make one of the three classes below, and their docstrings have
+the rules; calibration reads the ``history``. Each class says what it does after a failure; how tasks of a
+batch are scheduled is in `executors.py`, what a batch is in `batch_log.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from tideover.models.job.topology import Component, Topology
-from tideover.models.mechanisms.base import Mechanism
+from tideover.models.mechanisms.base import AFTER_TASKS, Mechanism
 from tideover.models.mechanisms.batch_log import (
     Batch,
     BatchSettings,
@@ -22,7 +27,7 @@ from tideover.models.mechanisms.batch_log import (
     end_batch,
     median_distance,
 )
-from tideover.models.mechanisms.executors import DRIVER, LATE, Cluster, EveryBatch, Executor
+from tideover.models.mechanisms.executors import DRIVER, Cluster, Executor
 from tideover.models.operators.base import Stateful
 from tideover.models.operators.state import Effects
 from tideover.models.operators.window import Extent
@@ -39,27 +44,43 @@ from tideover.sim.train import Ints, Train, distinct
 
 Left = tuple[BoltTask, int, list[Effects]]
 """A window that may be taken back: who has put it out, its number, and what has left with it."""
+OutputMode = Literal["append", "update"]
+TURN = AFTER_TASKS + 1
+"""Order of what the driver does, at one instant and rank."""
 
 
-class Query(Mechanism, CopyHolder, Runner):
-    """The log of a query that reads it batch by batch, its batch, and the processes that run it: what of it
-    supervision and accounts see.
+class Batches(Mechanism, CopyHolder, Runner):
+    """Spouts fill the log, a driver empties it batch by batch.
+
+    What is in the tasks changes by a batch's output only, and the dry run knows what it was before. So the
+    driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
+
+    output_mode   what the sink gets: finished windows, or from every batch what it has changed
+    lineage       least time between two batches that save states (ns); None: every batch does
     """
 
     needs = Needs(log=True, batches=True, readers_go_back=True)
     knows_the_plane = True
 
-    def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch) -> None:
+    def __init__(
+        self, job: Job, settings: BatchSettings, output_mode: OutputMode, lineage: int | None = None
+    ) -> None:
         super().__init__(job)
-        self._settings, self._saving = settings, saving
-        self._log = Log()
+        self._settings, self._output_mode = settings, output_mode
+        self._log: Log[BoltTask, Records] = Log(lambda task: task.number, Records.join)
         self._batch: Batch | None = None
         """The one that is not committed yet."""
         self.history: list[Record] = []
         """Batches that were committed."""
         self._left: list[Left] = []
+        self._driver = Plans(job.kernel, TURN)
+        """What the driver is about to do, unless it dies before."""
+        self._triggered = self._logged = 0
+        """When the last batch was triggered, and how many there are in the offset log."""
+        self._cold = False
+        """Whether the next batch is the first since a restart."""
 
-        self._cluster = Cluster(job, settings, saving, self)
+        self._cluster = Cluster(job, settings, lineage, self)
         self._dry_run = DryRun(job, counts=bool(settings.state_cost or settings.reload_cost))
         self._sources = [t for t in job.bolt_tasks if any(isinstance(c.up, SpoutTask) for c in t.inputs)]
         """The tasks before which the log lies."""
@@ -68,14 +89,124 @@ class Query(Mechanism, CopyHolder, Runner):
         job.context.rhythm = lambda: median_distance([record.visible for record in self.history])
         job.settlers.append(self._tell_kept)
 
-    # -- what comes, and what strikes ------------------------------------------------------------------------
+    def start(self) -> None:
+        self._hold(True)
+        self._driver.at(0, Rank.BATCH, self._trigger)
+
+    def _fill_log(self) -> None:
+        """What has arrived up to now is in the log; what has come out of batches waits in its queues."""
+        for task in self._sources:
+            if task.c.held.n:
+                self._log.append(task, Records(self._job.plane, task.gate.take_away()))
+
+    def _hold(self, holds: bool) -> None:
+        """Whether what comes waits before the tasks that read the log, from now on."""
+        for task in self._sources:
+            task.gate.closed = holds
+
+    def _then(self, delay: int, action: Callable[[], None]) -> None:
+        """What the driver does ``delay`` ns from now. Without any it waits for its turn, behind all tasks of
+        this instant: a fault may come between. If it has it now nothing that comes before is left.
+        """
+        if delay or self._job.kernel.is_later(Rank.BATCH, TURN):
+            self._driver.after(delay, Rank.BATCH, action)
+        else:
+            action()
+
+    def _step(self, what: str, batch: Batch) -> None:
+        self._job.step(DRIVER, what, f"batch {batch.number}")
+
+    # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
+
+    def _trigger(self) -> None:
+        s = self._settings
+        now = self._triggered = self._job.kernel.now
+        self._fill_log()
+        if self._log.waiting:
+            batch = self._batch = Batch(self._logged, self._log.take(), self._cluster.saves(now))
+            self._step("batch triggered", batch)
+            self._then(s.plan_time, partial(self._log_offsets, batch))
+        else:
+            again = s.next_trigger(now) if s.trigger_interval else now + s.poll_interval
+            self._driver.at(again, Rank.BATCH, self._trigger)
+
+    # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
+
+    def _log_offsets(self, batch: Batch) -> None:
+        self._logged += 1
+        self._step("offsets logged", batch)
+        batch.start = self._dry_run.remember(self._cluster.tasks)
+        batch.shares = self._dry_run.play(batch.content)
+        self._run(batch)
+
+    # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
+
+    def _run(self, batch: Batch) -> None:
+        run = partial(self._cluster.start, batch.shares, batch.saves, partial(self._ended, batch))
+        self._then(self._settings.cold_time if self._cold else 0, run)
+
+    def _ended(self, batch: Batch) -> None:
+        self._step("stages ended", batch)
+        self._then(self._settings.output_time, partial(self._output, batch))
+
+    # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
+
+    def _output(self, batch: Batch) -> None:
+        kernel, now = self._job.kernel, self._job.kernel.now
+        batch.visible = True
+        batch.shown_at = now if batch.shown_at is None else batch.shown_at
+        for task, records in batch.content.items():
+            task.gate.work_off(records.rows)
+        again = [p for p in self._cluster.partitions if p.again >= 0]
+        for p in again:
+            p.task.does_again(p.again)
+        self._hold(False)
+        kernel.advance()
+        if end_batch(self._job, now):
+            kernel.advance()
+        self._hold(True)
+        for p in again:
+            p.task.does_again(None)
+        self._is_out(batch)
+        if self._output_mode == "update" and batch.tuples:
+            self._job.say.put_out((DRIVER, 0, batch.number), now)
+        self._step("output written", batch)
+        self._then(self._settings.commit_time, partial(self._commit, batch))
+
+    def _is_out(self, batch: Batch) -> None:
+        """For those who build on it: the sink has a batch, which is not committed yet."""
+
+    def _commit(self, batch: Batch) -> None:
+        now = self._job.kernel.now
+        self._fill_log()
+        self._tell_kept()
+        assert batch.shown_at is not None
+        self.history.append(Record(batch.number, self._triggered, batch.shown_at, now, batch.tuples))
+        self._step("batch committed", batch)
+        self._batch, self._cold = None, False
+        self._left = self._not_for_good()
+        self._cluster.committed()
+        due = max(now, self._settings.next_trigger(self._triggered))
+        self._driver.at(due, Rank.BATCH, self._trigger)
+
+    def _not_for_good(self) -> list[Left]:
+        """What may yet be taken back, though its batch is committed."""
+        return []
+
+    # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
 
     def executor_failed(self, executor: Executor, outage: OutageView) -> None:
         """The scheduler sees to what ran in it."""
 
     def executor_ready(self, executor: Executor, outage: OutageView) -> None: ...
-    def driver_failed(self, outage: OutageView) -> None: ...
-    def driver_ready(self, outage: OutageView) -> None: ...
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._cluster.task_failed(task, outage)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self._cluster.task_ready(task, outage)
 
     def paused(self, task: BoltView, outage: OutageView) -> None:
         self._cluster.stopped(task, outage.ready_at)
@@ -84,60 +215,38 @@ class Query(Mechanism, CopyHolder, Runner):
         partition = self._cluster.of[task]
         return partition.began_at if partition.attempt else None
 
-    # -- what is worked off again ----------------------------------------------------------------------------
+    # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
 
-    def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
-        """Which of a task's tuples in this batch are worked off again (because of ``outage``); None: none."""
-        again = self._cluster.of[task].again
-        return np.ones(train.n, np.bool_) if again >= 0 and outage in (None, again) else None
+    def driver_failed(self, outage: OutageView) -> None:
+        self._driver.void()
+        self._cluster.stop(outage)
+        self._give_up_batch()
 
-    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
-        if self.knows_the_plane and not self._bolt(task).c.again:
-            return  # it is told of late, and was done before
-        again = self._comes_again(task, train)
-        if again is not None:
-            self._job.say.replayed(task, train.pick(again), None)
+    def driver_ready(self, outage: OutageView) -> None:
+        self._cluster.renew()
+        self._restart()
 
-    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
-        return self._comes_again(task, train, outage)
+    def _give_up_batch(self) -> None:
+        """The batch goes back to the log, or, if it is logged, will be run again."""
+        if self._batch is not None and not self._batch.logged:
+            self._log.put_back(self._batch.content)
+            self._batch = None
+        elif self._batch is not None and self._batch.visible:
+            self._take_back(self._batch)
 
-    def settled(self, outage: OutageView) -> bool:
-        return all(p.again != outage.number for p in self._cluster.partitions)
+    def _restart(self) -> None:
+        """The query starts again."""
+        self._cold = True
+        self._driver.after(self._settings.recovery_time, Rank.BATCH, self._resume)
 
-    # -- what comes out, and what is kept --------------------------------------------------------------------
+    def _resume(self) -> None:
+        if self._batch is None:
+            self._trigger()
+        else:
+            self._triggered = self._job.kernel.now
+            self._run(self._batch)
 
-    def _tell_kept(self) -> None:
-        """Say what the log keeps, which grows but where a batch is committed, or forgotten."""
-        self._job.say.kept(self._rows_kept)
-
-    @property
-    def _rows_kept(self) -> int:
-        """Rows that the log keeps for the query."""
-        return self._waiting + (0 if self._batch is None else self._batch.size)
-
-    @property
-    def _waiting(self) -> int:
-        """Those of them that are in no batch."""
-        return self._log.size + sum(int(task.c.held.n) for task in self._sources)
-
-    def _contents(self) -> list[Content]:
-        """The same, by the task that reads them."""
-        waiting: list[Content] = [{task: part} for task, parts in self._log.waiting.items() for part in parts]
-        return waiting if self._batch is None else [*waiting, self._batch.content]
-
-    def effects(self) -> list[tuple[Component, Ints]]:
-        parts: dict[str, list[Ints]] = {}
-        for content in self._contents():
-            for task, records in content.items():  # what will be filtered out has no effect, but is here
-                parts.setdefault(task.component.name, []).append(records.train.uid)
-            for name, uid in effects_of_read(self._job, _tuples(content)).items():
-                parts.setdefault(name, []).append(uid)
-        before = {} if self._batch is None else self._batch.before
-        for task, state in before.items():
-            if state.state is not None:  # may come back, though its window is out by now
-                parts.setdefault(task.component.name, []).append(state.effects())
-        by_name = self._job.topology.by_name
-        return [(by_name[name], np.concatenate(uids)) for name, uids in parts.items()]
+    # -- what is taken back, and worked off again ------------------------------------------------------------
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if parts and task.component.anchored:
@@ -170,176 +279,59 @@ class Query(Mechanism, CopyHolder, Runner):
         for task, train in _tuples(batch.content):
             job.say.reopened(task, train)
 
+    def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
+        """Which of a task's tuples in this batch are worked off again (because of ``outage``); None: none."""
+        again = self._cluster.of[task].again
+        return np.ones(train.n, np.bool_) if again >= 0 and outage in (None, again) else None
+
+    def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
+        if self.knows_the_plane and not self._bolt(task).c.again:
+            return  # it is told of late, and was done before
+        again = self._comes_again(task, train)
+        if again is not None:
+            self._job.say.replayed(task, train.pick(again), None)
+
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        return self._comes_again(task, train, outage)
+
+    def settled(self, outage: OutageView) -> bool:
+        return all(p.again != outage.number for p in self._cluster.partitions)
+
+    def _tell_kept(self) -> None:
+        """Say what the log keeps, which grows but where a batch is committed, or forgotten."""
+        self._job.say.kept(self._rows_kept)
+
+    @property
+    def _rows_kept(self) -> int:
+        """Rows that the log keeps for the query: those of the batch, and what is in none."""
+        in_batch = () if self._batch is None else self._batch.content.values()
+        return self._log.size + sum(int(t.c.held.n) for t in self._sources) + sum(r.n for r in in_batch)
+
+    def _contents(self) -> list[Content]:
+        """The same, by the task that reads them."""
+        waiting: list[Content] = [{task: part} for task, parts in self._log.waiting.items() for part in parts]
+        return waiting if self._batch is None else [*waiting, self._batch.content]
+
+    def effects(self) -> list[tuple[Component, Ints]]:
+        parts: dict[str, list[Ints]] = {}
+        for content in self._contents():
+            for task, records in content.items():  # what will be filtered out has no effect, but is here
+                parts.setdefault(task.component.name, []).append(records.train.uid)
+            for name, uid in effects_of_read(self._job, _tuples(content)).items():
+                parts.setdefault(name, []).append(uid)
+        before = {} if self._batch is None else self._batch.before
+        for task, state in before.items():
+            if state.state is not None:  # may come back, though its window is out by now
+                parts.setdefault(task.component.name, []).append(state.effects())
+        by_name = self._job.topology.by_name
+        return [(by_name[name], np.concatenate(uids)) for name, uids in parts.items()]
+
 
 def _tuples(content: Content) -> list[tuple[BoltTask, Train]]:
     """Tuples that tasks read, without end markers."""
     return [(task, records.train) for task, records in content.items()]
-
-
-OutputMode = Literal["append", "update"]
-TURN = LATE + 1
-"""Order of what the driver does, at one instant and rank."""
-
-
-class Batches(Query):
-    """Spouts fill the log, a driver empties it batch by batch.
-
-    What is in the tasks changes by a batch's output only, and the dry run knows what it was before. So the
-    driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
-
-    output_mode   what the sink gets: finished windows, or from every batch what it has changed
-    saving        when states are saved; None: in every batch
-    """
-
-    def __init__(
-        self, job: Job, settings: BatchSettings, output_mode: OutputMode, saving: EveryBatch | None = None
-    ) -> None:
-        super().__init__(job, settings, saving or EveryBatch(settings))
-        self._output_mode = output_mode
-        self._driver = Plans(job.kernel, TURN)
-        """What the driver is about to do, unless it dies before."""
-        self._triggered = self._logged = 0
-        """When the last batch was triggered, and how many there are in the offset log."""
-        self._cold = False
-        """Whether the next batch is the first since a restart."""
-
-    def start(self) -> None:
-        self._hold(True)
-        self._driver.at(0, Rank.BATCH, self._trigger)
-
-    def _fill_log(self) -> None:
-        """What has arrived up to now is in the log; what has come out of batches waits in its queues."""
-        for task in self._sources:
-            if task.c.held.n:
-                self._log.append(task, Records(self._job.plane, task.gate.take_away()))
-
-    def _hold(self, holds: bool) -> None:
-        """Whether what comes waits before the tasks that read the log, from now on."""
-        for task in self._sources:
-            task.gate.closed = holds
-
-    def _then(self, delay: int, action: Callable[[], None]) -> None:
-        """What the driver does ``delay`` ns from now. Without any it waits for its turn, behind all tasks of
-        this instant: a fault may come between. If it has it now nothing that comes before is left.
-        """
-        if delay or self._job.kernel.is_later(Rank.BATCH, TURN):
-            self._driver.after(delay, Rank.BATCH, action)
-        else:
-            action()
-
-    # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
-
-    def _trigger(self) -> None:
-        s = self._settings
-        now = self._triggered = self._job.kernel.now
-        self._fill_log()
-        if self._log.waiting:
-            batch = self._batch = Batch(self._logged, self._log.take(), self._saving.saves(now))
-            self._job.step(DRIVER, "batch triggered", f"batch {batch.number}")
-            self._then(s.plan_time, partial(self._log_offsets, batch))
-        else:
-            again = s.next_trigger(now) if s.trigger_interval else now + s.poll_interval
-            self._driver.at(again, Rank.BATCH, self._trigger)
-
-    # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
-
-    def _log_offsets(self, batch: Batch) -> None:
-        self._logged += 1
-        self._job.step(DRIVER, "offsets logged", f"batch {batch.number}")
-        batch.start = self._dry_run.remember(self._cluster.tasks)
-        batch.shares = self._dry_run.play(batch.content)
-        self._run(batch)
-
-    # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
-
-    def _run(self, batch: Batch) -> None:
-        run = partial(self._cluster.start, batch.shares, batch.saves, partial(self._ended, batch))
-        self._then(self._settings.cold_time if self._cold else 0, run)
-
-    def _ended(self, batch: Batch) -> None:
-        self._job.step(DRIVER, "stages ended", f"batch {batch.number}")
-        self._then(self._settings.output_time, partial(self._output, batch))
-
-    # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
-
-    def _output(self, batch: Batch) -> None:
-        now = self._job.kernel.now
-        batch.come_out(now)
-        self._flow(now)
-        self._is_out(batch)
-        if self._output_mode == "update" and batch.tuples:
-            self._job.say.put_out((DRIVER, 0, batch.number), now)
-        self._job.step(DRIVER, "output written", f"batch {batch.number}")
-        self._then(self._settings.commit_time, partial(self._commit, batch))
-
-    def _flow(self, now: int) -> None:
-        again = [p for p in self._cluster.partitions if p.again >= 0]
-        for p in again:
-            p.task.does_again(p.again)
-        self._hold(False)
-        self._job.kernel.advance()
-        if end_batch(self._job, now):
-            self._job.kernel.advance()
-        self._hold(True)
-        for p in again:
-            p.task.does_again(None)
-
-    def _is_out(self, batch: Batch) -> None:
-        """For those who build on it: the sink has a batch, which is not committed yet."""
-
-    def _commit(self, batch: Batch) -> None:
-        now = self._job.kernel.now
-        self._fill_log()
-        self._tell_kept()
-        assert batch.shown_at is not None
-        self.history.append(Record(batch.number, self._triggered, batch.shown_at, now, batch.tuples))
-        self._job.step(DRIVER, "batch committed", f"batch {batch.number}")
-        self._batch, self._cold = None, False
-        self._left = self._not_for_good()
-        self._cluster.committed()
-        due = max(now, self._settings.next_trigger(self._triggered))
-        self._driver.at(due, Rank.BATCH, self._trigger)
-
-    def _not_for_good(self) -> list[Left]:
-        """What may yet be taken back, though its batch is committed."""
-        return []
-
-    # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
-
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._cluster.task_failed(task, outage)
-
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._cluster.task_ready(task, outage)
-
-    # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
-
-    def driver_failed(self, outage: OutageView) -> None:
-        self._driver.void()
-        self._cluster.stop(outage)
-        if self._batch is not None and not self._batch.logged:
-            self._log.put_back(self._batch.content)
-            self._batch = None
-        elif self._batch is not None and self._batch.visible:
-            self._take_back(self._batch)
-
-    def driver_ready(self, outage: OutageView) -> None:
-        self._cluster.renew()
-        self._restart()
-
-    def _restart(self) -> None:
-        """The query starts again."""
-        self._cold = True
-        self._driver.after(self._settings.recovery_time, Rank.BATCH, self._resume)
-
-    def _resume(self) -> None:
-        if self._batch is None:
-            self._trigger()
-        else:
-            self._triggered = self._job.kernel.now
-            self._run(self._batch)
 
 
 class Stopping(Batches):
@@ -410,16 +402,10 @@ class JobAgain(Stopping):
     """
 
     def given_up(self, outage: OutageView) -> None:
-        self._cluster.abort(outage)
-        batch = self._batch
-        if batch is None:
-            return
-        self._job.step(DRIVER, "job failed", f"batch {batch.number}")
-        if not batch.logged:
-            self._log.put_back(batch.content)
-            self._batch = None
-        elif batch.visible:
-            self._take_back(batch)
+        self._cluster.halt(again=outage)
+        if self._batch is not None:
+            self._step("job failed", self._batch)
+        self._give_up_batch()
 
     def _resume(self) -> None:
         if self._batch is not None:
@@ -447,6 +433,10 @@ class StartingOver(Stopping):
     def __init__(self, job: Job, settings: BatchSettings, output_mode: OutputMode) -> None:
         super().__init__(job, settings, output_mode)
         self.knows_the_plane = False
+        self._kept: dict[BoltTask, list[Records]] = {}
+        """What batches have read, and may be read again."""
+        self._rows = 0
+        """How many rows that are."""
         self._read_again: Ints = NOTHING
         """Roots that the query had read before its last start."""
         self._because = -1
@@ -456,19 +446,27 @@ class StartingOver(Stopping):
     def _epoch(self) -> int:
         return min(task.windows.epoch for task in self._cluster.tasks) if self._by_time else 0
 
-    def _eldest(self, epoch: int) -> int:
-        """The oldest epoch of which not everything has left, where marker ``epoch`` was the newest."""
-        extent = self._extent
-        return epoch if extent is None else max(0, epoch // extent.slide * extent.slide - extent.panes)
+    def _trim(self, epoch: int) -> None:
+        """What belongs to windows of which all had left when marker ``epoch`` was the newest will not be read
+        again.
+        """
+        if not self._by_time:
+            return
+        if self._extent is not None:
+            epoch = max(0, epoch // self._extent.slide * self._extent.slide - self._extent.panes)
+        for task, parts in self._kept.items():
+            self._kept[task] = [part for part in (records.since(epoch) for records in parts) if part.n]
+        self._rows = sum(records.n for parts in self._kept.values() for records in parts)
 
     def _is_out(self, batch: Batch) -> None:
-        self._log.keep(batch.content)
+        for task, records in batch.content.items():
+            self._kept.setdefault(task, []).append(records)
+            self._rows += records.n
 
     def _commit(self, batch: Batch) -> None:
         super()._commit(batch)
         self._read_again, self._because = NOTHING, -1
-        if self._by_time:
-            self._log.trim(self._eldest(self._epoch()))
+        self._trim(self._epoch())
 
     def _not_for_good(self) -> list[Left]:
         epoch = self._epoch()
@@ -476,8 +474,9 @@ class StartingOver(Stopping):
 
     @property
     def _rows_kept(self) -> int:
-        shown = self._batch is not None and self._batch.visible
-        return self._waiting if shown else super()._rows_kept
+        batch = self._batch
+        twice = batch.content.values() if batch is not None and batch.visible else ()
+        return super()._rows_kept + self._rows - sum(records.n for records in twice)
 
     def _comes_again(self, task: BoltView, train: Train, outage: int | None = None) -> Mask | None:
         if self._because < 0 or outage not in (None, self._because):
@@ -489,7 +488,7 @@ class StartingOver(Stopping):
         return self._because != outage.number
 
     def _contents(self) -> list[Content]:
-        kept: list[Content] = [{task: part} for task, parts in self._log.kept.items() for part in parts]
+        kept: list[Content] = [{task: part} for task, parts in self._kept.items() for part in parts]
         return kept + super()._contents()
 
     def given_up(self, outage: OutageView) -> None:
@@ -499,9 +498,8 @@ class StartingOver(Stopping):
         batch, self._batch = self._batch, None
         epoch = self._epoch()
         self._tell_kept()
-        if self._by_time:
-            self._log.trim(self._eldest(epoch))
-        again = [(task, records) for task, parts in self._log.kept.items() for records in parts]
+        self._trim(epoch)
+        again = [(task, records) for task, parts in self._kept.items() for records in parts]
         for task, records in again:
             self._job.say.reopened(task, records.train)
         if batch is not None and not batch.visible:
@@ -511,7 +509,10 @@ class StartingOver(Stopping):
             records.train.uid >> task.component.bits for task, records in again if task.component.anchored
         ]
         self._read_again = distinct(np.concatenate([self._read_again, *roots]))
-        self._log.rewind()
+        for task, parts in self._kept.items():
+            for records in reversed(parts):
+                self._log.put_back({task: records})
+        self._kept, self._rows = {}, 0
         self._drop_state(outage, epoch)
 
     def _drop_state(self, outage: OutageView, epoch: int) -> None:

@@ -1,8 +1,9 @@
 """The executors of a query in batches, and how the tasks of a batch run on them.
 
-The scheduler is Spark's (DAGScheduler, TaskSetManager): stages one after the other; tasks without state go
-wherever a core is free, tasks with state to the executor that has it; an executor's death takes the attempts
-that run on it and the shuffle files of those that have run.
+`batches.py` is the only user: it runs batches on a `Cluster`. The scheduler is Spark's (DAGScheduler,
+TaskSetManager), and what it does with tasks and their states is changed here alone: stages one after the
+other; tasks without state go wherever a core is free, tasks with state to the executor that has it; an
+executor's death takes the attempts that run on it and the shuffle files of those that have run.
 
 The rules of placement, stage by stage, in the order of tasks (tests/models/test_micro_batch.py):
 
@@ -15,15 +16,18 @@ The rules of placement, stage by stage, in the order of tasks (tests/models/test
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
+from tideover.models.mechanisms.base import AFTER_TASKS, Process, workers_of
 from tideover.models.mechanisms.batch_log import BatchSettings, Share, Shares
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.views import BoltView, Machine, OutageView, TaskView
-from tideover.sim.kernel import ORDER, Rank
+from tideover.models.runtime.views import OutageView, TaskView
+from tideover.sim.kernel import Rank
+
+DRIVER = "driver"
 
 
 class Partition:
@@ -65,93 +69,6 @@ class Partition:
         return self.done and not lives(self.ran)
 
 
-class EveryBatch:
-    """Every batch commits the states of its tasks, and a lost copy is loaded."""
-
-    waits_for_locality = True
-    """Whether a task that has lost its executor waits a while, as others of its stage have theirs."""
-
-    def __init__(self, settings: BatchSettings) -> None:
-        self._settings = settings
-
-    def saves(self, trigger: int) -> bool:
-        return True
-
-    def loading(self, partition: Partition) -> int:
-        """What a task with state takes to have it again, before its next batch (ns)."""
-        state = partition.task.state
-        assert state is not None
-        return self._settings.reload_time + state.entries * self._settings.reload_cost
-
-    def committed(self, partitions: list[Partition], saved: bool, now: int) -> None:
-        """Does nothing."""
-
-
-class Lineage(EveryBatch):
-    """States are saved now and then. One that is lost is computed again, from the newest that was saved, and
-    from the batches since: by its lineage. Each task computes its own, so that all executors take part.
-
-    M. Zaharia et al., *Discretized Streams*, SOSP 2013, sections 3.3 (parallel recovery) and 4.
-    """
-
-    waits_for_locality = False
-
-    def __init__(self, settings: BatchSettings, interval: int) -> None:
-        super().__init__(settings)
-        self._interval = interval
-        self._due = interval
-
-    def saves(self, trigger: int) -> bool:
-        return trigger >= self._due
-
-    def loading(self, partition: Partition) -> int:
-        s = self._settings
-        return s.reload_time + partition.saved_rows * s.reload_cost + partition.since_saved
-
-    def committed(self, partitions: list[Partition], saved: bool, now: int) -> None:
-        for p in partitions:
-            if saved:
-                p.saved_rows, p.since_saved = p.share.entries, 0
-            else:
-                p.since_saved += self._settings.task_time + p.share.demand
-        if saved:
-            self._due = (now // self._interval + 1) * self._interval
-
-
-DRIVER = "driver"
-
-
-class Process(Machine):
-    """A process of a query, which tells others what happens to it; all three get the process itself.
-
-    tasks_in    the tasks that fail with it
-    on_failed   it was killed
-    on_ready    detection and restart are over
-    """
-
-    def __init__(
-        self,
-        name: str,
-        host: int | None,
-        worker: int,
-        number: int,
-        tasks_in: Callable[[Any], Sequence[BoltView]],
-        on_failed: Callable[[Any, OutageView], None],
-        on_ready: Callable[[Any, OutageView], None],
-    ) -> None:
-        super().__init__(name, host, 0, number, worker)
-        self._tasks_in, self._on_failed, self._on_ready = tasks_in, on_failed, on_ready
-
-    def tasks(self) -> Sequence[BoltView]:
-        return self._tasks_in(self)
-
-    def failed(self, outage: OutageView) -> None:
-        self._on_failed(self, outage)
-
-    def ready(self, outage: OutageView) -> None:
-        self._on_ready(self, outage)
-
-
 class Executor(Process):
     """A worker on a host, with some cores. ``life`` counts its deaths: a new life knows nothing of the old.
 
@@ -186,23 +103,12 @@ class Executor(Process):
         self.warm = self.has_store = False
 
 
-def workers_of(job: Job) -> dict[BoltTask, tuple[int, int]]:
-    """Host and number of the worker of each bolt task."""
-    of = job.deployment.cluster.worker_of
-    homes = {t: of[t.component.name, t.index, t.replica] for t in job.bolt_tasks}
-    return {task: (home.host, home.number) for task, home in homes.items()}
-
-
 Life = tuple[Executor, int]
 """An executor in one of its lives."""
 
 
 def lives(life: Life | None) -> bool:
     return life is not None and life[0].life == life[1]
-
-
-LATE = ORDER // 2
-"""Order of what comes after the events of single tasks, at one instant and rank."""
 
 
 class Owner(Protocol):
@@ -215,10 +121,19 @@ class Owner(Protocol):
 
 
 class Cluster:
-    """Executors and partitions of one query; runs the stages of one batch at a time."""
+    """Executors and partitions of one query; runs the stages of one batch at a time.
 
-    def __init__(self, job: Job, settings: BatchSettings, saving: EveryBatch, owner: Owner) -> None:
-        self._job, self._settings, self._saving = job, settings, saving
+    Every batch commits the states of its tasks, and a lost copy is loaded. With ``lineage``, the least time
+    (ns) between two batches that save states, one that is lost is computed again, from the newest that was
+    saved, and from the batches since. Each task computes its own, so that all executors take part: nobody
+    waits for locality. M. Zaharia et al., *Discretized Streams*, SOSP 2013, sections 3.3 (parallel recovery)
+    and 4.
+    """
+
+    def __init__(self, job: Job, settings: BatchSettings, lineage: int | None, owner: Owner) -> None:
+        self._job, self._settings, self._lineage = job, settings, lineage
+        self._save_from = lineage or 0
+        """From which trigger on the next batch saves states (ns)."""
         self._saves = True
         """Whether tasks save their states in the batch that is run."""
         self._owner = owner
@@ -253,6 +168,10 @@ class Cluster:
     def tasks(self) -> list[BoltTask]:
         return [p.task for p in self.partitions]
 
+    def saves(self, trigger: int) -> bool:
+        """Whether a batch that is triggered then saves the states of its tasks."""
+        return trigger >= self._save_from
+
     # -- a batch ---------------------------------------------------------------------------------------------
 
     def start(self, shares: Shares, saves: bool, done: Callable[[], None]) -> None:
@@ -269,7 +188,14 @@ class Cluster:
 
     def committed(self) -> None:
         """The batch is: what ran again in it does so no more."""
-        self._saving.committed(self.partitions, self._saves, self._job.kernel.now)
+        s, now = self._settings, self._job.kernel.now
+        if self._lineage is not None and self._saves:
+            self._save_from = (now // self._lineage + 1) * self._lineage
+        for p in self.partitions if self._lineage is not None else ():
+            if self._saves:
+                p.saved_rows, p.since_saved = p.share.entries, 0
+            else:
+                p.since_saved += s.task_time + p.share.demand
         self._open = False
         for p in self.partitions:
             p.again = -1
@@ -317,7 +243,7 @@ class Cluster:
     def _waits_for_locality(self, p: Partition) -> bool:
         """Whether a task that has lost its executor still waits, as others of its task set have theirs."""
         others = (home for q, home in self._preferred.items() if q is not p)
-        if not self._saving.waits_for_locality or not any(lives(home) for home in others):
+        if self._lineage is not None or not any(lives(home) for home in others):
             return False
         until = self._waiting_since + self._settings.locality_wait
         waits = self._job.kernel.now < until
@@ -356,7 +282,7 @@ class Cluster:
         self._look(when)
 
     def _look(self, when: int) -> None:
-        self._job.kernel.at(when, Rank.BATCH, self._schedule, LATE)
+        self._job.kernel.at(when, Rank.BATCH, self._schedule, AFTER_TASKS)
 
     def _launch(self, p: Partition, executor: Executor) -> None:
         s, now = self._settings, self._job.kernel.now
@@ -366,7 +292,7 @@ class Cluster:
         if p.stateful:
             if loads:
                 self._job.kernel.advance()  # its state as it is now
-                before += self._saving.loading(p)
+                before += self._loading(p)
             p.home, p.stale = here, loads
         work = s.task_time + p.share.demand
         if p.stateful and self._saves:
@@ -378,6 +304,14 @@ class Cluster:
         executor.running += 1
         self._waiting_since = now
         self._end_at(p, read + work)
+
+    def _loading(self, p: Partition) -> int:
+        """What a task with state takes to have it again, before its next batch (ns)."""
+        s, state = self._settings, p.task.state
+        if self._lineage is not None:
+            return s.reload_time + p.saved_rows * s.reload_cost + p.since_saved
+        assert state is not None
+        return s.reload_time + state.entries * s.reload_cost
 
     def _end_at(self, p: Partition, when: int) -> None:
         """The attempt ends then, unless it is lost before."""
@@ -427,7 +361,7 @@ class Cluster:
         if self._driver_back is not None:
             self._job.supervisor.expect(executor, self._driver_back)
         notice = partial(self._notice, executor, outage)
-        self._job.kernel.at(outage.detected_at, Rank.FAULT, notice, LATE + executor.number)
+        self._job.kernel.at(outage.detected_at, Rank.FAULT, notice, AFTER_TASKS + executor.number)
         self._owner.executor_failed(executor, outage)
 
     def _notice(self, executor: Executor, outage: OutageView) -> None:
@@ -477,8 +411,17 @@ class Cluster:
             self._schedule()
         self._owner.executor_ready(executor, outage)
 
-    def halt(self) -> None:
-        """The query is stopped, and its state dropped; processes that live go on."""
+    def _runs_again(self, outage: OutageView) -> None:
+        for p in self.partitions:
+            if self._open and p.ran is not None:
+                p.again = outage.number
+
+    def halt(self, again: OutageView | None = None) -> None:
+        """The query is stopped, and its state dropped; processes that live go on. ``again``: the batch will
+        be run again because of this.
+        """
+        if again is not None:
+            self._runs_again(again)
         for p in self.partitions:
             if p.attempt:
                 self._stop_attempt(p)
@@ -486,16 +429,6 @@ class Cluster:
                     p.ran[0].running -= 1
             p.home, p.stale, p.blocked = None, False, None
         self._active = self._open = False
-
-    def _runs_again(self, outage: OutageView) -> None:
-        for p in self.partitions:
-            if self._open and p.ran is not None:
-                p.again = outage.number
-
-    def abort(self, outage: OutageView) -> None:
-        """The same, and the batch will be run again because of the outage."""
-        self._runs_again(outage)
-        self.halt()
 
     def stop(self, outage: OutageView) -> None:
         self._runs_again(outage)

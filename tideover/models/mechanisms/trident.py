@@ -1,156 +1,172 @@
-"""Batches with transaction ids: coordinator, attempts, and the tasks at work."""
+"""Batches with transaction ids: the coordinator, the log that it reads, and the tasks at work.
+
+The strategy `trident` makes a `Coordinator`, which does all; its rules are in that strategy's docstring.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from tideover.models.mechanisms.batch_log import median_distance
-from tideover.models.mechanisms.executors import LATE, Process, workers_of
-from tideover.models.mechanisms.trident_log import Attempt, Reading, TridentSettings, work_off
+from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import AFTER_TASKS, Mechanism, Process, workers_of
+from tideover.models.mechanisms.batch_log import Log, effects_of_read, median_distance
+from tideover.models.mechanisms.trident_log import (
+    Attempt,
+    Content,
+    Executor,
+    Partition,
+    Store,
+    TridentSettings,
+    Work,
+    roots_of,
+)
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.context import without_markers
+from tideover.models.runtime.hooks import NOTHING, CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
+from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.views import BoltView, OutageView, Runner, SpoutView
 from tideover.sim.kernel import Rank
-from tideover.sim.train import Train
-
-
-class Work(NamedTuple):
-    """What a task has to do for an attempt; ``done`` is called when it has taken ``duration`` (ns)."""
-
-    attempt: Attempt
-    duration: int
-    done: Callable[[], None]
-
-
-class Executor:
-    """Does the works of a task, in the order in which they come.
-
-    own        number of the outage of the task alone by which it is down; None: none
-    worker_up  whether the process lives that it is in
-    fault      number of the newest outage that has struck it
-    began_at   when the present work began (ns); None: it has none
-    """
-
-    def __init__(self, job: Job, task: BoltTask) -> None:
-        self._kernel, self._links = job.kernel, job.supervisor.links
-        self.task = task
-        self._readers = {c.down.host for outlet in task.outlets for to in outlet.channels for c in to}
-        self.own: int | None = None
-        self.worker_up, self.fault = True, -1
-        self.began_at: int | None = None
-        self._works: deque[Work] = deque()
-        """The first of them is the present one."""
-        self._ends_at = self._number = self._stopped_until = 0
-
-    @property
-    def down(self) -> bool:
-        return self.own is not None or not self.worker_up
-
-    def add(self, work: Work) -> None:
-        self._works.append(work)
-        self._go_on()
-
-    def _go_on(self) -> None:
-        if self.began_at is None and self._works:
-            self.began_at = self._kernel.now
-            self._end_at(max(self._kernel.now, self._stopped_until) + self._works[0].duration)
-
-    def _end_at(self, when: int) -> None:
-        self._number += 1
-        self._ends_at, number = when, self._number
-
-        def ended() -> None:
-            if number != self._number:
-                return
-            parted = [self._links.parted_until(self.task.host, host) for host in self._readers]
-            if max(parted, default=0) > self._kernel.now:  # a partition cuts it off from one that reads it
-                self._end_at(max(parted))
-                return
-            work = self._works.popleft()
-            self._stop()
-            work.done()
-            self._go_on()
-
-        self._kernel.at(when, Rank.BATCH, ended, self.task.number)
-
-    def _stop(self) -> None:
-        """What is being done is over, or given up."""
-        assert self.began_at is not None
-        self.task.busy.count(self._kernel.now - self.began_at)
-        self.began_at = None
-        self._number += 1
-
-    def give_up(self, attempts: Collection[Attempt]) -> None:
-        """Nobody wants the works of these attempts any more."""
-        if self.began_at is not None and self._works[0].attempt in attempts:
-            self._stop()
-        self._works = deque(work for work in self._works if work.attempt not in attempts)
-        self._go_on()
-
-    def crash(self) -> None:
-        """All works are gone, and what has stopped it is over."""
-        if self.began_at is not None:
-            self._stop()
-        self._works.clear()
-        self._stopped_until = 0
-
-    def stop_until(self, until: int) -> None:
-        """It does nothing until then."""
-        shift = until - max(self._kernel.now, self._stopped_until)
-        if self.down or shift <= 0:
-            return
-        self._stopped_until = until
-        if self.began_at is not None:
-            self._end_at(self._ends_at + shift)
-
+from tideover.sim.plane.plane import CHANNEL, ROW
+from tideover.sim.train import Ints, Train, join
 
 COORDINATOR = "coordinator"
+COLUMNS = ("uid", "created", "value", "key", "attempt", "epoch", "mark")
 
 
-class Tasks(Reading, Runner):
-    """Bolt tasks work off the parts of attempts; workers and a coordinator can fail with them."""
+class Coordinator(Mechanism, CopyHolder, Runner):
+    """Numbers batches, and lets them commit in this order (Storm's ``MasterBatchCoordinator``). What it has
+    marked as committed outlives it; which attempts are under way does not.
+
+    All bolt tasks are closed: what comes to them is held until it is taken, for the log or for an attempt. A
+    task is open while a part passes it.
+
+    What an attempt reads, by the ``spout`` (Apache Storm, docs/Trident-spouts.md): with a transactional one a
+    transaction always has the same content, which is written down before it is emitted
+    (``PartitionedTridentSpoutExecutor``). With an opaque one each tuple is in one committed batch, not always
+    the one in which it was first; how far it has read is written down at the commit
+    (``OpaquePartitionedTridentSpoutExecutor``). Without promises nothing is written down; tuples are
+    acknowledged, or failed, batch by batch (``RichSpoutBatchExecutor``).
+    """
+
+    needs = Needs(log=True, batches=True, readers_go_back=True, comparison=True)
 
     def __init__(self, job: Job, settings: TridentSettings) -> None:
-        super().__init__(job, settings)
-        self._executors = {task: Executor(job, task) for task in job.bolt_tasks}
+        super().__init__(job)
+        self._settings = settings
+        self._plans = Plans(job.kernel, AFTER_TASKS + 1)
+        """What the coordinator is about to do, unless it dies before."""
+        self._lives = True
+        self._current = 1
+        """The first transaction that is not committed."""
+        self._under_way: dict[int, Attempt] = {}
+        """By number of the transaction."""
+        self._updates: list[int] = []
+        """When all stores had what transactions had brought, in their order."""
+        self._log: Log[Partition, Train] = Log(lambda at: (at[0].number, at[1].number), join)
+        self._contents: dict[int, Content] = {}
+        """What a transactional spout has written down, by number of the transaction."""
+        self._again: dict[int, Ints] = {}
+        """Roots that are read again, by the number of the outage that is why (-1: none is)."""
+        self._passing: tuple[Attempt, BoltTask] | None = None
+        """Whose part passes now, and where."""
+
+        tasks = job.bolt_tasks
+        ends = [t for t in tasks if t.state is not None or not t.component.outputs]
+        self._stores = {task: Store(settings.state, job, task) for task in ends}
+        self._readers = [t for t in tasks if any(isinstance(c.up, SpoutTask) for c in t.inputs)]
+        """Tasks that read spouts."""
+        self._executors = {task: Executor(job, task) for task in tasks}
         self._reads = {
             task: list(dict.fromkeys(c.up for c in task.inputs if isinstance(c.up, BoltTask)))
-            for task in job.bolt_tasks
+            for task in tasks
         }
         """The bolt tasks that each one reads."""
-        self._read_by = {
-            task: [down for down in job.bolt_tasks if task in self._reads[down]] for task in job.bolt_tasks
-        }
-        """Those that read it."""
+        self._read_by = {task: [down for down in tasks if task in self._reads[down]] for task in tasks}
         self._early: set[BoltTask] = set()
         """Tasks that work before the commit: no state is upstream of them."""
-        for task in job.bolt_tasks:
+        for task in tasks:
+            task.gate.closed = True
             if all(up in self._early and up.state is None for up in self._reads[task]):
                 self._early.add(task)
-        self._epochs: dict[BoltTask, list[tuple[Attempt, dict[int, int]]]] = {t: [] for t in job.bolt_tasks}
+        self._epochs: dict[BoltTask, list[tuple[Attempt, dict[int, int]]]] = {t: [] for t in tasks}
         """Which end markers had come at a task without state before attempts that are under way passed it."""
+
         places = workers_of(job)
         inside = {place: [t for t in places if places[t] == place] for place in sorted(set(places.values()))}
-        job.context.machines += [
+        self._machine = Process(COORDINATOR, None, 0, 0, lambda _: tasks, self._killed, self._restarted)
+        machines = [
             Process("worker", *place, number, lambda p: inside[p.host, p.worker], self._dies, self._is_back)
             for number, place in enumerate(inside, 1)
         ]
+        job.context.machines[:] = [self._machine, *job.context.machines, *machines]
         job.context.runner = self
+        job.context.rhythm = lambda: median_distance(self._updates)
 
-    def processed_all(self, attempt: Attempt) -> None:
-        """All tasks have done their work that do so before the commit."""
+    def start(self) -> None:
+        s, kernel, order = self._settings, self._job.kernel, AFTER_TASKS + 1
+        kernel.every(s.message_timeout, s.message_timeout, Rank.ROTATION, self._look_for_late, order)
+        kernel.every(s.batch_interval, s.batch_interval, Rank.BATCH, self._tick, order)
 
-    def stored_all(self, attempt: Attempt) -> None:
-        """All stores have their parts."""
+    def _step(self, what: str, attempt: Attempt, who: str = COORDINATOR) -> None:
+        self._job.step(who, what, f"transaction {attempt.txid}")
 
-    # -- work ------------------------------------------------------------------------------------------------
+    def _later(self, delay: int, attempt: Attempt, act: Callable[[Attempt], None]) -> None:
+        """For an attempt, unless it is given up before."""
+
+        def do() -> None:
+            if self._under_way.get(attempt.txid) is attempt:
+                act(attempt)
+
+        self._plans.after(delay, Rank.BATCH, do)
+
+    # -- 1. each interval: an attempt of the next transaction ------------------------------------------------
+
+    def _tick(self, _: int) -> None:
+        if not self._lives or len(self._under_way) >= self._settings.max_spout_pending:
+            return
+        txid = max(self._under_way, default=self._current - 1) + 1
+        self._gather(self._readers)
+        if (known := self._contents.get(txid)) is None:
+            content = self._log.take(lambda at: at[1].up)
+        else:
+            content = known if all(spout.up for _, spout in known) else {}
+        if not content:
+            return
+        attempt = self._under_way[txid] = Attempt(txid, content, self._job.kernel.now)
+        self._step("batch begun", attempt)
+        if self._settings.spout == "transactional" and known is None:
+            self._later(self._settings.metadata_time, attempt, self._write_content)
+        else:
+            self._begin(attempt)
+
+    def _write_content(self, attempt: Attempt) -> None:
+        self._contents[attempt.txid] = attempt.content
+        self._step("metadata written", attempt)
+        self._begin(attempt)
+
+    def _gather(self, tasks: Iterable[BoltTask]) -> None:
+        """Take what has come to these, by channel, in order of arrival."""
+        for task in (t for t in tasks if t.c.held.n):
+            rows = task.gate.take_away()
+            for source in np.unique(rows["source"]).tolist():
+                part, up = rows[rows["source"] == source], task.inputs[source].up
+                train = self._job.plane.train(part, task.number)
+                train = train.adding(**{CHANNEL: part["source"].astype(np.int64)})
+                if isinstance(up, SpoutTask):
+                    self._log.append((task, up), train)
+                    continue
+                assert self._passing is not None
+                attempt, sender = self._passing
+                attempt.handed_to.setdefault(task, []).append(train)
+                if sender in self._stores:
+                    self._stores[sender].handed_on.append((task, train))
+
+    # -- 2. tasks work ---------------------------------------------------------------------------------------
 
     def _begin(self, attempt: Attempt) -> None:
         """The tasks that read spouts have their parts."""
@@ -172,14 +188,14 @@ class Tasks(Reading, Runner):
 
     def _worked(self, attempt: Attempt, task: BoltTask) -> None:
         attempt.worked.add(task)
-        self._job.step(task.name, "part worked off", f"transaction {attempt.txid}")
+        self._step("part worked off", attempt, task.name)
         if task not in self._stores:
             self._pass(attempt, task, attempt.part(task))
         elif attempt.commits_at is not None:
             self._update(attempt, task)
         if not attempt.processed and attempt.worked >= self._early:
             attempt.processed = True
-            self.processed_all(attempt)
+            self._later(0, attempt, lambda _: self._commit_current())
 
     def _pass(self, attempt: Attempt, task: BoltTask, part: Train | None) -> None:
         """The part passes the task, which hands on what it makes of it."""
@@ -187,10 +203,20 @@ class Tasks(Reading, Runner):
             if task not in self._stores:
                 self._epochs[task].append((attempt, dict(task.windows.epochs)))
             self._passing = attempt, task
-            work_off(self._job, task, part)
+            rows = np.zeros(part.n, ROW)
+            for name in COLUMNS:
+                rows[name] = part.column(name)
+            rows["source"] = part.column(CHANNEL)
+            task.gate.closed = False
+            task.gate.work_off(rows)
+            self._job.kernel.advance()
+            task.gate.closed = True
             self._gather(self._read_by[task])
             self._passing = None
-            self._tell_again(task, part)
+            part = without_markers(part)
+            again = self._comes_again(task, part, list(self._again.values()))
+            if again is not None and task.component.anchored:
+                self._job.say.replayed(task, part.pick(again), None)
         self._has_passed(attempt, task)
 
     def _has_passed(self, attempt: Attempt, task: BoltTask) -> None:
@@ -201,9 +227,28 @@ class Tasks(Reading, Runner):
 
     def _look_whether_stored(self, attempt: Attempt) -> None:
         if attempt.logged and len(attempt.passed) == len(self._executors):
-            self.stored_all(attempt)
+            self._later(0, attempt, self._succeed)
 
-    # -- the commit ------------------------------------------------------------------------------------------
+    # -- 3. when all have worked, and it is its turn, the stores are updated ---------------------------------
+
+    def _commit_current(self) -> None:
+        attempt = self._under_way.get(self._current)
+        if attempt is None or not attempt.processed or attempt.commits_at is not None:
+            return
+        attempt.commits_at = self._job.kernel.now
+        self._step("commit begun", attempt)
+        for task in self._stores:
+            if task in attempt.worked and task not in attempt.lost:
+                self._update(attempt, task)
+        if self._settings.spout == "opaque":
+            self._later(self._settings.metadata_time, attempt, self._write_position)
+        else:
+            attempt.logged = True
+
+    def _write_position(self, attempt: Attempt) -> None:
+        attempt.logged = True
+        self._step("metadata written", attempt)
+        self._look_whether_stored(attempt)
 
     def _update(self, attempt: Attempt, task: BoltTask) -> None:
         s, part = self._settings, attempt.part(task)
@@ -218,10 +263,10 @@ class Tasks(Reading, Runner):
         """The store has the part, or had it."""
         part, store = attempt.part(task), self._stores[task]
         if store.takes(attempt.txid, part):
-            self._job.step(task.name, "state updated", f"transaction {attempt.txid}")
+            self._step("state updated", attempt, task.name)
             self._pass(attempt, task, part)
             return
-        self._job.step(task.name, "update skipped", f"transaction {attempt.txid}")
+        self._step("update skipped", attempt, task.name)
         if part is not None:
             self._job.say.unsent(task, without_markers(part))
             self._job.say.copies_lost(task, without_markers(part).uid)
@@ -229,9 +274,51 @@ class Tasks(Reading, Runner):
             attempt.handed_to.setdefault(down, []).append(train)
         self._has_passed(attempt, task)
 
-    # -- failures --------------------------------------------------------------------------------------------
+    # -- 4. all is stored: spouts are told; 5. the mark ------------------------------------------------------
 
-    def _drop(self, attempts: list[Attempt]) -> None:
+    def _succeed(self, attempt: Attempt) -> None:
+        attempt.updated = True
+        self._updates.append(self._job.kernel.now)
+        self._step("spouts told", attempt)
+        self._later(self._settings.commit_time, attempt, self._mark)
+
+    def _mark(self, attempt: Attempt) -> None:
+        self._step("batch committed", attempt)
+        del self._under_way[attempt.txid]
+        self._current += 1
+        self._contents.pop(attempt.txid, None)
+        self._forget(roots_of(attempt.content))
+        for task, passed in self._epochs.items():
+            self._epochs[task] = [entry for entry in passed if entry[0] is not attempt]
+        self._commit_current()
+
+    # -- what is given up ------------------------------------------------------------------------------------
+
+    def _look_for_late(self, _: int) -> None:
+        """Fail the first attempt that takes too long, and with it those that follow."""
+        limit = self._job.kernel.now - self._settings.message_timeout
+        for txid in sorted(self._under_way) if self._lives else ():
+            since = self._under_way[txid].timed_since
+            if since is not None and since <= limit:
+                failed = [self._under_way[other] for other in sorted(self._under_way) if other >= txid]
+                self._step("batch failed", failed[0])
+                first = failed[0].broken_by
+                broken = (first if attempt.broken_by is None else attempt.broken_by for attempt in failed)
+                causes = [-1 if outage is None else outage for outage in broken]
+                for attempt, cause in zip(failed, causes, strict=True):
+                    self._tell_of_timeout(attempt, cause)
+                self._give_up(failed, causes)
+                return
+
+    def _tell_of_timeout(self, attempt: Attempt, cause: int) -> None:
+        for spout in self._job.spouts:
+            roots = roots_of({place: t for place, t in attempt.content.items() if place[1] is spout})
+            if len(roots):
+                because = np.full(len(roots), cause, np.int64)
+                self._job.say.timed_out(spout, roots, np.zeros_like(roots), because)
+
+    def _give_up(self, attempts: list[Attempt], causes: list[int]) -> None:
+        """None of these attempts (the last ones that are under way) goes on, because of these outages."""
         for executor in self._executors.values():
             executor.give_up(attempts)
         for task, passed in self._epochs.items():
@@ -239,11 +326,52 @@ class Tasks(Reading, Runner):
             if first is not None:
                 task.windows.epochs = dict(passed[first][1])
                 self._epochs[task] = [entry for entry in passed if entry[0] not in attempts]
+        for attempt, cause in reversed(list(zip(attempts, causes, strict=True))):
+            del self._under_way[attempt.txid]
+            if self._comes_back(attempt):
+                self._put_back(attempt, cause)
 
-    def _done_with(self, attempt: Attempt) -> None:
-        super()._done_with(attempt)
-        for task, passed in self._epochs.items():
-            self._epochs[task] = [entry for entry in passed if entry[0] is not attempt]
+    def _comes_back(self, attempt: Attempt) -> bool:
+        """Whether what an attempt has read does, if it is given up."""
+        return self._settings.spout != "non_transactional" or not attempt.updated
+
+    def _put_back(self, attempt: Attempt, cause: int) -> None:
+        """What an attempt has read comes again, or is lost; what it had made of it is gone."""
+        say = self._job.say
+        for (task, _), train in attempt.content.items():
+            if task in attempt.passed:
+                say.reopened(task, without_markers(train))
+        for task, trains in attempt.handed_to.items():
+            for train in trains if task not in attempt.passed else ():
+                say.unsent(task, without_markers(train))
+        if self._settings.spout == "non_transactional" and self._settings.failed_batches == "lost":
+            for (task, _), train in attempt.content.items():
+                gone = without_markers(train).at(self._job.kernel.now)
+                say.destroyed(task, gone, gone.time, cause)
+            return
+        if attempt.txid not in self._contents:  # else it is written down that it is read again
+            self._log.put_back(attempt.content)
+        roots = roots_of(attempt.content)
+        self._forget(roots)
+        if len(roots):  # else it had read nothing but end markers
+            self._again[cause] = np.union1d(self._again.get(cause, NOTHING), roots)
+
+    def _forget(self, roots: Ints) -> None:
+        """These are read again no more."""
+        kept = {cause: np.setdiff1d(again, roots) for cause, again in self._again.items()}
+        self._again = {cause: again for cause, again in kept.items() if len(again)}
+
+    # -- failures --------------------------------------------------------------------------------------------
+
+    def _killed(self, _: Process, outage: OutageView) -> None:
+        self._lives = False
+        self._plans.void()
+        attempts = [self._under_way[txid] for txid in sorted(self._under_way)]
+        self._give_up(attempts, [outage.number] * len(attempts))
+
+    def _restarted(self, _: Process, outage: OutageView) -> None:
+        self._lives = True
+        self._job.supervisor.back(self._machine)
 
     def _crash(self, task: BoltTask, outage: OutageView) -> None:
         executor = self._executors[task]
@@ -255,24 +383,23 @@ class Tasks(Reading, Runner):
                 attempt.breaks(task, outage.number)
 
     def _dies(self, worker: Process, outage: OutageView) -> None:
-        for task in worker.tasks():
-            executor = self._executors[self._bolt(task)]
-            executor.worker_up = False
-            self._crash(executor.task, outage)
+        for task in map(self._bolt, worker.tasks()):
+            self._executors[task].worker_up = False
+            self._crash(task, outage)
 
     def _is_back(self, worker: Process, outage: OutageView) -> None:
-        for task in worker.tasks():
-            self._executors[self._bolt(task)].worker_up = True
+        for task in map(self._bolt, worker.tasks()):
+            self._executors[task].worker_up = True
         self._job.supervisor.back(worker)
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if task.component.is_spout:
-            return
-        executor = self._executors[self._bolt(task)]
-        at_once = outage.kind == "lose_state" and outage.ready_at == outage.failed_at
-        if not at_once or executor.own is not None:
-            executor.own = outage.number
-            self._crash(executor.task, outage)
+        if not task.component.is_spout:
+            bolt = self._bolt(task)
+            executor = self._executors[bolt]
+            at_once = outage.kind == "lose_state" and outage.ready_at == outage.failed_at
+            if not at_once or executor.own is not None:
+                executor.own = outage.number
+                self._crash(bolt, outage)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if not task.component.is_spout:
@@ -286,141 +413,47 @@ class Tasks(Reading, Runner):
     def busy_since(self, task: BoltView) -> int | None:
         return self._executors[self._bolt(task)].began_at
 
+    # -- what the accounts ask -------------------------------------------------------------------------------
 
-class Coordinator(Tasks):
-    """Numbers batches, and lets them commit in this order (Storm's ``MasterBatchCoordinator``).
+    def _comes_again(self, task: BoltView, train: Train, again: list[Ints]) -> Mask | None:
+        if not again:
+            return None
+        mask: Mask = np.isin(train.uid >> task.component.bits, np.concatenate(again))
+        return mask if mask.any() else None
 
-    What it has marked as committed outlives it; which attempts are under way does not.
-    """
+    def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
+        return self._comes_again(task, train, [self._again[outage]] if outage in self._again else [])
 
-    def __init__(self, job: Job, settings: TridentSettings) -> None:
-        super().__init__(job, settings)
-        self._plans = Plans(job.kernel, LATE + 1)
-        """What it is about to do, unless it dies before."""
-        self._lives = True
-        self._current = 1
-        """The first transaction that is not committed."""
-        self._updates: list[int] = []
-        """When all stores had what transactions had brought, in their order."""
-        self._machine = Process(
-            COORDINATOR, None, 0, 0, lambda _: job.bolt_tasks, self._killed, self._has_restarted
-        )
-        job.context.machines.insert(0, self._machine)
-        job.context.rhythm = lambda: median_distance(self._updates)
+    def settled(self, outage: OutageView) -> bool:
+        number = outage.number
+        broken = any(attempt.broken_by == number for attempt in self._under_way.values())
+        return number not in self._again and not broken
 
-    def start(self) -> None:
-        s, kernel = self._settings, self._job.kernel
-        kernel.every(s.message_timeout, s.message_timeout, Rank.ROTATION, self._look_for_late, LATE + 1)
-        kernel.every(s.batch_interval, s.batch_interval, Rank.BATCH, self._tick, LATE + 1)
+    def _logged(self) -> list[Content]:
+        """What is written down of transactions that are not under way."""
+        return [content for txid, content in self._contents.items() if txid not in self._under_way]
 
-    def _say(self, what: str, attempt: Attempt) -> None:
-        self._job.step(COORDINATOR, what, f"transaction {attempt.txid}")
+    def moved(self, now: int) -> None:
+        if self._passing is not None:
+            return  # what is held may be no part of the log
+        waits = sum(int(task.c.held.n) for task in self._readers)
+        read = [*self._logged(), *(attempt.content for attempt in self._under_way.values())]
+        self._job.say.kept(self._log.size + waits + sum(t.n for content in read for t in content.values()))
 
-    # -- 1. each interval: an attempt of the next transaction ------------------------------------------------
+    def _kept(self) -> Iterator[Content]:
+        """What may be read again, or for the first time."""
+        yield self._log.content()
+        yield from self._logged()
+        for attempt in self._under_way.values():
+            if self._comes_back(attempt):
+                yield attempt.content
 
-    def _tick(self, _: int) -> None:
-        if not self._lives or len(self._under_way) >= self._settings.max_spout_pending:
-            return
-        txid = max(self._under_way, default=self._current - 1) + 1
-        self._gather(self._readers)
-        content = self._source.read(txid)
-        if not content:
-            return
-        attempt = self._under_way[txid] = Attempt(txid, content, self._job.kernel.now)
-        self._say("batch begun", attempt)
-        if self._source.writes_first(txid):
-            self._later(self._settings.metadata_time, attempt, self._write_content)
-        else:
-            self._begin(attempt)
-
-    def _later(self, delay: int, attempt: Attempt, act: Callable[[Attempt], None]) -> None:
-        """For an attempt, unless it is given up before."""
-
-        def do() -> None:
-            if self._under_way.get(attempt.txid) is attempt:
-                act(attempt)
-
-        self._plans.after(delay, Rank.BATCH, do)
-
-    def _write_content(self, attempt: Attempt) -> None:
-        self._source.written(attempt)
-        self._say("metadata written", attempt)
-        self._begin(attempt)
-
-    # -- 2. tasks work; 3. when all have, and it is its turn, the stores are updated -------------------------
-
-    def processed_all(self, attempt: Attempt) -> None:
-        self._later(0, attempt, lambda _: self._commit_current())
-
-    def _commit_current(self) -> None:
-        attempt = self._under_way.get(self._current)
-        if attempt is None or not attempt.processed or attempt.commits_at is not None:
-            return
-        attempt.commits_at = self._job.kernel.now
-        self._say("commit begun", attempt)
-        for task in self._stores:
-            if task in attempt.worked and task not in attempt.lost:
-                self._update(attempt, task)
-        if self._source.writes_last:
-            self._later(self._settings.metadata_time, attempt, self._write_position)
-        else:
-            attempt.logged = True
-
-    def _write_position(self, attempt: Attempt) -> None:
-        attempt.logged = True
-        self._say("metadata written", attempt)
-        self._look_whether_stored(attempt)
-
-    # -- 4. all is stored: spouts are told; 5. the mark ------------------------------------------------------
-
-    def stored_all(self, attempt: Attempt) -> None:
-        self._later(0, attempt, self._succeed)
-
-    def _succeed(self, attempt: Attempt) -> None:
-        attempt.updated = True
-        self._updates.append(self._job.kernel.now)
-        self._say("spouts told", attempt)
-        self._later(self._settings.commit_time, attempt, self._mark)
-
-    def _mark(self, attempt: Attempt) -> None:
-        self._say("batch committed", attempt)
-        del self._under_way[attempt.txid]
-        self._current += 1
-        self._done_with(attempt)
-        self._commit_current()
-
-    # -- failures --------------------------------------------------------------------------------------------
-
-    def _look_for_late(self, _: int) -> None:
-        """Fail the first attempt that takes too long, and with it those that follow."""
-        if not self._lives:
-            return
-        limit = self._job.kernel.now - self._settings.message_timeout
-        for txid in sorted(self._under_way):
-            since = self._under_way[txid].timed_since
-            if since is not None and since <= limit:
-                failed = [self._under_way[other] for other in sorted(self._under_way) if other >= txid]
-                self._say("batch failed", failed[0])
-                first = failed[0].broken_by
-                broken = (first if attempt.broken_by is None else attempt.broken_by for attempt in failed)
-                causes = [-1 if outage is None else outage for outage in broken]
-                self._tell_of_timeouts(zip(failed, causes, strict=True))
-                self._give_up(failed, causes)
-                return
-
-    def _killed(self, _: Process, outage: OutageView) -> None:
-        self._lives = False
-        self._plans.void()
-        attempts = [self._under_way[txid] for txid in sorted(self._under_way)]
-        self._give_up(attempts, [outage.number] * len(attempts))
-
-    def _has_restarted(self, _: Process, outage: OutageView) -> None:
-        self._lives = True
-        self._job.supervisor.back(self._machine)
-
-    def _give_up(self, attempts: list[Attempt], causes: list[int]) -> None:
-        """None of these attempts (the last ones that are under way) goes on, because of these outages."""
-        self._drop(attempts)
-        for attempt, cause in reversed(list(zip(attempts, causes, strict=True))):
-            del self._under_way[attempt.txid]
-            self._put_back(attempt, cause)
+    def effects(self) -> list[tuple[Component, Ints]]:
+        read = [(task, train) for content in self._kept() for (task, _), train in content.items()]
+        found = [(task.component, without_markers(train).uid) for task, train in read]
+        by_name = self._job.topology.by_name
+        found += [(by_name[name], uid) for name, uid in effects_of_read(self._job, read).items()]
+        for task, store in self._stores.items():
+            if store.before is not None:  # may come back, though its window is out by now
+                found.append((task.component, store.before.effects()))
+        return found

@@ -90,7 +90,7 @@ class Recovering(Replay):
     def __init__(self, job: Job, s: EStorm) -> None:
         super().__init__(job, s)
         station = Station(s.store, s.entry_size, s.transaction_time, s.load_time, s.load_cost)
-        self.fleets = Fleets(job, station, s.copy_cost, self.acks.acker.may_repeat)
+        self.fleets = Fleets(job, station, s.copy_cost, self.acks.may_repeat)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

@@ -42,7 +42,6 @@ from pydantic import Field
 from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.batch_log import BatchSettings
 from tideover.models.mechanisms.batches import Batches, StartingOver
-from tideover.models.mechanisms.executors import Lineage
 from tideover.models.remarks import Plan, mixed, put_out_again, too_long
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
@@ -109,6 +108,6 @@ class MicroBatch(BatchSettings, Strategy):
         if self.recovery == "replay":
             StartingOver(job, self, self.output_mode)
         else:
-            lineage = Lineage(self, self.checkpoint_interval) if self.recovery == "lineage" else None
+            lineage = self.checkpoint_interval if self.recovery == "lineage" else None
             Batches(job, self, self.output_mode, lineage)
         return BatchProtocol(job)

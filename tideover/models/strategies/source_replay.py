@@ -128,7 +128,7 @@ class Replay(Protocol):
         ack = s.ack_cost, s.ack_size
         self.acks = Acks(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
         self.rotation = Rotation(job, self.acks, s.message_timeout, s.timeout_buckets, s.timeout_phase)
-        offsets.follow(job, self.acks.acker.maps)
+        offsets.follow(job, self.acks.maps)
 
     def start(self) -> None:
         for spout in self.view.spouts:
