@@ -148,13 +148,17 @@ class AlignedSnapshots(Strategy):
 
     def protocol(self, job: Job) -> Protocol:
         schedule = Schedule(
-            self.checkpoint_interval, self.cycle()[0], self.min_pause, self.checkpoint_timeout
+            self.checkpoint_interval,
+            self.cycle()[0],
+            self.min_pause,
+            self.checkpoint_timeout,
+            self.aligned_timeout if self.unaligned else None,
+            self.upload_time,
         )
         taking, restoring = (self.snapshot_time, self.snapshot_cost), (self.restore_time, self.restore_cost)
         costs = Costs(*taking, *restoring, self.entry_size, self.store)
         terms, disk = self.sink.terms, self.local_recovery
         sink = None if terms is None else SinkTransactions(job, terms)
         copies = None if disk is None else LocalCopies(job, disk)
-        patience = self.aligned_timeout if self.unaligned else None
-        GlobalRollback(job, schedule, costs, self.upload_time, patience, sink, copies)
+        GlobalRollback(job, schedule, costs, sink, copies)
         return OpensSpouts(job)
