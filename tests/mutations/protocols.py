@@ -208,8 +208,8 @@ STANDBYS = (
     ),
     Mutation(
         "a secondary begins without the windows that are over",
-        "return Standby(state, own.told.positions, own.seen, {}, max(0, over))",
-        "return Standby(state, own.told.positions, Seen(task.component.paths), {}, max(0, over))",
+        "Reached(own.told.positions, own.seen), epoch",
+        "Reached(own.told.positions), epoch",
         (f"{MODELS}/test_secondaries.py", "-k", "is_over_is_not_rebuilt"),
     ),
     Mutation(
@@ -246,7 +246,7 @@ HYBRID = (
     ),
     Mutation(
         "who goes back to a checkpoint still knows what came after it",
-        "        self._know(task, done)\n        self._done",
+        "        self._seen[task][:] = known\n        self._done",
         "        self._done",
         (*HYBRIDS, "state_that_is_lost"),
     ),

@@ -7,6 +7,7 @@ needs belongs into that one's file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,24 @@ class Mechanism(Hooks):
 
     def _bolt(self, task: TaskView) -> BoltTask:
         return self._job.bolt(task)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What it takes to save a state and to bring it back (ns; bytes).
+
+    saving, saving_entry         time that it keeps the task, and more for each entry
+    restoring, restoring_entry   time from when it was read, and more for each entry
+    entry_size                   bytes of an entry of the bolt's own in the store
+    store                        the name of the store; None: that of the job
+    """
+
+    saving: int = 0
+    saving_entry: int = 0
+    restoring: int = 0
+    restoring_entry: int = 0
+    entry_size: int = 0
+    store: str | None = None
 
 
 class Process(Machine):

@@ -1,5 +1,9 @@
 """Upstream buffers: senders keep what they have sent, and replay it; receivers let each message in once.
 
+Strategies make `UpstreamBuffers`, members of a `hybrid` have `Shared` ones; `output_queues.py` has buffers
+alone. The data plane numbers, keeps, sends again and lets in (plane.h: ``buffer``); who asks whom for what,
+and when, is changed here.
+
 The rules of `rsm`, `passive_standby`, `upstream_backup` and `hybrid` (tests/models/test_rsm.py,
 test_rsm_senders.py; with bounded queues test_bounded_queues.py):
 
@@ -35,7 +39,7 @@ import numpy as np
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.base import Mechanism, sent_again
-from tideover.models.mechanisms.replicas import CheckpointFilter, DuplicateFilter, Seen
+from tideover.models.mechanisms.replicas import CheckpointFilter, DuplicateFilter
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.context import without_markers
@@ -45,7 +49,11 @@ from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import Plane, Rows
-from tideover.sim.train import Train
+from tideover.sim.train import Ints, Train
+
+END_OF_REPLAY = -1
+"""Mark of the message that ends a replay."""
+Task = SpoutTask | BoltTask
 
 
 class Kept(NamedTuple):
@@ -69,7 +77,7 @@ class Kept(NamedTuple):
 
 class UpstreamBuffer:
     """What a sender keeps of one channel until its receiver has it safe: what is made for it from now on is
-    numbered and kept. The data plane numbers and keeps, sends again and lets in.
+    numbered and kept.
 
     R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator
     State Management*, SIGMOD 2013, section 3.2.
@@ -101,9 +109,9 @@ class UpstreamBuffer:
         self.safe = max(self.safe, safe)
         self.plane.lib.plane_trim(self.plane.p, self.channel.number, safe)
 
-    def drop_known(self, seen: Seen, newest_mark: int = 0) -> None:
-        """Drop the tuples that were seen, and marks up to this one."""
-        plane, greatest = self.plane, self.plane.ffi.from_buffer("int64_t[]", seen.greatest)
+    def drop_known(self, seen: Ints, newest_mark: int = 0) -> None:
+        """Drop the tuples that were seen (greatest uid by path), and marks up to this one."""
+        plane, greatest = self.plane, self.plane.ffi.from_buffer("int64_t[]", seen)
         plane.lib.plane_trim_known(plane.p, self.channel.number, greatest, newest_mark)
 
     def clear(self) -> None:
@@ -114,30 +122,26 @@ class UpstreamBuffer:
     def copy(self) -> Kept:
         return Kept(self.plane, self.plane.stored(self.c.kept), self.sent, int(self.c.gone_to))
 
-    def become(self, kept: Kept) -> None:
-        """Have what a copy has, and nothing else."""
-        self.plane.lib.plane_trim(self.plane.p, self.channel.number, self.sent)
-        self._keep(kept.rows)
+    def become(self, rows: Rows) -> None:
+        """Have these messages, and nothing else."""
+        plane = self.plane
+        plane.lib.plane_trim(plane.p, self.channel.number, self.sent)
+        plane.have_chunks(len(rows))
+        plane.lib.plane_keep(plane.p, self.channel.number, plane.ffi.from_buffer("row[]", rows), len(rows))
 
     def follow(self, other: UpstreamBuffer) -> None:
         """Keep what another buffer keeps, and nothing else, as if it had been sent here now."""
         rows = self.plane.stored(other.c.kept)
-        self.plane.lib.plane_trim(self.plane.p, self.channel.number, self.sent)
         rows["arrival"] = np.arange(self.sent + 1, self.sent + len(rows) + 1)
+        self.become(rows)
         self.c.sent += len(rows)
-        self._keep(rows)
 
     def put_back(self, kept: Kept) -> None:
         """Have again what went down with the sender, as far as the copy has it."""
         if self._bare:
             self._bare = False
-            self.become(kept)
+            self.become(kept.rows)
             self.c.gone_to = kept.gone_to if kept.sent == self.sent else self.sent
-
-    def _keep(self, rows: Rows) -> None:
-        plane = self.plane
-        plane.have_chunks(len(rows))
-        plane.lib.plane_keep(plane.p, self.channel.number, plane.ffi.from_buffer("row[]", rows), len(rows))
 
     def tuples(self) -> Train:
         """The tuples (not the markers) in the buffer."""
@@ -145,8 +149,7 @@ class UpstreamBuffer:
 
 
 class Receiver:
-    """What one task takes from its buffered channels: the data plane knows how far it is. A replay belongs to
-    one recovery of the task.
+    """What one task takes from its buffered channels: the data plane knows how far it is.
 
     step      time that a sender takes for each message that it replays (ns)
     buffers   by the position of the channel among the task's inputs
@@ -154,7 +157,7 @@ class Receiver:
     """
 
     def __init__(self, job: Job, task: BoltTask, buffers: Mapping[int, UpstreamBuffer], step: int) -> None:
-        self._job, self.task, self.step, self.buffers = job, task, step, buffers
+        self._plane, self.task, self.step, self.buffers = job.plane, task, step, buffers
         senders: dict[tuple[str, int], set[int]] = {}
         for position, buffer in buffers.items():
             up = buffer.channel.up
@@ -162,47 +165,36 @@ class Receiver:
         self._senders = list(senders.values())
         """The channels of each task that sends here: one, or one from each of its replicas."""
         self.recovery = 0
-        self._restoring = False
+        self.restoring = False
 
     @property
     def positions(self) -> dict[int, int]:
+        """Newest number that the task has processed on each channel."""
         return {position: int(buffer.c.processed) for position, buffer in self.buffers.items()}
 
     @property
     def recovering(self) -> bool:
         """From a fault until an end-of-replay marker of each sender (of one of its replicas) is processed."""
         unfinished = {position for position, buffer in self.buffers.items() if buffer.c.unfinished}
-        return self._restoring or any(channels <= unfinished for channels in self._senders)
+        return self.restoring or any(channels <= unfinished for channels in self._senders)
 
     def begin_recovery(self) -> None:
         """A fault: from now on every channel is to be replayed."""
-        plane, task = self._job.plane, self.task
+        plane, task = self._plane, self.task
         if self.buffers:
             plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
             task.c.bounded |= plane.lib.SCREENS
         self.recovery += 1
-        self._restoring = True
+        self.restoring = True
         for buffer in self.buffers.values():
             buffer.c.waits, buffer.c.unfinished, buffer.c.recovery = 1, 1, self.recovery
-
-    def restored(self, positions: Mapping[int, int]) -> None:
-        """The state is that of ``positions``: the replay goes on from there."""
-        for position, buffer in self.buffers.items():
-            buffer.c.processed = buffer.c.brought = positions.get(position, 0)
-        self._restoring = False
-
-
-END_OF_REPLAY = -1
-"""Mark of the message that ends a replay."""
-Task = SpoutTask | BoltTask
-NEVER = -1
 
 
 @dataclass(eq=False)
 class Request:
     """Send again what is in ``buffer`` above number ``after``.
 
-    asked    the sender's life in which it was asked
+    asked    the sender's life in which it was asked; -1: never
     served   the sender has come to the end of the replay, and of what it has put in its line
     """
 
@@ -210,7 +202,7 @@ class Request:
     buffer: UpstreamBuffer
     after: int
     recovery: int
-    asked: int = NEVER
+    asked: int = -1
     served: bool = False
 
     @property
@@ -270,11 +262,11 @@ class Reached(NamedTuple):
     """How far a task is with what is sent to it.
 
     positions   newest number that it has processed, by input channel
-    seen        greatest uid that it has processed, by path; None: numbers are enough
+    seen        greatest uid that it has processed, by path; None: nothing, or numbers are enough
     """
 
     positions: Mapping[int, int] = MappingProxyType({})
-    seen: Seen | None = None
+    seen: Ints | None = None
 
 
 class UpstreamBuffers(Mechanism, CopyHolder):
@@ -304,9 +296,9 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         job.context.marks[END_OF_REPLAY] = "end of replay"
         self._requests: list[Request] = []
         """Until who asked fails again: a sender may crash with the end of the replay in its line."""
-        self._buffers: list[tuple[BoltTask, UpstreamBuffer]] = []
-        """All of them, with their receivers."""
         self._receivers: dict[TaskView, Receiver] = {}
+        self._buffers: list[UpstreamBuffer] = []
+        """All of them."""
         self._sent: dict[int, list[UpstreamBuffer]] = {}
         """By the sender's number."""
 
@@ -326,8 +318,8 @@ class UpstreamBuffers(Mechanism, CopyHolder):
             senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
             buffers = {channel.position: UpstreamBuffer(channel, self._job.plane) for channel in senders}
             self._receivers[task] = Receiver(self._job, task, buffers, step)
+            self._buffers += buffers.values()
             for buffer in buffers.values():
-                self._buffers.append((task, buffer))
                 self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
 
     def positions(self, task: BoltView) -> dict[int, int]:
@@ -340,13 +332,13 @@ class UpstreamBuffers(Mechanism, CopyHolder):
 
     def trim(self, task: BoltView, reached: Reached) -> None:
         """A task has everything safe up to what it has ``reached``: its senders are told."""
+        seen = None if self._seen is None else reached.seen
         for position, buffer in self._receivers[task].buffers.items():
             up = buffer.channel.up
             if up.available:
-                turn = partial(self._trim, buffer, reached.positions.get(position, 0), reached.seen)
-                up.enqueue(Rank.TRIM, turn)
+                up.enqueue(Rank.TRIM, partial(self._trim, buffer, reached.positions.get(position, 0), seen))
 
-    def _trim(self, buffer: UpstreamBuffer, safe: int, seen: Seen | None) -> None:
+    def _trim(self, buffer: UpstreamBuffer, safe: int, seen: Ints | None) -> None:
         self.moved(self._job.kernel.now)  # what the buffers keep has its peak now
         buffer.trim(safe)
         if seen is not None:  # of replicas it is mostly one that was first
@@ -355,20 +347,20 @@ class UpstreamBuffers(Mechanism, CopyHolder):
 
     # -- a sender's buffers, copied --------------------------------------------------------------------------
 
+    def sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
+        return self._sent.get(task.number, [])
+
     def outputs(self, task: TaskView) -> dict[Wire, Kept]:
         """A copy of what a task keeps now of what it has sent: its output queues."""
         return {buffer.channel: buffer.copy() for buffer in self.sent_by(task)}
 
-    def put_back(self, task: TaskView, outputs: dict[Wire, Kept]) -> None:
+    def put_back(self, task: TaskView, outputs: Mapping[Wire, Kept]) -> None:
         """A task that is up again, and not open yet, keeps what it had when its output queues were copied, if
         they went down with it. What it sent after that stays lost.
         """
         for buffer in self.sent_by(task):
             if buffer.channel in outputs:
                 buffer.put_back(outputs[buffer.channel])
-
-    def sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
-        return self._sent.get(task.number, [])
 
     def copy(self, task: TaskView, peer: TaskView) -> None:
         """A replica that has copied its ``peer`` keeps what that one keeps, and nothing else."""
@@ -381,10 +373,9 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         sender = self._job.tasks[task.number]
         stopped = isinstance(sender, BoltTask) and sender.gate.stopped
         if not (task.up or stopped):  # with the sender its buffers are gone
-            for receiver, buffer in self._buffers:
-                if buffer.channel.up is sender:
-                    self._job.say.copies_lost(receiver, buffer.tuples().uid)
-                    buffer.clear()
+            for buffer in self.sent_by(task):
+                self._job.say.copies_lost(buffer.channel.down, buffer.tuples().uid)
+                buffer.clear()
         if task in self._receivers:
             self._receivers[task].begin_recovery()
 
@@ -402,9 +393,12 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         """A task has the state of when it had ``reached`` this: replays go on from there (``ask`` for them).
         What waits in its queue comes behind that.
         """
-        self._receivers[task].restored(reached.positions)
+        receiver = self._receivers[task]
+        for position, buffer in receiver.buffers.items():
+            buffer.c.processed = buffer.c.brought = reached.positions.get(position, 0)
+        receiver.restoring = False
         if self._seen is not None:
-            self._seen.go_back(task, reached.seen or Seen(task.component.paths))
+            self._seen.go_back(task, reached.seen)
             self._seen.admit_again(task)
 
     def ask(self, task: BoltView) -> None:
@@ -436,11 +430,13 @@ class UpstreamBuffers(Mechanism, CopyHolder):
             self._job.step(up.name, "buffer replayed", f"{n} tuples", request.receiver.task.name)
             request.served = True
 
+    # -- what the accounts ask -------------------------------------------------------------------------------
+
     def moved(self, now: int) -> None:
-        self._job.say.kept(sum(buffer.size for _, buffer in self._buffers))
+        self._job.say.kept(sum(buffer.size for buffer in self._buffers))
 
     def tuples(self) -> list[tuple[Component, Train]]:
-        return [(task.component, buffer.tuples()) for task, buffer in self._buffers]
+        return [(buffer.channel.down.component, buffer.tuples()) for buffer in self._buffers]
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         return sent_again(self._job, task, train, outage)

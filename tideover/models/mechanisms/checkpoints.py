@@ -1,5 +1,8 @@
 """Checkpoints of single tasks: taken, written to the store, valid later; second copies on disks.
 
+`rsm`, `hybrid` and strategies from outside save by `TaskCheckpoints`, `passive_standby` by a subclass of it;
+`barriers.py` shares `Backing` and `LocalCopies`. When a checkpoint counts, and its costs, are changed here.
+
 What the `state` of a bolt adds to what a store has of its tasks, for every strategy that saves it
 (tests/models/test_saved_state.py):
 
@@ -27,15 +30,18 @@ Second copies of what tasks have saved, on the disks of their hosts (tests/model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
 
 from tideover.models.job.topology import Component
+from tideover.models.mechanisms.base import Costs as Costs
 from tideover.models.mechanisms.base import Mechanism, when_due
-from tideover.models.mechanisms.buffers import Reached, UpstreamBuffers
+from tideover.models.mechanisms.buffers import Kept, Reached, UpstreamBuffers
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
+from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, read, save
@@ -104,8 +110,8 @@ class Copy(NamedTuple):
 
 
 class LocalCopies:
-    """Copies of what tasks have in a store: nobody waits for them to be written, and who finds
-    its own where it restarts need not ask the store.
+    """Copies of what tasks have in a store: nobody waits for them to be written, and who finds its own where
+    it restarts need not ask the store.
 
     Flink's task-local recovery (``state.backend.local-recovery``; *Large State Tuning* in its documentation).
     """
@@ -142,102 +148,39 @@ class LocalCopies:
 
 
 class Checkpoint(NamedTuple):
-    """A task's state, and how far it was then with what is sent to it."""
+    """What a task, or who stands by for it, goes on from.
 
-    state: SavedState
-    reached: Reached
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What it takes to save a state and to bring it back (ns; bytes).
-
-    saving, saving_entry         time that it keeps the task, and more for each entry
-    restoring, restoring_entry   time from when it was read, and more for each entry
-    entry_size                   bytes of an entry of the bolt's own in the store
-    store                        the name of the store; None: that of the job
+    state     of the task
+    reached   how far it was then with what is sent to it: that need not come again
+    outputs   what it kept of what it had sent
+    epoch     windows of older epochs are over
     """
 
-    saving: int = 0
-    saving_entry: int = 0
-    restoring: int = 0
-    restoring_entry: int = 0
-    entry_size: int = 0
-    store: str | None = None
+    state: SavedState
+    reached: Reached = Reached()
+    outputs: Mapping[Wire, Kept] = MappingProxyType({})
+    epoch: int = 0
 
 
-class Checkpoints:
+@dataclass(eq=False)
+class OwnCheckpoints:
     """The checkpoints of one task.
 
-    writing   one is on its way into the store
+    writing   one is on its way
     wanted    another is to be taken as soon as it is there
     saved     the newest that is valid; None: there is none yet
     """
 
-    def __init__(self, job: Job, task: BoltTask, costs: Costs) -> None:
-        self._job, self._task, self._costs = job, task, costs
-        self._plans = Plans(job.kernel)
-        self._backing = Backing(task)
-        self.writing = self.wanted = False
-        self.saved: Checkpoint | None = None
+    plans: Plans
+    backing: Backing
+    writing: bool = False
+    wanted: bool = False
+    saved: Checkpoint | None = None
 
     def void(self) -> None:
-        """The task has failed: what is under way does not count (the store stays busy with it)."""
-        self._plans.void()
+        """What is under way does not count (the store stays busy with it)."""
+        self.plans.void()
         self.writing = self.wanted = False
-
-    def discard(self) -> None:
-        self.void()
-        self.saved, self._backing = None, Backing(self._task)
-
-    def store_lost(self, store: str | None) -> None:
-        """The store of that name has lost all it had: a state and what was being written, not how far the
-        task had got with what is sent to it, for its senders have trimmed that.
-        """
-        if store != self._costs.store:
-            return
-        if self.writing:
-            self.void()
-        self._backing = Backing(self._task)
-        if self.saved is not None:
-            self.saved = self.saved._replace(state=self.saved.state.emptied())
-
-    def take(self, reached: Reached, then: Callable[[Checkpoint], None]) -> None:
-        """Take one now; ``then`` is called when the store has it, and ``reads`` this."""
-        job, task, costs = self._job, self._task, self._costs
-        self.writing = True
-        taken = Checkpoint(SavedState.of(task), reached)
-        share = self._backing.to_write()
-        entries = taken.state.entries + share.entries
-        job.step(task.name, "checkpoint taken", f"{entries} entries")
-
-        def written() -> None:
-            self.writing = False
-            self.saved = taken
-            self._backing.counts(share)
-            job.step(task.name, "checkpoint saved", f"{entries} entries")
-            then(taken)
-
-        copying = costs.saving + entries * costs.saving_entry
-        size = taken.state.entries * costs.entry_size + share.size
-        wanted, saved = self._plans.watch(), self._plans.unless_void(written)
-        save(job, task, copying, size, wanted, saved, store=job.store_named(costs.store))
-
-    def read(self, then: Callable[[Checkpoint], None]) -> None:
-        """See `TaskCheckpoints.read`."""
-        costs = self._costs
-        saved = self.saved or Checkpoint(SavedState.at_the_beginning(self._task), Reached())
-        share = self._backing.to_read()
-        size = saved.state.entries * costs.entry_size + share.size
-        restoring = costs.restoring + (saved.state.entries + share.entries) * costs.restoring_entry
-        self._job.step(self._task.name, "checkpoint asked for", to="store")
-
-        def restored() -> None:
-            self._backing.restored()
-            then(self.saved or saved)  # the store may have lost it meanwhile
-
-        done, store = self._plans.unless_void(restored), self._job.store_named(costs.store)
-        read(self._job, self._task, size, restoring, done, store)
 
 
 class TaskCheckpoints(Mechanism, CopyHolder):
@@ -251,29 +194,48 @@ class TaskCheckpoints(Mechanism, CopyHolder):
         self, job: Job, tasks: Iterable[BoltView], costs: Costs, buffers: UpstreamBuffers | None = None
     ) -> None:
         super().__init__(job)
-        self._buffers = buffers
-        self._of: dict[TaskView, Checkpoints] = {
-            task: Checkpoints(job, task, costs) for task in map(self._bolt, tasks)
+        self._costs, self._buffers = costs, buffers
+        self._of: dict[TaskView, OwnCheckpoints] = {
+            task: OwnCheckpoints(Plans(job.kernel, task.number), Backing(task))
+            for task in map(self._bolt, tasks)
         }
 
     def take(self, task: BoltView, needed: bool = False) -> None:
-        """Save the state now. If a checkpoint is on its way into the store this one is left out, or, if it is
-        ``needed``, taken as soon as that one is there.
+        """Save the state now. If a checkpoint is on its way this one is left out, or, if it is ``needed``,
+        taken as soon as that one is there.
         """
         own = self._of[task]
         if own.writing:
             own.wanted |= needed
         else:
-            reached = Reached() if self._buffers is None else self._buffers.reached(task)
-            own.take(reached, lambda saved: self._saved(task, saved))
+            own.writing = True
+            self._save(self._bolt(task), own)
 
-    def _saved(self, task: BoltView, saved: Checkpoint) -> None:
+    def _save(self, task: BoltTask, own: OwnCheckpoints) -> None:
+        job, costs = self._job, self._costs
+        reached = Reached() if self._buffers is None else self._buffers.reached(task)
+        taken, share = Checkpoint(SavedState.of(task), reached), own.backing.to_write()
+        entries = taken.state.entries + share.entries
+        job.step(task.name, "checkpoint taken", f"{entries} entries")
+
+        def written() -> None:
+            own.backing.counts(share)
+            job.step(task.name, "checkpoint saved", f"{entries} entries")
+            self._counts(task, own, taken)
+
+        copying = costs.saving + entries * costs.saving_entry
+        size = taken.state.entries * costs.entry_size + share.size
+        wanted, saved = own.plans.watch(), own.plans.unless_void(written)
+        save(job, task, copying, size, wanted, saved, store=job.store_named(costs.store))
+
+    def _counts(self, task: BoltTask, own: OwnCheckpoints, taken: Checkpoint) -> None:
+        """A checkpoint is where it is safe."""
+        own.writing, own.saved = False, taken
         if self._buffers is not None:
-            self._buffers.trim(task, saved.reached)
-        own = self._of[task]
+            self._buffers.trim(task, taken.reached)
         if own.wanted:
             own.wanted = False
-            self._bolt(task).enqueue(Rank.CHECKPOINT, lambda: self.take(task))
+            task.enqueue(Rank.CHECKPOINT, lambda: self.take(task))
 
     def newest(self, task: BoltView) -> Checkpoint | None:
         """The newest checkpoint that is in the store; None: there is none."""
@@ -281,21 +243,41 @@ class TaskCheckpoints(Mechanism, CopyHolder):
 
     def discard(self, task: BoltView) -> None:
         """Forget the checkpoint in the store, and the one on its way."""
-        self._of[task].discard()
+        own = self._of[task]
+        own.void()
+        own.saved, own.backing = None, Backing(self._bolt(task))
 
     def read(self, task: BoltView, then: Callable[[Checkpoint], None]) -> None:
         """Read the newest valid checkpoint (nothing was saved yet: the beginning), which takes its time, and
         call ``then``, unless the task fails before.
         """
-        self._of[task].read(then)
+        job, own, costs, bolt = self._job, self._of[task], self._costs, self._bolt(task)
+        saved = own.saved or Checkpoint(SavedState.at_the_beginning(bolt))
+        share = own.backing.to_read()
+        size = saved.state.entries * costs.entry_size + share.size
+        restoring = costs.restoring + (saved.state.entries + share.entries) * costs.restoring_entry
+        job.step(task.name, "checkpoint asked for", to="store")
+
+        def restored() -> None:
+            own.backing.restored()
+            then(own.saved or saved)  # the store may have lost it meanwhile
+
+        read(job, bolt, size, restoring, own.plans.unless_void(restored), job.store_named(costs.store))
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task in self._of:
             self._of[task].void()
 
     def store_lost(self, store: str | None) -> None:
-        for own in self._of.values():
-            own.store_lost(store)
+        """A state, and what was being written; not how far the task had got with what is sent to it, for its
+        senders have trimmed that.
+        """
+        for task, own in self._of.items() if store == self._costs.store else ():
+            if own.writing:
+                own.void()
+            own.backing = Backing(self._bolt(task))
+            if own.saved is not None:
+                own.saved = own.saved._replace(state=own.saved.state.emptied())
 
     def effects(self) -> list[tuple[Component, Ints]]:
         return [(task.component, own.saved.state.effects()) for task, own in self._of.items() if own.saved]
@@ -305,6 +287,9 @@ class RegularCheckpoints(TaskCheckpoints):
     """The same every ``interval`` (ns), and at the end of a window that a tick ends: else a failure before
     the next checkpoint would bring back counts that were put out.
     """
+
+    last: ClassVar[bool] = True
+    """Whether a task whose turn it is does nothing more in it."""
 
     def __init__(
         self,
@@ -318,7 +303,7 @@ class RegularCheckpoints(TaskCheckpoints):
         self._interval = interval
 
     def start(self) -> None:
-        when_due(self._job, self._of, self._interval, self._due, last=True)
+        when_due(self._job, self._of, self._interval, self._due, last=self.last)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task in self._of and task.component.trigger == "tick":

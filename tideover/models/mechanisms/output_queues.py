@@ -1,10 +1,12 @@
 """How far receivers are with what they get (`upstream_backup`), and the output queues of two tasks that do
 the same (`active_standby`).
+
+Each of those strategies makes one of the two mechanisms, and has the rules. What is open, or done, is changed
+in `Progress`; who of a pair speaks, and what it then sends, in `OutputQueues`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
@@ -14,9 +16,9 @@ import numpy.typing as npt
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
-from tideover.models.mechanisms.buffers import UpstreamBuffer, UpstreamBuffers, send_kept
-from tideover.models.mechanisms.replicas import DuplicateFilter, ReplayFilter, Seen, live_replica
-from tideover.models.mechanisms.standbys import Standby
+from tideover.models.mechanisms.buffers import Reached, UpstreamBuffer, UpstreamBuffers, send_kept
+from tideover.models.mechanisms.checkpoints import Checkpoint
+from tideover.models.mechanisms.replicas import DuplicateFilter, ReplayFilter, live_replica
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Wire
@@ -51,15 +53,15 @@ class _Task:
     marks     those of which not everything is done downstream, oldest first
     told      the newest of those of which everything is
     windows   number of the last window that a count of tuples has ended, and
-    seen      what it had processed, when a tick or a count of tuples ended a window last
+    seen      what it had processed, when a tick or a count of tuples ended a window last; None: nothing
     """
 
-    seen: Seen
     data: dict[tuple[int, int], int] = field(default_factory=dict)
     markers: dict[tuple[int, int], int] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
     told: Mark = field(default_factory=lambda: Mark({}, 0, {}))
     windows: int = 0
+    seen: Ints | None = None
 
 
 class Progress(Mechanism):
@@ -73,20 +75,20 @@ class Progress(Mechanism):
     def __init__(self, job: Job, buffers: UpstreamBuffers, seen: ReplayFilter) -> None:
         super().__init__(job)
         self._buffers, self._filter = buffers, seen
-        self._of: dict[TaskView, _Task] = {task: _Task(Seen(task.component.paths)) for task in job.bolt_tasks}
+        self._of: dict[TaskView, _Task] = {task: _Task() for task in job.bolt_tasks}
         for task in job.bolt_tasks:
             task.tell_numbers(self.passed)
 
     def told(self, task: BoltView) -> dict[int, int]:
         return self._of[task].told.positions
 
-    def standby(self, task: TaskView) -> Standby:
+    def standby(self, task: TaskView) -> Checkpoint:
         """What is known of a task that fails, which begins anew from there: numbers, and no state."""
         own = self._of[task]
         own.data, own.markers, own.marks = {}, {}, []
         state = SavedState.between_windows(self._bolt(task), own.told.epoch, own.windows)
         over = _left(task, own.told.epoch) if task.component.trigger == "marker" else 0
-        return Standby(state, own.told.positions, own.seen, {}, max(0, over))
+        return Checkpoint(state, Reached(own.told.positions, own.seen), epoch=max(0, over))
 
     @staticmethod
     def tells(task: BoltView) -> bool:
@@ -183,17 +185,21 @@ class OutputQueues(Mechanism, CopyHolder):
         super().__init__(job)
         self._duplicates, self._cost = duplicates, cost_ns
         self._of: dict[Wire, UpstreamBuffer] = {}
-        self._speaker = {place: replicas[0] for place, replicas in job.bolts.items()}
-        """Of each pair: who speaks, or will when it has its turn."""
+        self._speaker: dict[BoltTask, BoltTask] = {}
+        """By the first of each pair: who speaks, or will when it has its turn."""
+        self._outputs: dict[BoltTask, list[Wire]] = {}
+        """All channels of a task, in the physical order of their receivers."""
         for task in job.bolt_tasks:
+            self._speaker[self._replicas(task)[0]] = self._replicas(task)[0]
             task.held_windows = {}
-            for channel in _outputs(task):
-                self._of[channel] = UpstreamBuffer(channel, job.plane)
+            self._outputs[task] = [w for outlet in task.outlets for each in outlet.channels for w in each]
+            for wire in self._outputs[task]:
+                self._of[wire] = UpstreamBuffer(wire, job.plane)
             self._silence(task, task.replica > 0)
 
     def _silence(self, task: BoltTask, silent: bool) -> None:
         task.silent = silent
-        for channel in _outputs(task):
+        for channel in self._outputs[task]:
             channel.withheld = silent
 
     def _replicas(self, task: BoltTask) -> list[BoltTask]:
@@ -225,7 +231,7 @@ class OutputQueues(Mechanism, CopyHolder):
         """
         task = self._bolt(view)
         other = live_replica(self._job, task)
-        if self._speaker[_place(task)] is task and other is not None:
+        if self._speaker[self._replicas(task)[0]] is task and other is not None:
             self._speak(other)
 
     def there(self, task: BoltTask, peer: BoltTask | None) -> None:
@@ -233,20 +239,20 @@ class OutputQueues(Mechanism, CopyHolder):
         there, it does.
         """
         if peer is not None:
-            for mine, theirs in zip(_outputs(task), _outputs(peer), strict=True):
+            for mine, theirs in zip(self._outputs[task], self._outputs[peer], strict=True):
                 self._lose(mine)
-                self._of[mine].become(self._of[theirs].copy())
+                self._of[mine].become(self._of[theirs].copy().rows)
             task.held_windows = dict(peer.held_windows or {})
-        speaker = self._speaker[_place(task)]
+        speaker = self._speaker[self._replicas(task)[0]]
         if speaker is task or not speaker.available:
             self._speak(task)
 
     def _speak(self, task: BoltTask) -> None:
         """From now on; what it has kept leaves when it has served what is in its queue."""
-        kernel = self._job.kernel
-        self._speaker[_place(task)] = task
+        kernel, replicas = self._job.kernel, self._replicas(task)
+        self._speaker[replicas[0]] = task
         self._job.step(task.name, "is to speak")
-        for each in self._replicas(task):
+        for each in replicas:
             if each is not task:
                 self._silence(each, True)
 
@@ -258,11 +264,12 @@ class OutputQueues(Mechanism, CopyHolder):
 
     def _send(self, task: BoltTask) -> None:
         """Its turn: what it has kept leaves, channel by channel; what it makes from now on comes behind."""
-        if not task.silent or self._speaker[_place(task)] is not task:
+        replicas = self._replicas(task)
+        if not task.silent or self._speaker[replicas[0]] is not task:
             return
-        task.put_out_held(max(each.said for each in self._replicas(task)))
+        task.put_out_held(max(each.said for each in replicas))
         self._silence(task, False)
-        asked = [(self._of[channel], 0) for channel in _outputs(task)]
+        asked = [(self._of[channel], 0) for channel in self._outputs[task]]
         n = send_kept(self._job, task, asked, 0, self._cost)
         self._job.step(task.name, "queue sent", f"{n} messages")
 
@@ -272,7 +279,7 @@ class OutputQueues(Mechanism, CopyHolder):
         bolt = self._job.tasks[task.number]
         if isinstance(bolt, BoltTask) and not (bolt.up or bolt.gate.stopped):
             bolt.held_windows = {}
-            for channel in _outputs(bolt):
+            for channel in self._outputs[bolt]:
                 self._lose(channel)
 
     def _lose(self, channel: Wire) -> None:
@@ -285,14 +292,3 @@ class OutputQueues(Mechanism, CopyHolder):
 
     def tuples(self) -> list[tuple[Component, Train]]:
         return [(channel.down.component, buffer.tuples()) for channel, buffer in self._of.items()]
-
-
-def _place(task: BoltTask) -> tuple[str, int]:
-    return task.component.name, task.index
-
-
-def _outputs(task: BoltTask) -> Iterator[Wire]:
-    """All channels of a task, in the physical order of their receivers."""
-    for outlet in task.outlets:
-        for replicas in outlet.channels:
-            yield from replicas

@@ -1,5 +1,9 @@
 """Replicas of a task: duplicates dropped, state copied from a live one, fleets of a task and its shadows.
 
+Strategies with replicas or secondaries make these mechanisms, and `buffers.py` goes back with a
+`CheckpointFilter`. The data plane compares and drops (plane.h: ``seen``, ``done``); what tasks know after a
+failure is changed here.
+
 Duplicate filters, by which a receiver drops what it has had from another replica
 (tests/models/test_active_replication.py, test_hybrid.py):
 
@@ -28,14 +32,14 @@ State transfer between replicas of `active_replication`, `active_standby` and `h
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from tideover.models.mechanisms.base import Mechanism, stored_entries
+from tideover.models.mechanisms.base import Costs, Mechanism, stored_entries
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import when_arrived
 from tideover.models.runtime.hooks import NOTHING, CopyHolder, Needs
@@ -48,24 +52,9 @@ from tideover.sim.plane.plane import NEVER
 from tideover.sim.train import Ints
 
 
-class Seen:
-    """The greatest uid seen on each logical path from the spout (the (source, primary) of the paper).
-
-    ``greatest``: shape (paths,), -1 where nothing has been seen.
-    """
-
-    def __init__(self, paths: int) -> None:
-        self.greatest: Ints = np.full(paths, -1, np.int64)
-
-    def copy(self) -> Seen:
-        new = Seen(0)
-        new.greatest = self.greatest.copy()
-        return new
-
-
 class DuplicateFilter(Mechanism):
-    """Every task drops at arrival what it has had already. The data plane compares, and notes what is the
-    greatest, in the array of each task's `Seen`.
+    """Every task drops at arrival what it has had already. The data plane compares, and notes the greatest
+    uid seen on each logical path from the spout (the (source, primary) of the paper); -1: none was.
 
     E. Tanuwidjaja, UC Berkeley EECS-2015-134, section 3: the numbers of tuples.
     """
@@ -76,19 +65,25 @@ class DuplicateFilter(Mechanism):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._seen: dict[TaskView, Seen] = {task: Seen(task.component.paths) for task in job.bolt_tasks}
-        for bolt in job.bolt_tasks:
-            bolt.markers_once = self.markers_too
         self._plane = plane = job.plane
+        self._seen: dict[TaskView, Ints] = {}
         plane.have_paths()
-        for task, seen in self._seen.items():
-            c = plane.tasks[task.number]
-            plane.array(c, "seen", seen.greatest)
-            c.bounded |= plane.lib.FILTERS
+        for task in job.bolt_tasks:
+            task.markers_once = self.markers_too
+            self._seen[task] = np.full(task.component.paths, -1, np.int64)
+            plane.array(task.c, "seen", self._seen[task])
+            task.c.bounded |= plane.lib.FILTERS
         for sender in job.tasks:
             first = plane.tasks[sender.number].first_outlet
             for place, outlet in enumerate(sender.outlets):
                 plane.outlets[first + place].first_path = job.topology.first_path(outlet.edge, sender.index)
+
+    def seen(self, task: BoltView) -> Ints:
+        return self._seen[task]
+
+    def copy(self, task: BoltView, peer: BoltView) -> None:
+        """From now on ``task`` has seen what ``peer`` has."""
+        self._seen[task][:] = self._seen[peer]
 
     def admit_again(self, task: BoltView) -> None:
         """A task has seen more than when it let in what is set aside: drop what it knows of that."""
@@ -99,17 +94,7 @@ class DuplicateFilter(Mechanism):
         self._plane.tasks[task.number].repeats_until = NEVER  # as long as it is not restored
         # who keeps the queue keeps what filtered it
         if task in self._seen and not task.up and not self._bolt(task).gate.stopped:
-            self._know(task, Seen(task.component.paths))
-
-    def _know(self, task: TaskView, seen: Seen) -> None:
-        self._seen[task].greatest[:] = seen.greatest
-
-    def seen(self, task: BoltView) -> Seen:
-        return self._seen[task]
-
-    def copy(self, task: BoltView, peer: BoltView) -> None:
-        """From now on ``task`` has seen what ``peer`` has."""
-        self._know(task, self._seen[peer])
+            self._seen[task][:] = -1
 
 
 class CheckpointFilter(DuplicateFilter):
@@ -121,19 +106,20 @@ class CheckpointFilter(DuplicateFilter):
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._done: dict[TaskView, Seen] = {task: seen.copy() for task, seen in self._seen.items()}
+        self._done = {task: seen.copy() for task, seen in self._seen.items()}
         """What each task has processed of what it has seen."""
         for task, done in self._done.items():
-            self._plane.array(self._plane.tasks[task.number], "done", done.greatest)
+            self._plane.array(self._plane.tasks[task.number], "done", done)
 
-    def done(self, task: BoltView) -> Seen:
+    def done(self, task: BoltView) -> Ints:
         """A copy of what a task has processed by now."""
         return self._done[task].copy()
 
-    def go_back(self, task: BoltView, done: Seen) -> None:
-        """A task goes on from where it had processed this."""
-        self._know(task, done)
-        self._done[task].greatest[:] = done.greatest
+    def go_back(self, task: BoltView, done: Ints | None) -> None:
+        """A task goes on from where it had processed this (None: nothing)."""
+        known = -1 if done is None else done
+        self._seen[task][:] = known
+        self._done[task][:] = known
 
 
 class ReplayFilter(CheckpointFilter):
@@ -147,7 +133,7 @@ class ReplayFilter(CheckpointFilter):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         for task in job.bolt_tasks:
-            self._plane.tasks[task.number].bounded |= self._plane.lib.TELLS
+            task.c.bounded |= self._plane.lib.TELLS
 
     def begin_after(self, task: BoltView, epoch: int) -> None:
         """A task has gone back to where it was over with all epochs before ``epoch``."""
@@ -177,7 +163,7 @@ class StateTransfer(Mechanism):
         copy_time: int,
         bandwidth: int | None,
         entry_size: int,
-        then: Callable[[BoltTask, BoltTask | None], None] = lambda task, peer: None,
+        then: Callable[[BoltTask, BoltTask | None], None],
     ) -> None:
         super().__init__(job)
         self._then, self._duplicates = then, duplicates
@@ -188,7 +174,12 @@ class StateTransfer(Mechanism):
         task, now = self._bolt(view), self._job.kernel.now
         peer = live_replica(self._job, task)
         if peer is None:
-            self._go_on_alone(task, outage)
+            task.gate.closed = False
+            if task.state is not None:
+                task.state = task.state  # what is in service may fill a window no more
+            restored(self._job, task, outage, NOTHING)
+            self._then(task, None)
+            task.gate.open()
             return
         task.gate.closed = True
         # no tick can end anything now; most of the queue is in the peer's too, and will be dropped
@@ -202,14 +193,6 @@ class StateTransfer(Mechanism):
         self._job.step(task.name, "copy asked for", f"{size} B", peer.name)
         copy = partial(self._copy, task, peer, outage)
         when_arrived(self._job.kernel, sent, copied, Rank.RESTORE, copy, task.number)
-
-    def _go_on_alone(self, task: BoltTask, outage: OutageView) -> None:
-        task.gate.closed = False
-        if task.state is not None:
-            task.state = task.state  # what is in service may fill a window no more
-        restored(self._job, task, outage, NOTHING)
-        self._then(task, None)
-        task.gate.open()
 
     def _copy(self, task: BoltTask, peer: BoltTask, outage: OutageView) -> None:
         """State, what was seen, epochs and queue of the peer, all at this instant; then what was held."""
@@ -236,33 +219,7 @@ class StateTransfer(Mechanism):
         task.gate.open()
 
 
-@dataclass(frozen=True)
-class Station:
-    """Where state is handed over.
-
-    store            its name; None: the store of the job
-    entry_size       bytes of an entry
-    transaction      time until a recovery transaction has reached the live members (ns)
-    loading          time to take over a state that was read (ns), and more for each entry
-    """
-
-    store: str | None
-    entry_size: int
-    transaction: int
-    loading: int
-    loading_entry: int
-
-
-@dataclass(eq=False)
-class _Transaction:
-    """One recovery: tasks whose state is not written yet, and states that were, and nobody reads yet."""
-
-    unwritten: set[BoltTask] = field(default_factory=set)
-    written: dict[BoltTask, SavedState] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class _Turn:
+class _Turn(NamedTuple):
     """A member that is to write, or writes; and what happens if it fails before it has written."""
 
     member: BoltTask
@@ -275,24 +232,26 @@ class Fleets(Mechanism, CopyHolder):
     state to the station, when its turn comes in the member's queue, and keeps the member until that is done;
     when all have, those that are back read it, holding what arrives.
 
-    ``copy_cost``: time that each copy for a shadow takes a spout (ns). ``then``: called when a member has
-    the state of another, and may ack once more what it has acked.
+    costs         of taking over a state that was read; ``store``: the station
+    transaction   time until a recovery transaction has reached the live members (ns)
+    copy_cost     time that each copy for a shadow takes a spout (ns)
+    then          called when a member has the state of another, and may ack once more what it has acked
     """
 
     def __init__(
-        self,
-        job: Job,
-        station: Station,
-        copy_cost: int = 0,
-        then: Callable[[], None] = int,  # type: ignore[assignment]
+        self, job: Job, costs: Costs, transaction: int, copy_cost: int, then: Callable[[], None]
     ) -> None:
         super().__init__(job)
         for c in job.topology.components:
             copies = sum(job.deployment.replicas[edge.down.name] - 1 for edge in c.outputs)
             if c.is_spout and copy_cost * copies:
                 Verbs(job).charge(c.name, copy_cost * copies)
-        self._station, self._then = station, then
-        self._open: dict[OutageView, _Transaction] = {}
+        self._costs, self._transaction, self._then = costs, transaction, then
+        self._unwritten: dict[OutageView, set[BoltTask]] = defaultdict(set)
+        """Of each recovery the tasks whose state is not written yet, and the states that were, and nobody
+        reads yet.
+        """
+        self._states: dict[OutageView, dict[BoltTask, SavedState]] = defaultdict(dict)
         self._asked: dict[BoltTask, _Turn] = {}
         for task in job.bolt_tasks:
             task.silent = task.replica > 0
@@ -306,22 +265,21 @@ class Fleets(Mechanism, CopyHolder):
             return
         task.gate.closed = True
         task.set_aside()
-        transaction = self._open.setdefault(outage, _Transaction())
-        transaction.unwritten.add(task)
+        self._unwritten[outage].add(task)
         ask = partial(self._ask, task, task.life, outage)
-        kernel.at(kernel.now + self._station.transaction, Rank.RESTORE, ask, task.number)
+        kernel.at(kernel.now + self._transaction, Rank.RESTORE, ask, task.number)
 
-    def _lives(self, task: BoltTask, life: int, outage: OutageView) -> bool:
-        """Whether a task still waits: it has not failed again."""
+    def _waits(self, task: BoltTask, life: int, outage: OutageView) -> bool:
+        """Whether a task still does: it has not failed again."""
         return task.life == life and self._job.context.newest[task] == outage.number
 
     def _ask(self, task: BoltTask, life: int, outage: OutageView) -> None:
         """The transaction has reached the fleet: a live member takes its turn at it."""
-        if not self._lives(task, life, outage):
+        if not self._waits(task, life, outage):
             return
         member = live_replica(self._job, task)
         if member is None:  # nobody has the state: it is lost
-            self._open[outage].unwritten.discard(task)
+            self._unwritten[outage].discard(task)
             self._restored(task, life, outage, SavedState.of(task))
             self._read_all(outage)
             return
@@ -332,25 +290,23 @@ class Fleets(Mechanism, CopyHolder):
     def _write(self, task: BoltTask, outage: OutageView, turn: _Turn) -> None:
         if self._asked.get(task) is not turn:
             return
-        member, station = turn.member, self._station
-        saved = SavedState.of(member)
+        saved = SavedState.of(turn.member)
         entries = stored_entries(task, saved)
-        store, size = self._job.store_named(station.store), entries * station.entry_size
+        store, size = self._job.store_named(self._costs.store), entries * self._costs.entry_size
         done = partial(self._written, task, outage, turn, saved)
-        end = store.write(member.host, size, Rank.RESTORE, done, task.number, max(1, entries))
-        member.occupy(end - self._job.kernel.now)
+        end = store.write(turn.member.host, size, Rank.RESTORE, done, task.number, max(1, entries))
+        turn.member.occupy(end - self._job.kernel.now)
 
     def _written(self, task: BoltTask, outage: OutageView, turn: _Turn, saved: SavedState) -> None:
         if self._asked.get(task) is not turn:
             return
         del self._asked[task]
         self._job.step(turn.member.name, "state written", to=task.name)
-        transaction = self._open[outage]
-        transaction.unwritten.discard(task)
-        transaction.written[task] = saved
+        self._unwritten[outage].discard(task)
+        self._states[outage][task] = saved
         self._read_all(outage)
 
-    def failed(self, view: TaskView, outage: OutageView) -> None:
+    def failed(self, view: SpoutView | BoltView, outage: OutageView) -> None:
         """Nobody waits for a member that fails again, and what it has not written is asked of another: when
         all has struck that strikes now.
         """
@@ -358,10 +314,10 @@ class Fleets(Mechanism, CopyHolder):
         if not isinstance(failed, BoltTask):
             return
         self._asked.pop(failed, None)
-        for older, transaction in self._open.items():
-            if failed in transaction.unwritten or failed in transaction.written:
-                transaction.unwritten.discard(failed)
-                transaction.written.pop(failed, None)
+        for older, unwritten in self._unwritten.items():
+            if failed in unwritten or failed in self._states[older]:
+                unwritten.discard(failed)
+                self._states[older].pop(failed, None)
                 kernel.at(kernel.now, Rank.RESTORE, partial(self._read_all, older), failed.number)
         for task, turn in list(self._asked.items()):
             if turn.member is failed:
@@ -369,35 +325,33 @@ class Fleets(Mechanism, CopyHolder):
                 kernel.at(kernel.now, Rank.RESTORE, turn.ask_another, task.number)
 
     def store_lost(self, store: str | None) -> None:
-        if store == self._station.store:
-            for transaction in self._open.values():
-                for task, saved in transaction.written.items():
-                    transaction.written[task] = saved.emptied()
+        for states in self._states.values() if store == self._costs.store else ():
+            for task, saved in states.items():
+                states[task] = saved.emptied()
 
     def _read_all(self, outage: OutageView) -> None:
         """When all has been written it is read."""
-        transaction, station = self._open[outage], self._station
-        if transaction.unwritten:
+        if self._unwritten[outage]:
             return
-        written, transaction.written = transaction.written, {}
-        if written:
+        states = self._states.pop(outage, {})
+        if states:
             self._job.supervisor.outages[outage.number].written_at = self._job.kernel.now
-        store = self._job.store_named(station.store)
-        for task, saved in written.items():
+        store = self._job.store_named(self._costs.store)
+        for task, saved in states.items():
             entries = stored_entries(task, saved)
             load = partial(self._load, task, task.life, outage, saved)
-            size = entries * station.entry_size
+            size = entries * self._costs.entry_size
             store.read(task.host, size, Rank.RESTORE, load, task.number, max(1, entries))
 
     def _load(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
-        station, kernel = self._station, self._job.kernel
+        costs, kernel = self._costs, self._job.kernel
         self._job.step(task.name, "state read")
-        takes = station.loading + stored_entries(task, saved) * station.loading_entry
-        restored = partial(self._restored, task, life, outage, saved)
-        kernel.at(kernel.now + takes, Rank.RESTORE, restored, task.number)
+        takes = costs.restoring + stored_entries(task, saved) * costs.restoring_entry
+        done = partial(self._restored, task, life, outage, saved)
+        kernel.at(kernel.now + takes, Rank.RESTORE, done, task.number)
 
     def _restored(self, task: BoltTask, life: int, outage: OutageView, saved: SavedState) -> None:
-        if not self._lives(task, life, outage):
+        if not self._waits(task, life, outage):
             return
         if task.state is not None:
             roll_back(self._job, task, task.state.fresh())

@@ -27,7 +27,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tideover.models.mechanisms.replicas import Fleets, Station
+from tideover.models.mechanisms.base import Costs
+from tideover.models.mechanisms.replicas import Fleets
 from tideover.models.remarks import Plan, side_by_side
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -89,8 +90,10 @@ class Recovering(Replay):
 
     def __init__(self, job: Job, s: EStorm) -> None:
         super().__init__(job, s)
-        station = Station(s.store, s.entry_size, s.transaction_time, s.load_time, s.load_cost)
-        self.fleets = Fleets(job, station, s.copy_cost, self.acks.may_repeat)
+        costs = Costs(
+            restoring=s.load_time, restoring_entry=s.load_cost, entry_size=s.entry_size, store=s.store
+        )
+        self.fleets = Fleets(job, costs, s.transaction_time, s.copy_cost, self.acks.may_repeat)
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:

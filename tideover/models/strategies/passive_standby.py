@@ -25,12 +25,10 @@ from pydantic import Field
 
 from tideover.models import remarks
 from tideover.models.job.topology import Component
-from tideover.models.mechanisms.base import when_due
+from tideover.models.mechanisms.base import Costs
 from tideover.models.mechanisms.buffers import UpstreamBuffers
-from tideover.models.mechanisms.checkpoints import Costs
 from tideover.models.mechanisms.replicas import ReplayFilter
 from tideover.models.mechanisms.standbys import CheckpointMessages, Standbys
-from tideover.models.operators.state import Effects
 from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
@@ -96,23 +94,16 @@ class Secondaries(Protocol):
 
     def __init__(self, job: Job, strategy: PassiveStandby) -> None:
         super().__init__(job)
-        s = self.strategy = strategy
-        self.job = job
+        s = strategy
         # 1. every task keeps what it has sent, and drops what it has had
         self.buffers = UpstreamBuffers(job)
         self.buffers.keep_for(self.view.bolts, True, s.replay_cost, s.replay_rate)
         self.standbys = Standbys(job, self.buffers, ReplayFilter(job))
         # 2. every interval its state and output queues go to its secondary, and upstream trims
         costs = Costs(s.checkpoint_time, s.checkpoint_cost, entry_size=s.entry_size)
-        self.checkpoints = CheckpointMessages(job, self.standbys, self.buffers, costs, s.delta)
-
-    def start(self) -> None:
-        when_due(self.job, self.view.bolts, self.strategy.checkpoint_interval, self.checkpoints.take)
-
-    def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
-        if task.component.trigger == "tick":  # a tick does not come again in the replay, as a marker does
-            self.checkpoints.take(task, needed=True)
-        return 0
+        self.checkpoints = CheckpointMessages(
+            job, self.standbys, self.buffers, costs, s.checkpoint_interval, s.delta
+        )
 
     # 3. the secondary takes over
 
