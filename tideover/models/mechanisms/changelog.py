@@ -1,5 +1,8 @@
 """Changelogs (`changelog`): every task writes what changes in its state to a log, commits, and comes back
 from it.
+
+That strategy alone makes `Changelogs`, and has the rules in its docstring. What the topic, standbys and disks
+have of a task is changed in `Changelog`, what a transaction has put out in `Outputs`.
 """
 
 from __future__ import annotations
@@ -85,12 +88,10 @@ class ChangelogSettings(Part):
 
 
 class Batch(NamedTuple):
-    """Changes that go into the changelog together.
+    """Changes that go into the changelog together; batches of a task are numbered in order.
 
-    number    batches of a task are numbered in order
-    state     what whoever reads the changelog up to here has
-    entries   how many of them changed
-    size      their bytes
+    state   what whoever reads the changelog up to here has
+    size    bytes of the entries that changed
     """
 
     number: int
@@ -99,22 +100,50 @@ class Batch(NamedTuple):
     size: int
 
 
+@dataclass(eq=False)
+class _Standby:
+    """Follows the changelog, one entry after the other.
+
+    caught_up  when it has, or will have, all entries that are in the changelog by now (ns); None: it is new,
+               and reads what was there before it
+    behind     entries that have come since it began to read
+    """
+
+    caught_up: int | None = 0
+    behind: int = 0
+
+
+_SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigned"})
+"""Failures of processes: what they had written to disk is there still."""
+
+
 class Changelog:
-    """What the topic has of one task, compacted: the newest value of each entry.
+    """What the topic has of one task, compacted: the newest value of each entry; and copies of that: standbys
+    that follow it elsewhere, of which one that is used is replaced by a new one, and what the task had
+    committed on the disk of its host.
 
     The entries of a bolt's ``state`` are there from the start. What changes of them is what so many tuples
     change in the mean; of the bolt's own entries each tuple changes one.
 
+    Kafka Streams: KIP-441, `StoreChangelogReader`, `ProcessorStateManager`. Samza: `StandbyTask`, and host
+    affinity (Noghabi et al., PVLDB 2017, section 4.2).
+
     state   what whoever reads all of it has
     """
 
-    def __init__(self, task: BoltTask, entry_size: int) -> None:
-        self._task, self._entry_size = task, entry_size
+    def __init__(self, job: Job, task: BoltTask, settings: ChangelogSettings) -> None:
+        self._job, self._task, self._settings = job, task, settings
         self.state = SavedState.at_the_beginning(task)
         self._since = 0
         """Tuples that the task had worked on when the newest batch was taken."""
         self._taken = self._newest = 0
         """Numbers of the newest batch that was taken, and of the newest that is there."""
+        standbys = settings.standby_replicas if task.component.keeps_state else 0
+        self._standbys = [_Standby() for _ in range(standbys)]
+        self._host, self._disk = task.host, settings.local_state
+        """Whether its disk is as it was."""
+        self._tail: list[Batch] = []
+        """What is in the changelog, and not on the disk."""
 
     @property
     def behind(self) -> bool:
@@ -129,23 +158,63 @@ class Changelog:
         state = SavedState.of(self._task)
         own, backend = min(worked, state.entries), self._task.component.backend
         more = 0 if backend is None else backend.changed(worked)
-        size = own * self._entry_size + (more * backend.entry_size if backend else 0)
+        size = own * self._settings.entry_size + (more * backend.entry_size if backend else 0)
         return Batch(self._taken, state, own + more, size)
 
     def add(self, batch: Batch) -> None:
+        """A batch of changes is in the changelog."""
+        now, cost = self._job.kernel.now, self._settings.restore_cost
         if batch.number > self._newest:
             self._newest, self.state = batch.number, batch.state
+        self._tail.append(batch)
+        for standby in self._standbys:
+            self._job.say.transferred(batch.size)
+            if standby.caught_up is None:
+                standby.behind += batch.entries
+            else:
+                standby.caught_up = max(now, standby.caught_up) + batch.entries * cost
 
-    def to_read(self) -> tuple[int, int]:
+    def commit(self, number: int) -> None:
+        """The task has committed: its disk has what went into the changelog up to this batch."""
+        self._tail = [batch for batch in self._tail if batch.number > number]
+
+    def failed(self, outage: OutageView) -> None:
+        self._disk &= outage.kind in _SPARED
+
+    def _to_read(self) -> tuple[int, int]:
         """Entries that whoever restores the task reads, and their bytes."""
         own, backend = self.state.entries, self._task.component.backend
+        size = own * self._settings.entry_size
         if backend is None:
-            return own, own * self._entry_size
-        return own + backend.entries, own * self._entry_size + backend.entries * backend.entry_size
+            return own, size
+        return own + backend.entries, size + backend.entries * backend.entry_size
+
+    def restore(self, then: Callable[[], None]) -> None:
+        """Bring the state back, and call ``then``."""
+        job, task, s = self._job, self._task, self._settings
+        store = job.store_named(s.store)
+        entries, size = self._to_read()
+        known = [standby for standby in self._standbys if standby.caught_up is not None]
+        if self._disk and task.host == self._host:
+            entries = sum(batch.entries for batch in self._tail)
+            size = sum(batch.size for batch in self._tail)
+        elif known:
+            best = min(known, key=lambda standby: standby.caught_up or 0)
+            back = max(job.kernel.now, best.caught_up or 0) + s.restore_time
+            job.kernel.at(back, Rank.RESTORE, then, task.number)
+            new = self._standbys[self._standbys.index(best)] = _Standby(None)
+
+            def has_read() -> None:
+                new.caught_up = job.kernel.now + (entries + new.behind) * s.restore_cost
+
+            store.read(task.host, size, Rank.RESTORE, has_read, task.number)
+            return
+        read(job, task, size, s.restore_time + entries * s.restore_cost, then, store)
 
     def restored(self) -> None:
-        """The task has the state that is here: nothing has changed since."""
-        self._since = self._task.worked
+        """The task has the state that is here, where it is now: nothing has changed since."""
+        self._since, self._tail = self._task.worked, []
+        self._disk, self._host = self._settings.local_state, self._task.host
 
 
 class Outputs:
@@ -196,158 +265,29 @@ class Outputs:
         self._job.tell_of_losses()
 
 
-_SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigned"})
-"""Failures of processes: what they had written to disk is there still."""
-
-
-@dataclass(eq=False)
-class _Standby:
-    """Follows the changelog, one entry after the other.
-
-    caught_up  when it has, or will have, all entries that are in the changelog by now (ns); None: it is new,
-               and reads what was there before it
-    behind     entries that have come since it began to read
-    """
-
-    caught_up: int | None = 0
-    behind: int = 0
-
-
-class Copies:
-    """The copies of one task's state: standbys that follow its changelog elsewhere, of which one that is used
-    is replaced by a new one, and what it had committed on the disk of its host.
-
-    Kafka Streams: KIP-441, `StoreChangelogReader`, `ProcessorStateManager`. Samza: `StandbyTask`, and host
-    affinity (Noghabi et al., PVLDB 2017, section 4.2).
-    """
-
-    def __init__(self, job: Job, task: BoltTask, changelog: Changelog, settings: ChangelogSettings) -> None:
-        self._job, self._task, self._changelog, self._settings = job, task, changelog, settings
-        standbys = settings.standby_replicas if task.component.keeps_state else 0
-        self._standbys = [_Standby() for _ in range(standbys)]
-        self._host, self._disk = task.host, settings.local_state
-        """Whether its disk is as it was."""
-        self._tail: list[Batch] = []
-        """What is in the changelog, and not on the disk."""
-
-    def add(self, batch: Batch) -> None:
-        """A batch of changes is in the changelog."""
-        now, cost = self._job.kernel.now, self._settings.restore_cost
-        self._tail.append(batch)
-        for standby in self._standbys:
-            self._job.say.transferred(batch.size)
-            if standby.caught_up is None:
-                standby.behind += batch.entries
-            else:
-                standby.caught_up = max(now, standby.caught_up) + batch.entries * cost
-
-    def commit(self, number: int) -> None:
-        """The task has committed: its disk has what went into the changelog up to this batch."""
-        self._tail = [batch for batch in self._tail if batch.number > number]
-
-    def failed(self, outage: OutageView) -> None:
-        self._disk &= outage.kind in _SPARED
-
-    def restore(self, then: Callable[[], None]) -> None:
-        """Bring the state back, and call ``then``."""
-        job, task, s = self._job, self._task, self._settings
-        entries, size = self._changelog.to_read()
-        known = [standby for standby in self._standbys if standby.caught_up is not None]
-        if self._disk and task.host == self._host:
-            entries = sum(batch.entries for batch in self._tail)
-            size = sum(batch.size for batch in self._tail)
-        elif known:
-            best = min(known, key=lambda standby: standby.caught_up or 0)
-            back = max(job.kernel.now, best.caught_up or 0) + s.restore_time
-            job.kernel.at(back, Rank.RESTORE, then, task.number)
-            self._replace(best)
-            return
-        store = job.store_named(s.store)
-        read(job, task, size, s.restore_time + entries * s.restore_cost, then, store)
-
-    def restored(self) -> None:
-        """It has all that is in the changelog, where it is now."""
-        self._disk, self._host = self._settings.local_state, self._task.host
-        self._tail = []
-
-    def _replace(self, used: _Standby) -> None:
-        """Another standby begins, with all that the changelog has."""
-        new = _Standby(None)
-        self._standbys[self._standbys.index(used)] = new
-        entries, size = self._changelog.to_read()
-
-        def has_read() -> None:
-            takes = (entries + new.behind) * self._settings.restore_cost
-            new.caught_up = self._job.kernel.now + takes
-
-        store = self._job.store_named(self._settings.store)
-        store.read(self._task.host, size, Rank.RESTORE, has_read, self._task.number)
-
-
-class Offsets(NamedTuple):
-    """How far a task has read, and what it knew of windows then."""
-
-    position: int
-    windows: SavedState
-
-
 class _Task:
     """One task and its log, all that arrives there, over all channels, in that order; what it has under way.
 
-    offsets   those that are committed: from there it reads again after a failure
-    outputs   None: what it puts out is there for its readers at once
+    committed   how far it has read, and what it knew of windows then: from there it reads again
+    known       position up to which it had read when it failed last
+    returning   messages at the head of what is held that it will read once more
+    outputs     None: what it puts out is there for its readers at once
     """
 
     def __init__(self, job: Job, task: BoltTask, settings: ChangelogSettings) -> None:
-        self._job, self.bolt = job, task
-        self._log = TaskLog(job.plane, task, task.inputs)
-        self.offsets = Offsets(0, SavedState.at_the_beginning(task))
-        self._known = 0
-        """Position up to which it had read when it failed last."""
-        self._returning = 0
-        """Messages at the head of what is held that it will read once more."""
-        self.changelog = Changelog(task, settings.entry_size)
-        self.copies = Copies(job, task, self.changelog, settings)
+        self.bolt = task
+        self.log = TaskLog(job.plane, task, task.inputs)
+        self.committed = SavedState.at_the_beginning(task)
+        self.known = self.returning = 0
+        self.changelog = Changelog(job, task, settings)
         self.plans = Plans(job.kernel, task.number)
         self.committing = self.writing = False
         self.outputs = Outputs(job, task) if settings.guarantee == "exactly_once" else None
 
-    def now(self) -> Offsets:
-        """What a commit of this instant would commit."""
-        return Offsets(self._log.position, SavedState.of(self.bolt))
-
-    def commit(self, offsets: Offsets) -> None:
-        """What is before these will not be read again."""
-        self.offsets = offsets
-        self._log.trim(offsets.position)
-
-    def go_back(self) -> None:
-        """The task has failed: all that it has read since the commit waits in its log again."""
-        log, task = self._log, self.bolt
-        # what was in its queue has been on its way all the time
-        self._job.say.reopened(task, without_markers(log.done()))
-        known = log.go_back()
-        task.gate.closed = task.up
-        self._known = max(self._known, known)
-        self._returning += known - log.start
-
-    def read_again(self) -> int:
-        """It has its state, and is about to be opened; returns how many messages it reads once more."""
-        n, self._returning = self._returning, 0
-        held = self._job.plane.listed(self.bolt.c.held, self.bolt.number)
-        self._job.say.replayed(self.bolt, without_markers(held.pick(slice(n))), None)
-        return n
-
     @property
     def recovering(self) -> bool:
         """From a failure until it has served all that it had read before."""
-        return not self.bolt.available or self._log.position < self._known
-
-    def tuples(self) -> list[Train]:
-        """What belongs to roots of what may be read again."""
-        if not self.bolt.component.anchored:
-            return []
-        return [self._log.tuples(), *map(without_markers, self.bolt.queue.trains())]
+        return not self.bolt.available or self.log.position < self.known
 
 
 class Changelogs(Mechanism, CopyHolder):
@@ -410,7 +350,7 @@ class Changelogs(Mechanism, CopyHolder):
         """Its turn has come: the task does nothing else until the commit is made."""
         now, task, committing = self._job.kernel.now, own.bolt, self._settings.commit_time
         self._do.step(task, "commit begins")
-        offsets = own.now()
+        position, windows = own.log.position, SavedState.of(task)
         sent = None if own.outputs is None else own.outputs.now()
         batch = own.changelog.take() if task.component.keeps_state else None
 
@@ -419,12 +359,13 @@ class Changelogs(Mechanism, CopyHolder):
             own.committing = False
             if batch is not None and own.outputs is not None:
                 self._changed(own, batch)
-            own.commit(offsets)
+            own.committed = windows
+            own.log.trim(position)
             if batch is not None:
-                own.copies.commit(batch.number)
+                own.changelog.commit(batch.number)
             if own.outputs is not None and sent is not None:
                 own.outputs.commit(*sent)
-            self._do.step(task, "offsets committed", f"position {offsets.position}")
+            self._do.step(task, "offsets committed", f"position {position}")
 
         def written() -> None:
             if batch is not None and own.outputs is None:
@@ -445,22 +386,29 @@ class Changelogs(Mechanism, CopyHolder):
 
     def _changed(self, own: _Task, batch: Batch) -> None:
         own.changelog.add(batch)
-        own.copies.add(batch)
         self._do.step(own.bolt, "changes written", f"{batch.entries} entries")
 
     # -- failures --------------------------------------------------------------------------------------------
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        """All that a task has read since the commit waits in its log again. Spouts are producers: these fall
+        silent, and the logs have what they have sent.
+        """
         if task.component.is_spout:
-            return  # producers fall silent; the logs have what they have sent
+            return
         own = self._tasks[task]
         own.plans.void()
         own.committing = own.writing = False
-        own.copies.failed(outage)
+        own.changelog.failed(outage)
         if own.outputs is not None:
             self._note_kept()
-            own.outputs.abort(own.offsets.windows.newest, outage.number)
-        own.go_back()
+            own.outputs.abort(own.committed.newest, outage.number)
+        # what was in its queue has been on its way all the time
+        self._job.say.reopened(own.bolt, without_markers(own.log.done()))
+        known = own.log.go_back()
+        own.bolt.gate.closed = own.bolt.up
+        own.known = max(own.known, known)
+        own.returning += known - own.log.start
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:
@@ -469,17 +417,18 @@ class Changelogs(Mechanism, CopyHolder):
         own.bolt.gate.closed = True
         restored = own.plans.unless_void(partial(self._restored, own, outage))
         if task.component.keeps_state:
-            own.copies.restore(restored)
+            own.changelog.restore(restored)
         else:
             restored()
 
     def _restored(self, own: _Task, outage: OutageView) -> None:
         """It knows what the changelog has, and goes on from the offsets."""
-        epochs = own.offsets.windows.epochs
-        self._do.restore(own.bolt, replace(own.changelog.state, epochs=epochs), outage)
+        self._do.restore(own.bolt, replace(own.changelog.state, epochs=own.committed.epochs), outage)
         own.changelog.restored()
-        own.copies.restored()
-        self._do.step(own.bolt, "log read again", f"{own.read_again()} messages")
+        n, own.returning = own.returning, 0
+        held = self._job.plane.listed(own.bolt.c.held, own.bolt.number)
+        self._job.say.replayed(own.bolt, without_markers(held.pick(slice(n))), None)
+        self._do.step(own.bolt, "log read again", f"{n} messages")
         self._do.open(own.bolt)
 
     # -- what the accounts ask -------------------------------------------------------------------------------
@@ -489,7 +438,13 @@ class Changelogs(Mechanism, CopyHolder):
         self._job.say.kept(int(plane.lib.plane_logged(plane.p, self._job.kernel.now)))
 
     def tuples(self) -> list[tuple[Component, Train]]:
-        return [(own.bolt.component, train) for own in self._tasks.values() for train in own.tuples()]
+        """What belongs to roots of what may be read again."""
+        return [
+            (own.bolt.component, train)
+            for own in self._tasks.values()
+            if own.bolt.component.anchored
+            for train in (own.log.tuples(), *map(without_markers, own.bolt.queue.trains()))
+        ]
 
     def effects(self) -> list[tuple[Component, Ints]]:
         stateful = [own for own in self._tasks.values() if own.bolt.state is not None]
