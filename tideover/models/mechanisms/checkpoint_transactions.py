@@ -1,16 +1,31 @@
-"""Storm's checkpoint transactions of a job (`storm_checkpoint`): prepare, then commit, then the acks."""
+"""Storm's checkpoint transactions of a job (`storm_checkpoint`): prepare, then commit, then the acks; and
+state that lies in a store, of which a task has at hand what it has changed since the last commit.
+
+That strategy alone makes both mechanisms, and has the rules of transactions in its docstring. The data plane
+looks entries up (plane.h: ``look_ups``); what is at hand is changed in `RemoteState`.
+
+The rules (tests/models/test_look_ups.py):
+
+- The i-th access of a tuple goes to the entry drawn by uid * `accesses` + i. An entry is at hand from its
+  access to the commit of the prepare that follows; an access to another takes `round_trip` more. What is at
+  hand is known when a tuple is given service.
+- With `look_up_work` a look-up keeps the store for so long in the middle of its round trip, first come,
+  first served, with writes. The tuple is served first, then its accesses, one by one. A store that gets
+  slower, or stops, is done first with what was asked for.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.acking import Acks
-from tideover.models.mechanisms.base import Mechanism, stored_entries
-from tideover.models.mechanisms.checkpoints import Costs
-from tideover.models.mechanisms.remote_state import RemoteState
+from tideover.models.mechanisms.base import Costs, Mechanism, stored_entries
 from tideover.models.operators.state import Effects
 from tideover.models.runtime.bolt_task import SENT_BY, BoltTask
 from tideover.models.runtime.hooks import CopyHolder
@@ -20,10 +35,99 @@ from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
 
-Parts = dict[TaskView, SavedState]
+LEAST = 64
+"""Entries at hand for which there is room, at first."""
+
+
+class RemoteState(Mechanism):
+    """Every access to an entry that is not at hand keeps its task until the store has answered.
+
+    Storm 1.0, ``RedisKeyValueState``: what was put since the last commit is looked up in two maps, that of
+    the transaction in preparation and that of the prepared one; everything else is a round trip (``HGET``),
+    one after the other.
+
+    round_trip    of a look-up that waits for nobody (ns)
+    work          the part of it for which it keeps the store, and all others waiting; 0: nobody waits
+    access_cost   of each access
+    """
+
+    def __init__(self, job: Job, store: str | None, round_trip: int, work: int, access_cost: int) -> None:
+        super().__init__(job)
+        plane = job.plane
+        self._plane, self._store, self._work = plane, store, work
+        self._of: dict[TaskView, Any] = {}
+        self._prepared: dict[TaskView, int] = {}
+        """Entries of the transaction that is not committed yet."""
+        self._paces: dict[int, Any] = {}
+        for task in job.bolt_tasks:
+            backend = task.component.backend
+            if backend is not None:
+                c = self._of[task] = plane.ffi.new("look_ups *")
+                c.key = int(job.draws.key(task.component.name, Purpose.ACCESS))
+                c.entries, c.accesses, c.access_cost = backend.entries, backend.accesses, access_cost
+                c.there = (round_trip - work) // 2 if work else round_trip
+                c.back, c.work = round_trip - work - c.there if work else 0, work
+                c.stamp = c.at_hand = 1
+                self._make_room(task)
+                self._seat(task)
+                plane.keep(c)
+                task.c.look_ups = c
+                task.c.bounded |= plane.lib.LOOKS_UP
+        plane.asked[plane.lib.NEED_ENTRIES] = lambda number: self._make_room(job.tasks[number])
+
+    def _make_room(self, task: TaskView) -> None:
+        """For what is at hand, twice, and for another tuple."""
+        c = self._of[task]
+        more = min(int(c.accesses), int(c.entries))
+        at_hand = int(c.changed) + self._prepared.get(task, 0)
+        room = 1 << (2 * max(LEAST, at_hand + more) - 1).bit_length()
+        slots = np.zeros(room, np.uint64)
+        if c.slots:
+            into = self._plane.ffi.cast("uint64_t *", slots.ctypes.data)
+            self._plane.lib.plane_move_entries(c, into, room - 1)
+        self._plane.array(c, "slots", slots)
+        c.mask, c.most = room - 1, room - room // 4 - more
+
+    def _seat(self, task: BoltTask) -> None:
+        """It asks the store that is there for its host."""
+        if not self._work:
+            return
+        server = self._job.store_named(self._store).server(task.host)
+        if id(server) not in self._paces:
+            pace = self._paces[id(server)] = self._plane.ffi.new("remote_store *")
+            pace.factor, server.pace, server.looked_up = 1.0, pace, True
+        self._of[task].store = self._paces[id(server)]
+
+    def prepare(self, task: BoltTask) -> int:
+        """A transaction begins at a task; returns how many entries it has."""
+        if task not in self._of:
+            return 0
+        c = self._of[task]
+        self._prepared[task], c.changed = int(c.changed), 0
+        c.at_hand, c.stamp = c.stamp, c.stamp + 1
+        return self._prepared[task]
+
+    def commit(self, task: BoltTask) -> None:
+        if task in self._of:
+            self._of[task].at_hand, self._prepared[task] = self._of[task].stamp, 0
+
+    def roll_back(self, task: TaskView) -> None:
+        """A task goes back to the last commit: it has nothing at hand."""
+        if task in self._of:
+            c = self._of[task]
+            c.stamp += 1
+            c.at_hand, c.changed, self._prepared[task] = c.stamp, 0, 0
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        self.roll_back(task)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if task in self._of:
+            self._seat(self._bolt(task))
 
 
 class Transactions(Mechanism, CopyHolder):
@@ -41,14 +145,13 @@ class Transactions(Mechanism, CopyHolder):
 
     def __init__(self, job: Job, acks: Acks, remote: RemoteState, interval: int, costs: Costs) -> None:
         super().__init__(job)
-        self.acks, self.do, self._remote = acks, Verbs(job), remote
+        self._acks, self._do, self._remote = acks, Verbs(job), remote
         self._interval, self._costs = interval, costs
         self._plans = Plans(job.kernel)
         self._tasks = [task for task in job.bolt_tasks if task.component.keeps_state]
         self._began = 0
-        self._wave = 0
-        """Number of the wave that is under way; 0: none is."""
-        self._newest_wave = 0
+        self._wave = self._newest_wave = 0
+        """Number of the wave that is under way (0: none is), and of the newest."""
         self._committing = False
         self._come: Counter[TaskView] = Counter()
         """Markers of the wave that have come, by task."""
@@ -60,9 +163,9 @@ class Transactions(Mechanism, CopyHolder):
         """Tasks that the wave under way has not left."""
         self._changed: dict[TaskView, int] = {}
         """Entries that the transaction under way writes, and writes again."""
-        self._parts: Parts = {}
+        self._parts: dict[TaskView, SavedState] = {}
         """Of the transaction that is being prepared."""
-        self._held: Parts = {}
+        self._held: dict[TaskView, SavedState] = {}
         """Of the newest that holds."""
         self._preparing: dict[TaskView, list[Effects]] = {}
         self._safe: dict[TaskView, list[Effects]] = {}
@@ -76,12 +179,11 @@ class Transactions(Mechanism, CopyHolder):
     # -- a transaction ---------------------------------------------------------------------------------------
 
     def _next(self, when: int) -> None:
-        self._plans.at(when, Rank.CHECKPOINT, self._begin)
+        def begin() -> None:
+            self._began, self._parts = when, {}
+            self._send_wave(committing=False)
 
-    def _begin(self) -> None:
-        self._began = self._job.kernel.now
-        self._parts = {}
-        self._send_wave(committing=False)
+        self._plans.at(when, Rank.CHECKPOINT, begin)
 
     def _send_wave(self, committing: bool) -> None:
         self._committing = committing
@@ -99,25 +201,26 @@ class Transactions(Mechanism, CopyHolder):
         self._marker(self._bolt(task), int(message.key[0]), sender)
 
     def _marker(self, task: BoltTask, number: int, sender: str) -> None:
-        if number == self._wave:
-            self._come[task] += 1
-            many = f"{self._come[task]} of {self._awaited[task]}, from {sender}"
-            self._job.step(task.name, "marker come", many)
-            if self._come[task] == self._awaited[task]:
-                self._reached(task, number)
-
-    def _reached(self, task: BoltTask, number: int) -> None:
+        """A marker has come; with the last one the wave has reached the task."""
+        if number != self._wave:
+            return
+        self._come[task] += 1
+        many = f"{self._come[task]} of {self._awaited[task]}, from {sender}"
+        self._job.step(task.name, "marker come", many)
+        if self._come[task] < self._awaited[task]:
+            return
         if not task.component.keeps_state:
             self._leave(task, number)
             return
+        acks = 0
         if self._committing:
             self._remote.commit(task)
+            acks = self._acks.takes(self._safe.get(task, []))
         else:
             state = self._parts[task] = SavedState.of(task)
-            self._preparing[task] = self.acks.mark(task)
+            self._preparing[task] = self._acks.mark(task)
             self._changed[task] = self._remote.prepare(task) + state.entries
         self._job.step(task.name, "commit reached" if self._committing else "prepare reached")
-        acks = self.acks.takes(self._safe.get(task, [])) if self._committing else 0
         self._write(task, self._changed[task], acks, partial(self._written, task, number))
 
     def _write(self, task: BoltTask, entries: int, acks: int, then: Callable[[], None]) -> None:
@@ -148,15 +251,15 @@ class Transactions(Mechanism, CopyHolder):
 
     def _written(self, task: BoltTask, number: int) -> None:
         safe = self._safe.pop(task, []) if self._committing else []
-        self.acks.release(task, safe)
+        self._acks.release(task, safe)
         self._leave(task, number)
 
         def sent() -> None:
             if task not in self._down:
-                self._job.step(task.name, "acks sent", to=self.acks.acker.name)
+                self._job.step(task.name, "acks sent", to=self._acks.acker.name)
 
         if safe:
-            when = self._job.kernel.now + self.acks.takes(safe)
+            when = self._job.kernel.now + self._acks.takes(safe)
             self._job.kernel.at(when, Rank.TRIM, sent, task.number)
 
     def _leave(self, task: BoltTask, number: int) -> None:
@@ -166,9 +269,8 @@ class Transactions(Mechanism, CopyHolder):
         self._left.discard(task)
         if self._left:
             return
-        now = self._job.kernel.now
         if self._committing:
-            self._next(max(now, self._began + self._interval))
+            self._next(max(self._job.kernel.now, self._began + self._interval))
         else:
             self._held, self._parts = self._parts, {}
             self._safe, self._preparing = self._preparing, {}
@@ -184,39 +286,38 @@ class Transactions(Mechanism, CopyHolder):
             return
         self._plans.void()
         self._wave = 0
-        self.acks.forget(task, outage, [*self._preparing.pop(task, []), *self._safe.pop(task, [])])
+        self._acks.forget(task, outage, [*self._preparing.pop(task, []), *self._safe.pop(task, [])])
         self._down[task] = outage
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task in self._down:
             bolt = self._bolt(task)
-            entries = stored_entries(bolt, self._part(bolt))
+            size = stored_entries(bolt, self._part(bolt)) * self._costs.entry_size
             bolt.gate.closed = True
             bolt.set_aside()  # a tick that waits must not end a window of what comes back
-            size, back = entries * self._costs.entry_size, partial(self._roll_back, bolt, outage)
-            store = self._job.store_named(self._costs.store)
-            read(self._job, bolt, size, 0, back, store)
+            back = partial(self._roll_back, bolt, outage)
+            read(self._job, bolt, size, 0, back, self._job.store_named(self._costs.store))
 
     def _roll_back(self, task: BoltTask, outage: OutageView) -> None:
         """``task`` has read its state: all go back, unless it has failed again."""
         if self._down.get(task) is not outage:
             return
         del self._down[task]
-        self.do.restore(task, self._part(task), outage, rewind=False)
-        self.do.open(task)
+        self._do.restore(task, self._part(task), outage, rewind=False)
+        self._do.open(task)
         for other in self._tasks:
             if other is not task and other not in self._down:
-                self.do.close(other)  # the tuple in service begins again
+                self._do.close(other)  # the tuple in service begins again
                 if other.component.saves_ids and other.state is not None:
                     lost = other.state.effects()  # what is in its windows comes again
-                    self.acks.destroyed(outage.number, lost.uid >> other.component.bits, lost.attempt)
-                self.do.roll_back(other, self._part(other))
+                    self._acks.destroyed(outage.number, lost.uid >> other.component.bits, lost.attempt)
+                self._do.roll_back(other, self._part(other))
                 self._remote.roll_back(other)
                 safe = self._safe.pop(other, [])
-                other.occupy(self.acks.takes(safe))
-                self.acks.release(other, safe)
-                self.acks.forget(other, outage, self._preparing.pop(other, []))
-                self.do.open(other)
+                other.occupy(self._acks.takes(safe))
+                self._acks.release(other, safe)
+                self._acks.forget(other, outage, self._preparing.pop(other, []))
+                self._do.open(other)
         self._job.step(task.name, "job rolled back")
         if not self._down:
             self._next(self._job.kernel.now + self._interval)

@@ -35,9 +35,8 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from tideover.models import remarks
-from tideover.models.mechanisms.checkpoint_transactions import Transactions
-from tideover.models.mechanisms.checkpoints import Costs
-from tideover.models.mechanisms.remote_state import RemoteState
+from tideover.models.mechanisms.base import Costs
+from tideover.models.mechanisms.checkpoint_transactions import RemoteState, Transactions
 from tideover.models.remarks import Plan
 from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job

@@ -40,8 +40,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tideover.models.job.topology import Topology
-from tideover.models.mechanisms.trident import Coordinator
-from tideover.models.mechanisms.trident_log import TridentSettings
+from tideover.models.mechanisms.trident import Coordinator, TridentSettings
 from tideover.models.remarks import Plan, mixed
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
