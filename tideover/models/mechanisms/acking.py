@@ -16,7 +16,7 @@ import numpy as np
 from tideover.models.mechanisms.base import Mechanism, Process
 from tideover.models.operators.state import Effects, joined
 from tideover.models.runtime.channels import LATE, Sent
-from tideover.models.runtime.hooks import NOTHING, CopyHolder, Mask, Needs
+from tideover.models.runtime.hooks import CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.verbs import Verbs
@@ -28,7 +28,7 @@ from tideover.sim.train import Ints, Train
 
 NEVER = 1 << 62
 LONG_AGO = -NEVER
-NONE = (NOTHING, NOTHING, NOTHING)
+NO_ROOTS: Ints = np.zeros((3, 0), np.int64)
 
 
 class Rotation(Mechanism):
@@ -108,7 +108,7 @@ class PendingRoots:
         self._earlier: set[int] = set()
         """The outages among these."""
         self.needed_from: int | None = None
-        self._forgotten: tuple[Ints, Ints, Ints] = NONE
+        self._forgotten = NO_ROOTS
         self._connect()
 
     def _connect(self) -> None:
@@ -221,7 +221,7 @@ class PendingRoots:
         index = np.flatnonzero(self._waiting())
         self._remember(index)
         emitted = np.where(self._of("retrying")[index] > 0, LONG_AGO, self._of("emitted")[index])
-        self._forgotten = self._root(index), self._of("attempt")[index].astype(np.int64), emitted
+        self._forgotten = np.stack([self._root(index), self._of("attempt")[index], emitted])
         self._of("live")[:] = 0
         self._of("retrying")[:] = 0
         self._columns["outage"][:] = -1
@@ -230,9 +230,11 @@ class PendingRoots:
         """These, which it had forgotten, wait to be emitted again."""
         self._columns["retrying"][self._at(roots)] = 1
 
-    def take_forgotten(self) -> tuple[Ints, Ints, Ints]:
-        """What it forgot in the last crash: roots, their last attempt, and when that was emitted (ns)."""
-        found, self._forgotten = self._forgotten, NONE
+    def take_forgotten(self) -> Ints:
+        """What it forgot in the last crash, three rows: roots, their last attempt, and when that was emitted
+        (ns).
+        """
+        found, self._forgotten = self._forgotten, NO_ROOTS
         return found
 
 

@@ -1,8 +1,8 @@
-"""How far spouts have read the queues before them, and what they have taken and not confirmed; for all
-strategies that go with sources.
+"""How far spouts have read the queues before them, and what they have taken and not confirmed.
 
-``pending`` are, by spout task, the roots that it has emitted and still waits for; none: nobody acks, and a
-record that was read, or an item that was taken, is done.
+Strategies call `follow`, directly or by `Shared` buffers, if they go with sources. ``pending`` are, by spout
+task, the roots that it has emitted and still waits for; none: nobody acks, and a record that was read, or an
+item that was taken, is done. What is read again after a crash is changed here.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from tideover.models.job.sources import Kafka, Kestrel
-from tideover.models.mechanisms.acking import PendingRoots
+from tideover.models.mechanisms.acking import NO_ROOTS, PendingRoots
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.channels import Sent
 from tideover.models.runtime.hooks import NOTHING, CopyHolder
@@ -27,26 +26,14 @@ from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
 
 
-class Items(NamedTuple):
-    """Of one spout task: items that it took and has forgotten in a crash, by their number; the attempt that
-    was emitted last, and when (ns).
-    """
-
-    root: Ints = NOTHING
-    attempt: Ints = NOTHING
-    emitted: Ints = NOTHING
-
-    def pick(self, rows: Ints) -> Items:
-        return Items(*(column[rows] for column in self))
-
-
 class OpenItems(Mechanism, CopyHolder):
     """Each ``sweep_interval`` a queue gives out again what was taken ``timeout`` ago, and is not done."""
 
     def __init__(self, job: Job, spouts: Sequence[SpoutTask], pending: Sequence[PendingRoots]) -> None:
         super().__init__(job)
         self._spouts, self._pending, self._verbs = spouts, pending, Verbs(job)
-        self._orphans = {spout.spout_number: Items() for spout in spouts}
+        self._orphans: dict[int, Ints] = {spout.spout_number: NO_ROOTS for spout in spouts}
+        """What each took and has forgotten in a crash, in order of emission: see `take_forgotten`."""
         for spout in spouts if pending else ():
             pending[spout.spout_number].needed_from = 0
 
@@ -66,36 +53,28 @@ class OpenItems(Mechanism, CopyHolder):
         if self._pending:
             overdue, pending = self._job.kernel.now - timeout, self._pending[spout.spout_number]
             self._verbs.emit_again(spout, *pending.expire(overdue))
-            self._give_out(spout, overdue)
+            orphans = self._orphans[spout.spout_number]
+            due = orphans[2] <= overdue
+            if due.any():
+                root, attempt, _ = orphans[:, due]
+                pending.retrying(root)
+                spout.emit_again(root, attempt + 1)
+            orphans = self._orphans[spout.spout_number] = orphans[:, ~due]
             waiting = [roots for roots, _ in spout.retries]
-            roots = np.concatenate([pending.roots(), *waiting, self._orphans[spout.spout_number].root])
+            roots = np.concatenate([pending.roots(), *waiting, orphans[0]])
             needed = np.append(needed, roots >> self._job.topology.spout_bits)
             pending.needed_from = int(needed.min())
         _reading(spout).forget(int(needed.min()))
 
-    def _give_out(self, spout: SpoutTask, before: int) -> None:
-        """What a crash has made the spout forget, and was emitted at or before this."""
-        items = self._orphans[spout.spout_number]
-        due = items.emitted <= before
-        found, rest = (items.pick(np.flatnonzero(mask)) for mask in (due, ~due))
-        self._orphans[spout.spout_number] = rest
-        if len(found.root):
-            self._pending[spout.spout_number].retrying(found.root)
-            spout.emit_again(found.root, found.attempt + 1)
-
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         spout = self._job.tasks[task.number]
-        if not self._pending or spout not in self._spouts or spout.up:
-            return
-        assert isinstance(spout, SpoutTask)
-        found = Items(*self._pending[spout.spout_number].take_forgotten())
-        both = zip(self._orphans[spout.spout_number], found, strict=True)
-        items = Items(*(np.concatenate(columns) for columns in both))
-        order = np.lexsort((items.root, items.emitted))
-        self._orphans[spout.spout_number] = items.pick(order)
+        if isinstance(spout, SpoutTask) and self._pending and spout in self._spouts and not spout.up:
+            forgotten = self._pending[spout.spout_number].take_forgotten()
+            items = np.hstack([self._orphans[spout.spout_number], forgotten])
+            self._orphans[spout.spout_number] = items[:, np.lexsort((items[0], items[2]))]
 
     def roots(self) -> Ints:
-        return np.concatenate([NOTHING, *(items.root for items in self._orphans.values())])
+        return np.concatenate([NOTHING, *(items[0] for items in self._orphans.values())])
 
 
 @dataclass
@@ -120,9 +99,8 @@ class Offsets(Mechanism, CopyHolder):
         super().__init__(job)
         self._pending, self._verbs = pending, Verbs(job)
         self._positions = {spout.spout_number: Position() for spout in spouts}
-        for number, roots in enumerate(pending):
-            if number in self._positions:
-                roots.needed_from = 0
+        for spout in spouts if pending else ():
+            pending[spout.spout_number].needed_from = 0
 
     def _root(self, spout: SpoutTask, numbers: Ints) -> Ints:
         return (numbers << self._job.topology.spout_bits) | spout.spout_number
@@ -163,8 +141,10 @@ class Offsets(Mechanism, CopyHolder):
 
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         spout = self._job.tasks[task.number]
-        position = self._positions.get(spout.spout_number) if isinstance(spout, SpoutTask) else None
-        if position is None or not position.crashed or not isinstance(spout, SpoutTask):
+        if not isinstance(spout, SpoutTask) or spout.spout_number not in self._positions:
+            return
+        position = self._positions[spout.spout_number]
+        if not position.crashed:
             return
         position.crashed = False
         numbers = np.arange(position.committed, spout.next_root, dtype=np.int64)
