@@ -7,8 +7,8 @@ from tests.mutations.base import MODELS, Mutation, exactness, mechanism
 WINDOWS = (
     Mutation(
         "what counts for a session by arrival is when a tuple was served",
-        "self._state.add_events(train, arrival, NEVER)",
-        "self._state.add_events(train, train.time, NEVER)",
+        "state.add_events(train, arrival, NEVER)",
+        "state.add_events(train, train.time, NEVER)",
         (f"{MODELS}/test_event_windows.py", "-k", "queue_nor_a_pause"),
     ),
     Mutation(
@@ -52,14 +52,14 @@ EVENTS = (
     ),
     Mutation(
         "a late tuple is not dropped",
-        "self._state.add(train.pick(~late).replace(epoch=panes[~late]))",
-        "self._state.add(train.replace(epoch=panes))",
+        "state.add(train.pick(~late).replace(epoch=panes[~late]))",
+        "state.add(train.replace(epoch=panes))",
         (BY_EVENT, "-k", "what_is_late"),
     ),
     Mutation(
         "an event at a window's end is in the next one",
-        "panes = -(-events // pane)",
-        "panes = events // pane + 1",
+        "panes = -(-events // extent.pane)",
+        "panes = events // extent.pane + 1",
         (BY_EVENT, "-k", "at_the_watermark"),
     ),
     Mutation(

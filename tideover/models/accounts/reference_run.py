@@ -258,9 +258,8 @@ class ReferenceRun:
         """Feed what was gathered, in trains as long as can be."""
         for number, trains in enumerate(self._gathered):
             if trains:
-                feed, train = job.spouts[number].feed, join(trains)
-                assert feed is not None
-                feed.append(train)
+                train = join(trains)
+                job.spouts[number].feed(train)
                 trains.clear()
                 if self._new is not None and not self._new.emitted(number, train):
                     self._new = None

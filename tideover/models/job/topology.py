@@ -105,6 +105,11 @@ class Component:
         return isinstance(self.config, SpoutConfig)
 
     @cached_property
+    def spout_config(self) -> SpoutConfig:
+        assert isinstance(self.config, SpoutConfig)
+        return self.config
+
+    @cached_property
     def bolt(self) -> Bolt:
         assert isinstance(self.config, BoltConfig)
         return self.config.bolt

@@ -200,7 +200,7 @@ class OutputQueues(Mechanism, CopyHolder):
     def _silence(self, task: BoltTask, silent: bool) -> None:
         task.silent = silent
         for channel in self._outputs[task]:
-            channel.withheld = silent
+            channel.c.withheld = silent
 
     def _replicas(self, task: BoltTask) -> list[BoltTask]:
         return self._job.bolts[task.component.name, task.index]

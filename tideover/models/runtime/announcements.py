@@ -1,4 +1,8 @@
-"""What a run announces: events for the accounts, and the steps of a protocol."""
+"""What a run announces: events for the accounts, and the steps of a protocol.
+
+Tasks, mechanisms and supervision say it, accounts and the trace listen. Who needs to hear of something new
+adds it here, with its arguments.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,6 @@ from tideover.models.operators.state import Closed
 from tideover.models.runtime.channels import Sent, Wire
 from tideover.models.runtime.views import BoltView, Outage, SpoutView
 from tideover.sim.train import Ints, Train
-
-# What a protocol does, step by step: for the trace, the space-time diagram and audits.
 
 
 class Step(NamedTuple):
@@ -45,12 +47,9 @@ class Step(NamedTuple):
         return f"{self.who}: {self.what}{to}{detail}"
 
 
-class Announcements:
-    """Everything that is announced. Times are in ns; trains carry no markers.
+class TupleEvents:
+    """What is announced of tuples. Times are in ns; trains carry no markers.
 
-    Who defines ``on_emitted`` (with the same arguments) hears of ``emitted``, and so on.
-
-    Tuples:
     emitted        a spout task has emitted roots, first attempts and retries
     processed      a bolt task is done with tuples, and has handed on ``sent``
     window         a task has put out a window; ``again``: it had before, so for its readers it is void
@@ -70,6 +69,30 @@ class Announcements:
     unsent         replays to ``task`` will not be sent after all
     completed      an acker saw trees complete
     acked          a task tells ``to`` (a task, or a role) that it is done with tuples, each at its time
+    """
+
+    def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None: ...
+    def processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None: ...
+    def window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None: ...
+    def handed_on(self, task: BoltView, sent: list[Sent]) -> None: ...
+    def destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None: ...
+    def overflowed(self, task: BoltView, train: Train) -> None: ...
+    def discarded(self, task: BoltView, train: Train) -> None: ...
+    def repeated(self, task: BoltView, train: Train) -> None: ...
+    def timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None: ...
+    def retrying(self, spout: SpoutView, roots: Ints) -> None: ...
+    def retries_lost(self, spout: SpoutView, roots: Ints) -> None: ...
+    def expired(self, spout: SpoutView, roots: Ints) -> None: ...
+    def reopened(self, task: BoltView, train: Train) -> None: ...
+    def replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None: ...
+    def unsent(self, task: BoltView, train: Train) -> None: ...
+    def completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None: ...
+    def acked(self, task: BoltView, to: str, train: Train) -> None: ...
+
+
+class Announcements(TupleEvents):
+    """Everything that is announced. Who defines ``on_emitted`` (with the same arguments) hears of
+    ``emitted``, and so on.
 
     State:
     forgotten      the outage has taken a task's state, and these effects with it
@@ -94,23 +117,6 @@ class Announcements:
     step           a protocol takes a step
     """
 
-    def emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None: ...
-    def processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None: ...
-    def window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None: ...
-    def handed_on(self, task: BoltView, sent: list[Sent]) -> None: ...
-    def destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None: ...
-    def overflowed(self, task: BoltView, train: Train) -> None: ...
-    def discarded(self, task: BoltView, train: Train) -> None: ...
-    def repeated(self, task: BoltView, train: Train) -> None: ...
-    def timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None: ...
-    def retrying(self, spout: SpoutView, roots: Ints) -> None: ...
-    def retries_lost(self, spout: SpoutView, roots: Ints) -> None: ...
-    def expired(self, spout: SpoutView, roots: Ints) -> None: ...
-    def reopened(self, task: BoltView, train: Train) -> None: ...
-    def replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None: ...
-    def unsent(self, task: BoltView, train: Train) -> None: ...
-    def completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None: ...
-    def acked(self, task: BoltView, to: str, train: Train) -> None: ...
     def forgotten(self, task: BoltView, outage: int, uid: Ints) -> None: ...
     def restored(self, task: BoltView, outage: int, uid: Ints) -> None: ...
     def reloaded(self, task: BoltView, outage: int, since: int) -> None: ...
@@ -130,12 +136,15 @@ class Announcements:
 
 
 EVENTS = tuple(
-    name for name, value in vars(Announcements).items() if callable(value) and not name.startswith("_")
+    name for kind in (TupleEvents, Announcements) for name in vars(kind) if not name.startswith("_")
 )
 
 
 class Announcer(Announcements):
-    """Tells every listener what it wants to hear, in their order."""
+    """Tells every listener what it wants to hear, in their order.
+
+    hears_steps   whether any does of steps: mostly none does, and there are many
+    """
 
     def __init__(self, listeners: Iterable[object]) -> None:
         told: dict[str, list[Callable[..., None]]] = {}
@@ -143,9 +152,8 @@ class Announcer(Announcements):
             for name in _heard_by(type(listener)):  # type: ignore[arg-type]  # classes are hashable
                 told.setdefault(name, []).append(getattr(listener, f"on_{name}"))
         self.hears_steps = "step" in told
-        """Whether any does of steps: mostly none does, and there are many."""
         for name, heard in told.items():
-            setattr(self, name, heard[0] if len(heard) == 1 else to_all(heard))
+            setattr(self, name, to_all(heard))
 
 
 @cache  # small runs would notice
@@ -161,4 +169,4 @@ def to_all(heard: list[Callable[..., None]]) -> Callable[..., None]:
         for listener in heard:
             listener(*what)
 
-    return tell
+    return heard[0] if len(heard) == 1 else tell

@@ -1,4 +1,8 @@
-"""The task of a bolt, and what it has done as the data plane logs it."""
+"""The task of a bolt, and what it has done as the data plane logs it.
+
+A job makes one for each replica; mechanisms act on it, and are told by it. What waits before it is in
+`node.py`, its windows are in `windowing.py`; here are its log, its crashes, and barriers.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,10 @@ import numpy as np
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
-from tideover.models.operators.base import Children
 from tideover.models.operators.keyed_state import KeyedSums, RunningSums
 from tideover.models.operators.state import Effects
 from tideover.models.operators.window import STREAM
 from tideover.models.runtime.channels import SENDER, Sent, Wire
-from tideover.models.runtime.components import give_targets
 from tideover.models.runtime.context import Context, without_markers
 from tideover.models.runtime.node import Entrance, Seat, Waiting
 from tideover.models.runtime.views import BoltView
@@ -33,22 +35,24 @@ FEW, MOST = 256, 32_768
 
 
 class LoggedBolt(WindowedTask):
-    """A bolt's task as far as it tells what it has done, when somebody catches up."""
+    """A bolt's task as far as it tells what it has done, when somebody catches up.
+
+    before   tells of what was emitted before
+    see      who wants to know what it has done, whoever else is told
+    passed   who wants to know by number what it is done with, end markers too
+    notes    who wants to know which marks have come, once each, with the sender's number
+    taken    who wants to know what was summed up of tuples that are not logged
+    inputs   the channels over which it reads
+    (None: nobody)
+    """
 
     def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
         super().__init__(context, component, seat, plane)
         self.before: Callable[[], object] = int
-        """Tells of what was emitted before."""
         self.see: Callable[[BoltView, Train, Ints], None] | None = None
-        """Who wants to know what it has done, whoever else is told."""
-        self.shows_sent = False
-        """Whether somebody wants to know what it has sent."""
         self.passed: Callable[[BoltView, Train], None] | None = None
-        """Who wants to know by number what it is done with, end markers too; None: nobody."""
         self.notes: Callable[[BoltView, int, Train], None] | None = None
-        """Who wants to know which marks have come, once each, with the sender's number; None: nobody."""
         self.taken: Callable[[Effects], None] | None = None
-        """Who wants to know what was summed up of tuples that are not logged; None: nobody."""
         self._noted: set[tuple[int, int, int, int]] = set()
         self._logged = False
         """Whether it told all that it did, before it did it again."""
@@ -85,23 +89,26 @@ class LoggedBolt(WindowedTask):
 
     def _take_rows(self, rows: Rows) -> None:
         recovery, arrival = rows["mark"].astype(np.int64), np.ascontiguousarray(rows["arrival"])
-        if recovery.any():
+        again, state, component = recovery.any(), self._state, self.component
+        if again:
             rows = rows.copy()
             rows["mark"] = 0
         train = self._plane.train(rows, self.number)
-        if recovery.any():
+        if again:
             train = train.adding(**{RECOVERY: recovery})
         if self.passed is not None:
             numbers = self._plane.kept(self.c, "numbers")[: train.n].copy()
             self.passed(self, train.adding(**{NUMBER: numbers, CHANNEL: rows["source"].astype(np.int64)}))
-        if self._state is not None:
-            if self._state.ids is not None:
+        sent: list[Sent] = []
+        if state is not None:
+            if state.ids is not None:
                 logical = np.array([self.input_of(wire) for wire in self.inputs], np.int64)
                 train = train.adding(**{STREAM: logical[rows["source"]]})
-            train = self._take_up(train, arrival)
-        sent = self._sent(train)
+            train = self._take_up(state, train, arrival)
+        elif self.outlets and self.shows_sent and not self.silent:
+            sent = self._shown(train, self._bolt.children(component.name, self._context.draws, train))
         self._context.say.processed(self, train, arrival, sent)
-        if self.component.anchored:
+        if component.anchored:
             self._context.hooks.processed(self, train, sent)
         if self.see is not None:
             self.see(self, train, arrival)
@@ -151,13 +158,12 @@ class LoggedBolt(WindowedTask):
 
     def sum_up(self) -> None:
         """Let the data plane sum up what the state takes in, if that is all that it does."""
-        state, window = self._state, self.component.window
-        plain = type(state) in (KeyedSums, RunningSums) and self._extent is None
-        told = self.passed is not None
-        if told or state is None or window is None or not plain or state.ids is not None or state.keys > KEYS:
+        state, by = self._state, self.windows.trigger
+        if type(state) not in (KeyedSums, RunningSums) or self._extent is not None or self.passed is not None:
             return
+        assert state is not None
         in_one = self._context.topology.marker_length is None  # else they are kept by epoch
-        if self.windows.trigger in ("tick", "tuples") and in_one:
+        if by in ("tick", "tuples") and in_one and state.ids is None and state.keys <= KEYS:
             self.c.logs = 0
             self._plane.array(self.c, "sums", np.zeros(state.keys, np.int64))
             self._make_room(FEW)
@@ -172,15 +178,13 @@ class LoggedBolt(WindowedTask):
         c, plane = self.c, self._plane
         if c.recorded.n and c.recorded.n >= c.recorded.room:
             plane.have_rows(c.recorded, 3 * int(c.recorded.n))
-            return
-        if c.logs and c.log.n >= c.log.room:
-            if not plane.more_rows(c.log):
-                self.catch_up()
-            elif self.passed is not None:
-                plane.array(c, "numbers", np.resize(plane.kept(c, "numbers"), c.log.room))
-            return
-        self.catch_up()
-        self._make_room(min(4 * int(c.taken_room), MOST))
+        elif not c.logs or c.log.n < c.log.room:
+            self.catch_up()
+            self._make_room(min(4 * int(c.taken_room), MOST))
+        elif not plane.more_rows(c.log):
+            self.catch_up()
+        elif self.passed is not None:
+            plane.array(c, "numbers", np.resize(plane.kept(c, "numbers"), c.log.room))
 
     def _take_in_sums(self) -> None:
         c, plane = self.c, self._plane
@@ -188,20 +192,41 @@ class LoggedBolt(WindowedTask):
         uid, attempt, sums = (plane.kept(c, name) for name in ("taken", "attempts", "sums"))
         attempt = attempt[:n]
         assert isinstance(self._state, KeyedSums)
-        again = attempt.astype(np.int64) if attempt.any() else None
-        effects = Effects(uid[:n].copy(), again)
+        effects = Effects(uid[:n].copy(), attempt.astype(np.int64) if attempt.any() else None)
         self._state.take_in(sums, effects)
         sums[:] = 0
         if self.taken is not None:
             self.taken(effects)
 
-    def _sent(self, train: Train) -> list[Sent]:
-        if self._state is not None or not self.outlets or not self.shows_sent or self.silent:
-            return []
-        return self._shown(train, self._bolt.children(self.component.name, self._context.draws, train))
+    def _note_marker(self, marker: Any) -> None:
+        if self.notes is not None:
+            sender = {SENDER: self.inputs[marker.source].up.number + 1}
+            self.note_marks(single(marker.time, 0, marker.created, marker.key, mark=marker.mark, **sender))
 
-    def _shown(self, train: Train, children: Children) -> list[Sent]:
-        return [sent for outlet in self.outlets for sent in outlet.sent(train, children)]
+    def served_mark(self, when: int) -> None:
+        """An end marker has been served."""
+        self.catch_up()
+        p, marked = self._plane.p, self._plane.p.marked
+        source, number = self.input_of(self.inputs[marked.source]), int(marked.mark)
+        if self.passed is not None:
+            columns = {NUMBER: p.marked_number, CHANNEL: marked.source}
+            self.passed(self, single(when, 0, mark=number, **columns))
+        self._note_marker(marked)
+        self._keep_busy(self._marker_came(source, number, when), when)
+
+    def window_is_full(self, when: int) -> None:
+        """A tuple has filled its window; or it may have been late, which somebody waits for."""
+        self.catch_up()
+        window = self.component.window
+        if self.component.trigger != "tuples":
+            self.c.fills = 1
+        elif window is not None and window.every is not None:
+            self.c.fills = window.every
+            self._keep_busy(self._is_full(when), when)
+
+    def _keep_busy(self, duration: int, when: int) -> None:
+        if duration:
+            self.busy.add(when, duration)
 
 
 BARRIER = -2
@@ -211,22 +236,23 @@ SENT_BY = "sent_by"
 
 
 class BoltTask(LoggedBolt):
-    """A bolt's task or one replica of it. The data plane logs what it has done, which ``catch_up`` reads."""
+    """A bolt's task or one replica of it. The data plane logs what it has done, which ``catch_up`` reads.
+
+    queue          what waits before it
+    gate           what has come to it and is not in its queue
+    markers_once   whether an end marker that has come from another replica is turned away
+    """
 
     def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
         super().__init__(context, component, seat, plane)
         self.c.spout = -1
         assert isinstance(component.config, BoltConfig)
-        self.service = component.config.service
+        self._service = component.config.service
         self._admits: list[Callable[[Train], bool]] = []
         """Who has to agree to each tuple that is let in."""
         self.markers_once = False
-        """Whether an end marker that has come from another replica is turned away."""
         self.queue = Waiting(self, plane)
-        self.gate = Entrance(self, plane)
-        window = component.window
-        if window is not None and window.every is not None:
-            self.c.fills = window.every
+        self.gate = Entrance(self, plane, context.needs.log)
 
     def ask(self, admits: Callable[[Train], bool]) -> None:
         """From now on a tuple that arrives is let in only if ``admits`` says so of it."""
@@ -234,6 +260,7 @@ class BoltTask(LoggedBolt):
         self.c.bounded |= self._plane.lib.ASKS
 
     def judge(self) -> None:
+        """Let in the tuple that has come, or not."""
         p, lib = self._plane.p, self._plane.lib
         each = p.marked
         columns = {"value": each.value, "attempt": each.attempt, "epoch": each.epoch}
@@ -244,28 +271,35 @@ class BoltTask(LoggedBolt):
     def each(self) -> int | None:
         """What every tuple takes (ns); None: that is drawn."""
         overhead = self._context.overhead.get(self.component.name, 0)
-        return self.service.value + overhead if isinstance(self.service, Constant) else None
+        return self._service.value + overhead if isinstance(self._service, Constant) else None
+
+    def _served(self, train: Train) -> Ints:
+        """What was drawn for the service of these (ns)."""
+        bits = self._context.draws.bits(self.component.name, Purpose.SERVICE, train.uid, train.attempt)
+        return self._service.sample(bits)
 
     def demand(self, train: Train) -> Ints:
         """How much service these messages ask for (ns), but what serialising takes."""
-        if isinstance(self.service, Constant):
-            demand = np.full(train.n, self.service.value, np.int64)
+        if isinstance(self._service, Constant):
+            demand = np.full(train.n, self._service.value, np.int64)
         else:
-            draws = self._context.draws
-            bits = draws.bits(self.component.name, Purpose.SERVICE, train.uid, train.attempt)
-            demand = self.service.sample(bits)
+            demand = self._served(train)
         demand += self._context.overhead.get(self.component.name, 0)
         if train.mark is not None:
             demand[train.mark != 0] = 0
         return demand
 
+    def draw_services(self) -> None:
+        """Draw what serving those takes that wait here, or come."""
+        train, which = self._plane.waiting(self.number)
+        self._plane.work[which] = self._served(train)
+
     def turn(self, when: int) -> None:
         """The first control marker of the queue has its turn; a barrier that has come is one from now on."""
         head, lib = self._plane.p.messages[self.c.queue.head], self._plane.lib
         if head.mark == lib.BARRIER:
-            sender = self.inputs[head.source].up.number
             self._note_marker(head)
-            over = {CHANNEL: head.source, SENT_BY: sender}
+            over = {CHANNEL: head.source, SENT_BY: self.inputs[head.source].up.number}
             message = single(head.time, 0, mark=BARRIER, key=head.key, **over)
             self._placed += 1
             self._turns[self._placed] = Rank.CHECKPOINT, partial(self._context.hooks.barrier, self, message)
@@ -280,12 +314,6 @@ class BoltTask(LoggedBolt):
         """The same, ahead of what waits in its line, where older ones are forgotten."""
         self._plane.have_messages(self._copies)
         self._plane.lib.plane_send_ahead(self._plane.p, self.number, self._kernel.now, number)
-
-    @property
-    def wires(self) -> dict[int, Wire]:
-        """The channels by which it sends, by number."""
-        found = [wire for outlet in self.outlets for row in outlet.channels for wire in row]
-        return {wire.number: wire for wire in found}
 
     def ahead(self) -> Any:
         """Rows of what waits in its queue, but what has come behind a barrier, or from a log."""
@@ -313,9 +341,9 @@ class BoltTask(LoggedBolt):
 
     def barrier_has_come(self, when: int) -> None:
         """A barrier has come that overtakes: a control action of this instant lets it."""
-        self._kernel.at_turn(when, Rank.CHECKPOINT, self.hurry, self.number)
+        self._kernel.at_turn(when, Rank.CHECKPOINT, self._hurry, self.number)
 
-    def hurry(self) -> None:
+    def _hurry(self) -> None:
         """Control markers overtake what waits; the first has its turn, if the task does nothing."""
         c, lib, now = self.c, self._plane.lib, self._kernel.now
         if not self.hurries:
@@ -326,57 +354,6 @@ class BoltTask(LoggedBolt):
         if self._plane.p.messages[c.queue.head].mark in (lib.CONTROL, lib.BARRIER):
             c.state = lib.AT_TURN
             self.turn(now)
-
-    def _note_marker(self, marker: Any) -> None:
-        if self.notes is not None:
-            sender = {SENDER: self.inputs[marker.source].up.number + 1}
-            self.note_marks(single(marker.time, 0, marker.created, marker.key, mark=marker.mark, **sender))
-
-    def served_mark(self, when: int) -> None:
-        self.catch_up()
-        p = self._plane.p
-        wire, marked = self.inputs[p.marked.source], p.marked
-        if self.passed is not None:
-            columns = {NUMBER: p.marked_number, CHANNEL: marked.source}
-            self.passed(self, single(when, 0, mark=marked.mark, **columns))
-        self._note_marker(marked)
-        source = self.input_of(wire)
-        self._last_mark = single(when, 0, key=source, mark=p.marked.mark)
-        self._stall(self._fire(when), when)
-
-    def window_is_full(self, when: int) -> None:
-        """A tuple has filled its window; or it may have been late, which somebody waits for."""
-        self.catch_up()
-        if self.component.trigger != "tuples":
-            self.c.fills = 1
-            return
-        self._last_mark = None
-        assert self.component.window is not None
-        assert self.component.window.every is not None
-        self.c.fills = self.component.window.every
-        self._stall(self._fire(when), when)
-
-    def _stall(self, duration: int, when: int) -> None:
-        if duration:
-            self.busy.add(when, duration)
-
-    def _send_window(self, train: Train) -> tuple[list[Sent], int]:
-        plane, ffi = self._plane, self._plane.ffi
-        plane.valued = True
-        plane.have_messages(train.n * self._copies)
-        give_targets(self.outlets, plane, self._context.draws, train, Children())
-        epoch = 0 if train.epoch is None else int(train.epoch[0])
-        assert train.value is not None
-        columns = [ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, train.value)]
-        plane.lib.plane_send(plane.p, self.number, int(train.time[0]), train.n, *columns, epoch)
-        packing = 0
-        if self.c.serialises:
-            packing = int(plane.lib.plane_packing(plane.p, self.number, train.n, *columns[:2]))
-        return self._shown(train, Children()) if self.shows_sent else [], packing
-
-    def _pass_on(self, mark: Train) -> None:
-        assert mark.mark is not None
-        self._broadcast(int(mark.time[0]), int(mark.mark[0]))
 
     def _cancel_markers(self) -> None:
         super()._cancel_markers()
@@ -396,9 +373,8 @@ class BoltTask(LoggedBolt):
         return shift
 
     def _emptied(self, messages: Any) -> list[Train]:
-        train = self._plane.listed(messages, self.number)
+        plane, train = self._plane, self._plane.listed(messages, self.number)
         self.note_marks(train)
-        plane = self._plane
         if self.c.bounded & plane.lib.READS_LOG:
             plane.have_chunks(messages.n)
         plane.lib.plane_lose_list(plane.p, self.number, plane.ffi.addressof(messages), self._kernel.now)
@@ -406,22 +382,20 @@ class BoltTask(LoggedBolt):
 
     def crash(self, keep_queue: bool = False) -> list[Train]:
         """Go down; returns what is lost: nothing with ``keep_queue``, which is served when it is ready."""
-        was_up, c = self.up, self.c
+        was_up, c, plane = self.up, self.c, self._plane
         c.repeats_until = NEVER
-        lib, p = self._plane.lib, self._plane.p
         self._stop()
         lost: list[Train] = []
         self.gate.stopped = keep_queue
         if keep_queue:
-            self._plane.have_rows(p.discarded, c.held.n)
-            lib.plane_keep_aside(p, self.number, self._kernel.now)
-            c.closed = 0
+            plane.have_rows(plane.p.discarded, c.held.n)
+            plane.lib.plane_keep_aside(plane.p, self.number, self._kernel.now)
         else:
             lost = self._emptied(c.queue) + self._emptied(c.aside)
             if was_up and not self.gate.from_log:
                 lost += self._emptied(c.held)
-            c.closed, self.gate.stopped = 0, False
-            self.windows.crash()
+            self.windows.epochs = dict.fromkeys(self.windows.epochs, 0)
+        c.closed = 0
         self._die()
         return lost
 
@@ -449,14 +423,12 @@ class BoltTask(LoggedBolt):
 
     def copy_queue(self, peer: BoltTask) -> None:
         """What waits at another replica arrives here, too; a tick ends the same window as there."""
-        plane, ticks = self._plane, iter(sorted(peer.windows.waiting))
+        plane, ticks, place = self._plane, iter(sorted(peer.windows.waiting)), 0
         for train in peer.queue.trains():
             self._context.say.reopened(self, without_markers(train))
         plane.have_messages(peer.c.queue.n + 1)
-        place = -1
-        while (
-            place := plane.lib.plane_copy(plane.p, peer.number, self.number, place + 1, self._kernel.now)
-        ) >= 0:
+        copy = partial(plane.lib.plane_copy, plane.p, peer.number, self.number)
+        while (place := copy(place, self._kernel.now) + 1) > 0:
             rank, _ = peer._turns[plane.p.marked.uid]
             if rank == Rank.WINDOW:
                 self.windows.tick(next(ticks))

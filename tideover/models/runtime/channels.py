@@ -42,13 +42,6 @@ def describe(plane: Plane, distribution: Distribution, into: Any) -> None:
     plane.keep(law)
 
 
-def least(law: Any, lib: Any) -> int:
-    """No duration of a ``distribution`` of the plane is shorter (ns); the shortest may be longer."""
-    if law.kind in (lib.DRAW_CONSTANT, lib.DRAW_UNIFORM):
-        return int(law.low)
-    return 0
-
-
 MOST = 4_096
 """Messages of a block at most: besides what must be known."""
 
@@ -72,17 +65,14 @@ class Latencies:
         wanted = more + 2 * self._plane.p.most_made
         for wire, distribution in self._laws.items():
             c = wire.c
-            if c.first_drawn + c.n_drawn - c.sent < wanted:
-                self._draw(wire, distribution, wanted + min(c.sent, MOST))
+            if c.first_drawn + c.n_drawn - c.sent >= wanted:
+                continue
+            flown = c.sent - c.stuck - (c.passage.leaving.n if c.passage else 0)
+            number = np.arange(flown, c.sent + wanted + min(c.sent, MOST), dtype=np.int64)
+            drawn = distribution.sample(self._draws.bits(wire.name, Purpose.LATENCY, number))
+            self._plane.array(c, "drawn", np.ascontiguousarray(drawn, np.int64))
+            c.first_drawn, c.n_drawn = flown, len(number)
         self._plane.p.unknown = 0
-
-    def _draw(self, wire: Wire, distribution: Distribution, n: int) -> None:
-        first = wire.flown
-        number = np.arange(first, wire.messages + n, dtype=np.int64)
-        name = f"{wire.up.name}->{wire.down.name}"
-        drawn = distribution.sample(self._draws.bits(name, Purpose.LATENCY, number))
-        self._plane.array(wire.c, "drawn", np.ascontiguousarray(drawn, np.int64))
-        wire.c.first_drawn, wire.c.n_drawn = first, len(number)
 
 
 Way = Literal["card out", "card in"]
@@ -95,9 +85,7 @@ class Card:
 
     A message is served in its size / bandwidth (ns, rounded up), a control message in no time. Messages are
     served in the order in which they come; at one instant by sender, then receiver (in physical order), then
-    as they were sent.
-
-    number   its place among the cards of the data plane
+    as they were sent. ``number``: its place among the cards of the data plane.
     """
 
     def __init__(self, plane: Plane, number: int, way: Way, host: int, bandwidth: int) -> None:
@@ -149,34 +137,25 @@ class Wire:
         *("c", "down", "logged", "message_bytes", "number", "position", "remote", "up"),
     )
 
-    def __init__(self, plane: Plane, number: int, up: Any, down: Any, position: int, remote: bool) -> None:
+    def __init__(self, plane: Plane, number: int, up: Any, down: Any) -> None:
         self.logged, self.message_bytes = False, 0
         self._plane, self.number, self.up, self.down = plane, number, up, down
-        self.position, self.remote = position, remote
+        self.position, self.remote = len(down.inputs), up.host != down.host
         self._slow: dict[int, tuple[float, float]] = {}  # (latency, transfer) factors by reason
         self._losing: list[int] = []
         self._cards: tuple[Card | None, Card | None] = (None, None)
         self._before: list[Carried] = []
         """What it carried over other ways than now."""
         self.c: Any = plane.channels[number]
+        self.c.up, self.c.down, self.c.position, self.c.stretch = up.number, down.number, self.position, 1.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.up.name}->{self.down.name}"
 
     @property
     def messages(self) -> int:
         return int(self.c.sent)
-
-    @property
-    def withheld(self) -> bool:
-        """What is made for it does not leave: its sender keeps it."""
-        return bool(self.c.withheld)
-
-    @withheld.setter
-    def withheld(self, withheld: bool) -> None:
-        self.c.withheld = withheld
-
-    @property
-    def flown(self) -> int:
-        waiting = int(self.c.passage.leaving.n) if self.c.passage else 0
-        return self.messages - waiting - int(self.c.stuck)
 
     @property
     def bytes(self) -> int:
@@ -230,13 +209,14 @@ class Wire:
         """What is sent from now on is not held up any more, and what was held up arrives now."""
         self._plane.lib.plane_let_go(self._plane.p, self.number, now)
 
-    def slow_down(self, reason: int, latency: float, transfer: float) -> None:
-        """From now on wires take ``latency``, cards ``transfer`` times as long; of several the greatest."""
-        self._slow[reason] = latency, transfer
-        self._take_time()
-
-    def recover(self, reason: int) -> None:
-        del self._slow[reason]
+    def slow_down(self, reason: int, factors: tuple[float, float] | None) -> None:
+        """From now on wires, and cards, take so many times as long, of several the greatest; None: they do no
+        more for this reason.
+        """
+        if factors is None:
+            del self._slow[reason]
+        else:
+            self._slow[reason] = factors
         self._take_time()
 
     def _take_time(self) -> None:
@@ -244,10 +224,8 @@ class Wire:
         self._plane.p.changed = 1
         self.c.stretch, transfer = map(max, zip((1.0, 1.0), *self._slow.values(), strict=True))
         if self.c.passage:
-            out, into = (
-                0 if card is None else card.takes(self.message_bytes, transfer) for card in self._cards
-            )
-            self.c.passage.out_takes, self.c.passage.in_takes = out, into
+            takes = [card.takes(self.message_bytes, transfer) if card else 0 for card in self._cards]
+            self.c.passage.out_takes, self.c.passage.in_takes = takes
 
     def lose(self, reason: int, tell: Tell) -> None:
         """From now on tuples, not control messages, are lost on the wire to this outage; ``tell`` is told."""
@@ -281,12 +259,12 @@ class Wire:
 
     def go_through(self, out: Card | None, into: Card | None, place_out: int, place_in: int) -> None:
         """From now on messages go through these cards, at these places among the channels of each."""
-        w, c = self._plane.passages[self.number], self.c
+        w = self._plane.passages[self.number]
         w.out, w.into = (-1 if card is None else card.number for card in (out, into))
         w.place_out, w.place_in = place_out, place_in
         self._cards = out, into
         none = out is None and into is None
-        c.passage = self._plane.ffi.NULL if none else self._plane.ffi.addressof(w)
+        self.c.passage = self._plane.ffi.NULL if none else self._plane.ffi.addressof(w)
         self._take_time()
 
     def lead(self, before: tuple[int, int], unpacks: bool) -> None:
@@ -296,9 +274,8 @@ class Wire:
         """
         self._before.append(self._since(before))
         self.remote = self.up.host != self.down.host
-        plane = self._plane
-        plane.p.changed = 1
-        plane.lib.plane_lead(plane.p, self.number, plane.p.now, self.remote and unpacks)
+        self._plane.p.changed = 1
+        self._plane.lib.plane_lead(self._plane.p, self.number, self._plane.p.now, self.remote and unpacks)
 
 
 def when_arrived(
@@ -324,16 +301,10 @@ def when_arrived(
 
 
 class Line:
-    """What one task has made and not sent yet.
-
-    c   the struct ``line``
-    """
+    """What one task has made and not sent yet; ``c``: the struct ``line``."""
 
     def __init__(self, plane: Plane, task: Any, send: int) -> None:
-        self._plane, self._number = plane, task.number
-        self._wires: dict[int, Wire] = {
-            wire.number: wire for outlet in task.outlets for row in outlet.channels for wire in row
-        }
+        self._plane, self._number, self._wires = plane, task.number, task.wires
         self.c: Any = task.c.line
         self.c.send = send
         task.c.bounded |= plane.lib.HAS_LINE
@@ -354,8 +325,8 @@ class Line:
         return int(self.c.blocked + (now - self.c.blocked_since if self.c.full else 0))
 
 
-GROUPINGS = frozenset({"shuffle", "fields", "direct", "global", "all"})
-"""Groupings that the data plane knows."""
+GROUPINGS = {"shuffle": "SHUFFLE", "fields": "BY_KEY", "direct": "BY_KEY", "global": "FIRST", "all": "EVERY"}
+"""Groupings that the data plane knows, and what they are called there."""
 LATE = "late"
 """Column of tuples that were processed: 1 if it came too late for a window by event, 2 if it is known."""
 
@@ -375,23 +346,19 @@ def is_given(edge: Edge) -> bool:
 
 
 class Outlet:
-    """What one physical task sends over one edge: ``channels[task][replica]``."""
+    """What one physical task sends over one edge: ``channels[task][replica]``; ``c``: the struct ``outlet``.
 
-    def __init__(self, edge: Edge, channels: list[list[Wire]]) -> None:
-        self.edge, self.channels = edge, channels
-        self.c: Any = None
-        """The struct ``outlet``, as soon as it is described."""
+    Its channels are in the plane's ``routes`` from that place on.
+    """
 
-    def describe(self, plane: Plane, o: Any, routes: int, draws: Draws) -> None:
-        """Fill in the struct ``outlet``; its channels are in ``routes`` from this place on."""
-        edge, lib = self.edge, plane.lib
-        self.c = o
-        kinds = {"shuffle": lib.SHUFFLE, "fields": lib.BY_KEY, "direct": lib.BY_KEY, "global": lib.FIRST}
-        o.grouping = lib.EVERY if edge.grouping.copies else kinds.get(edge.grouping.kind, lib.FIRST)
-        if is_given(edge):
-            o.grouping = lib.GIVEN
+    def __init__(
+        self, plane: Plane, o: Any, edge: Edge, channels: list[list[Wire]], routes: int, draws: Draws
+    ) -> None:
+        self.edge, self.channels, self.c = edge, channels, o
+        kind = "EVERY" if edge.grouping.copies else GROUPINGS.get(edge.grouping.kind, "FIRST")
+        o.grouping = getattr(plane.lib, "GIVEN" if is_given(edge) else kind)
         o.component = edge.down.index
-        o.tasks, o.replicas, o.routes = len(self.channels), len(self.channels[0]), routes
+        o.tasks, o.replicas, o.routes = len(channels), len(channels[0]), routes
         o.key = int(draws.key(edge.name, Purpose.TARGET))
         o.digits = edge.digits
         o.has_position = bool(edge.fan_bits)
@@ -419,6 +386,14 @@ class Outlet:
         return [Sent(self.edge, copies, train.replace(uid=train.uid | task)) for task in tasks]
 
 
+End = tuple[Way, int]
+"""Which card of which host."""
+
+
+def _ends(wire: Wire) -> tuple[End, End]:
+    return (OUT, wire.up.host), (IN, wire.down.host)
+
+
 class Network:
     """The cards of all hosts, and what messages between hosts cost.
 
@@ -427,7 +402,7 @@ class Network:
 
     def __init__(self, plane: Plane, links: Links, bandwidths: Mapping[int, int], moves: bool) -> None:
         self._plane, self._links, self._bandwidths, self._moves = plane, links, bandwidths, moves
-        self._cards: dict[tuple[Way, int], Card] = {}
+        self._cards: dict[End, Card] = {}
         self._wires: list[Wire] = []
 
     @property
@@ -446,15 +421,12 @@ class Network:
         for wire in wires:
             self._price(wire)
         used = {end for wire in wires if wire.remote for end in _ends(wire)}
-        hosts = sorted(self._bandwidths)
-        if self._moves:
-            used = {(way, host) for host in hosts for way in (OUT, IN)}
-        places = [(way, host) for host in hosts for way in (OUT, IN) if (way, host) in used]
-        if not places:
-            return
-        self._plane.have_cards(len(places))
-        for number, (way, host) in enumerate(places):
-            self._cards[way, host] = Card(self._plane, number, way, host, self._bandwidths[host])
+        ends = [(way, host) for host in sorted(self._bandwidths) for way in (OUT, IN)]
+        places = [end for end in ends if self._moves or end in used]
+        if places:
+            self._plane.have_cards(len(places))
+        for number, end in enumerate(places):
+            self._cards[end] = Card(self._plane, number, *end, self._bandwidths[end[1]])
 
     def lay(self) -> None:
         """Let channels go through the cards of the hosts that their ends are on now."""
@@ -496,7 +468,3 @@ class Network:
         first = self._plane.p.n_tasks
         ends = _ends(wire) if wire.remote else ()
         return [first + self._cards[end].number for end in ends if end in self._cards]
-
-
-def _ends(wire: Wire) -> tuple[tuple[Way, int], tuple[Way, int]]:
-    return (OUT, wire.up.host), (IN, wire.down.host)

@@ -1,4 +1,8 @@
-"""What all tasks of a component do, told to the data plane; and what Python works out for it."""
+"""What all tasks of a component do, told to the data plane, and what Python works out for it: the children
+that bolts from outside make, and where groupings from outside send them.
+
+A job, and tasks that send, call it. What the data plane learns to serve goes into ``describe_component``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import numpy as np
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
-from tideover.models.operators.kinds import FLAT, LENGTHS, STARTS, Filter, Forward, Generic, SplitWords
+from tideover.models.operators.kinds import FLAT, LENGTHS, STARTS, Filter, Generic, SplitWords
 from tideover.models.runtime.channels import Outlet, describe, is_given
 from tideover.models.runtime.context import Context
 from tideover.sim.draws import Draws, Purpose
@@ -22,19 +26,8 @@ if TYPE_CHECKING:
     from tideover.models.runtime.node import Node
 
 
-# What Python works out for the data plane: the children that bolts from outside make, and where
-# groupings from outside send them.
-
 BOLTS = frozenset({"split_words", "filter", "generic", "forward"})
 """Bolts without state that the data plane knows."""
-
-
-def makes_children(component: Component) -> bool:
-    """Whether Python makes the children: nobody else can, or it has to find their targets."""
-    if component.is_spout or component.window is not None:
-        return False
-    assert isinstance(component.config, BoltConfig)
-    return component.config.bolt.kind not in BOLTS or any(is_given(edge) for edge in component.outputs)
 
 
 def make_children(task: Node, plane: Plane, draws: Draws) -> None:
@@ -69,16 +62,16 @@ def give_targets(
     draws: Draws,
     train: Train,
     children: Children,
-    again: bool = False,
+    at: str = "given",
 ) -> None:
-    """Find out where these children go, over those edges where Python has to."""
+    """Find out where these children go, where Python has to; ``at``: in which array of outlets."""
     for outlet in outlets:
         if is_given(outlet.edge):
             (sent,), edge, tasks = outlet.sent(train, children), outlet.edge, len(outlet.channels)
             found: Ints = edge.grouping.targets(edge.name, draws, sent.train, tasks)
             if len(found) != sent.train.n or not _all_below(found, tasks):
                 raise ValueError(f"{edge.down.name}: would get tuples in no task of it")
-            plane.array(outlet.c, "given_again" if again else "given", found.astype(np.int32))
+            plane.array(outlet.c, at, found.astype(np.int32))
 
 
 def _all_below(values: Ints, limit: int) -> bool:
@@ -106,7 +99,7 @@ def describe_component(
     c.service_key = int(context.draws.key(component.name, Purpose.SERVICE))
     if component.window is not None:
         c.operator = lib.TAKES_IN
-    elif makes_children(component):
+    elif bolt.kind not in BOLTS or any(is_given(edge) for edge in component.outputs):
         c.operator = lib.MADE_ELSEWHERE
         plane.make_elsewhere()
     elif isinstance(bolt, SplitWords):
@@ -121,7 +114,6 @@ def describe_component(
             c.operator, c.whole = lib.MULTIPLIES, math.floor(bolt.selectivity)
             c.part = bolt.selectivity - c.whole
     else:
-        assert isinstance(bolt, Forward)
         c.operator = lib.FORWARDS
     copies = sum(e.down.tasks * replicas[e.down.name] for e in component.outputs)
     plane.p.most_made = max(plane.p.most_made, 2 * component.fan_out * max(1, copies))

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.hooks import CopyHolder, Dispatcher, Needs
@@ -86,18 +85,9 @@ class Cores:
         return round(busy / (self.cores or 1))
 
     def slow_down(self, reason: int, factor: float, now: int) -> None:
-        """From now on a core works at this part of its speed, if no other reason makes it slower."""
+        """From now on a core works at this part of its speed, 1: as it should; of several the least holds."""
         self._slow[reason] = factor
-        self._change(now)
-
-    def recover(self, reason: int, now: int) -> None:
-        """A reason to be slow is over."""
-        self._slow.pop(reason, None)
-        self._change(now)
-
-    def _change(self, now: int) -> None:
-        factor = min(self._slow.values(), default=1.0)
-        self._plane.lib.plane_slow(self._plane.p, self.place, now, factor)
+        self._plane.lib.plane_slow(self._plane.p, self.place, now, min(self._slow.values()))
 
 
 def crowded(deployment: Deployment) -> frozenset[int]:
@@ -132,9 +122,6 @@ def share_cores(
     room = len(tasks) if deployment.moves else max(map(len, there.values()), default=0)
     plane.share([hosts[host].cores or math.inf for host in places], room)
     place = dict.fromkeys(sorted(there), -1) | {host: place for place, host in enumerate(places)}
-    for task in tasks:
-        if place[task.host] >= 0:
-            task.share()
     matter = [host for host in place if host in places or hosts[host].cores is not None]
     cores = {host: Cores(plane, host, hosts[host].cores, there[host], place[host]) for host in matter}
     seat(cores, tasks)
@@ -158,10 +145,7 @@ class EventTimes:
     def __init__(self, topology: Topology, draws: Draws) -> None:
         self._draws = draws
         self._bits = topology.spout_bits
-        self._spouts: list[tuple[str, SpoutConfig]] = []
-        for component, _ in topology.spout_tasks:
-            assert isinstance(component.config, SpoutConfig)
-            self._spouts.append((component.name, component.config))
+        self._spouts = [(component.name, component.spout_config) for component, _ in topology.spout_tasks]
         self._known: list[Ints] = [np.zeros(0, np.int64) for _ in self._spouts]
 
     def emitted(self, spout: int, train: Train) -> None:
@@ -239,6 +223,10 @@ class Context:
     marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int
 
+    def charge(self, component: str, duration: int) -> None:
+        """Let each tuple of a bolt, or call of a spout, take longer; before the job starts."""
+        self.overhead[component] = self.overhead.get(component, 0) + duration
+
     def overflow(self, task: BoltView, train: Train) -> None:
         """Say that tuples were lost because they found a task's queue full."""
         train = without_markers(train)
@@ -267,8 +255,7 @@ class Context:
             by = self.newest.get(task, -1) if outage is None else outage
             self.say.destroyed(task, train, times, by)
             if task.component.anchored:
-                roots = train.uid >> task.component.bits
-                self.hooks.destroyed(by, roots, train.attempt)
+                self.hooks.destroyed(by, train.uid >> task.component.bits, train.attempt)
 
 
 def without_markers(train: Train) -> Train:

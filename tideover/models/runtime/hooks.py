@@ -1,11 +1,11 @@
 """The seam for strategies: what a strategy is told while a job runs, and what keeps tuples or effects for
-it.
+it. A job calls it; protocols and mechanisms, those from outside too, are what it calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -144,13 +144,10 @@ class Dispatcher(Hooks):
     def plug(self, hooks: Hooks) -> None:
         self._plugged.append(hooks)
         for name in HOOKS:
-            each = [
-                hooks for hooks in self._plugged if getattr(type(hooks), name) is not getattr(Hooks, name)
-            ]
-            called = [getattr(hooks, name) for hooks in each]
-            if called:
+            own = [each for each in self._plugged if getattr(type(each), name) is not getattr(Hooks, name)]
+            if own:
                 several = _stalls if name == "window_ended" else to_all
-                setattr(self, name, called[0] if len(called) == 1 else several(called))
+                setattr(self, name, several([getattr(each, name) for each in own]))
 
     def has(self, name: str) -> bool:
         """Whether anybody does something in this hook."""
@@ -158,7 +155,4 @@ class Dispatcher(Hooks):
 
 
 def _stalls(called: list[Callable[..., int]]) -> Callable[..., int]:
-    def call(*what: Any) -> int:
-        return sum(each(*what) for each in called)
-
-    return call
+    return called[0] if len(called) == 1 else lambda *what: sum(each(*what) for each in called)

@@ -1,4 +1,8 @@
-"""A job, wired and running, and its stores at work."""
+"""A job: its tasks, the channels between them, its stores; how it starts, and what it tells.
+
+The world makes one for a run, and another as its reference; mechanisms and detectors act on it. What all
+tasks use is in `context.py`, what one task does in `bolt_task.py` and `spout_task.py`.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +14,195 @@ import numpy as np
 
 from tideover.models.job.cluster import Deployment
 from tideover.models.job.stores import StoreKind
+from tideover.models.job.topology import Component
 from tideover.models.runtime.announcements import Announcer, Step
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.channels import SENDER, Wire
-from tideover.models.runtime.components import make_children
-from tideover.models.runtime.context import Context, seat, share_cores, sharing
+from tideover.models.runtime.channels import SENDER, Latencies, Network, Outlet, Wire, describe
+from tideover.models.runtime.components import describe_component, make_children
+from tideover.models.runtime.context import Context, seat, share_cores, sharing, without_markers
 from tideover.models.runtime.hooks import Hooks
-from tideover.models.runtime.order import bind, lay
+from tideover.models.runtime.node import Seat
+from tideover.models.runtime.order import bind, steps_of
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Supervisor
-from tideover.models.runtime.views import BoltView
-from tideover.models.runtime.wiring import Wired, latency_of, set_latency
+from tideover.models.runtime.views import BoltView, TaskView
+from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Action, Kernel, Rank
+from tideover.sim.plane.plane import Plane
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
+
+Tasks = dict[str, list[list[SpoutTask | BoltTask]]]
+"""By component: of each task its replicas."""
+
+
+class Wired:
+    """The tasks of a job, and the channels between them.
+
+    ``fed``: its spouts emit what they are given.
+
+    kernel     the clock, and control events
+    plane      what moves its data
+    spouts     tasks of spouts, in physical order
+    bolts      replicas of each (component, task)
+    tasks      all physical tasks, in physical order
+    wires      all channels
+    network    the cards of hosts
+    latencies  those that Python draws
+    """
+
+    def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:
+        self.context, self.deployment = context, deployment
+        self.kernel, self.topology, self.draws = context.kernel, context.topology, context.draws
+        self.needs, self.hooks = context.needs, context.hooks
+        self.spouts: list[SpoutTask] = []
+        self.bolts: dict[tuple[str, int], list[BoltTask]] = {}
+        self.tasks: list[SpoutTask | BoltTask] = []
+        self.wires: list[Wire] = []
+        topology = self.topology
+        copies = {c.name: 1 if c.is_spout else deployment.replicas[c.name] for c in topology.components}
+        places = {c.name: c.tasks * copies[c.name] for c in topology.components}
+        channels = sum(places[e.up.name] * places[e.down.name] for e in topology.edges)
+        outlets = sum(places[e.up.name] for e in topology.edges)
+        self.plane = Plane(sum(places.values()), channels, outlets, [0] * channels, len(topology.components))
+        self.kernel.plane = self.plane
+        self.latencies = Latencies(self.plane, self.draws)
+        self.plane.before_more.append(self.latencies.have)
+        limits = () if self.needs.batches else deployment.cluster.hosts
+        nics = {host.number: host.nic for host in limits if host.nic is not None}
+        self.network = Network(self.plane, deployment.links, nics, deployment.moves)
+        tasks: Tasks = {
+            c.name: [
+                [self._task(c, i, replica, fed) for replica in range(copies[c.name])] for i in range(c.tasks)
+            ]
+            for c in topology.components
+        }
+        self.bolt_tasks = [task for row in self.bolts.values() for task in row]
+        for down in self.bolt_tasks:
+            down.c.first_input = len(self.wires)
+            for edge in down.component.inputs:
+                for up in (task for row in tasks[edge.up.name] for task in row):
+                    self._wire(up, down)
+            down.c.inputs = len(down.inputs)
+        self.network.connect(self.wires)
+        self._lead_to(tasks)
+        for c in topology.components:
+            describe_component(context, self.plane, c, copies)
+
+    def _task(self, c: Component, index: int, replica: int, fed: bool) -> SpoutTask | BoltTask:
+        """Make a task, which comes behind all others that there are."""
+        seat = Seat(len(self.tasks), self.deployment.hosts[c.name, index, replica], index, replica)
+        task: SpoutTask | BoltTask
+        if c.is_spout:
+            task = SpoutTask(self.context, c, seat, self.plane, len(self.spouts), fed)
+            self.spouts.append(task)
+        else:
+            task = BoltTask(self.context, c, seat, self.plane)
+            task.before = self.tell_of_emissions
+            self.bolts.setdefault((c.name, index), []).append(task)
+        self.tasks.append(task)
+        return task
+
+    def _wire(self, up: SpoutTask | BoltTask, down: BoltTask) -> None:
+        wire = Wire(self.plane, len(self.wires), up, down)
+        wire.message_bytes = self.network.message_bytes(wire)
+        wire.logged = self.needs.log and isinstance(up, SpoutTask)
+        wire.c.placing = self.plane.lib.OF_LOG if wire.logged else self.plane.lib.NO_PLACES
+        self._set_latency(wire)
+        self.wires.append(wire)
+        down.inputs.append(wire)
+        down.windows.epochs[down.input_of(wire)] = 0
+
+    def _lead_to(self, tasks: Tasks) -> None:
+        """Let each task know its outlets, and the channels of each."""
+        wires = {(wire.up.number, wire.down.number): wire for wire in self.wires}
+        outlet = route = 0
+        for up in self.tasks:
+            for c in (up.c, self.plane.components[up.component.index]):
+                c.first_outlet, c.outlets = outlet, len(up.component.outputs)
+            for edge in up.component.outputs:
+                rows = [[wires[up.number, down.number] for down in row] for row in tasks[edge.down.name]]
+                up.outlets.append(
+                    Outlet(self.plane, self.plane.outlets[outlet], edge, rows, route, self.draws)
+                )
+                outlet += 1
+                for each in (each for row in rows for each in row):
+                    self.plane.p.routes[route] = each.number
+                    route += 1
+
+    def _set_latency(self, wire: Wire) -> None:
+        latency, c = self._latency_of(wire), wire.c
+        self.plane.p.changed = 1
+        describe(self.plane, latency, c.latency)
+        if c.latency.kind != self.plane.lib.DRAW_CONSTANT:
+            c.key = int(self.draws.key(wire.name, Purpose.LATENCY))
+        self.latencies.follow(wire, latency)
+
+    def _latency_of(self, wire: Wire) -> Distribution:
+        """By where the tasks at its ends are now (ns)."""
+        links, up, down = self.deployment.links, wire.up.host, wire.down.host
+        if self.needs.batches and isinstance(wire.up, BoltTask):
+            return Constant(value=0)
+        if up == down:
+            return links.local
+        return links.pairs.get(f"{up}-{down}", links.pairs.get(f"{down}-{up}", links.latency))
+
+    def tell_of_emissions(self) -> None:
+        """Tell of the roots that were emitted."""
+        if not self.plane.p.emitted.n:
+            return
+        rows = self.plane.read(self.plane.p.emitted)
+        for spout in self.spouts:
+            mine = rows[rows["task"] == spout.number] if len(self.spouts) > 1 else rows
+            if len(mine):
+                spout.emitted(mine)
+
+    def bolt(self, task: TaskView) -> BoltTask:
+        """The task that a view of a bolt's task shows."""
+        return self._bolt(task.number)
+
+    def _bolt(self, number: int) -> BoltTask:
+        bolt = self.tasks[number]
+        assert isinstance(bolt, BoltTask)
+        return bolt
+
+    def is_lead(self, task: BoltView) -> bool:
+        """Whether ``task`` is the replica that is measured: the live one with the lowest number."""
+        replicas = self.bolts[task.component.name, task.index]
+        if len(replicas) == 1:
+            return True
+        heard = [r for r in replicas if not r.silent] or replicas
+        return next((r for r in heard if r.available), heard[0]) is self.tasks[task.number]
+
+    def on_the_way(self) -> dict[str, list[Train]]:
+        """Tuples of roots in queues, in service and on the wire, by the component they are at or go to."""
+        at: dict[str, list[Train]] = {c.name: [] for c in self.topology.components}
+        for component, train in self._under_way():
+            if component.anchored:
+                at[component.name].append(without_markers(train))
+        return at
+
+    def end_markers(self) -> set[int]:
+        """Numbers of the windows of which a marker is in a queue or on the wire."""
+        marks = (train.mark for _, train in self._under_way() if train.mark is not None)
+        return {number for mark in marks for number in mark[mark > 0].tolist()}
+
+    def _under_way(self) -> Iterator[tuple[Component, Train]]:
+        """All that is in queues, in service and on the wire, with the component that it is at or goes to."""
+        for task in self.bolt_tasks:
+            gate, coming = task.gate, self.plane.coming(task.number)
+            for train in (*task.queue.trains(), *gate.aside, *gate.held, *gate.unreadable(), coming):
+                yield task.component, train
+        for sender in self.tasks:
+            for channel, train in sender.line.trains() if sender.line is not None else ():
+                yield channel.down.component, train
+
+    def can_be_emitted(self) -> Ints:
+        """Roots that wait for a retry, or that a holder can still emit again."""
+        waiting = [roots for spout in self.spouts for roots, _ in spout.retries]
+        kept = [holder.roots() for holder in self.context.holders]
+        return np.concatenate([np.zeros(0, np.int64), *waiting, *kept])
 
 
 class Storage:
@@ -67,19 +245,17 @@ class Storage:
             if not left:
                 done()
 
-        call = done if self._copies == 1 else one_more
         servers = [self.server(host + i) for i in range(self._copies)]
-        return max(server.request(size, rank, call, order, operations) for server in servers)
+        return max(server.request(size, rank, one_more, order, operations) for server in servers)
 
 
 class Job(Wired):
-    """What runs in one simulation, without those who look at it.
-
-    ``fed``: its spouts emit what they are given. Plug a protocol in (mechanisms do it themselves), ``start``
-    it, and run its kernel.
+    """What runs in one simulation, without those who look at it. Plug a protocol in (mechanisms do it
+    themselves), ``start`` it, and run its kernel.
 
     used       hosts that have, or have had, a task
     settlers   called when accounts are to know all that has happened
+    store      where state goes of those who name no store
     """
 
     def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:
@@ -89,22 +265,20 @@ class Job(Wired):
         self._shows = False
         self._answer()
         for c in self.topology.components:
-            if c.backend is not None and c.backend.accesses * c.backend.access_cost:
-                charged = context.overhead.get(c.name, 0)
-                context.overhead[c.name] = charged + c.backend.accesses * c.backend.access_cost
-        self._bring_together()
+            if c.backend is not None:
+                context.charge(c.name, c.backend.accesses * c.backend.access_cost)
+        shared = frozenset() if self.needs.batches else sharing(deployment)
+        context.cores = share_cores(self.plane, deployment, self.bolt_tasks, shared)
+        notices = {each: round(self._latency_of(each).mean_ns) for each in self.wires}
+        bind(self.plane, self.tasks, deployment.bounds, notices)
+        self.lay()
+        store, kernel = deployment.store, context.kernel
+        self.store = Storage([StoreServer(kernel, store.latency, store.bandwidth)])
+        machines = len(deployment.cluster.hosts) if deployment.moves else 1 + max(self.used, default=0)
+        self.stores = {n: Storage.of(kind, n, kernel, machines) for n, kind in deployment.stores.items()}
+        context.servers = {None: self.store.servers} | {n: s.servers for n, s in self.stores.items()}
         context.resources += self.network.cards
         context.resources += [cores for cores in context.cores.values() if cores.cores is not None]
-        store = deployment.store
-        self.store = Storage([StoreServer(context.kernel, store.latency, store.bandwidth)])
-        """Where state goes of those who name no store."""
-        machines = 1 + max(deployment.hosts.values(), default=0)
-        if deployment.moves:
-            machines = len(deployment.cluster.hosts)
-        self.stores = {
-            name: Storage.of(kind, name, context.kernel, machines) for name, kind in deployment.stores.items()
-        }
-        context.servers = {None: self.store.servers} | {n: s.servers for n, s in self.stores.items()}
         context.resources += [server for each in self.stores.values() for server in each.servers]
         self.supervisor = Supervisor(context, deployment, self.tasks)
 
@@ -116,13 +290,14 @@ class Job(Wired):
         """Who sees to what the data plane asks for."""
         plane, lib = self.plane, self.plane.lib
         plane.p.spout_bits = self.topology.spout_bits
+        spout_of = {spout.number: spout for spout in self.spouts}
         plane.asked |= {
-            lib.NEED_CALLS: lambda t: self._spout(t).look_ahead(),
-            lib.NEED_CONTENT: lambda t: self._spout(t).make_contents(),
+            lib.NEED_CALLS: lambda t: spout_of[t].look_ahead(),
+            lib.NEED_CONTENT: lambda t: spout_of[t].make_contents(),
             lib.NEED_ROWS: self._read_log,
-            lib.EXPIRED: lambda t: self._spout(t).expire(),
+            lib.EXPIRED: lambda t: spout_of[t].expire(),
             lib.HAS_LOST: lambda _: self._read_losses(),
-            lib.NEED_DRAWS: self._draw_services,
+            lib.NEED_DRAWS: lambda t: self._bolt(t).draw_services(),
             lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
             lib.NEED_VERDICT: lambda t: self._bolt(t).judge(),
             lib.NEED_LATENCY: lambda _: self.latencies.have(0),
@@ -135,35 +310,23 @@ class Job(Wired):
         }
         self.kernel.listeners.append(self._tell)
 
-    def _spout(self, number: int) -> SpoutTask:
-        task = self.tasks[number]
-        assert isinstance(task, SpoutTask)
-        return task
-
-    def _bolt(self, number: int) -> BoltTask:
-        task = self.tasks[number]
-        assert isinstance(task, BoltTask)
-        return task
-
-    def _bring_together(self) -> None:
-        """Tasks feel one another that share cores, or wait for room in queues."""
-        plane, bolts = self.plane, self.bolt_tasks
-        shared = frozenset() if self.needs.batches else sharing(self.deployment)
-        self.context.cores = share_cores(plane, self.deployment, bolts, shared)
-        notices = {each: round(latency_of(self, each.up, each.down).mean_ns) for each in self.wires}
-        bind(plane, self.tasks, self.deployment.bounds, notices)
-        self.lay()
-
     def lay(self) -> None:
         """Say in which order tasks and cards move, and in which steps, by where tasks are now."""
         self.network.lay()
-        lay(self)
+        marks = self.plane.p.n_cards and self.topology.marker_length is not None
+        everything = marks or any(spout.in_flight.most is not None for spout in self.spouts)
+        rate = sum(1 / spout.arrivals.mean_gap_ns for spout in self.spouts)
+        groups, step = steps_of(
+            self.plane, self.network, self.wires, self.bolt_tasks, self.deployment, rate, everything
+        )
+        self.plane.group(groups)
+        self.plane.p.step = step
 
     def lead(self, channels: Sequence[Wire], before: Sequence[tuple[int, int]]) -> None:
         """Ends of these channels, which were between those hosts, have moved."""
         for each, hosts in zip(channels, before, strict=True):
             self.network.lead(each, hosts)
-            set_latency(self, each)
+            self._set_latency(each)
         self.latencies.have(0)
         seat(self.context.cores, self.bolt_tasks)
         self.supervisor.links.moved(channels)
@@ -173,36 +336,31 @@ class Job(Wired):
         self.hooks.plug(hooks)
 
     def start(self) -> None:
+        needs, overhead = self.needs, self.context.overhead
         for component in self.topology.components:
             c = self.plane.components[component.index]
-            c.charge = 0 if c.serves_at_once else self.context.overhead.get(component.name, 0)
+            c.charge = 0 if c.serves_at_once else overhead.get(component.name, 0)
         for spout in self.spouts:
-            charged = self.context.overhead.get(spout.component.name, 0)
-            spout.c.charge = charged if spout.feed is None else 0
+            spout.c.charge = 0 if spout.fed else overhead.get(spout.component.name, 0)
         for task in self.bolt_tasks:
             c = self.plane.components[task.component.index]
             task.c.serialises = self.network.costs and not c.serves_at_once
             task.c.mute = task.mute
-            task.gate.from_log = self.needs.log
             window = task.component.window
-            if (
-                task.windows.trigger in ("tick", "watermark")
-                and window is not None
-                and window.beat is not None
-                and not (self.needs.batches and window.by == "event")
-            ):
+            if window is None or window.beat is None or (needs.batches and window.by == "event"):
+                continue
+            if task.windows.trigger in ("tick", "watermark"):
                 tick = partial(_tick, task)
                 self.kernel.every(window.beat, window.beat, Rank.WINDOW, tick, task.number)
         length = self.topology.marker_length
         if length is not None:
             for spout in self.spouts:
-                send = partial(_send_marker, spout)
-                self.kernel.every(length, length, Rank.MARKER, send, spout.number)
+                self.kernel.every(length, length, Rank.MARKER, partial(_send_marker, spout), spout.number)
         self.supervisor.start()
         self.kernel.listeners.append(self._moved)
         self.hooks.start()
         capped = any(spout.in_flight.most is not None for spout in self.spouts)
-        if capped or self.needs.look_ups:
+        if capped or needs.look_ups:
             self.lay()  # some wait for what is done elsewhere
         for task in self.bolt_tasks if capped else ():
             if task.component.trigger == "watermark" or task.component.saves_ids:
@@ -210,7 +368,6 @@ class Job(Wired):
         self.latencies.have(0)
 
     def _moved(self, now: int) -> None:
-        self.supervisor.moved()
         self.hooks.moved(now)
         self.say.moved(now)
 
@@ -221,29 +378,26 @@ class Job(Wired):
     def count(self, reach: Callable[[int], int]) -> None:
         """The data plane counts; ``reach`` says for how far there is room for that."""
         self.kernel.reach = reach
-        self._leading = [
-            (component is self.topology.measured, self._puts_out(replicas[0]), replicas)
-            for replicas in self.bolts.values()
-            for component in [replicas[0].component]
-        ]
-        if any(len(replicas) > 1 for replicas in self.bolts.values()):
-            self.kernel.before = self._choose_leads
+        measured, withheld = self.topology.measured, self.context.withheld
         for task in self.bolt_tasks:
-            task.c.measures = task.component is self.topology.measured
-            task.c.outputs = self._puts_out(task)
-
-    def _puts_out(self, task: BoltView) -> bool:
-        """Whether readers see at once what a task is done with."""
-        component = task.component
-        return component.ends_roots and not component.window and task not in self.context.withheld
+            component = task.component
+            ends = component.ends_roots and not component.window
+            task.c.measures, task.c.outputs = component is measured, ends and task not in withheld
+        several = [replicas for replicas in self.bolts.values() if len(replicas) > 1]
+        self._leading = [
+            (each[0].c.measures, each[0].c.outputs, each)
+            for each in several
+            if each[0].c.measures or each[0].c.outputs
+        ]
+        if several:
+            self.kernel.before = self._choose_leads
 
     def _choose_leads(self) -> None:
         """Of several replicas one is measured, and puts out: who that is control actions may change."""
         for measures, outputs, replicas in self._leading:
-            if (measures or outputs) and len(replicas) > 1:
-                for task in replicas:
-                    leads = self.is_lead(task)
-                    task.c.measures, task.c.outputs = measures and leads, outputs and leads
+            for task in replicas:
+                leads = self.is_lead(task)
+                task.c.measures, task.c.outputs = measures and leads, outputs and leads
 
     def log(self, emitted: bool, processed: bool, completed: bool = False) -> None:
         """What is logged, besides retries, and what states take in."""
@@ -271,23 +425,11 @@ class Job(Wired):
 
     def note_senders(self, notes: Callable[[BoltView, int, Train], None]) -> None:
         """Let tuples say where they have come from, and tell ``notes`` of the end markers that have come."""
-        numbers = np.zeros(max(1, len(self.wires)), np.int64)
-        for each in self.wires:
-            numbers[each.number] = each.up.number + 1
-        self.plane.senders = SENDER, numbers
+        self.plane.senders = SENDER, np.array([each.up.number + 1 for each in self.wires] or [0], np.int64)
         for task in self.bolt_tasks:
             task.notes = notes
             looks = task.c.seen or task.c.bounded & self.plane.lib.ISOLATES
             task.c.bounded |= self.plane.lib.SHOWS if looks else 0
-
-    def _read_log(self, task: int) -> None:
-        """The log of a task is full, or that of emissions."""
-        p = self.plane.p
-        if p.emitted.n >= p.emitted.room:
-            if not self.plane.more_rows(p.emitted):
-                self.tell_of_emissions()
-        else:
-            self._bolt(task).log_is_full()
 
     def catch_up(self) -> None:
         """Tell all that the data plane has logged."""
@@ -314,15 +456,13 @@ class Job(Wired):
         if self._shows:
             self.catch_up()
 
-    def tell_of_emissions(self) -> None:
-        """Tell of the roots that were emitted."""
-        if not self.plane.p.emitted.n:
-            return
-        rows = self.plane.read(self.plane.p.emitted)
-        for spout in self.spouts:
-            mine = rows[rows["task"] == spout.number] if len(self.spouts) > 1 else rows
-            if len(mine):
-                spout.emitted(mine)
+    def _read_log(self, task: int) -> None:
+        """The log of a task is full, or that of emissions."""
+        p = self.plane.p
+        if p.emitted.n < p.emitted.room:
+            self._bolt(task).log_is_full()
+        elif not self.plane.more_rows(p.emitted):
+            self.tell_of_emissions()
 
     def _read_losses(self) -> None:
         """A log of tuples that are lost, or sent again, is full."""
@@ -334,19 +474,21 @@ class Job(Wired):
     def tell_of_losses(self) -> None:
         """Tuples that found their receiver down or full, or were lost on a wire; and those sent again."""
         p, context = self.plane.p, self.context
-        if not (p.lost.n or p.overflowed.n or p.discarded.n or p.resent.n):
-            return
         for task, train, outage in self._by_task(p.lost):
             context.destroy(task, [train], arrived=True, outage=outage)
         for task, train, _ in self._by_task(p.overflowed):
             context.overflow(task, train)
-        self._tell_of_discarded()
-        self._tell_of_resent()
+        if p.discarded.n:
+            self._tell_of_discarded()
+        if not p.resent.n:
+            return
+        rows = self.plane.read(p.resent)
+        for number, source in dict.fromkeys(zip(rows["task"].tolist(), rows["source"].tolist(), strict=True)):
+            bolt, mine = self._bolt(number), (rows["task"] == number) & (rows["source"] == source)
+            self.say.replayed(bolt, self.plane.train(rows[mine]), bolt.inputs[source])
 
     def _tell_of_discarded(self) -> None:
-        plane, say = self.plane, self.context.say
-        if not plane.p.discarded.n:
-            return
+        plane, say = self.plane, self.say
         rows = plane.read(plane.p.discarded)
         for number in sorted(set(rows["task"].tolist())):
             task, mine = self._bolt(number), rows[rows["task"] == number]
@@ -360,14 +502,6 @@ class Job(Wired):
             if len(gone):
                 say.copies_lost(task, gone)
 
-    def _tell_of_resent(self) -> None:
-        if not self.plane.p.resent.n:
-            return
-        rows = self.plane.read(self.plane.p.resent)
-        for number, source in dict.fromkeys(zip(rows["task"].tolist(), rows["source"].tolist(), strict=True)):
-            task, mine = self._bolt(number), (rows["task"] == number) & (rows["source"] == source)
-            self.context.say.replayed(task, self.plane.train(rows[mine]), task.inputs[source])
-
     def _by_task(self, log: Any) -> Iterator[tuple[BoltTask, Train, int | None]]:
         """What is in a log of lost tuples, which is empty then; and which outage lost them on their way."""
         if not log.n:
@@ -379,15 +513,9 @@ class Job(Wired):
             self._bolt(number).note_marks(train)
             yield self._bolt(number), train, -source - 1 if source < 0 else None
 
-    def _draw_services(self, number: int) -> None:
-        plane, task = self.plane, self._bolt(number)
-        train, which = plane.waiting(number)
-        bits = self.draws.bits(task.component.name, Purpose.SERVICE, train.uid, train.attempt)
-        plane.work[which] = task.service.sample(bits)
-
     def step(self, who: str, what: str, detail: str = "", to: str = "") -> None:
         """Say what a control action does now (`tideover.models.runtime.announcements.Step`)."""
-        if self.context.say.hears_steps:
+        if self.say.hears_steps:
             self.say.step(Step(self.kernel.now, who, what, detail, to, self.kernel.acting))
 
 

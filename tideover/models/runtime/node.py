@@ -1,4 +1,8 @@
-"""Tasks of the data plane: what those of spouts and of bolts have in common; what waits before a bolt."""
+"""What tasks of spouts and of bolts have in common in the data plane, and what waits before a bolt's.
+
+`bolt_task.py` and `spout_task.py` build on it. What the data plane does by itself is in `sim/plane`; here it
+is told of control actions, which take turns with tuples.
+"""
 
 from __future__ import annotations
 
@@ -13,45 +17,29 @@ from tideover.sim.plane.plane import NEVER, ROW, Plane, Rows
 from tideover.sim.train import Train
 
 if TYPE_CHECKING:
-    from tideover.models.runtime.channels import Line, Outlet
+    from tideover.models.runtime.channels import Line, Outlet, Wire
 
 
 class Busy:
-    """How long a task is busy, and from when on it is free (ns)."""
+    """How long a task is busy (ns), and from when on it is free.
 
-    __slots__ = ("_c", "_serving")
+    On shared cores only the data plane knows when it will be free, and ``free_at`` does not.
+    """
+
+    __slots__ = ("_c", "_plane")
 
     def __init__(self, plane: Plane, c: Any) -> None:
-        self._c, self._serving = c, plane.lib.SERVING
+        self._plane, self._c = plane, c
 
     @property
     def free_at(self) -> int:
         c = self._c
-        return int(max(c.free_at, c.ends) if c.state == self._serving else c.free_at)
-
-    def until(self, now: int) -> float:
-        return int(self._c.busy) - max(0, self.free_at - max(now, int(self._c.stopped_until)))
-
-    def add(self, now: int, duration: int) -> None:
-        self._c.free_at = max(self.free_at, now) + duration
-        self._c.busy += duration
-
-    def count(self, duration: int) -> None:
-        """It has been busy for ``duration`` besides, with what the data plane knows nothing of."""
-        self._c.busy += duration
-
-
-class SharedBusy(Busy):
-    """The same on shared cores: only the data plane knows when it will be free, ``free_at`` does not."""
-
-    __slots__ = ("_plane",)
-
-    def __init__(self, plane: Plane, c: Any) -> None:
-        super().__init__(plane, c)
-        self._plane = plane
+        return int(max(c.free_at, c.ends) if c.state == self._plane.lib.SERVING else c.free_at)
 
     def until(self, now: int) -> float:
         c = self._c
+        if c.cores < 0:
+            return int(c.busy) - max(0, self.free_at - max(now, int(c.stopped_until)))
         had: float = c.had
         if c.works:
             cores = self._plane.p.cores[c.cores]
@@ -59,7 +47,15 @@ class SharedBusy(Busy):
         return had
 
     def add(self, now: int, duration: int) -> None:
-        self._plane.lib.plane_occupy(self._plane.p, self._c.number, now, duration)
+        if self._c.cores < 0:
+            self._c.free_at = max(self.free_at, now) + duration
+            self._c.busy += duration
+        else:
+            self._plane.lib.plane_occupy(self._plane.p, self._c.number, now, duration)
+
+    def count(self, duration: int) -> None:
+        """It has been busy for ``duration`` besides, with what the data plane knows nothing of."""
+        self._c.busy += duration
 
 
 class Seat(NamedTuple):
@@ -79,6 +75,7 @@ class Node:
     life       counts interruptions: what was planned in an earlier life is void
     put_off    by how much being stopped has made later what it was to do (ns), all in all
     outlets    what it sends, edge by edge
+    shows_sent  whether somebody wants to know what it has sent
     line       where what it sends waits for room; None: there always is
     """
 
@@ -87,6 +84,7 @@ class Node:
         self.number, self.host, self.index, self.replica = seat
         self.name = f"{component.name}.{self.index}" + (f"/{self.replica}" if self.replica else "")
         self.life = self.put_off = 0
+        self.shows_sent = False
         self.outlets: list[Outlet] = []
         self.line: Line | None = None
         self.c: Any = plane.tasks[self.number]
@@ -133,8 +131,7 @@ class Node:
 
     def _has_turn(self, name: int, when: int) -> None:
         self._next = name
-        rank, _ = self._turns[name]
-        self._kernel.at_turn(when, rank, partial(self._act, name, self.life), self.number)
+        self._kernel.at_turn(when, self._turns[name][0], partial(self._act, name, self.life), self.number)
 
     def _act(self, name: int, life: int) -> None:
         """What was planned in an earlier life is void."""
@@ -150,6 +147,12 @@ class Node:
         self._turns.clear()
 
     @property
+    def wires(self) -> dict[int, Wire]:
+        """The channels by which it sends, by number."""
+        found = [wire for outlet in self.outlets for row in outlet.channels for wire in row]
+        return {wire.number: wire for wire in found}
+
+    @property
     def _copies(self) -> int:
         """Messages that a tuple becomes that it sends to all, at most."""
         return sum(len(outlet.channels) * len(outlet.channels[0]) for outlet in self.outlets)
@@ -158,9 +161,6 @@ class Node:
         """A control message leaves for all that read."""
         self._plane.have_messages(self._copies)
         self._plane.lib.plane_broadcast(self._plane.p, self.number, when, mark, key, 0)
-
-    def share(self) -> None:
-        self.busy = SharedBusy(self._plane, self.c)
 
     def occupy(self, duration: int) -> None:
         self.busy.add(self._kernel.now, duration)
@@ -204,20 +204,17 @@ class Waiting:
 
     def trains(self) -> list[Train]:
         """All of it, in order; ``time`` is the arrival."""
-        task, plane = self._task, self._plane
+        task, plane, c = self._task, self._plane, self._task.c
         plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
-        rows = plane.rows(task.c.queue)
+        rows = plane.rows(c.queue)
         if task.markers_once:  # windows count them once: the others might as well not be here
             newest = np.array([task.newest_marker(wire) for wire in task.inputs], np.int64)
             rows = rows[(rows["mark"] == 0) | (rows["mark"] > newest[rows["source"]])]
-        return [*self.in_service(), *(plane.train(some, task.number) for some in (rows,) if len(some))]
-
-    def in_service(self) -> list[Train]:
-        c, plane = self._task.c, self._plane
+        found = [plane.train(rows, task.number)] if len(rows) else []
         if c.state != plane.lib.SERVING:
-            return []
+            return found
         one = plane.ffi.new("list *", {"head": c.serving, "tail": c.serving, "n": 1})
-        return [plane.listed(one[0], self._task.number)]
+        return [plane.listed(one[0], task.number), *found]
 
     def markers_first(self) -> None:
         plane, task = self._plane, self._task
@@ -231,11 +228,14 @@ class Waiting:
 
 
 class Entrance:
-    """What has come to a task and is not in its queue."""
+    """What has come to a task and is not in its queue.
 
-    def __init__(self, task: Any, plane: Plane) -> None:
-        self._task, self._plane = task, plane
-        self._from_log = False
+    from_log   what waits here waits in a log: it is always held, and no crash takes it
+    """
+
+    def __init__(self, task: Any, plane: Plane, from_log: bool) -> None:
+        self._task, self._plane, self.from_log = task, plane, from_log
+        self.hold(False)
         self.stopped = False
         """It is down, and has kept its queue."""
         self.set_aside: set[int] = set()
@@ -250,23 +250,9 @@ class Entrance:
     def closed(self, closed: bool) -> None:
         self._task.c.closed = closed
 
-    @property
-    def hold(self) -> bool:
-        """While it is down: hold what arrives, or lose it."""
-        return bool(self._task.c.holds)
-
-    @hold.setter
     def hold(self, hold: bool) -> None:
+        """While it is down: hold what arrives, or lose it."""
         self._task.c.holds = hold or self.from_log
-
-    @property
-    def from_log(self) -> bool:
-        """What waits here waits in a log: it is always held, and no crash takes it."""
-        return self._from_log
-
-    @from_log.setter
-    def from_log(self, from_log: bool) -> None:
-        self._from_log = self._task.c.holds = from_log
 
     def _listed(self, messages: Any) -> list[Train]:
         train = self._plane.listed(messages, self._task.number)

@@ -1,4 +1,8 @@
-"""In which order tasks and cards move in the data plane, and who waits for room in whose queue."""
+"""In which order tasks and cards move in the data plane, and who waits for room in whose queue.
+
+A job asks for both when it is wired, for the order again when tasks have moved. What decides is which tasks
+can feel one another at one instant: say so in ``_who_feels`` if a new kind of thing lets them.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from tideover.models.job.cluster import Deployment
 from tideover.models.job.components import Bounds
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.channels import Line, Network, Wire, least
-from tideover.models.runtime.wiring import Wired
+from tideover.models.runtime.channels import Line, Network, Wire
 from tideover.sim.plane.plane import Plane
-
-# Queues with bounds: who waits for room in them.
 
 
 def bind(
@@ -27,7 +29,7 @@ def bind(
         bound = bounds[task.component.name]
         if task.component.is_spout or bound.length is None:
             continue
-        if bound.when_full == "drop":
+        if not bound.holds_back:
             task.c.length = bound.length
             task.c.bounded |= lib.DROPS
             continue
@@ -111,41 +113,47 @@ PAYS = 16
 """Where short steps are as good as one order of events: nodes for each root of a step, at most."""
 
 
-def lay(job: Wired) -> None:
-    """Say in which groups tasks and cards move, and in which steps, by where tasks are now."""
-    plane, wires, network = job.plane, job.wires, job.network
-    rate = sum(1 / spout.arrivals.mean_gap_ns for spout in job.spouts)
+def steps_of(
+    plane: Plane,
+    network: Network,
+    wires: Sequence[Wire],
+    bolts: Sequence[BoltTask],
+    deployment: Deployment,
+    rate: float,
+    everything: bool,
+) -> tuple[list[list[int]], int]:
+    """In which groups tasks and cards move, and how far (ns) in a step: 0, as far as may be.
+
+    ``rate``: roots per ns; ``everything``: all of them feel one another at any instant.
+    """
     step, p = round(ROOTS / rate) if rate else 0, plane.p
     nodes = p.n_tasks + p.n_cards
-    found = groups(nodes, _ways(wires, network, plane, True), _who_feels(job, plane))
+    feel = [list(range(nodes))] if everything else _who_feels(plane, bolts, deployment)
+    found = groups(nodes, _ways(wires, network, plane, True), feel)
     if p.n_cards and max(map(len, found)) > 1:
-        flights = (least(wire.c.latency, plane.lib) for wire in wires if wire.remote)
-        short = min(flights, default=0) - 1
-        in_steps = groups(nodes, _ways(wires, network, plane, False), _who_feels(job, plane))
+        known = (
+            plane.lib.DRAW_CONSTANT,
+            plane.lib.DRAW_UNIFORM,
+        )  # no duration of another is known to be least
+        laws = [wire.c.latency for wire in wires if wire.remote]
+        short = min((int(law.low) if law.kind in known else 0 for law in laws), default=0) - 1
+        in_steps = groups(nodes, _ways(wires, network, plane, False), feel)
         if short > 0 and short * rate * PAYS > nodes and len(in_steps) > len(found):
             found, step = in_steps, min(step, short)
-    plane.group(found)
-    p.step = step if len(found) > 1 else 0
+    return found, step if len(found) > 1 else 0
 
 
-def _who_feels(job: Wired, plane: Plane) -> list[list[int]]:
-    """Who feels one another at any instant."""
-    p, bolts = plane.p, job.bolt_tasks
-    marks = p.n_cards and job.topology.marker_length is not None
-    if marks or any(spout.in_flight.most is not None for spout in job.spouts):
-        # a marker passes a card in no time, and an ack the hosts
-        return [list(range(p.n_tasks + p.n_cards))]
-    cores = [plane.tasks[task.number].cores for task in bolts]
-    feel = [
-        [task.number for task, at in zip(bolts, cores, strict=True) if at == place]
-        for place in set(cores) - {-1}
-    ]
-    asks: dict[object, list[int]] = {}  # by the store where states lie; tasks that move may ask at any
+def _who_feels(plane: Plane, bolts: Sequence[BoltTask], deployment: Deployment) -> list[list[int]]:
+    """Who feels one another at any instant: as they share cores or a store, or wait for room in queues."""
+    together: dict[object, list[int]] = {}  # tasks that move may ask at any store
     for task in bolts:
-        looks = plane.tasks[task.number].look_ups
+        if task.c.cores >= 0:
+            together.setdefault(("cores", task.c.cores), []).append(task.number)
+    for task in bolts:
+        looks = task.c.look_ups
         if looks and looks.store:
-            asks.setdefault(None if job.deployment.moves else looks.store, []).append(task.number)
-    return who_waits(bolts, job.deployment.bounds, [*feel, *asks.values()], len(job.tasks))
+            together.setdefault(None if deployment.moves else looks.store, []).append(task.number)
+    return who_waits(bolts, deployment.bounds, list(together.values()), plane.p.n_tasks)
 
 
 def _ways(wires: Sequence[Wire], network: Network, plane: Plane, over_wires: bool) -> list[tuple[int, int]]:

@@ -1,8 +1,11 @@
-"""The task of a spout: what it reads, emits, and emits again."""
+"""The task of a spout: what it reads, emits, and emits again.
+
+A job makes one for each task; verbs, acking and offsets act on it. How it emits is in `sim/plane/spouts.h`;
+here are what it needs to know ahead, what waits to be emitted again, and the queue that it may read from.
+"""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,15 +29,13 @@ RETRY = np.dtype(
     + [(name, np.int32) for name in ("key", "attempt")]
 )
 """As ``retry`` in plane.h."""
-Content = Callable[[Ints], tuple[Ints, Ints | None, Ints | None]]
-"""Keys, values (None: 1) and creation stamps (None: the moments of emission) of roots."""
 
 
 class Retries:
     """Roots that wait to be emitted again, oldest first, with their attempts; to iterate gives blocks."""
 
-    def __init__(self, plane: Plane, c: Any, content: Content) -> None:
-        self._plane, self._c, self._content = plane, c, content
+    def __init__(self, plane: Plane, c: Any) -> None:
+        self._plane, self._c = plane, c
         self._rows = np.zeros(0, RETRY)
 
     def _waiting(self) -> Any:
@@ -45,11 +46,13 @@ class Retries:
         if len(rows):
             yield rows["root"].copy(), rows["attempt"].astype(np.int64)
 
-    def append(self, roots: Ints, attempts: Ints, now: int) -> None:
+    def append(
+        self, now: int, roots: Ints, attempts: Ints, key: Ints, value: Ints | None, created: Ints | None
+    ) -> None:
+        """``value``: None: 1; ``created``: None: the moments of emission."""
         waiting = self._waiting()
         if not len(waiting):
             self._c.retries_since = now
-        key, value, created = self._content(roots)
         self._plane.valued |= value is not None
         new = np.zeros(len(roots), RETRY)
         new["root"], new["attempt"], new["key"] = roots, attempts, key
@@ -83,23 +86,15 @@ class InFlight:
         self._c.most_in_flight = -1 if most is None else most
 
     @property
-    def capped(self) -> bool:
-        """Whether there are as many as there may be."""
-        return 0 <= self._c.most_in_flight <= self._c.in_flight
-
-    @property
     def count(self) -> int:
         return int(self._c.in_flight)
 
     def settle(self, roots: int, moment: int) -> None:
         """So many roots were settled at ``moment`` (ns)."""
-        was_capped = self.capped
-        self._c.in_flight -= roots
-        if was_capped and not self.capped:
+        c = self._c
+        was, c.in_flight = self.count, c.in_flight - roots
+        if 0 <= c.most_in_flight <= was and c.in_flight < c.most_in_flight:
             self._go_on(moment)
-
-    def clear(self) -> None:
-        self._c.in_flight = 0
 
 
 CHUNK = 1_024
@@ -130,7 +125,7 @@ class _Partition:
 
 
 class Reading:
-    """The records of a task's partitions, in the order in which they were appended, and when it takes them.
+    """The records of a task's partitions, in the order in which they were appended.
 
     A record has the number that it has in this order, from 0; times are in ns.
     """
@@ -150,13 +145,13 @@ class Reading:
         """Merge more of the partitions' records; returns whether there were any."""
         for each in self._partitions:
             each.look_ahead(n)
-        known = [each.waiting for each in self._partitions]
-        open_ends = [int(each.waiting[-1]) for each in self._partitions if not each.ended]
-        upto = min(open_ends, default=None)
-        cuts = [len(times) if upto is None else int(times.searchsorted(upto, "right")) for times in known]
-        merged = np.sort(np.concatenate([times[:cut] for times, cut in zip(known, cuts, strict=True)]))
-        for each, cut in zip(self._partitions, cuts, strict=True):
+        upto = min((int(each.waiting[-1]) for each in self._partitions if not each.ended), default=None)
+        parts = []
+        for each in self._partitions:
+            cut = len(each.waiting) if upto is None else int(each.waiting.searchsorted(upto, "right"))
+            parts.append(each.waiting[:cut])
             each.waiting = each.waiting[cut:]
+        merged = np.sort(np.concatenate(parts))
         self._times = np.concatenate([self._times, merged])
         return len(merged) > 0
 
@@ -174,42 +169,14 @@ class Reading:
 
     def appended_before(self, moment: int) -> int:
         """How many records have been appended at or before ``moment``."""
-        while True:
-            if (len(self._times) and self._times[-1] > moment) or not self._merge(CHUNK):
-                break
+        while not (len(self._times) and self._times[-1] > moment) and self._merge(CHUNK):
+            pass
         found = self._first + int(self._times.searchsorted(moment, "right"))
         return found if self._limit is None else min(found, self._limit)
 
     def forget(self, before: int) -> None:
         self._times = self._times[before - self._first :]
         self._first = before
-
-    def takes(self, since: int, first: int, n: int, again: int) -> tuple[Ints, Ints]:
-        """When the next n records are read from ``since`` on, and which: ``again`` repeats (-1), then new."""
-        cost = self.source.poll_cost
-        repeats = since + cost * np.arange(1, min(n, again) + 1, dtype=np.int64)
-        times, numbers = [repeats], [np.full(len(repeats), -1, np.int64)]
-        since, n = since + cost * len(repeats), n - len(repeats)
-        while n > 0 and len(appended := self.appended(first, n)):
-            spacing = cost * np.arange(len(appended), dtype=np.int64)
-            begins = np.maximum.accumulate(np.maximum(appended, since) - spacing) + spacing
-            there = self._kept(appended, begins)
-            times.append(begins[:there] + cost)
-            numbers.append(np.arange(first, first + there, dtype=np.int64))
-            n -= there
-            first += there
-            if there < len(appended):
-                since = int(begins[there])
-                first = self.oldest(first, since)
-            elif there:
-                since = int(begins[-1]) + cost
-        return np.concatenate(times), np.concatenate(numbers)
-
-    def _kept(self, appended: Ints, begins: Ints) -> int:
-        """How many of these records, from the first on, are still there when the task begins to read them."""
-        retention = self.source.retention
-        gone = NO_RECORDS if retention is None else np.flatnonzero(begins - appended > retention)
-        return int(gone[0]) if len(gone) else len(appended)
 
     def oldest(self, first: int, now: int) -> int:
         """The first record from number ``first`` on that is not deleted at ``now``."""
@@ -227,17 +194,6 @@ CALLS, MOST = 256, 65_536
 """Calls, or contents of roots, that are worked out at first; then twice as many each time, up to the most."""
 
 
-class Feed(deque[Train]):
-    """What a spout emits instead of calling: the data plane has it as soon as it is there."""
-
-    def __init__(self, spout: SpoutTask) -> None:
-        super().__init__()
-        self._spout = spout
-
-    def append(self, train: Train) -> None:
-        self._spout.feed_on(train)
-
-
 class SpoutTask(Node):
     """A spout task: pulled call by call; a call serves the retry queue first, else makes a new root. Its
     calls, and what its roots contain, are worked out ahead, block by block.
@@ -246,35 +202,27 @@ class SpoutTask(Node):
     retries        what is to be emitted again, oldest first
     in_flight      roots that are neither done nor given up
     reading        what it takes from the queue before it (None: there is none)
-    feed           what it emits instead of calling, at the times of these trains (None: it calls)
+    fed            it does not call: it emits what it is given (``feed``)
+    silent         as of bolts' tasks: it emits
     """
 
     silent = False
-    """As of bolts' tasks: it emits."""
 
     def __init__(
         self, context: Context, component: Component, seat: Seat, plane: Plane, number: int, fed: bool
     ) -> None:
         super().__init__(context.kernel, component, seat, plane)
-        assert isinstance(component.config, SpoutConfig)
-        self._context = context
-        self._config = component.config
-        self.arrivals = component.config.arrivals
-        self.spout_number = number
-        self.feed: Feed | None = None
-        self._epoch = 0
+        self._context, self._config = context, component.spout_config
+        self.arrivals = self._config.arrivals
+        self.spout_number, self.fed = number, fed
+        self._epoch = self._last_call = 0
         self.reading: Reading | None = None
-        self._last_call = 0
         if self._config.source is None:
             self._last_call = self.arrivals.offset(self.name, context.draws)
         elif not fed:
             self.reading = Reading(self._config, component.name, self.index, context.draws)
-        self.shows_sent = False
-        c, lib = self.c, plane.lib
-        c.spout = number
-        c.since = self._last_call
-        limit = self._config.spout.limit
-        c.limit = -1 if limit is None else limit
+        c, lib, limit = self.c, plane.lib, self._config.spout.limit
+        c.spout, c.since, c.limit = number, self._last_call, -1 if limit is None else limit
         gaps = self.arrivals.gaps(self.name, context.draws, 0, 1)
         c.calls_by = lib.BY_TABLE if gaps is None or fed else lib.BY_GAP
         if isinstance(self.arrivals, Poisson):
@@ -288,12 +236,11 @@ class SpoutTask(Node):
             source = self.reading.source
             c.calls_by, c.poll_cost = lib.BY_RECORD, source.poll_cost
             c.retention = -1 if source.retention is None else source.retention
-        self.retries = Retries(plane, c, self._content_again)
+        self.retries = Retries(plane, c)
         self.in_flight = InFlight(c, self._go_on_from)
         self._many = {"calls": CALLS, "content": CALLS}
-        self._feed: list[Train] = []
+        self._given: list[Train] = []
         if fed:
-            self.feed = Feed(self)
             c.ended = 1
             plane.array(c, "uids", np.zeros(0, np.int64))
             plane.array(c, "stamps", np.zeros(0, np.int64))
@@ -310,40 +257,38 @@ class SpoutTask(Node):
             n = self._next_many("calls")
             c.first_record = self.reading.oldest(int(c.next_root), int(c.since))
             times = self.reading.appended(int(c.first_record), n)
-            plane.array(c, "times", np.ascontiguousarray(times))
-            c.n_times, c.ended = len(times), len(times) < n
-            return
-        known = c.times[c.n_times - 1] if c.used < c.n_times else c.since
-        n = 1 if c.charge else self._next_many("calls")  # the one after it is counted from when it is made
-        times = self.arrivals.next_calls(self.name, self._context.draws, int(known), int(c.calls), n)
-        plane.array(c, "times", np.ascontiguousarray(times + c.charge))
-        c.used, c.n_times, c.ended = 0, len(times), len(times) < n
+        else:
+            known = c.times[c.n_times - 1] if c.used < c.n_times else c.since
+            n = (
+                1 if c.charge else self._next_many("calls")
+            )  # the one after it is counted from when it is made
+            times = self.arrivals.next_calls(self.name, self._context.draws, int(known), int(c.calls), n)
+            times, c.used = times + c.charge, 0
+        plane.array(c, "times", np.ascontiguousarray(times))
+        c.n_times, c.ended = len(times), len(times) < n
 
     def make_contents(self) -> None:
         """Work out what the next roots contain."""
-        c, context = self.c, self._context
+        c = self.c
         first, n = int(c.next_root), self._next_many("content")
-        number = np.arange(first, first + n, dtype=np.int64)
-        roots = number << context.topology.spout_bits | self.spout_number
+        roots = self._roots(first, first + n)
         self._contain(roots, *self._content(roots))
         c.first_content, c.n_content = first, n
+
+    def _roots(self, first: int, end: int) -> Ints:
+        """Those with these numbers."""
+        return np.arange(first, end, dtype=np.int64) << self._context.topology.spout_bits | self.spout_number
 
     def _content(self, roots: Ints) -> tuple[Ints, Ints | None]:
         context = self._context
         number = roots >> context.topology.spout_bits
         return self._config.spout.content(self.component.name, context.draws, roots, number)
 
-    def _content_again(self, roots: Ints) -> tuple[Ints, Ints | None, Ints | None]:
-        created = None
-        if self.reading is not None:
-            created = self.reading.appended_at(roots >> self._context.topology.spout_bits)
-        return *self._content(roots), created
-
     def expire(self) -> None:
+        """Records were deleted before it has read them."""
         c = self.c
-        gone = np.arange(c.next_root, c.oldest, dtype=np.int64)
-        c.next_root = c.oldest
-        self._context.say.expired(self, gone << self._context.topology.spout_bits | self.spout_number)
+        gone, c.next_root = self._roots(c.next_root, c.oldest), c.oldest
+        self._context.say.expired(self, gone)
 
     def _contain(self, roots: Ints, key: Ints, value: Ints | None) -> None:
         c, plane = self.c, self._plane
@@ -353,19 +298,19 @@ class SpoutTask(Node):
             plane.valued = True
             plane.array(c, "values", np.ascontiguousarray(value))
 
-    def _give_targets(self, roots: Ints, key: Ints, value: Ints | None, again: bool = False) -> None:
+    def _give_targets(self, roots: Ints, key: Ints, value: Ints | None, at: str = "given") -> None:
         """Find out where roots go, over those edges where the data plane cannot."""
         if any(is_given(edge) for edge in self.component.outputs):
             some = np.zeros(len(roots), np.int64)
             train = Train(some, roots, some, key, value=value)
-            give_targets(self.outlets, self._plane, self._context.draws, train, Children(), again)
+            give_targets(self.outlets, self._plane, self._context.draws, train, Children(), at)
 
-    def feed_on(self, train: Train) -> None:
+    def feed(self, train: Train) -> None:
         """Emit these roots, each at its time."""
         c, plane = self.c, self._plane
-        self._feed = [part.pick(slice(int(c.used), None)) for part in self._feed if part.n > c.used]
-        whole = join([*self._feed, train])
-        self._feed = [whole]
+        self._given = [part.pick(slice(int(c.used), None)) for part in self._given if part.n > c.used]
+        whole = join([*self._given, train])
+        self._given = [whole]
         for name, column in (("times", whole.time), ("uids", whole.uid), ("stamps", whole.created)):
             plane.array(c, name, np.ascontiguousarray(column))
         self._contain(whole.uid, whole.key, whole.value)
@@ -381,15 +326,14 @@ class SpoutTask(Node):
 
     def _go_on_from(self, moment: int) -> None:
         """Calls wait until ``moment``; what was planned before it is planned anew."""
-        c = self.c
-        if moment > c.since:
-            c.since = moment
+        if moment > self.c.since:
+            self.c.since = moment
             self._plan_anew()
 
     def _plan_anew(self) -> None:
         """Calls that were planned are so no more."""
         c = self.c
-        if c.calls_by == self._plane.lib.BY_TABLE and self.feed is None:
+        if c.calls_by == self._plane.lib.BY_TABLE and not self.fed:
             c.used = c.n_times = c.ended = 0
 
     def send_markers(self, up_to: int) -> None:
@@ -401,20 +345,23 @@ class SpoutTask(Node):
 
     def emit_again(self, roots: Ints, attempts: Ints) -> None:
         """These roots wait to be emitted again, as these attempts, from now on."""
-        self.retries.append(roots, attempts, self._kernel.now)
+        created = None
+        if self.reading is not None:
+            created = self.reading.appended_at(roots >> self._context.topology.spout_bits)
+        self.retries.append(self._kernel.now, roots, attempts, *self._content(roots), created)
         for waiting, _ in self.retries:
-            self._give_targets(waiting, *self._content(waiting), again=True)
+            self._give_targets(waiting, *self._content(waiting), at="given_again")
         self._context.say.retrying(self, roots)
 
     def emitted(self, rows: Any) -> None:
         """These rows are roots that it has emitted: tell who wants to know."""
         train = self._plane.train(rows)
-        if self._context.events is not None and self.feed is None:
+        if self._context.events is not None and not self.fed:
             self._context.events.emitted(self.spout_number, train)
         shown = self.outlets if self.shows_sent else []
         sent = [each for outlet in shown for each in outlet.sent(train, Children())]
         self._context.say.emitted(self, train, sent)
-        if self.feed is None:
+        if not self.fed:
             self._context.hooks.emitted(self, train, sent)
 
     def occupy(self, duration: int) -> None:
@@ -426,7 +373,7 @@ class SpoutTask(Node):
         self._go_on_from(self.busy.free_at)
         return shift
 
-    def crash(self) -> list[Train]:
+    def crash(self) -> None:
         """Go down, and forget what waits to be emitted again."""
         self._stop()
         self._die()
@@ -435,8 +382,7 @@ class SpoutTask(Node):
         c.since = min(c.since, max(self._kernel.now, self._last_call))
         self._plan_anew()
         self.retries.clear()
-        self.in_flight.clear()
-        return []
+        c.in_flight = 0
 
     def revive(self) -> None:
         self._live()

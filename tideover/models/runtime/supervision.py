@@ -1,4 +1,8 @@
-"""Supervision: faults strike, are detected, and what they hit is restarted."""
+"""Supervision: faults strike, are detected, and what they hit is restarted.
+
+A job has one supervisor; faults (`sim/faults.py`) tell it what to do to what they hit, and a detector, its
+``watch``, when that is noticed and back.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +29,10 @@ class Plans:
     """Control actions of one process, at the kernel's ranks and its own ``order`` among them."""
 
     def __init__(self, kernel: Kernel, order: int = 0) -> None:
-        self._kernel = kernel
-        self._order = order
-        self._life = 0
+        self._kernel, self._order, self._life = kernel, order, 0
 
     def at(self, when: int, rank: Rank, action: Action) -> None:
-        """Call ``action`` at ``when`` (ns), unless the plans are void by then; ``reads``: see the kernel."""
+        """Call ``action`` at ``when`` (ns), unless the plans are void by then."""
         self._kernel.at(when, rank, self.unless_void(action), self._order)
 
     def after(self, delay: int, rank: Rank, action: Action) -> None:
@@ -100,28 +102,27 @@ class LinkFaults:
 
     def strike(self, outage: Outage, between: Between, begin: Act, end: Act | None, holds: bool) -> None:
         """Do this with the channels between the sides now; at the outage's end that."""
-        inputs = (channel for bolt in self._bolts for channel in bolt.inputs)
-        if self._batches:
-            inputs = (channel for channel in inputs if not isinstance(channel.up, BoltTask))
-        hit = {channel: None for channel in inputs if _is_between(channel, between)}
-        outage.unfelt = not hit
-        fault = _Fault(outage, between, begin, end, holds, hit)
+        fault = _Fault(outage, between, begin, end, holds, {})
         self._faults.append(fault)
-        for channel in hit:
+        for channel in (channel for bolt in self._bolts for channel in bolt.inputs):
+            on_wires = not self._batches or not isinstance(channel.up, BoltTask)
+            if on_wires and between.part(channel.up.host, channel.down.host):
+                fault.hit[channel] = None
+        outage.unfelt = not fault.hit
+        for channel in fault.hit:
             begin(channel)
         if end is not None:
-            self._kernel.at(outage.ready_at, Rank.READY, partial(self._over, fault))
+            self._kernel.at(outage.ready_at, Rank.READY, partial(self._over, fault, end))
 
     def parted_until(self, one: int, other: int) -> int:
         """Until when (ns) nothing gets from the one host to the other; which it does if that is past."""
         faults = (fault for fault in self._faults if fault.holds and fault.between.part(one, other))
         return max((fault.outage.ready_at for fault in faults), default=0)
 
-    def _over(self, fault: _Fault) -> None:
+    def _over(self, fault: _Fault, end: Act) -> None:
         self._faults.remove(fault)
         for channel in fault.hit:
-            assert fault.end is not None
-            fault.end(channel)
+            end(channel)
 
     def moved(self, channels: Iterable[Wire]) -> None:
         """Ends of these channels have moved: faults that go on hit those that are between the sides now."""
@@ -129,7 +130,7 @@ class LinkFaults:
         for channel in channels:
             free = False
             for fault in self._faults:
-                between = _is_between(channel, fault.between)
+                between = fault.between.part(channel.up.host, channel.down.host)
                 if between and channel not in fault.hit:
                     fault.hit[channel] = None
                     fault.outage.unfelt = False
@@ -146,27 +147,23 @@ class LinkFaults:
                         channel.hold(fault.outage.ready_at)
 
 
-def _is_between(channel: Wire, between: Between) -> bool:
-    return between.part(channel.up.host, channel.down.host)
-
-
-Victim = SpoutTask | BoltTask | Machine
+Task = SpoutTask | BoltTask
+Victim = Task | Machine
+Planned = dict[Any, Return]
 
 
 class Supervisor:
     """Lets faults strike a job, and restarts what they hit when its ``watch`` has noticed and launched it."""
 
-    def __init__(
-        self, context: Context, deployment: Deployment, tasks: Sequence[SpoutTask | BoltTask]
-    ) -> None:
-        self._context, self._deployment = context, deployment
+    def __init__(self, context: Context, deployment: Deployment, tasks: Sequence[Task]) -> None:
+        self._context, self._kernel, self._deployment = context, context.kernel, deployment
         self._tasks = tasks
         self._bolts = [task for task in tasks if isinstance(task, BoltTask)]
-        self._replicas: dict[tuple[str, int], list[SpoutTask | BoltTask]] = {}
+        self._replicas: dict[tuple[str, int], list[Task]] = {}
         for task in tasks:
             self._replicas.setdefault((task.component.name, task.index), []).append(task)
         self.links = LinkFaults(context.kernel, self._bolts, context.needs.batches)
-        self.workers: dict[SpoutTask | BoltTask, int] = {}
+        self.workers: dict[Task, int] = {}
         """Worker, on its host, of each task that does not live where it was deployed."""
         self.watch = Watch()
         self.outages: list[Outage] = []
@@ -187,7 +184,8 @@ class Supervisor:
     def start(self) -> None:
         self.watch.start()
         for index, fault in enumerate(self._deployment.failures):
-            self._context.kernel.process(self._faults(index, fault))
+            self._kernel.process(self._faults(index, fault))
+        self._kernel.listeners.append(self._moved)
 
     def _faults(self, index: int, fault: Fault) -> Process:
         d = self._deployment
@@ -197,7 +195,7 @@ class Supervisor:
             turn = Turn.parse(fault.turn)
             rank, order = turn.rank, turn.order({task.name: task.number for task in self._tasks})
         for moment, struck in fault.strikes(index, self._context.draws, site):
-            yield self._context.kernel.until(moment, rank, order)
+            yield self._kernel.until(moment, rank, order)
             self._strike(struck)
 
     # -- a fault strikes -------------------------------------------------------------------------------------
@@ -215,33 +213,33 @@ class Supervisor:
         victims, job = self._with_the_job(struck)
         planned = self.watch.returns(struck, job, fault, outage)
 
-        def strike(victim: SpoutTask | BoltTask) -> None:
+        def strike(victim: Task) -> None:
             if victim in job:
                 self.crash(victim, outage)
             else:
                 fault.strike(self, victim, outage)
             if isinstance(victim, BoltTask) and not victim.up:
-                victim.gate.hold = fault.while_down == "hold"
+                victim.gate.hold(fault.while_down == "hold")
 
         self._hit(outage, victims, planned, strike)
 
-    def restart(self, kind: str, where: str, tasks: Sequence[TaskView], planned: dict[Any, Return]) -> None:
+    def restart(self, kind: str, where: str, tasks: Sequence[TaskView], planned: Planned) -> None:
         """Kill processes and launch them anew, as after a fault of this ``kind`` now, back as ``planned``."""
-        latest, now = max(back.ready for back in planned.values()), self._context.kernel.now
+        latest, now = max(back.ready for back in planned.values()), self._kernel.now
         outage = self._begin(kind, where, 0, latest - now)
         victims, _ = self._with_the_job([self._tasks[task.number] for task in tasks])
         every = dict.fromkeys(victims, max(planned.values(), key=lambda back: back.ready)) | planned
         self._hit(outage, victims, every, lambda victim: self.crash(victim, outage))
 
     def _begin(self, kind: str, where: str, detection: int, lasts: int) -> Outage:
-        now = self._context.kernel.now
+        now = self._kernel.now
         outage = Outage(len(self.outages), kind, where, now, now + detection, now + lasts)
         on = [old for old in self._watched if self._context.goes_on(old)]
         self._watched = [old for old in self._watched if old in on or old.ready_at >= now]
         outage.overtakes, outage.watched = tuple(on), tuple(self._watched)
         settled = self._context.settled
         outage.unsettled = tuple(old for old in outage.watched if old.ready_at >= now or not settled(old))
-        outage.late = not self._context.kernel.is_later(Rank.READY, -1)
+        outage.late = not self._kernel.is_later(Rank.READY, -1)
         self._watched.append(outage)
         self.outages.append(outage)
         self._context.say.struck(outage)
@@ -251,8 +249,8 @@ class Supervisor:
         self,
         outage: Outage,
         victims: list[Victim],
-        planned: dict[Any, Return],
-        strike: Callable[[SpoutTask | BoltTask], None],
+        planned: Planned,
+        strike: Callable[[Task], None],
     ) -> None:
         outage.tasks = [task for v in victims for task in (v.tasks() if isinstance(v, Machine) else [v])]
         outage.hit(planned)
@@ -274,7 +272,7 @@ class Supervisor:
             ready = partial(self._ready, outage, victim)
             # as planned: something else may have changed by now what is expected
             if planned[victim].ready < NEVER:
-                self._context.kernel.at(planned[victim].ready, Rank.READY, ready, victim.number)
+                self._kernel.at(planned[victim].ready, Rank.READY, ready, victim.number)
 
     def _stop(self, fault: Fault, outage: Outage) -> None:
         """Strike without killing: what is hit stays up."""
@@ -292,7 +290,7 @@ class Supervisor:
         others = [v for v in victims if v not in self._bolts]
         return sorted([*others, *self._bolts], key=lambda v: v.number), self._bolts
 
-    def _has_live_replica(self, task: SpoutTask | BoltTask) -> bool:
+    def _has_live_replica(self, task: Task) -> bool:
         replicas = self._replicas[task.component.name, task.index]
         return any(r.available and not r.silent for r in replicas if r is not task)
 
@@ -305,7 +303,7 @@ class Supervisor:
             victim.ready(outage)
             return
         self.back(victim)
-        was_down, now = not victim.up, self._context.kernel.now
+        was_down, now = not victim.up, self._kernel.now
         if was_down:
             victim.revive()
             if isinstance(victim, BoltTask) and victim in self._since:
@@ -317,19 +315,19 @@ class Supervisor:
             victim.send_markers((now - 1) // length)
 
     def down_ns(self, task: BoltTask) -> int:
-        now = self._context.kernel.now
+        now = self._kernel.now
         return self._was_down.get(task, 0) + now - self._since.get(task, now)
 
     def take_over(self, task: TaskView, outage: OutageView) -> None:
         """A standby is in its place, ready and empty, if it is not ready yet and has not failed again."""
-        if self._down.get(task) != outage.number or self._context.kernel.now >= outage.ready_at:
+        if self._down.get(task) != outage.number or self._kernel.now >= outage.ready_at:
             return
         self._ready(self.outages[outage.number], self._tasks[task.number])
         del self._down[task]
 
     def back(self, victim: object) -> None:
         """It is back, or what it did is done by others: nobody waits for it any more."""
-        self.expect(victim, self._context.kernel.now)
+        self.expect(victim, self._kernel.now)
         self._awaited.pop(victim, None)
         self.watch.back(victim)
 
@@ -371,7 +369,7 @@ class Supervisor:
         tasks = [task for task in self._tasks if there(task) and task not in elsewhere]
         return [*tasks, *(machine for machine in self._context.machines if there(machine))]
 
-    def lose_state(self, task: SpoutTask | BoltTask, outage: Outage, keep: bool) -> None:
+    def lose_state(self, task: Task, outage: Outage, keep: bool) -> None:
         """A task loses its state; ``keep``: it goes on at once, else its queue waits until it is ready."""
         if isinstance(task, BoltTask) and self._context.runner is None:
             if not keep:
@@ -379,8 +377,8 @@ class Supervisor:
             self._forget(task, outage)
         self._context.hooks.failed(task, outage)
 
-    def crash(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
-        for channel, train in task.line.clear(self._context.kernel.now) if task.line is not None else ():
+    def crash(self, task: Task, outage: Outage) -> None:
+        for channel, train in task.line.clear(self._kernel.now) if task.line is not None else ():
             assert isinstance(channel.down, BoltTask)
             self._context.destroy(channel.down, [train], outage=outage.number)
         if isinstance(task, BoltTask):
@@ -394,7 +392,7 @@ class Supervisor:
                 self._context.say.retries_lost(task, roots)
         self._context.hooks.failed(task, outage)
 
-    def pause(self, task: SpoutTask | BoltTask, outage: Outage) -> None:
+    def pause(self, task: Task, outage: Outage) -> None:
         if isinstance(task, BoltTask) and self._context.runner is not None:
             self._context.runner.paused(task, outage)
         elif task.up:
@@ -416,10 +414,10 @@ class Supervisor:
     def slow_links(self, outage: Outage, between: Between, factors: tuple[float, float]) -> None:
         """Messages between two sides are slow until the outage's end."""
 
-        def begin(channel: Wire) -> None:
-            channel.slow_down(outage.number, *factors)
+        def slow(factors: tuple[float, float] | None, channel: Wire) -> None:
+            channel.slow_down(outage.number, factors)
 
-        self.links.strike(outage, between, begin, lambda channel: channel.recover(outage.number), holds=False)
+        self.links.strike(outage, between, partial(slow, factors), partial(slow, None), holds=False)
 
     def _lost(self, channel: Wire, outage: Outage, train: Train, flying: bool) -> None:
         """Tuples do not get through."""
@@ -429,7 +427,7 @@ class Supervisor:
         else:  # whoever sends it is not done with that
             self._losses.append((channel.down, train, outage.number))
 
-    def moved(self) -> None:
+    def _moved(self, now: int) -> None:
         """All data have been moved: what was lost meanwhile on links that are cut is told of."""
         losses, self._losses = self._losses, []
         for task, train, number in losses:
@@ -448,7 +446,7 @@ class Supervisor:
             if self._slowed[server] is outage:
                 server.slow(1.0)
 
-        self._context.kernel.at(outage.ready_at, Rank.READY, well)
+        self._kernel.at(outage.ready_at, Rank.READY, well)
 
     def stop_store(self, server: StoreServer, outage: Outage) -> None:
         server.tell(partial(setattr, outage, "unfelt", False), outage.ready_at)
@@ -459,14 +457,14 @@ class Supervisor:
             holder.store_lost(store)
 
     def slow_down(self, host: int, outage: Outage, factor: float) -> None:
-        context = self._context
-        cores, there = context.cores.get(host), [task.number for task in self._bolts if task.host == host]
-        outage.unfelt = not there or context.runner is not None
-        if cores is None or context.runner is not None:
+        """Cores of a host work at this part of their speed until the outage's end."""
+        cores, there = self._context.cores.get(host), [t.number for t in self._bolts if t.host == host]
+        outage.unfelt = not there or self._context.runner is not None
+        if cores is None or self._context.runner is not None:
             return  # nobody works there who would be slower
-        cores.slow_down(outage.number, factor, context.kernel.now)
-        well = partial(cores.recover, outage.number, outage.ready_at)
-        context.kernel.at(outage.ready_at, Rank.READY, well, min(there, default=0))
+        cores.slow_down(outage.number, factor, self._kernel.now)
+        well = partial(cores.slow_down, outage.number, 1.0, outage.ready_at)
+        self._kernel.at(outage.ready_at, Rank.READY, well, min(there, default=0))
 
     def _forget(self, task: BoltTask, outage: Outage) -> None:
         if task.state is None:

@@ -1,4 +1,7 @@
-"""What a strategy may do, and what it may know of the job around it."""
+"""What a strategy may do, and what it may know of the job around it.
+
+Protocols and mechanisms call it, those from outside too: what is here stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -74,8 +77,7 @@ class Verbs:
         self, period: int, action: Callable[[int], None], rank: Rank, task: TaskView, first: int | None = None
     ) -> None:
         """Call ``action(i)`` at ``first`` (one period, if not given) + i * ``period``, i = 0, 1, …"""
-        begin = period if first is None else first
-        self._job.kernel.every(begin, period, rank, action, task.number)
+        self._job.kernel.every(period if first is None else first, period, rank, action, task.number)
 
     def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank, last: bool = False) -> None:
         """Call ``action`` when all that waits in the queue now is served; ``last``: as the turn's last."""
@@ -87,7 +89,7 @@ class Verbs:
 
     def charge(self, component: str, duration: int) -> None:
         """Let each tuple of a bolt, or call of a spout, take longer; said when the protocol is made."""
-        self._job.context.overhead[component] = self._job.context.overhead.get(component, 0) + duration
+        self._job.context.charge(component, duration)
 
     # -- spouts ----------------------------------------------------------------------------------------------
 

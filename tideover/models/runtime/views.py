@@ -1,4 +1,7 @@
-"""Tasks, outages and machines as strategies and detectors see them: read only."""
+"""Tasks, outages and machines as strategies and detectors see them: read only. Times are in ns.
+
+What a view shows a strategy may read; whoever adds to one lets all strategies see it.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from tideover.models.job.topology import Component
-
-# Tasks and outages as they can be seen from outside: read only. Instants and durations are in ns.
 
 
 class TaskView(Protocol):
@@ -114,11 +115,8 @@ class Machine:
     """
 
     def __init__(self, name: str, host: int | None, replica: int, number: int, worker: int = 0) -> None:
-        self.name = name
-        self.host = host
-        self.worker = worker
-        self.replica = replica
-        self.number = number
+        self.name, self.host, self.worker = name, host, worker
+        self.replica, self.number = replica, number
 
     def tasks(self) -> Sequence[BoltView]:
         return ()
@@ -187,8 +185,12 @@ class Outage:
     late: bool = False
 
     def hit(self, returns: dict[Any, Return]) -> None:
-        self.returns = dict(returns)
-        self._settle()
+        """It has hit these, or they are back then, and not when it was expected."""
+        self.returns |= returns
+        if self.returns:
+            noticed = max(min(back.detected, back.ready) for back in self.returns.values())
+            self.detected_at = max(self.failed_at, noticed)  # what is known to be down may be struck again
+            self.ready_at = max(back.ready for back in self.returns.values())
 
     @property
     def stages(self) -> tuple[int, int] | None:
@@ -203,17 +205,7 @@ class Outage:
         """It is back when it is from the newer fault; detection begins anew if nobody has noticed yet."""
         detected, again = self.returns[victim].detected, newer.returns[victim]
         noticed = detected < newer.failed_at + newer.late
-        self._revise(victim, again._replace(detected=detected) if noticed else again)
+        self.hit({victim: again._replace(detected=detected) if noticed else again})
 
     def expect(self, victim: Any, ready: int) -> None:
-        self._revise(victim, self.returns[victim]._replace(ready=ready))
-
-    def _revise(self, victim: Any, back: Return) -> None:
-        self.returns[victim] = back
-        self._settle()
-
-    def _settle(self) -> None:
-        if self.returns:
-            noticed = max(min(back.detected, back.ready) for back in self.returns.values())
-            self.detected_at = max(self.failed_at, noticed)  # what is known to be down may be struck again
-            self.ready_at = max(back.ready for back in self.returns.values())
+        self.hit({victim: self.returns[victim]._replace(ready=ready)})
