@@ -1,13 +1,15 @@
-"""Arrival processes: when a spout is called. One class a kind, registered under its name."""
+"""Arrival processes: when a spout is called. One class a kind, registered under its name.
+
+Spouts' tasks ask for calls, checks and advice for rates. A new kind is a class here, or in a plug-in.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -76,17 +78,46 @@ class Arrivals(Part):
 Floats = npt.NDArray[np.float64]
 
 
-class Pieces(NamedTuple):
+class Pieces:
     """Rate over time: in piece i, from ``start[i]`` (ns), it goes from ``rate[i]`` by ``slope[i]`` per ns
     (tuples per ns).
 
     ``length``: ns after which it all begins again; None: the last piece goes on for ever.
     """
 
-    start: Floats
-    rate: Floats
-    slope: Floats
-    length: float | None = None
+    def __init__(self, start: Floats, rate: Floats, slope: Floats, length: float | None = None) -> None:
+        self.start, self.rate, self.slope, self._length = start, rate, slope, length
+        spans = np.append(start[1:], np.inf if length is None else length) - start
+        finite = np.where(np.isfinite(spans), spans, 0.0)
+        whole = rate * finite + slope * finite**2 / 2
+        self._at_start = np.cumsum(whole) - whole
+        self._cycle = np.inf if length is None else float(whole.sum())
+
+    def calls_before(self, time: float) -> float:
+        """Calls expected before ``time`` (ns)."""
+        cycles = 0.0
+        if self._length is not None:
+            cycles, time = divmod(time, self._length)
+        i = int(np.searchsorted(self.start, time, "right")) - 1
+        dt = time - self.start[i]
+        done = float(self._at_start[i] + self.rate[i] * dt + self.slope[i] * dt**2 / 2)
+        return done + (cycles * self._cycle if cycles else 0.0)
+
+    def reach(self, count: Floats) -> npt.NDArray[np.int64]:
+        """When the expected number of calls reaches ``count`` (ns, rounded); without what never does."""
+        base = np.zeros(len(count))
+        if self._length is not None:
+            if self._cycle <= 0:
+                return np.zeros(0, np.int64)
+            cycles = np.floor(count / self._cycle)
+            count = count - cycles * self._cycle
+            base = cycles * self._length
+        i = np.searchsorted(self._at_start, count, "right") - 1
+        left, rate, slope = count - self._at_start[i], self.rate[i], self.slope[i]
+        root = np.sqrt(np.maximum(rate**2 + 2 * slope * left, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            time = base + self.start[i] + np.where(left > 0, 2 * left / (rate + root), 0.0)
+        return np.rint(time[np.isfinite(time) & (time < 2**62)]).astype(np.int64)
 
 
 class Scheduled(Arrivals):
@@ -103,60 +134,15 @@ class Scheduled(Arrivals):
         return 0
 
     def expected(self, duration: int) -> float:
-        return _Cumulative(self.pieces()).value(float(duration))
+        return self.pieces().calls_before(float(duration))
 
     def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
         bits = draws.bits(task, Purpose.OFFSET, np.zeros(1, np.int64))
         phase = float(bits[0] >> np.uint64(11)) * 2.0**-53
         pieces = self.pieces()
-        at = _Cumulative(pieces)
-        first = max(0, int(np.floor(at.value(float(last)) - phase)) - 1)
-        calls = at.inverse(np.arange(first, first + n + 4, dtype=np.float64) + phase)
+        first = max(0, int(np.floor(pieces.calls_before(float(last)) - phase)) - 1)
+        calls = pieces.reach(np.arange(first, first + n + 4, dtype=np.float64) + phase)
         return calls[calls > last][:n]
-
-
-class _Cumulative:
-    """The integral of a rate, and its inverse."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        self.p = pieces
-        ends = np.append(pieces.start[1:], pieces.length if pieces.length is not None else np.inf)
-        spans = ends - pieces.start
-        finite = np.where(np.isfinite(spans), spans, 0.0)
-        whole = pieces.rate * finite + pieces.slope * finite**2 / 2
-        self.at_start = np.cumsum(whole) - whole
-        self.cycle = float(whole.sum()) if pieces.length is not None else np.inf
-
-    def value(self, time: float) -> float:
-        """Calls expected before ``time`` (ns)."""
-        cycles = 0.0
-        if self.p.length is not None:
-            cycles, time = divmod(time, self.p.length)
-        i = int(np.searchsorted(self.p.start, time, "right")) - 1
-        dt = time - self.p.start[i]
-        done = float(self.at_start[i] + self.p.rate[i] * dt + self.p.slope[i] * dt**2 / 2)
-        return done + (cycles * self.cycle if cycles else 0.0)
-
-    def inverse(self, count: Floats) -> npt.NDArray[np.int64]:
-        """When the expected number of calls reaches ``count`` (ns, rounded); without what never does."""
-        base = np.zeros(len(count))
-        if self.p.length is not None:
-            if self.cycle <= 0:
-                return np.zeros(0, np.int64)
-            cycles = np.floor(count / self.cycle)
-            count = count - cycles * self.cycle
-            base = cycles * self.p.length
-        i = np.searchsorted(self.at_start, count, "right") - 1
-        left = count - self.at_start[i]
-        rate, slope = self.p.rate[i], self.p.slope[i]
-        root = np.sqrt(np.maximum(rate**2 + 2 * slope * left, 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            time = base + self.p.start[i] + np.where(left > 0, 2 * left / (rate + root), 0.0)
-        return np.rint(time[np.isfinite(time) & (time < 2**62)]).astype(np.int64)
-
-
-def per_ns(rate: float) -> float:
-    return rate / S
 
 
 @ARRIVALS.register("burst")
@@ -185,7 +171,7 @@ class Burst(Scheduled):
 
     def pieces(self) -> Pieces:
         start = np.array([0.0, float(self.every - self.length)])
-        return Pieces(start, np.array([per_ns(self.rate), per_ns(self.peak)]), np.zeros(2), float(self.every))
+        return Pieces(start, np.array([self.rate, self.peak]) / S, np.zeros(2), float(self.every))
 
 
 def _from_the_scenarios_folder(file: str, info: ValidationInfo) -> str:
@@ -280,13 +266,14 @@ class Day(Scheduled):
         return placed
 
     def knots(self) -> Floats:
+        """Times of day (ns) at which the slope changes."""
         return self._curve()[0]
 
     def rate_at(self, time: float) -> float:
         pieces = self.starting(0).pieces()
         since = time % DAY
         i = int(np.searchsorted(pieces.start, since, "right")) - 1
-        return float(pieces.rate[i] + pieces.slope[i] * (since - pieces.start[i])) / per_ns(1)
+        return float(pieces.rate[i] + pieces.slope[i] * (since - pieces.start[i])) / (1 / S)
 
     def pieces(self) -> Pieces:
         times, rates = self._curve()
@@ -302,7 +289,7 @@ class Day(Scheduled):
             start, rate, slope = (
                 np.append(first, rest) for first, rest in ((0.0, start), (now, rate), (slope[-1], slope))
             )
-        return Pieces(start, rate * per_ns(1), slope * per_ns(1), float(DAY))
+        return Pieces(start, rate * (1 / S), slope * (1 / S), float(DAY))
 
     def _curve(self) -> tuple[Floats, Floats]:
         """Times of day (ns, rising) and rates (tuples/s) there."""
@@ -320,11 +307,9 @@ class Day(Scheduled):
 @lru_cache(maxsize=64)
 def read_day(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Times of day (ns) and rates (1/s) of a curve; ValueError says which line is wrong."""
-    name = Path(file).name
-    header, rows = rows_of(file, [BY_HOUR, BY_TIME])
+    header, rows = rows_of(file, BY_HOUR, BY_TIME)
     times: list[float] = []
-    for number, cell, _ in rows:
-        place = f"{name}:{number}"
+    for place, cell, _ in rows:
         if header == BY_HOUR:
             if cell != str(len(times)) or len(times) == HOURS:
                 raise ValueError(f"{place}: hours must be 0 to 23, one after the other, not {cell[:40]!r}")
@@ -338,7 +323,7 @@ def read_day(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
             raise ValueError(f"{place}: times must rise")
         times.append(float(time))
     if header == BY_HOUR and len(times) != HOURS:
-        raise ValueError(f"{name}: has {len(times)} hours; a day has {HOURS}, from 0 to 23")
+        raise ValueError(f"{Path(file).name}: has {len(times)} hours; a day has {HOURS}, from 0 to 23")
     return tuple(times), tuple(rate for _, _, rate in rows)
 
 
@@ -439,7 +424,7 @@ class Ramp(Scheduled):
         return 1e9 / max(self.start, self.end)  # the load that it has to bear
 
     def pieces(self) -> Pieces:
-        low, high = per_ns(self.start), per_ns(self.end)
+        low, high = self.start / S, self.end / S
         start = [float(self.begin), float(self.begin + self.over)]
         rate, slope = [low, high], [(high - low) / self.over, 0.0]
         if self.begin:
@@ -472,8 +457,8 @@ class Saturating(Evenly):
 Header = tuple[str, str]
 
 
-def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[tuple[int, str, float]]]:
-    """Which of ``headers`` a CSV file of rates has, and its rows: number of the line, its first cell, and the
+def rows_of(file: str, *headers: Header) -> tuple[Header, list[tuple[str, str, float]]]:
+    """Which of ``headers`` a CSV file of rates has, and its rows: where they stand, the first cell, and the
     rate (1/s) in the second. ValueError says which line is wrong.
     """
     path = Path(file)
@@ -483,8 +468,8 @@ def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[tuple[in
         raise ValueError(f"cannot read {path.name!r}: it {error}; a CSV file is needed") from None
     except csv.Error as error:
         raise ValueError(f"{path.name}: is no CSV file: {error}") from None
-    header = tuple(cell.strip() for cell in lines[0]) if lines else ()
-    found = next((one for one in headers if one == header), None)
+    header = [cell.strip() for cell in lines[0]] if lines else []
+    found = next((one for one in headers if [*one] == header), None)
     if found is None:
         wanted = " or ".join(",".join(one) for one in headers)
         raise ValueError(f"{path.name}:1: the first line must be {wanted}")
@@ -499,7 +484,7 @@ def rows_of(file: str, headers: Sequence[Header]) -> tuple[Header, list[tuple[in
             raise ValueError(f"{place}: a time and a rate are needed, found {shown!r}") from None
         if not (rate == 0 or MIN_RATE <= rate <= MAX_RATE):
             raise ValueError(f"{place}: a rate must be 0/s, or {MIN_RATE:.2g}/s to {MAX_RATE:g}/s")
-        rows.append((number, when.strip(), rate))
+        rows.append((place, when.strip(), rate))
     if not any(rate > 0 for _, _, rate in rows):
         raise ValueError(f"{path.name}: at least one row with a rate above 0 is needed")
     return found, rows
@@ -539,26 +524,21 @@ class TraceOfRates(Scheduled):
     def pieces(self) -> Pieces:
         times, rates = read_rates(self.file)
         length = None if self.repeat is None else self.repeat * S
-        per = np.array([per_ns(rate * self.scale) for rate in rates])
-        return Pieces(np.array(times) * S, per, np.zeros(len(rates)), length)
+        return Pieces(np.array(times) * S, np.array(rates) * self.scale / S, np.zeros(len(rates)), length)
 
 
 @lru_cache(maxsize=64)
 def read_rates(file: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Times (s) and rates (1/s) of a trace; ValueError says which line is wrong."""
-    name = Path(file).name
     times: list[float] = []
-    rates: list[float] = []
-    for number, cell, rate in rows_of(file, [("time_s", "rate_per_s")])[1]:
+    _, rows = rows_of(file, ("time_s", "rate_per_s"))
+    for place, cell, _ in rows:
         try:
             time = float(cell)
         except ValueError:
             time = math.nan
-        rises = time > times[-1] if times else time == 0
-        if not rises or time > MAX_DURATION / S:
-            raise ValueError(
-                f"{name}:{number}: times must rise, from 0 in the first row, to {MAX_DURATION // S} s at most"
-            )
+        if not (time > times[-1] if times else time == 0) or time > MAX_DURATION / S:
+            most = MAX_DURATION // S
+            raise ValueError(f"{place}: times must rise, from 0 in the first row, to {most} s at most")
         times.append(time)
-        rates.append(rate)
-    return tuple(times), tuple(rates)
+    return tuple(times), tuple(rate for _, _, rate in rows)

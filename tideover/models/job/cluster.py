@@ -1,4 +1,7 @@
-"""The cluster that a job runs on: racks of hosts, workers, and what is deployed where."""
+"""The cluster that a job runs on: racks of hosts, workers, and what is deployed where.
+
+A scenario has it made, a job and its supervisor ask it. Which host takes which task is in `placements.py`.
+"""
 
 from __future__ import annotations
 
@@ -109,43 +112,30 @@ def cluster_of(topology: Topology, replicas: Mapping[str, int], hosts: int | Hos
 
     A component's ``hosts`` decide for its tasks, the placement for the others and for replicas.
     """
+    components = topology.components
     if hosts is None:
-        at = _each_its_own(topology, replicas)
+        at: dict[Place, int] = {}
+        logical = [(c, task) for c in components for task in range(c.tasks)]
+        for number, (c, task) in enumerate(logical):
+            for replica in range(replicas[c.name]):
+                first = number if c.config.hosts is None else c.config.hosts[task]
+                at[c.name, task, replica] = first + replica * (len(logical) if c.config.hosts is None else 1)
         return Cluster([Host(number) for number in range(max(at.values()) + 1)], at)
     long = hosts if isinstance(hosts, Hosts) else None
     every = [Host(number) for number in range(hosts)] if isinstance(hosts, int) else list(hosts.each())
     seating = Seating(topology, replicas, [host for host in every if not host.reserve])
-    _by_hand(seating, every)
+    by_hand = [(c.name, task, n) for c in components for task, n in enumerate(c.config.hosts or ())]
+    for name, task, number in by_hand:
+        host, path = every[number], ("topology", name, "hosts", task)
+        if host.reserve:
+            raise PlacementError(path, f"host {number} is in reserve and takes no task")
+        if not seating.has_room(host):
+            raise PlacementError(path, f"host {number} has no slot left (slots: {host.slots})")
+        seating.seat((name, task, 0), number)
     (long.placement if long else RoundRobin()).fill(seating)
-    order = {c.name: c.index for c in topology.components}
+    order = {c.name: c.index for c in components}
     at = dict(sorted(seating.at.items(), key=lambda item: (order[item[0][0]], *item[0][1:])))
     return Cluster(every, at, long.workers if long else 1)
-
-
-def _each_its_own(topology: Topology, replicas: Mapping[str, int]) -> dict[Place, int]:
-    logical = sum(c.tasks for c in topology.components)
-    found = {}
-    number = 0
-    for c in topology.components:
-        for task in range(c.tasks):
-            for replica in range(replicas[c.name]):
-                by_hand = c.config.hosts
-                own = number + replica * logical if by_hand is None else by_hand[task] + replica
-                found[c.name, task, replica] = own
-            number += 1
-    return found
-
-
-def _by_hand(seating: Seating, hosts: Sequence[Host]) -> None:
-    """Seat the tasks of components that name their hosts; the placement seats their replicas."""
-    for c in seating.topology.components:
-        for task, number in enumerate(c.config.hosts or ()):
-            host, path = hosts[number], ("topology", c.name, "hosts", task)
-            if host.reserve:
-                raise PlacementError(path, f"host {number} is in reserve and takes no task")
-            if not seating.has_room(host):
-                raise PlacementError(path, f"host {number} has no slot left (slots: {host.slots})")
-            seating.seat((c.name, task, 0), number)
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,7 @@ class PlacementError(ValueError):
 
     def __init__(self, path: tuple[str | int, ...], message: str) -> None:
         super().__init__(f"{'.'.join(map(str, path))}: {message}")
-        self.path = path
-        self.message = message
+        self.path, self.message = path, message
 
 
 class Seating:
@@ -55,9 +54,7 @@ class Seating:
     """
 
     def __init__(self, topology: Topology, replicas: Mapping[str, int], hosts: Sequence[Host]) -> None:
-        self.topology = topology
-        self.replicas = replicas
-        self.hosts = hosts
+        self.topology, self.replicas, self.hosts = topology, replicas, hosts
         self.at: dict[Place, int] = {}
         self._taken: Counter[int] = Counter()
 
@@ -68,9 +65,6 @@ class Seating:
             for number, (name, task) in enumerate(logical):
                 if replica < self.replicas[name] and (name, task, replica) not in self.at:
                     yield number, (name, task, replica)
-
-    def primary(self, place: Place) -> int:
-        return self.at[place[0], place[1], 0]
 
     def siblings(self, place: Place) -> set[int]:
         name, task, _ = place
@@ -201,7 +195,7 @@ class FleetPlacement(Placement):
             for place in filter(None, turn):
                 seating.seat(place, self._best(seating, place, rates).number)
 
-    def _best(self, seating: Seating, place: Place, rates: dict[str, Floats]) -> Host:
+    def _best(self, seating: Seating, place: Place, rates: Mapping[str, Floats]) -> Host:
         fleet = seating.siblings(place)
         free = [h for h in seating.ring(0) if h.number not in fleet and seating.has_room(h)]
         if not free:
@@ -229,10 +223,10 @@ class KSafe(Placement):
     def fill(self, seating: Seating) -> None:
         racks = {host.number: host.rack for host in seating.hosts}
         for number, place in seating.open():
-            fleet = seating.siblings(place)
-            apart = len(set(racks.values())) >= seating.replicas[place[0]]
+            fleet, (name, task, replica) = seating.siblings(place), place
+            apart = len(set(racks.values())) >= seating.replicas[name]
             taken = {racks[host] for host in fleet} if apart else set()
-            first = seating.primary(place) + place[2] if place[2] else number
+            first = seating.at[name, task, 0] + replica if replica else number
             free = [h for h in seating.ring(first) if h.number not in fleet and h.rack not in taken]
             free = [host for host in free if seating.has_room(host)]
             if not free:
@@ -254,8 +248,8 @@ class RoundRobin(Placement):
 def deal(seating: Seating, places: Iterable[tuple[int, Place]]) -> None:
     """Seat these places, numbered by their logical task, one host after the other."""
     for number, place in places:
-        siblings, replica = seating.siblings(place), place[2]
-        first = seating.primary(place) + replica if replica else number
+        siblings, (name, task, replica) = seating.siblings(place), place
+        first = seating.at[name, task, 0] + replica if replica else number
         free = [host.number for host in seating.ring(first) if seating.has_room(host)]
         if not free:
             raise seating.no_slot(place)

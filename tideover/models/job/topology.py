@@ -1,5 +1,5 @@
 """The topology, compiled: order of components, the tuple tree, what flows over each edge, and a tuple's name
-in words.
+in words. Everybody asks it; what a scenario says of a component is in `components.py`.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +31,7 @@ class TopologyError(ValueError):
 
     def __init__(self, component: str, message: str) -> None:
         super().__init__(f"{component}: {message}")
-        self.component = component
-        self.message = message
+        self.component, self.message = component, message
 
 
 def bits_for(n: int) -> int:
@@ -147,12 +147,7 @@ class Component:
 
     @property
     def keys(self) -> int:
-        config = self.config
-        return (
-            config.spout.key_count
-            if isinstance(config, SpoutConfig)
-            else config.bolt.key_count(self.input_keys)
-        )
+        return self.spout_config.spout.key_count if self.is_spout else self.bolt.key_count(self.input_keys)
 
     @property
     def key_bits(self) -> int:
@@ -236,10 +231,8 @@ class Topology:
         down.paths = sum(e.up.tasks * (e.up.paths if not e.up.window else 1) for e in down.inputs)
 
     def _marker_length(self) -> int | None:
-        lengths = {}
-        for c in self.components:
-            if c.window and c.trigger == "marker":
-                lengths[c.window.beat] = c.name
+        ended = [c for c in self.components if c.trigger == "marker"]
+        lengths = {c.window.beat: c.name for c in ended if c.window}
         if len(lengths) > 1:
             name = list(lengths.values())[1]
             all_of = "; this strategy lets markers end all windows" if self.by_name[name].by_marker else ""
@@ -263,18 +256,11 @@ class Topology:
     def ends(self) -> list[Component]:
         return [c for c in self.components if c.ends_roots]
 
-    def root(self, uid: Ints, component: Component) -> Ints:
-        return uid >> component.bits if component.bits else uid
-
     def first_path(self, edge: Edge, task: int) -> int:
         """Number at the receiver of the first path that comes over ``edge`` from the sender's ``task``."""
-        first = 0
-        for other in edge.down.inputs:
-            per_task = 1 if other.up.window else other.up.paths
-            if other is edge:
-                return first + task * per_task
-            first += other.up.tasks * per_task
-        raise AssertionError(edge.name)
+        paths = [1 if other.up.window else other.up.paths for other in edge.down.inputs]
+        before = zip(edge.down.inputs[: edge.input_index], paths, strict=False)
+        return sum(other.up.tasks * each for other, each in before) + task * paths[edge.input_index]
 
 
 def _order(configs: Mapping[str, SpoutConfig | BoltConfig]) -> list[str]:
@@ -292,10 +278,9 @@ def _order(configs: Mapping[str, SpoutConfig | BoltConfig]) -> list[str]:
 
 def key_labels(topology: Topology, component: Component) -> tuple[str, ...] | None:
     """Names of the keys that a component emits, where they have names."""
-    config = component.config
-    if isinstance(config, SpoutConfig):
-        return config.spout.key_names
-    return config.bolt.key_names(key_labels(topology, component.inputs[0].up))
+    if component.is_spout:
+        return component.spout_config.spout.key_names
+    return component.bolt.key_names(key_labels(topology, component.inputs[0].up))
 
 
 def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str, Ints]:
@@ -306,8 +291,7 @@ def expected_effects(topology: Topology, draws: Draws, roots: Ints) -> dict[str,
         mine = roots[owner == number] if topology.spout_bits else roots
         if not len(mine):
             continue
-        assert isinstance(spout.config, SpoutConfig)
-        key, _value = spout.config.spout.content(spout.name, draws, mine, mine >> topology.spout_bits)
+        key, _ = spout.spout_config.spout.content(spout.name, draws, mine, mine >> topology.spout_bits)
         _hand_on(spout, Train(mine, mine, mine, key), Children(), at)
     return effects_of(topology, draws, at)
 
@@ -340,33 +324,28 @@ def _hand_on(component: Component, train: Train, children: Children, at: dict[st
 Floats = npt.NDArray[np.float64]
 
 
-def traffic(topology: Topology, over: int | None = None) -> dict[str, Floats]:
+@lru_cache(maxsize=8)  # a run asks a dozen times, and a million keys take 20 ms
+def traffic(topology: Topology, over: int | None = None) -> Mapping[str, Floats]:
     """Tuples/s that reach each task of an edge's receiver, by name of the edge. A window puts out nothing
     here: how often, and how much, is its own affair.
 
     Of rates that change the greatest counts; with ``over`` their mean over the first so many ns.
     """
-    return dict(_traffic(topology, over))
-
-
-# A run asks a dozen times, and a million keys take 20 ms.
-@lru_cache(maxsize=8)
-def _traffic(topology: Topology, over: int | None) -> dict[str, Floats]:
     out = leaving(topology, over)
     found = {e.name: spread(e, out[e.up.name]) for c in topology.components for e in c.inputs}
     for rates in found.values():
         rates.flags.writeable = False
-    return found
+    return MappingProxyType(found)
 
 
 def leaving(topology: Topology, over: int | None = None) -> dict[str, Floats]:
     """Tuples/s that leave a component, by key; the rest as in ``traffic``."""
     out: dict[str, Floats] = {}
     for c in topology.components:
-        if isinstance(c.config, SpoutConfig):
-            arrivals = c.config.arrivals
+        if c.is_spout:
+            config, arrivals = c.spout_config, c.spout_config.arrivals
             rate = S / arrivals.mean_gap_ns if over is None else arrivals.expected(over) / over * S
-            out[c.name] = c.config.processes * rate * c.config.spout.shares()
+            out[c.name] = config.processes * rate * config.spout.shares()
             continue
         inputs = np.zeros(c.input_keys)
         for e in c.inputs:
