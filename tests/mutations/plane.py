@@ -461,8 +461,8 @@ OVERTAKING = (
 MOVES = (
     Mutation(
         "a task that has moved works on the cores where it was",
-        "latencies.have(0)\n        seat(self.context.cores, self.bolt_tasks)",
-        "latencies.have(0)",
+        "network.draw(0)\n        seat(self.context.cores, self.bolt_tasks)",
+        "network.draw(0)",
         (f"{MODELS}/test_nimbus.py",),
     ),
 )

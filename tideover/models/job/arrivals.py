@@ -66,10 +66,6 @@ class Arrivals(Part):
         """How many of n calls can be worked out at a time, so that none is later than time can tell."""
         return min(n, 1 + int(FAR / self.mean_gap_ns))
 
-    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64] | None:
-        """The n gaps (ns) before the calls from number ``index`` on; None: calls follow a schedule."""
-        return None
-
     def offset(self, task: str, draws: Draws) -> int:
         """Where the sequence of calls starts: uniform in [0, mean gap), drawn per replication."""
         return draws.moment(task, Purpose.OFFSET, round(self.mean_gap_ns))
@@ -338,9 +334,6 @@ class Evenly(Arrivals):
     def mean_gap_ns(self) -> float:
         return float(self.gap_ns)
 
-    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64]:
-        return np.full(n, self.gap_ns, np.int64)
-
     def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
         return last + self.gap_ns * np.arange(1, n + 1, dtype=np.int64)
 
@@ -394,16 +387,10 @@ class Poisson(Arrivals):
     def mean_gap_ns(self) -> float:
         return 1e9 / self.rate
 
-    def gaps(self, task: str, draws: Draws, index: int, n: int) -> npt.NDArray[np.int64]:
-        bits = draws.bits(task, Purpose.GAP, np.arange(index, index + n, dtype=np.int64))
-        gaps = Exponential(mean=round(self.mean_gap_ns)).sample(bits)
-        return np.maximum(gaps, 1, out=gaps)
-
     def next_calls(self, task: str, draws: Draws, last: int, index: int, n: int) -> npt.NDArray[np.int64]:
-        gaps = self.gaps(task, draws, index, n)
-        np.cumsum(gaps, out=gaps)
-        gaps += last
-        return gaps
+        bits = draws.bits(task, Purpose.GAP, np.arange(index, index + n, dtype=np.int64))
+        gaps = np.maximum(Exponential(mean=round(self.mean_gap_ns)).sample(bits), 1)
+        return last + np.cumsum(gaps, out=gaps)
 
 
 @ARRIVALS.register("ramp")

@@ -355,8 +355,8 @@ class BoltTask(LoggedBolt):
             c.state = lib.AT_TURN
             self.turn(now)
 
-    def _cancel_markers(self) -> None:
-        super()._cancel_markers()
+    def _stop(self) -> None:
+        super()._stop()
         self.windows.waiting.clear()
 
     @property

@@ -42,39 +42,6 @@ def describe(plane: Plane, distribution: Distribution, into: Any) -> None:
     plane.keep(law)
 
 
-MOST = 4_096
-"""Messages of a block at most: besides what must be known."""
-
-
-class Latencies:
-    """Of all channels whose distributions only Python knows."""
-
-    def __init__(self, plane: Plane, draws: Draws) -> None:
-        self._plane, self._draws = plane, draws
-        self._laws: dict[Wire, Distribution] = {}
-
-    def follow(self, wire: Wire, distribution: Distribution) -> None:
-        """From its next message on a channel has this distribution."""
-        self._laws.pop(wire, None)
-        wire.c.n_drawn = 0
-        if wire.c.latency.kind == self._plane.lib.DRAW_ELSEWHERE:
-            self._laws[wire] = distribution
-
-    def have(self, more: int) -> None:
-        """Let so many messages more than one step can send have theirs on each channel."""
-        wanted = more + 2 * self._plane.p.most_made
-        for wire, distribution in self._laws.items():
-            c = wire.c
-            if c.first_drawn + c.n_drawn - c.sent >= wanted:
-                continue
-            flown = c.sent - c.stuck - (c.passage.leaving.n if c.passage else 0)
-            number = np.arange(flown, c.sent + wanted + min(c.sent, MOST), dtype=np.int64)
-            drawn = distribution.sample(self._draws.bits(wire.name, Purpose.LATENCY, number))
-            self._plane.array(c, "drawn", np.ascontiguousarray(drawn, np.int64))
-            c.first_drawn, c.n_drawn = flown, len(number)
-        self._plane.p.unknown = 0
-
-
 Way = Literal["card out", "card in"]
 OUT: Way = "card out"
 IN: Way = "card in"
@@ -394,14 +361,22 @@ def _ends(wire: Wire) -> tuple[End, End]:
     return (OUT, wire.up.host), (IN, wire.down.host)
 
 
+MOST = 4_096
+"""Latencies that are drawn at once at most: besides what must be known."""
+
+
 class Network:
-    """The cards of all hosts, and what messages between hosts cost.
+    """The cards of all hosts, what messages between hosts cost, and latencies that only Python can draw.
 
     ``bandwidths``: of the cards that have one, by host (bytes/s). ``moves``: tasks may go to other hosts.
     """
 
-    def __init__(self, plane: Plane, links: Links, bandwidths: Mapping[int, int], moves: bool) -> None:
-        self._plane, self._links, self._bandwidths, self._moves = plane, links, bandwidths, moves
+    def __init__(
+        self, plane: Plane, draws: Draws, links: Links, bandwidths: Mapping[int, int], moves: bool
+    ) -> None:
+        self._plane, self._draws, self._links = plane, draws, links
+        self._bandwidths, self._moves = bandwidths, moves
+        self._laws: dict[Wire, Distribution] = {}
         self._cards: dict[End, Card] = {}
         self._wires: list[Wire] = []
 
@@ -414,6 +389,27 @@ class Network:
     def costs(self) -> bool:
         links = self._links
         return bool(links.serialise or links.serialise_cost or links.deserialise or links.deserialise_cost)
+
+    def follow(self, wire: Wire, latency: Distribution) -> None:
+        """From its next message on a channel has this latency."""
+        self._laws.pop(wire, None)
+        wire.c.n_drawn = 0
+        if wire.c.latency.kind == self._plane.lib.DRAW_ELSEWHERE:
+            self._laws[wire] = latency
+
+    def draw(self, more: int) -> None:
+        """Let so many messages more than one step can send have their latencies on each channel."""
+        wanted = more + 2 * self._plane.p.most_made
+        for wire, latency in self._laws.items():
+            c = wire.c
+            if c.first_drawn + c.n_drawn - c.sent >= wanted:
+                continue
+            flown = c.sent - c.stuck - (c.passage.leaving.n if c.passage else 0)
+            number = np.arange(flown, c.sent + wanted + min(c.sent, MOST), dtype=np.int64)
+            drawn = latency.sample(self._draws.bits(wire.name, Purpose.LATENCY, number))
+            self._plane.array(c, "drawn", np.ascontiguousarray(drawn, np.int64))
+            c.first_drawn, c.n_drawn = flown, len(number)
+        self._plane.p.unknown = 0
 
     def connect(self, wires: Sequence[Wire]) -> None:
         """Make the cards, and let channels go through them; call it once, with all channels made."""
@@ -443,22 +439,14 @@ class Network:
 
     def lead(self, wire: Wire, before: tuple[int, int]) -> None:
         """An end of a channel, which was between those hosts, has moved; ``lay`` when all are told of."""
-        wire.lead(before, bool(self._unpacking(wire)))
-        wire.message_bytes = self.message_bytes(wire)
+        wire.lead(before, wire.c.unpacking > 0)
         self._price(wire)
 
-    def message_bytes(self, wire: Wire) -> int:
-        """Bytes of a message, by where the ends of its channel are."""
-        return wire.up.component.config.tuple_size + self._links.header * (wire.up.host != wire.down.host)
-
-    def _unpacking(self, wire: Wire) -> int:
-        """What a message from another host costs the receiver (ns)."""
-        size = wire.up.component.config.tuple_size + self._links.header
-        return self._links.deserialise + size * self._links.deserialise_cost
-
     def _price(self, wire: Wire) -> None:
-        links, c = self._links, wire.c
-        c.unpacking = self._unpacking(wire)
+        """What a message takes, and costs its sender and receiver, by where the ends of its channel are."""
+        links, c, size = self._links, wire.c, wire.up.component.config.tuple_size
+        wire.message_bytes = size + self._links.header * (wire.up.host != wire.down.host)
+        c.unpacking = links.deserialise + (size + links.header) * links.deserialise_cost
         c.unpacks = wire.remote and c.unpacking > 0
         self._plane.p.changed = 1
         c.packing = wire.remote * (links.serialise + wire.message_bytes * links.serialise_cost)

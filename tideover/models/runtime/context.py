@@ -102,25 +102,22 @@ def crowded(deployment: Deployment) -> frozenset[int]:
     return frozenset([*full, *slow])
 
 
-def sharing(deployment: Deployment) -> frozenset[int]:
-    """Hosts whose tasks share cores; where tasks may go to other hosts all, if some have a number of them."""
-    hosts, found = deployment.cluster.hosts, crowded(deployment)
-    if deployment.moves and (found or any(host.cores is not None for host in hosts)):
-        return frozenset(host.number for host in hosts)
-    return found
-
-
-def share_cores(
-    plane: Plane, deployment: Deployment, tasks: Sequence[Node], shared: frozenset[int]
-) -> dict[int, Cores]:
-    """Let tasks share the cores of these hosts; returns cores of which the number or the speed matters."""
-    hosts = deployment.cluster.hosts
-    there: dict[int, list[Node]] = {host: [] for host in shared if deployment.moves}
+def share_cores(plane: Plane, deployment: Deployment, tasks: Sequence[Node], alone: bool) -> dict[int, Cores]:
+    """Let tasks share the cores of their hosts, unless each is ``alone``; returns cores of which the number
+    or the speed matters.
+    """
+    hosts, moves = deployment.cluster.hosts, deployment.moves
+    shared = frozenset() if alone else crowded(deployment)
+    if not alone and moves and (shared or any(host.cores is not None for host in hosts)):
+        shared = frozenset(host.number for host in hosts)
+    there: dict[int, list[Node]] = {host: [] for host in shared if moves}
     for task in tasks:
         there.setdefault(task.host, []).append(task)
     places = sorted(shared & there.keys())
-    room = len(tasks) if deployment.moves else max(map(len, there.values()), default=0)
-    plane.share([hosts[host].cores or math.inf for host in places], room)
+    plane.share(
+        [hosts[host].cores or math.inf for host in places],
+        len(tasks) if moves else max(map(len, there.values()), default=0),
+    )
     place = dict.fromkeys(sorted(there), -1) | {host: place for place, host in enumerate(places)}
     matter = [host for host in place if host in places or hosts[host].cores is not None]
     cores = {host: Cores(plane, host, hosts[host].cores, there[host], place[host]) for host in matter}

@@ -17,9 +17,9 @@ from tideover.models.job.stores import StoreKind
 from tideover.models.job.topology import Component
 from tideover.models.runtime.announcements import Announcer, Step
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.channels import SENDER, Latencies, Network, Outlet, Wire, describe
+from tideover.models.runtime.channels import SENDER, Network, Outlet, Wire, describe
 from tideover.models.runtime.components import describe_component, make_children
-from tideover.models.runtime.context import Context, seat, share_cores, sharing, without_markers
+from tideover.models.runtime.context import Context, seat, share_cores, without_markers
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.node import Seat
 from tideover.models.runtime.order import bind, steps_of
@@ -29,7 +29,7 @@ from tideover.models.runtime.views import BoltView, TaskView
 from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Action, Kernel, Rank
-from tideover.sim.plane.plane import Plane
+from tideover.sim.plane.plane import Plane, Rows
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
 
@@ -48,8 +48,7 @@ class Wired:
     bolts      replicas of each (component, task)
     tasks      all physical tasks, in physical order
     wires      all channels
-    network    the cards of hosts
-    latencies  those that Python draws
+    network    the cards of hosts, and latencies that Python draws
     """
 
     def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:
@@ -67,11 +66,10 @@ class Wired:
         outlets = sum(places[e.up.name] for e in topology.edges)
         self.plane = Plane(sum(places.values()), channels, outlets, [0] * channels, len(topology.components))
         self.kernel.plane = self.plane
-        self.latencies = Latencies(self.plane, self.draws)
-        self.plane.before_more.append(self.latencies.have)
         limits = () if self.needs.batches else deployment.cluster.hosts
         nics = {host.number: host.nic for host in limits if host.nic is not None}
-        self.network = Network(self.plane, deployment.links, nics, deployment.moves)
+        self.network = Network(self.plane, self.draws, deployment.links, nics, deployment.moves)
+        self.plane.before_more.append(self.network.draw)
         tasks: Tasks = {
             c.name: [
                 [self._task(c, i, replica, fed) for replica in range(copies[c.name])] for i in range(c.tasks)
@@ -106,7 +104,6 @@ class Wired:
 
     def _wire(self, up: SpoutTask | BoltTask, down: BoltTask) -> None:
         wire = Wire(self.plane, len(self.wires), up, down)
-        wire.message_bytes = self.network.message_bytes(wire)
         wire.logged = self.needs.log and isinstance(up, SpoutTask)
         wire.c.placing = self.plane.lib.OF_LOG if wire.logged else self.plane.lib.NO_PLACES
         self._set_latency(wire)
@@ -137,7 +134,7 @@ class Wired:
         describe(self.plane, latency, c.latency)
         if c.latency.kind != self.plane.lib.DRAW_CONSTANT:
             c.key = int(self.draws.key(wire.name, Purpose.LATENCY))
-        self.latencies.follow(wire, latency)
+        self.network.follow(wire, latency)
 
     def _latency_of(self, wire: Wire) -> Distribution:
         """By where the tasks at its ends are now (ns)."""
@@ -150,10 +147,8 @@ class Wired:
 
     def tell_of_emissions(self) -> None:
         """Tell of the roots that were emitted."""
-        if not self.plane.p.emitted.n:
-            return
         rows = self.plane.read(self.plane.p.emitted)
-        for spout in self.spouts:
+        for spout in self.spouts if len(rows) else ():
             mine = rows[rows["task"] == spout.number] if len(self.spouts) > 1 else rows
             if len(mine):
                 spout.emitted(mine)
@@ -263,12 +258,10 @@ class Job(Wired):
         self.settlers: list[Callable[[], None]] = []
         self.used = set(deployment.hosts.values())
         self._shows = False
-        self._answer()
         for c in self.topology.components:
             if c.backend is not None:
                 context.charge(c.name, c.backend.accesses * c.backend.access_cost)
-        shared = frozenset() if self.needs.batches else sharing(deployment)
-        context.cores = share_cores(self.plane, deployment, self.bolt_tasks, shared)
+        context.cores = share_cores(self.plane, deployment, self.bolt_tasks, alone=self.needs.batches)
         notices = {each: round(self._latency_of(each).mean_ns) for each in self.wires}
         bind(self.plane, self.tasks, deployment.bounds, notices)
         self.lay()
@@ -281,13 +274,6 @@ class Job(Wired):
         context.resources += [cores for cores in context.cores.values() if cores.cores is not None]
         context.resources += [server for each in self.stores.values() for server in each.servers]
         self.supervisor = Supervisor(context, deployment, self.tasks)
-
-    @property
-    def say(self) -> Announcer:
-        return self.context.say
-
-    def _answer(self) -> None:
-        """Who sees to what the data plane asks for."""
         plane, lib = self.plane, self.plane.lib
         plane.p.spout_bits = self.topology.spout_bits
         spout_of = {spout.number: spout for spout in self.spouts}
@@ -300,7 +286,7 @@ class Job(Wired):
             lib.NEED_DRAWS: lambda t: self._bolt(t).draw_services(),
             lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
             lib.NEED_VERDICT: lambda t: self._bolt(t).judge(),
-            lib.NEED_LATENCY: lambda _: self.latencies.have(0),
+            lib.NEED_LATENCY: lambda _: self.network.draw(0),
         }
         self.kernel.handlers |= {
             lib.TURN: lambda t, when: self.tasks[t].turn(when),
@@ -309,6 +295,10 @@ class Job(Wired):
             lib.WINDOW_FULL: lambda t, when: self._bolt(t).window_is_full(when),
         }
         self.kernel.listeners.append(self._tell)
+
+    @property
+    def say(self) -> Announcer:
+        return self.context.say
 
     def lay(self) -> None:
         """Say in which order tasks and cards move, and in which steps, by where tasks are now."""
@@ -327,7 +317,7 @@ class Job(Wired):
         for each, hosts in zip(channels, before, strict=True):
             self.network.lead(each, hosts)
             self._set_latency(each)
-        self.latencies.have(0)
+        self.network.draw(0)
         seat(self.context.cores, self.bolt_tasks)
         self.supervisor.links.moved(channels)
         self.lay()
@@ -350,14 +340,13 @@ class Job(Wired):
             if window is None or window.beat is None or (needs.batches and window.by == "event"):
                 continue
             if task.windows.trigger in ("tick", "watermark"):
-                tick = partial(_tick, task)
-                self.kernel.every(window.beat, window.beat, Rank.WINDOW, tick, task.number)
+                self.kernel.every(window.beat, window.beat, Rank.WINDOW, partial(_tick, task), task.number)
         length = self.topology.marker_length
         if length is not None:
             for spout in self.spouts:
                 self.kernel.every(length, length, Rank.MARKER, partial(_send_marker, spout), spout.number)
         self.supervisor.start()
-        self.kernel.listeners.append(self._moved)
+        self.kernel.listeners += [lambda now: self.hooks.moved(now), lambda now: self.say.moved(now)]
         self.hooks.start()
         capped = any(spout.in_flight.most is not None for spout in self.spouts)
         if capped or needs.look_ups:
@@ -365,11 +354,7 @@ class Job(Wired):
         for task in self.bolt_tasks if capped else ():
             if task.component.trigger == "watermark" or task.component.saves_ids:
                 task.c.fills = 1  # Python acks at once what is late
-        self.latencies.have(0)
-
-    def _moved(self, now: int) -> None:
-        self.hooks.moved(now)
-        self.say.moved(now)
+        self.network.draw(0)
 
     def store_named(self, name: str | None) -> Storage:
         """The store of that name; None: that of those who name none."""
@@ -474,38 +459,33 @@ class Job(Wired):
     def tell_of_losses(self) -> None:
         """Tuples that found their receiver down or full, or were lost on a wire; and those sent again."""
         p, context = self.plane.p, self.context
+        if not (p.lost.n or p.overflowed.n or p.discarded.n or p.resent.n):
+            return
         for task, train, outage in self._by_task(p.lost):
             context.destroy(task, [train], arrived=True, outage=outage)
         for task, train, _ in self._by_task(p.overflowed):
             context.overflow(task, train)
-        if p.discarded.n:
-            self._tell_of_discarded()
-        if not p.resent.n:
-            return
+        rows = self.plane.read(p.discarded)
+        for number in sorted(set(rows["task"].tolist())):
+            self._tell_of_discarded(self._bolt(number), rows[rows["task"] == number])
         rows = self.plane.read(p.resent)
         for number, source in dict.fromkeys(zip(rows["task"].tolist(), rows["source"].tolist(), strict=True)):
             bolt, mine = self._bolt(number), (rows["task"] == number) & (rows["source"] == source)
             self.say.replayed(bolt, self.plane.train(rows[mine]), bolt.inputs[source])
 
-    def _tell_of_discarded(self) -> None:
+    def _tell_of_discarded(self, task: BoltTask, rows: Rows) -> None:
         plane, say = self.plane, self.say
-        rows = plane.read(plane.p.discarded)
-        for number in sorted(set(rows["task"].tolist())):
-            task, mine = self._bolt(number), rows[rows["task"] == number]
-            task.note_marks(plane.train(mine, number))
-            mine = mine[mine["mark"] == 0]
-            repeated = mine["arrival"] == plane.lib.REPEATED
-            for tell, which in ((say.discarded, ~repeated), (say.repeated, repeated)):
-                if which.any():
-                    tell(task, plane.train(mine[which], number))
-            gone = mine["uid"][mine["arrival"] == plane.lib.COPY_GONE]
-            if len(gone):
-                say.copies_lost(task, gone)
+        task.note_marks(plane.train(rows, task.number))
+        rows = rows[rows["mark"] == 0]
+        repeated, gone = (rows["arrival"] == why for why in (plane.lib.REPEATED, plane.lib.COPY_GONE))
+        for tell, which in ((say.discarded, ~repeated), (say.repeated, repeated)):
+            if which.any():
+                tell(task, plane.train(rows[which], task.number))
+        if gone.any():
+            say.copies_lost(task, rows["uid"][gone])
 
     def _by_task(self, log: Any) -> Iterator[tuple[BoltTask, Train, int | None]]:
         """What is in a log of lost tuples, which is empty then; and which outage lost them on their way."""
-        if not log.n:
-            return
         rows = self.plane.read(log)
         for number, source in sorted({(row["task"], min(0, row["source"])) for row in rows}):
             found = (rows["task"] == number) & (np.minimum(rows["source"], 0) == source)

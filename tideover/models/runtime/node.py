@@ -142,10 +142,6 @@ class Node:
         self._plane.lib.plane_turn_over(self._plane.p, self.number)
         action()
 
-    def _cancel_markers(self) -> None:
-        self._next = None
-        self._turns.clear()
-
     @property
     def wires(self) -> dict[int, Wire]:
         """The channels by which it sends, by number."""
@@ -179,7 +175,8 @@ class Node:
         self.life += 1
         self._plane.lib.plane_interrupt(self._plane.p, self.number, self._kernel.now)
         self.gave_up()
-        self._cancel_markers()
+        self._next = None
+        self._turns.clear()
 
     def _die(self) -> None:
         """It is down: it does nothing more, and nothing leaves."""
@@ -231,15 +228,13 @@ class Entrance:
     """What has come to a task and is not in its queue.
 
     from_log   what waits here waits in a log: it is always held, and no crash takes it
+    stopped    it is down, and has kept its queue
     """
 
     def __init__(self, task: Any, plane: Plane, from_log: bool) -> None:
         self._task, self._plane, self.from_log = task, plane, from_log
         self.hold(False)
         self.stopped = False
-        """It is down, and has kept its queue."""
-        self.set_aside: set[int] = set()
-        """Positions of the inputs over which what comes is set aside."""
 
     @property
     def closed(self) -> bool:

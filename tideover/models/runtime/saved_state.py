@@ -1,4 +1,7 @@
-"""The state of a task, saved in a store and restored; the logs that tasks read and go back in."""
+"""The state of a task, saved in a store and restored; the logs that tasks read and go back in.
+
+Verbs and the mechanisms that save or restore call it. When, and what it costs, is theirs to say.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,7 @@ from tideover.sim.train import Ints, Train
 class TaskLog:
     """What has come to one task over these channels, in the order in which it has read it.
 
-    A position is a number of messages, counted from the beginning.
-
-    start   position from which the log is kept: what was trimmed is before it
+    A position is a number of messages, counted from the beginning. ``start``: from there on the log is kept.
     """
 
     def __init__(self, plane: Plane, task: BoltTask, channels: Sequence[Wire]) -> None:

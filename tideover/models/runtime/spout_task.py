@@ -7,11 +7,12 @@ here are what it needs to know ahead, what waits to be emitted again, and the qu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tideover.models.job.arrivals import Poisson
+from tideover.models.job.arrivals import Evenly, Poisson
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
@@ -102,26 +103,15 @@ CHUNK = 1_024
 NO_RECORDS: Ints = np.zeros(0, np.int64)
 
 
+@dataclass
 class _Partition:
-    """Records of one partition that have been worked out and not been merged with the others'."""
+    """How far the records of one partition have been worked out, and those not merged with the others'."""
 
-    def __init__(self, config: SpoutConfig, name: str, draws: Draws) -> None:
-        self._arrivals, self._name, self._draws = config.arrivals, name, draws
-        self._last = config.arrivals.offset(name, draws)
-        self._count = 0
-        self.waiting = NO_RECORDS
-        self.ended = False
-
-    def look_ahead(self, n: int) -> None:
-        """Work out the next ones, if none is known."""
-        if self.ended or len(self.waiting):
-            return
-        n = self._arrivals.at_once(n)
-        self.waiting = self._arrivals.next_calls(self._name, self._draws, self._last, self._count, n)
-        self._count += len(self.waiting)
-        self.ended = len(self.waiting) < n
-        if len(self.waiting):
-            self._last = int(self.waiting[-1])
+    name: str
+    last: int
+    count: int = 0
+    waiting: Ints = field(default_factory=lambda: NO_RECORDS)
+    ended: bool = False
 
 
 class Reading:
@@ -131,26 +121,31 @@ class Reading:
     """
 
     def __init__(self, config: SpoutConfig, component: str, task: int, draws: Draws) -> None:
-        source = config.source
-        assert source is not None
-        self.source = source
+        assert config.source is not None
+        self.source, self._arrivals, self._draws = config.source, config.arrivals, draws
         self._limit = config.spout.limit
         numbers = range(task, config.processes, config.parallelism)
-        self._partitions = [_Partition(config, f"{component}.partition.{p}", draws) for p in numbers]
+        names = [f"{component}.partition.{number}" for number in numbers]
+        self._partitions = [_Partition(name, self._arrivals.offset(name, draws)) for name in names]
         self._times = NO_RECORDS
         self._first = 0
         """Number of the first one whose time is kept."""
 
     def _merge(self, n: int) -> bool:
         """Merge more of the partitions' records; returns whether there were any."""
-        for each in self._partitions:
-            each.look_ahead(n)
-        upto = min((int(each.waiting[-1]) for each in self._partitions if not each.ended), default=None)
+        n = self._arrivals.at_once(n)
+        for p in self._partitions:
+            if not p.ended and not len(p.waiting):
+                p.waiting = self._arrivals.next_calls(p.name, self._draws, p.last, p.count, n)
+                p.count += len(p.waiting)
+                p.ended = len(p.waiting) < n
+                p.last = int(p.waiting[-1]) if len(p.waiting) else p.last
+        upto = min((int(p.waiting[-1]) for p in self._partitions if not p.ended), default=None)
         parts = []
-        for each in self._partitions:
-            cut = len(each.waiting) if upto is None else int(each.waiting.searchsorted(upto, "right"))
-            parts.append(each.waiting[:cut])
-            each.waiting = each.waiting[cut:]
+        for p in self._partitions:
+            cut = len(p.waiting) if upto is None else int(p.waiting.searchsorted(upto, "right"))
+            parts.append(p.waiting[:cut])
+            p.waiting = p.waiting[cut:]
         merged = np.sort(np.concatenate(parts))
         self._times = np.concatenate([self._times, merged])
         return len(merged) > 0
@@ -223,15 +218,15 @@ class SpoutTask(Node):
             self.reading = Reading(self._config, component.name, self.index, context.draws)
         c, lib, limit = self.c, plane.lib, self._config.spout.limit
         c.spout, c.since, c.limit = number, self._last_call, -1 if limit is None else limit
-        gaps = self.arrivals.gaps(self.name, context.draws, 0, 1)
-        c.calls_by = lib.BY_TABLE if gaps is None or fed else lib.BY_GAP
+        by_gap = isinstance(self.arrivals, Poisson | Evenly) and not fed
+        c.calls_by = lib.BY_GAP if by_gap else lib.BY_TABLE
         if isinstance(self.arrivals, Poisson):
             describe(plane, Exponential(mean=round(self.arrivals.mean_gap_ns)), c.gap)
             c.gap_key = int(context.draws.key(self.name, Purpose.GAP))
             c.first_gap = -lib.GAPS
             plane.array(c, "gaps", np.zeros(lib.GAPS, np.int64))
-        elif gaps is not None:
-            c.gap.low = int(gaps[0])
+        elif isinstance(self.arrivals, Evenly):
+            c.gap.low = self.arrivals.gap_ns
         if self.reading is not None:
             source = self.reading.source
             c.calls_by, c.poll_cost = lib.BY_RECORD, source.poll_cost
