@@ -174,5 +174,4 @@ class Deployment:
 
     @property
     def quiet(self) -> Deployment:
-        """The same without failures."""
         return replace(self, failures=())

@@ -216,7 +216,6 @@ class BoltConfig(Part):
 
     @property
     def keeps_state(self) -> bool:
-        """Whether its tasks have state, of the bolt's own or in a ``state``."""
         return self.bolt.ends is not None or self.state is not None
 
 

@@ -5,8 +5,8 @@ in words. Everybody asks it; what a scenario says of a component is in `componen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ def bits_for(n: int) -> int:
     return max(0, n - 1).bit_length()
 
 
-@dataclass
+@dataclass(eq=False)
 class Edge:
     """One stream: from a component to a component that reads it."""
 
@@ -49,16 +49,12 @@ class Edge:
     grouping: Grouping
     input_index: int
     fan_bits: int
-    edge_bits: int = 0
-    task_bits: int = 0
+    edge_bits: int
+    task_bits: int
 
-    @property
-    def name(self) -> str:
-        return f"{self.up.name}->{self.down.name}"
-
-    @property
-    def digits(self) -> int:
-        return self.fan_bits + self.edge_bits + self.task_bits
+    def __post_init__(self) -> None:
+        self.name = f"{self.up.name}->{self.down.name}"
+        self.digits = self.fan_bits + self.edge_bits + self.task_bits
 
     def child_uid(self, uid: Ints, position: Ints | None, task: int = 0) -> Ints:
         """Uid at the receiver, from the uid at the sender, the child's position, and the task of a copy."""
@@ -77,73 +73,43 @@ class Edge:
         return uid
 
 
-@dataclass
 class Component:
-    """One component: its configuration, and its place in the whole."""
+    """One component: its configuration, and its place in the whole.
 
-    name: str
-    index: int
-    config: SpoutConfig | BoltConfig
-    inputs: list[Edge] = field(default_factory=list)
-    outputs: list[Edge] = field(default_factory=list)
-    bits: int = 0
-    """Bits of the path in the uid of a tuple that arrives here."""
-    anchored: bool = True
-    """Whether the tuples that arrive here belong to a root (or are aggregates)."""
-    input_keys: int = 1
-    paths: int = 1
-    """Logical paths by which a tuple can come here."""
-    by_marker: bool = False
-    """Whether markers end its windows of time, whatever their trigger."""
+    spout_config, bolt  one of them
+    bits        of the path in the uid of a tuple that arrives here
+    anchored    the tuples that arrive here belong to a root (else they are aggregates)
+    paths       logical paths by which a tuple can come here
+    by_marker   markers end its windows of time, whatever their trigger
+    window      what ends its windows; None: it keeps no state
+    trigger     the same as a word: tick, marker, tuples, watermark
+    backend     where its tasks keep state beside that of the bolt itself; None: they have none
+    """
 
-    @property
-    def tasks(self) -> int:
-        return self.config.parallelism
+    spout_config: SpoutConfig
+    bolt: Bolt
 
-    @cached_property
-    def is_spout(self) -> bool:
-        return isinstance(self.config, SpoutConfig)
-
-    @cached_property
-    def spout_config(self) -> SpoutConfig:
-        assert isinstance(self.config, SpoutConfig)
-        return self.config
-
-    @cached_property
-    def bolt(self) -> Bolt:
-        assert isinstance(self.config, BoltConfig)
-        return self.config.bolt
-
-    @cached_property
-    def window(self) -> Window | None:
-        """What ends the windows of the component; None: it keeps no state."""
-        return None if self.is_spout else self.bolt.ends
-
-    @cached_property
-    def backend(self) -> Backend | None:
-        """Where its tasks keep state beside that of the bolt itself; None: they have none."""
-        return self.config.state if isinstance(self.config, BoltConfig) else None
-
-    @property
-    def keeps_state(self) -> bool:
-        """Whether its tasks have state, of the bolt's own or in a backend."""
-        return self.window is not None or self.backend is not None
-
-    @cached_property
-    def trigger(self) -> str | None:
-        """What ends the component's windows: tick, marker, tuples, watermark; None: it has none."""
-        window = self.window
-        if window is None:
-            return None
-        if window.by == "event":
-            return "watermark"
-        if window.tuples is not None:
-            return "tuples"
-        return "marker" if self.by_marker and window.gap is None else window.trigger
-
-    @property
-    def saves_ids(self) -> bool:
-        return self.window is not None and self.window.saved == "ids"
+    def __init__(self, name: str, index: int, config: SpoutConfig | BoltConfig, by_marker: bool) -> None:
+        self.name, self.index, self.config, self.by_marker = name, index, config, by_marker
+        self.inputs: list[Edge] = []
+        self.outputs: list[Edge] = []
+        self.tasks, self.is_spout = config.parallelism, isinstance(config, SpoutConfig)
+        self.anchored, self.bits, self.input_keys, self.paths = True, 0, 1, 1
+        self.window: Window | None = None
+        self.backend: Backend | None = None
+        if isinstance(config, SpoutConfig):
+            self.spout_config = config
+        else:
+            self.bolt, self.window, self.backend = config.bolt, config.bolt.ends, config.state
+        self.fan_out = 1 if self.is_spout or self.window else self.bolt.fan_out
+        self.keeps_state = self.window is not None or self.backend is not None
+        self.saves_ids = self.window is not None and self.window.saved == "ids"
+        self.trigger: str | None = None
+        if self.window is not None:
+            by_time = "marker" if by_marker and self.window.gap is None else self.window.trigger
+            self.trigger = by_time if self.window.tuples is None else "tuples"
+            if self.window.by == "event":
+                self.trigger = "watermark"
 
     @property
     def keys(self) -> int:
@@ -167,10 +133,6 @@ class Component:
         """Whether anchored tuples end here: their effect is a count, or an output."""
         return self.anchored and not self.is_spout and (self.window is not None or not self.outputs)
 
-    @property
-    def fan_out(self) -> int:
-        return 1 if self.is_spout or self.window else self.bolt.fan_out
-
 
 class Topology:
     """Components in topological order (ties in the order given), and the edges between them.
@@ -182,7 +144,7 @@ class Topology:
     def __init__(self, configs: Mapping[str, SpoutConfig | BoltConfig], by_marker: bool = False) -> None:
         self.by_name: dict[str, Component] = {}
         for index, name in enumerate(_order(configs)):
-            self.by_name[name] = Component(name, index, configs[name], by_marker=by_marker)
+            self.by_name[name] = Component(name, index, configs[name], by_marker)
         self.components = list(self.by_name.values())
         self.edges: list[Edge] = []
         for down in self.components:
@@ -192,6 +154,7 @@ class Topology:
         self.spout_tasks = [(c, task) for c in self.spouts for task in range(c.tasks)]
         self.spout_bits = bits_for(len(self.spout_tasks))
         self.marker_length = self._marker_length()
+        self.by_event = any(c.trigger == "watermark" for c in self.components)
         self._same = by_marker, *((c.name, id(c.config)) for c in self.components)
 
     def __hash__(self) -> int:
@@ -203,11 +166,11 @@ class Topology:
 
     def _connect(self, down: Component, config: BoltConfig) -> None:
         ups = sorted(config.from_, key=lambda name: self.by_name[name].index)
+        copies = any(grouping.copies for grouping in config.from_.values())
         for position, name in enumerate(ups):
             up = self.by_name[name]
-            edge = Edge(len(self.edges), up, down, config.from_[name], position, bits_for(up.fan_out))
-            edge.edge_bits = bits_for(len(ups))
-            edge.task_bits = bits_for(down.tasks) if any(g.copies for g in config.from_.values()) else 0
+            bits = bits_for(up.fan_out), bits_for(len(ups)), bits_for(down.tasks) if copies else 0
+            edge = Edge(len(self.edges), up, down, config.from_[name], position, *bits)
             self.edges.append(edge)
             down.inputs.append(edge)
             up.outputs.append(edge)
@@ -241,10 +204,6 @@ class Topology:
             which = f" (panes of {named})" if panes else ""
             raise TopologyError(name, f"all windows that markers end must have one length{all_of}{which}")
         return next(iter(lengths), None)
-
-    @cached_property
-    def by_event(self) -> bool:
-        return any(c.trigger == "watermark" for c in self.components)
 
     @property
     def measured(self) -> Component:

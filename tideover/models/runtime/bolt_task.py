@@ -119,7 +119,6 @@ class LoggedBolt(WindowedTask):
         self._plane.array(self.c, "numbers", np.zeros(self.c.log.room, np.int64))
 
     def show(self, see: Callable[[BoltView, Train, Ints], None]) -> None:
-        """From now on tell ``see`` of all that it has done."""
         self.log_all(self.shows_sent)
         self.see = see
 
@@ -204,7 +203,6 @@ class LoggedBolt(WindowedTask):
             self.note_marks(single(marker.time, 0, marker.created, marker.key, mark=marker.mark, **sender))
 
     def served_mark(self, when: int) -> None:
-        """An end marker has been served."""
         self.catch_up()
         p, marked = self._plane.p, self._plane.p.marked
         source, number = self.input_of(self.inputs[marked.source]), int(marked.mark)
@@ -260,7 +258,6 @@ class BoltTask(LoggedBolt):
         self.c.bounded |= self._plane.lib.ASKS
 
     def judge(self) -> None:
-        """Let in the tuple that has come, or not."""
         p, lib = self._plane.p, self._plane.lib
         each = p.marked
         columns = {"value": each.value, "attempt": each.attempt, "epoch": each.epoch}
@@ -290,7 +287,6 @@ class BoltTask(LoggedBolt):
         return demand
 
     def draw_services(self) -> None:
-        """Draw what serving those takes that wait here, or come."""
         train, which = self._plane.waiting(self.number)
         self._plane.work[which] = self._served(train)
 
@@ -307,7 +303,6 @@ class BoltTask(LoggedBolt):
         super().turn(when)
 
     def send_barrier(self, number: int) -> None:
-        """A barrier leaves for all that read."""
         self._broadcast(self._kernel.now, self._plane.lib.BARRIER, number)
 
     def send_barrier_ahead(self, number: int) -> None:
@@ -413,7 +408,6 @@ class BoltTask(LoggedBolt):
         plane.lib.plane_empty(plane.p, self.number, self._kernel.now)
 
     def revive(self) -> None:
-        """Be up again, with an empty queue."""
         self._live()
         self.c.closed, self.gate.stopped = 1, False  # until it is opened
 

@@ -36,7 +36,6 @@ from tideover.sim.units import S
 
 
 def describe(plane: Plane, distribution: Distribution, into: Any) -> None:
-    """Let a ``distribution`` of the plane be this one."""
     law = distribution.law()
     plane.ffi.memmove(plane.ffi.addressof(into), law.struct, plane.ffi.sizeof("distribution"))
     plane.keep(law)
@@ -143,7 +142,6 @@ class Wire:
 
     @property
     def on_the_way(self) -> Sequence[Train]:
-        """All that was sent and has not arrived."""
         w = self.c.passage
         lists = [self.c.wire, w.flying, w.leaving] if w else [self.c.wire]
         return [train for each in lists if each.n and (train := self._plane.listed(each)).n]
@@ -307,7 +305,6 @@ class Sent(NamedTuple):
 
 
 def is_given(edge: Edge) -> bool:
-    """Whether Python finds out where the tuples of an edge go."""
     grouping = edge.grouping
     return grouping.kind not in GROUPINGS and not grouping.copies and edge.down.tasks > 1
 

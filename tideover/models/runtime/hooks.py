@@ -150,7 +150,6 @@ class Dispatcher(Hooks):
                 setattr(self, name, several([getattr(each, name) for each in own]))
 
     def has(self, name: str) -> bool:
-        """Whether anybody does something in this hook."""
         return name in vars(self)
 
 

@@ -146,7 +146,6 @@ class Wired:
         return links.pairs.get(f"{up}-{down}", links.pairs.get(f"{down}-{up}", links.latency))
 
     def tell_of_emissions(self) -> None:
-        """Tell of the roots that were emitted."""
         rows = self.plane.read(self.plane.p.emitted)
         for spout in self.spouts if len(rows) else ():
             mine = rows[rows["task"] == spout.number] if len(self.spouts) > 1 else rows
@@ -154,7 +153,6 @@ class Wired:
                 spout.emitted(mine)
 
     def bolt(self, task: TaskView) -> BoltTask:
-        """The task that a view of a bolt's task shows."""
         return self._bolt(task.number)
 
     def _bolt(self, number: int) -> BoltTask:
@@ -179,7 +177,6 @@ class Wired:
         return at
 
     def end_markers(self) -> set[int]:
-        """Numbers of the windows of which a marker is in a queue or on the wire."""
         marks = (train.mark for _, train in self._under_way() if train.mark is not None)
         return {number for mark in marks for number in mark[mark > 0].tolist()}
 
@@ -212,7 +209,6 @@ class Storage:
 
     @classmethod
     def of(cls, kind: StoreKind, name: str, kernel: Kernel, hosts: int) -> Storage:
-        """A store of this kind, in a cluster of so many hosts."""
         places = range(hosts) if kind.per_host else (None,)
         return cls([kind.server(kernel, name, host) for host in places], kind.copies)
 
@@ -417,7 +413,6 @@ class Job(Wired):
             task.c.bounded |= self.plane.lib.SHOWS if looks else 0
 
     def catch_up(self) -> None:
-        """Tell all that the data plane has logged."""
         self.tell_of_emissions()
         for task in self.bolt_tasks:
             task.catch_up()
@@ -450,7 +445,6 @@ class Job(Wired):
             self.tell_of_emissions()
 
     def _read_losses(self) -> None:
-        """A log of tuples that are lost, or sent again, is full."""
         p = self.plane.p
         logs = (p.lost, p.overflowed, p.discarded, p.resent)
         if not any(self.plane.more_rows(log) for log in logs if log.n >= log.room):

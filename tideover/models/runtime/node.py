@@ -144,7 +144,6 @@ class Node:
 
     @property
     def wires(self) -> dict[int, Wire]:
-        """The channels by which it sends, by number."""
         found = [wire for outlet in self.outlets for row in outlet.channels for wire in row]
         return {wire.number: wire for wire in found}
 
@@ -154,7 +153,6 @@ class Node:
         return sum(len(outlet.channels) * len(outlet.channels[0]) for outlet in self.outlets)
 
     def _broadcast(self, when: int, mark: int, key: int = 0) -> None:
-        """A control message leaves for all that read."""
         self._plane.have_messages(self._copies)
         self._plane.lib.plane_broadcast(self._plane.p, self.number, when, mark, key, 0)
 
@@ -179,7 +177,6 @@ class Node:
         self._turns.clear()
 
     def _die(self) -> None:
-        """It is down: it does nothing more, and nothing leaves."""
         c, self.up = self.c, False
         c.stopped_until, c.free_at = 0, self._kernel.now
 
@@ -279,7 +276,6 @@ class Entrance:
         return rows
 
     def work_off(self, rows: Rows) -> None:
-        """Let these rows arrive in the queue now."""
         plane, now, n = self._plane, self._task._kernel.now, len(rows)
         plane.have_messages(n)
         plane.lib.plane_work_off(plane.p, self._task.number, now, n, plane.ffi.from_buffer("row[]", rows))

@@ -80,14 +80,12 @@ class SavedState:
 
     @classmethod
     def of(cls, task: BoltTask) -> SavedState:
-        """A copy of the task's state as it is now."""
         state, windows = task.state, task.windows
         copy = None if state is None else state.copy()
         return cls(copy, dict(windows.epochs), windows.ended, windows.newest)
 
     @classmethod
     def at_the_beginning(cls, task: BoltTask) -> SavedState:
-        """The task's state before the first tuple."""
         state = None if task.state is None else task.state.fresh()
         return cls(state, dict.fromkeys(task.windows.epochs, 0), 0, -1)
 

@@ -263,7 +263,6 @@ class SpoutTask(Node):
         c.n_times, c.ended = len(times), len(times) < n
 
     def make_contents(self) -> None:
-        """Work out what the next roots contain."""
         c = self.c
         first, n = int(c.next_root), self._next_many("content")
         roots = self._roots(first, first + n)
@@ -271,7 +270,6 @@ class SpoutTask(Node):
         c.first_content, c.n_content = first, n
 
     def _roots(self, first: int, end: int) -> Ints:
-        """Those with these numbers."""
         return np.arange(first, end, dtype=np.int64) << self._context.topology.spout_bits | self.spout_number
 
     def _content(self, roots: Ints) -> tuple[Ints, Ints | None]:
@@ -301,7 +299,6 @@ class SpoutTask(Node):
             give_targets(self.outlets, self._plane, self._context.draws, train, Children(), at)
 
     def feed(self, train: Train) -> None:
-        """Emit these roots, each at its time."""
         c, plane = self.c, self._plane
         self._given = [part.pick(slice(int(c.used), None)) for part in self._given if part.n > c.used]
         whole = join([*self._given, train])
@@ -369,7 +366,6 @@ class SpoutTask(Node):
         return shift
 
     def crash(self) -> None:
-        """Go down, and forget what waits to be emitted again."""
         self._stop()
         self._die()
         c = self.c

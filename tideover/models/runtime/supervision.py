@@ -356,7 +356,6 @@ class Supervisor:
         return self._living(lambda thing: thing.host in hosts)
 
     def worker(self, thing: Victim) -> int:
-        """The number of the worker that it lives in, on its host."""
         if isinstance(thing, Machine):
             return thing.worker
         if thing in self.workers:
@@ -412,7 +411,6 @@ class Supervisor:
                 self.watch.unheard(task, outage.ready_at, between)
 
     def slow_links(self, outage: Outage, between: Between, factors: tuple[float, float]) -> None:
-        """Messages between two sides are slow until the outage's end."""
 
         def slow(factors: tuple[float, float] | None, channel: Wire) -> None:
             channel.slow_down(outage.number, factors)
@@ -420,7 +418,6 @@ class Supervisor:
         self.links.strike(outage, between, partial(slow, factors), partial(slow, None), holds=False)
 
     def _lost(self, channel: Wire, outage: Outage, train: Train, flying: bool) -> None:
-        """Tuples do not get through."""
         assert isinstance(channel.down, BoltTask)
         if flying:
             self._context.destroy(channel.down, [train], outage=outage.number)

@@ -45,11 +45,9 @@ class View:
         return [task for task in self._job.bolt_tasks if task.state is not None]
 
     def replicas(self, task: BoltView) -> Sequence[BoltView]:
-        """All replicas of a task, itself included."""
         return self._job.bolts[task.component.name, task.index]
 
     def is_stateful(self, task: TaskView) -> TypeGuard[BoltView]:
-        """Whether a task is a bolt's that has state."""
         return task.component.window is not None
 
 

@@ -142,7 +142,6 @@ class WindowedTask(Node):
             self.c.fills = window.every - state.tuples
 
     def take_in_at_arrival(self) -> None:
-        """Take in what arrives at once, without service."""
         self.windows.count_at_arrival = True
         c, lib = self._plane.components[self.component.index], self._plane.lib
         c.service.kind, c.service.low, c.charge, c.due = lib.DRAW_CONSTANT, 0, 0, self._plane.ffi.NULL
