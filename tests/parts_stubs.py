@@ -24,7 +24,7 @@ WIDTH = 110
 HEAD = """\
 # Made by `python tests/parts_stubs.py`; change the classes instead.
 # fmt: off
-# ruff: noqa: I001
+# ruff: noqa: F401, I001
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict, Unpack
 

@@ -1,6 +1,6 @@
 # Made by `python tests/parts_stubs.py`; change the classes instead.
 # fmt: off
-# ruff: noqa: I001
+# ruff: noqa: F401, I001
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict, Unpack
 
@@ -19,7 +19,9 @@ from tideover.models.strategies import (
     estorm, hybrid, micro_batch, none, passive_standby, rsm, source_replay, storm_checkpoint, trident,
     upstream_backup
 )
-from tideover.sim import distributions, faults
+from tideover.sim import distributions
+from tideover.sim.fault_kinds import crashes, events, losses, machines as fault_kinds_machines, passing
+from tideover.sim import faults
 
 class _Fault(TypedDict, total=False):
     at: Duration | None
@@ -78,7 +80,7 @@ class Burst(job_arrivals.Burst):
 class ByHand(placements.ByHand):
     def __init__(self, *, tasks: Mapping[str, Sequence[Sequence[int]]]) -> None: ...
 
-class Cascade(faults.Cascade):
+class Cascade(crashes.Cascade):
     def __init__(self, *, repair: Duration | None = None, host: int, others: Sequence[int] | None = None,
         probability: float = 0.5, span: Duration = "0 s", **common: Unpack[_Fault]) -> None: ...
 
@@ -97,19 +99,19 @@ class ConsumerGroup(consumer_group.ConsumerGroup):
         rebalance: distributions.Distribution | Duration = "constant",
         restart: distributions.Distribution | Duration | None = None, static: bool = False) -> None: ...
 
-class CrashHost(faults.CrashHost):
+class CrashHost(crashes.CrashHost):
     def __init__(self, *, repair: Duration | None = None, host: int,
         **common: Unpack[_Fault]) -> None: ...
 
-class CrashRack(faults.CrashRack):
+class CrashRack(crashes.CrashRack):
     def __init__(self, *, repair: Duration | None = None, rack: int,
         **common: Unpack[_Fault]) -> None: ...
 
-class CrashTask(faults.CrashTask):
+class CrashTask(crashes.CrashTask):
     def __init__(self, *, component: str, task: int = 0, replica: int = 0, together: int = 1,
         **common: Unpack[_Fault]) -> None: ...
 
-class CrashWorker(faults.CrashWorker):
+class CrashWorker(crashes.CrashWorker):
     def __init__(self, *, host: int, worker: int = 0, **common: Unpack[_Fault]) -> None: ...
 
 class Day(job_arrivals.Day):
@@ -144,7 +146,7 @@ class EStorm(estorm.EStorm):
 class Empirical(distributions.Empirical):
     def __init__(self, *, values: Sequence[Duration], weights: Sequence[float] | None = None) -> None: ...
 
-class Events(faults.Events):
+class Events(events.Events):
     def __init__(self, *, file: str, **common: Unpack[_Fault]) -> None: ...
 
 class Exponential(distributions.Exponential):
@@ -229,18 +231,18 @@ class Lognormal(distributions.Lognormal):
     def __init__(self, *, mean: Duration | None = None, cv: float | None = None,
         median: Duration | None = None, sigma: float | None = None) -> None: ...
 
-class LoseState(faults.LoseState):
+class LoseState(losses.LoseState):
     def __init__(self, *, component: str, task: int = 0, replica: int = 0,
         **common: Unpack[_Fault]) -> None: ...
 
-class LoseStore(faults.LoseStore):
+class LoseStore(losses.LoseStore):
     def __init__(self, *, store: str | None = None, **common: Unpack[_Fault]) -> None: ...
 
 class MachineType(job_components.MachineType):
     def __init__(self, *, count: int, cores: int | None = None, nic: Bandwidth | None = None,
         slots: int | None = None, price: float | None = None) -> None: ...
 
-class MachinesFail(faults.MachinesFail):
+class MachinesFail(fault_kinds_machines.MachinesFail):
     def __init__(self, *, lifetime: distributions.Distribution | Duration = "exponential",
         repair: distributions.Distribution | Duration = "constant", crews: int | None = None,
         **common: Unpack[_Fault]) -> None: ...
@@ -260,7 +262,7 @@ class MicroBatch(micro_batch.MicroBatch):
         checkpoint_interval: Duration = "10 s",
         output_mode: Literal["append", "update"] = "append") -> None: ...
 
-class Partition(faults.Partition):
+class Partition(passing.Partition):
     def __init__(self, *, duration: Duration, hosts: Sequence[int], others: Sequence[int] | None = None,
         messages: Literal["hold", "lose"] = "hold", **common: Unpack[_Fault]) -> None: ...
 
@@ -269,7 +271,7 @@ class PassiveStandby(passive_standby.PassiveStandby):
         checkpoint_time: Duration = "0 s", checkpoint_cost: Duration = "0 s", entry_size: Size = "64 B",
         replay_cost: Duration = "0 s", replay_rate: Rate | None = None) -> None: ...
 
-class Pause(faults.Pause):
+class Pause(passing.Pause):
     def __init__(self, *, component: str, task: int = 0, replica: int = 0, duration: Duration,
         **common: Unpack[_Fault]) -> None: ...
 
@@ -320,15 +322,15 @@ class Shuffle(groupings.Shuffle):
 class Slo(config.Slo):
     def __init__(self, *, objective: str, level: float = 0.95) -> None: ...
 
-class SlowHost(faults.SlowHost):
+class SlowHost(passing.SlowHost):
     def __init__(self, *, duration: Duration, host: int, factor: float,
         **common: Unpack[_Fault]) -> None: ...
 
-class SlowLink(faults.SlowLink):
+class SlowLink(passing.SlowLink):
     def __init__(self, *, duration: Duration, hosts: Sequence[int], others: Sequence[int] | None = None,
         latency_factor: float = 1.0, transfer_factor: float = 1.0, **common: Unpack[_Fault]) -> None: ...
 
-class SlowStore(faults.SlowStore):
+class SlowStore(passing.SlowStore):
     def __init__(self, *, duration: Duration, store: str | None = None, factor: float = 10.0,
         **common: Unpack[_Fault]) -> None: ...
 
@@ -357,7 +359,7 @@ class StateManagement(rsm.StateManagement):
 class Store(job_components.Store):
     def __init__(self, *, latency: Duration = "1 ms", bandwidth: Bandwidth = "100 MiB/s") -> None: ...
 
-class StoreDown(faults.StoreDown):
+class StoreDown(passing.StoreDown):
     def __init__(self, *, duration: Duration, store: str | None = None,
         **common: Unpack[_Fault]) -> None: ...
 

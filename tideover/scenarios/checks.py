@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from math import inf
-from typing import Any
 
 from tideover.models.advice import task_loads
 from tideover.models.coarsening import coarseness, counting, tuple_costs
@@ -30,7 +29,7 @@ from tideover.models.strategies.base import STRATEGIES, Strategy, given
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.objectives import objective
 from tideover.scenarios.yaml_source import Node
-from tideover.sim.faults import Fault, LinkFault, LoseStore
+from tideover.sim.faults import ROLES, Fault
 from tideover.sim.kernel import Turn
 from tideover.sim.recorder import LONG, SLOT
 from tideover.sim.units import DAY, MAX_PERIOD, S, format_duration
@@ -82,6 +81,35 @@ class Draft:
     def problem(self, message: str, *path: str | int) -> Problem:
         """A problem of the value at a path."""
         return self.find(*path)[0].problem(".".join(map(str, path)), message)
+
+    @property
+    def host_total(self) -> int | None:
+        """How many hosts there are, also where each task has its own; None: nothing can be said."""
+        return self.host_count or used(self, replicas(self))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether any queue has a bound."""
+        return self.find("queues")[1] or any(c is not None and c.queue for c in self.topology.values())
+
+    def tasks_of(self, component: str) -> tuple[int, str] | None:
+        """How many tasks a component, or a role, has, and which, in words; None: nothing can be said."""
+        if component not in self.topology:
+            return (1, "there is one of it") if component in ROLES else None
+        config = self.topology[component]
+        return (
+            None if config is None else (config.parallelism, f"its tasks are 0 to {config.parallelism - 1}")
+        )
+
+    def unknown_component(self, name: str) -> str | None:
+        """Why there is no such component; None: there is, or none could be read."""
+        if not self.topology or name in self.topology:
+            return None
+        return f"there is no component {name!r}; {suggest(name, self.topology)}"
+
+    def unknown_host(self, host: int) -> str | None:
+        """Why there is no such host that is used; None: there is, or nothing can be said."""
+        return missing(self, host, replicas(self))
 
     def unknown_store(self, name: str) -> str | None:
         """Why there is no such store; None: there is."""
@@ -171,14 +199,6 @@ def _day(draft: Draft) -> Iterator[Found]:
             yield ("run", key), message
 
 
-ROLES = {
-    "acker": "the acker itself",
-    "driver": "the driver of micro-batches",
-    "coordinator": "the coordinator of Trident's batches",
-}
-"""What a fault can hit besides components."""
-
-
 def _failures(draft: Draft) -> Iterator[Found]:
     """All problems of failures and the detector."""
     for i, fault in enumerate(draft.failures):
@@ -195,21 +215,12 @@ def _failures(draft: Draft) -> Iterator[Found]:
             yield (*path, "within"), message
         elif fault.in_interval is not None:
             yield from _in_interval(draft, fault, path)
-        yield from _target(draft, fault, path)
+        yield from (((*path, *key), message) for key, message in fault.problems(draft))
         if fault.turn is not None and (unknown := _turn(draft, fault.turn)):
             yield (*path, "turn"), unknown
-        store = getattr(fault, "store", None)
-        if store is not None and (unknown := draft.unknown_store(store)):
-            yield (*path, "store"), unknown
-        if isinstance(fault, LoseStore) and draft.strategy is not None and not draft.strategy.store_may_lose:
-            message = (
-                f"lose_store does not go with {draft.strategy.kind}: what disks and standbys still have of a "
-                "changelog that is gone is not simulated"
-            )
-            yield (*path, "kind"), message
         for place, inner in fault.inner.items():
-            for where, message in _target(draft, inner, path):
-                yield (*path, "file"), f"{place}: {where[-1]}: {message}"
+            for key, message in inner.problems(draft):
+                yield (*path, "file"), f"{place}: {key[-1]}: {message}"
     yield from _detector(draft)
 
 
@@ -251,52 +262,6 @@ def _in_interval(draft: Draft, fault: Fault, path: Path) -> Iterator[Found]:
         yield (*path, "in_interval"), message
 
 
-def _target(draft: Draft, fault: Any, path: Path) -> Iterator[Found]:
-    """The component, task, worker, host or rack that fails exists."""
-    component = getattr(fault, "component", None)
-    host = getattr(fault, "host", None)
-    if component is not None and component not in draft.topology and component not in ROLES:
-        if draft.topology:
-            message = f"there is no component {component!r}; {suggest(component, draft.topology)}"
-            yield (*path, "component"), message
-    elif component is not None:
-        yield from _tasks(draft, fault, component, path)
-    copies = replicas(draft)
-    if host is not None and (reason := missing(draft, host, copies)):
-        yield (*path, "host"), reason
-    for key in ("hosts", "others"):
-        for i, other in enumerate(getattr(fault, key, None) or ()):
-            if reason := missing(draft, other, copies):
-                yield (*path, key, i), reason
-    if isinstance(fault, LinkFault):
-        yield from _links(draft, fault, path)
-    if draft.hosts_unknown:
-        return
-    for what in ("worker", "rack"):
-        number, there = getattr(fault, what, 0), getattr(draft.hosts, f"{what}s", 1)
-        if number >= there:
-            of = "each host has" if what == "worker" else "there are"
-            message = f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
-            yield (*path, what), message
-
-
-def _tasks(draft: Draft, fault: Any, component: str, path: Path) -> Iterator[Found]:
-    """The component has as many tasks as fail, from the one that is named on."""
-    if component in draft.topology:
-        config = draft.topology[component]
-        if config is None:
-            return
-        there, tasks = config.parallelism, f"its tasks are 0 to {config.parallelism - 1}"
-    else:
-        there, tasks = 1, "there is one of it"
-    task, together = getattr(fault, "task", 0), getattr(fault, "together", 1)
-    if task >= there:
-        yield (*path, "task"), f"{component} has no task {task}; {tasks}"
-    elif task + together > there:
-        message = f"must be at most {there - task}, not {together}: {component} has no more tasks; {tasks}"
-        yield (*path, "together"), message
-
-
 def _turn(draft: Draft, text: str) -> str | None:
     """Why there is no such turn."""
     of = Turn.parse(text).of
@@ -307,26 +272,6 @@ def _turn(draft: Draft, text: str) -> str | None:
     names = [f"{name}.{i}" for name, c in draft.topology.items() if c for i in range(c.parallelism)]
     copies = [f"{name}/{replica}" for name in names for replica in range(1, replicas(draft))]
     return None if of in (*names, *copies) else f"there is no task {of!r}; {suggest(of, names)}"
-
-
-def _links(draft: Draft, fault: LinkFault, path: Path) -> Iterator[Found]:
-    """There is somebody on both sides."""
-    count = draft.host_count or used(draft, replicas(draft))
-    if count is not None and fault.others is None and set(fault.hosts) >= set(range(count)):
-        message = f"has all hosts (0 to {count - 1}) on one side; leave at least one to the other"
-        yield (*path, "hosts"), message
-    cards = any(machine.nic is not None for machine in getattr(draft.hosts, "machines", {}).values())
-    if getattr(fault, "messages", "hold") == "lose":
-        strategy = draft.strategy
-        bounded = draft.find("queues")[1] or any(c is not None and c.queue for c in draft.topology.values())
-        if strategy is not None and not strategy.loses_messages:
-            message = f"{strategy.kind} counts on links that lose nothing: leave it out, and messages wait"
-            yield (*path, "messages"), message
-        elif bounded:
-            yield (*path, "messages"), "does not go with bounded queues: this is not simulated"
-    if getattr(fault, "transfer_factor", 1) > 1 and not cards:
-        message = "has no effect: no machine has a network card (hosts.machines.….nic)"
-        yield (*path, "transfer_factor"), message
 
 
 def _queues(scenario: Scenario) -> Iterator[Found]:

@@ -8,7 +8,9 @@ there.
 from __future__ import annotations
 
 import difflib
+import pkgutil
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
@@ -36,6 +38,12 @@ class Part(BaseModel):
 
 T = TypeVar("T")
 P = TypeVar("P")
+
+
+def import_modules(package: str) -> None:
+    """Import all modules of a package in the order of their names, so that their parts are registered."""
+    for module in sorted(pkgutil.iter_modules(import_module(package).__path__), key=lambda found: found.name):
+        import_module(f"{package}.{module.name}")
 
 
 class UnknownName(ValueError):

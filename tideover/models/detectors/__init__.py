@@ -42,7 +42,3 @@ is over with the one before. A `lose_state` leaves the process alive, and is ove
 - With `restart` a new process joins a draw later beside the dead member; with `static` it is the same
   member, and its tasks are ready at once. A pause or a partition is not noticed.
 """
-
-from tideover.models.detectors import base, consumer_group, heartbeats, restarts, storm
-
-__all__ = ["base", "consumer_group", "heartbeats", "restarts", "storm"]

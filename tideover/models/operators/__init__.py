@@ -1,5 +1,1 @@
-"""Operators: what bolts do to tuples, and the state that some keep. One kind a file."""
-
-from tideover.models.operators import kinds
-
-__all__ = ["kinds"]
+"""Operators: what bolts do to tuples, and the state that some keep; `tideover.models` registers them."""

@@ -27,7 +27,7 @@ from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.hooks import CopyHolder, Dispatcher, Needs
 from tideover.models.runtime.views import BoltView, Machine, OutageView, Runner
 from tideover.sim.draws import Draws, Purpose
-from tideover.sim.faults import SlowHost
+from tideover.sim.fault_kinds.passing import SlowHost
 from tideover.sim.kernel import Kernel
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
