@@ -45,7 +45,7 @@ __attribute__((visibility("default"))) double adding(const double *of, int count
 def elsewhere(tmp_path: Path) -> Path:
     """A copy of as much of the package as opens the library, as it is in a checkout."""
     copy = tmp_path / "copy"
-    for name in ("tideover/__init__.py", "tideover/__init__.pyi", "tideover/sim/__init__.py"):
+    for name in ("tideover/__init__.py", "tideover/sim/__init__.py"):
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(HERE.parents[2] / name, copy / name)
     shutil.copytree(
