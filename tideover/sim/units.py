@@ -1,4 +1,11 @@
-"""Units and times of day, parsed at the border: a scenario says ``30 s``, inside it is 30,000,000,000 ns."""
+"""Units and times of day, parsed at the border: a scenario says ``30 s``, inside it is 30,000,000,000 ns.
+
+Durations become integer nanoseconds, sizes integer bytes, bandwidths integer bytes per second, rates floats
+per second. Texts need a unit everywhere. A bare number is taken in Python code (``Constant(value=200_000)``),
+and refused where pydantic validates with ``context={"border": True}``, as the loader of scenario files does.
+
+All rooms call it. A new quantity is a ``Unit``, and an annotated type with its marks, at the end.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +13,13 @@ import decimal
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
-
-# Units, parsed at the border: a scenario says ``30 s``, inside it is 30_000_000_000.
-#
-# Durations become integer nanoseconds, sizes integer bytes, bandwidths integer bytes per second, rates
-# floats per second. Texts need a unit everywhere. A bare number is taken in Python code
-# (``Constant(value=200_000)``), and refused where pydantic validates with ``context={"border": True}``, as
-# the loader of scenario files does.
 
 NS = 1
 US = 1_000
@@ -45,36 +45,85 @@ _BANDWIDTH = _SIZE | {"kbit": 125, "Mbit": 125_000, "Gbit": 125_000_000}
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _TIME_NAMES = "|".join(sorted(_TIME, key=len, reverse=True))
 _PIECE = re.compile(rf"({_NUMBER})\s*({_TIME_NAMES})(?![A-Za-zµμ])\s*")
-_WITH_UNIT = re.compile(rf"({_NUMBER})\s*([A-Za-z]+)")
-_PER_TIME = re.compile(rf"({_NUMBER})\s*/\s*([A-Za-zµμ]+)")
-_PERCENT = re.compile(rf"({_NUMBER})\s*%")
-_PER_SECOND = re.compile(rf"({_NUMBER})\s*([A-Za-z]+)\s*/\s*s")
-_BARE = re.compile(_NUMBER)
 _EXACT = decimal.Context(prec=200, traps=[decimal.InvalidOperation, decimal.Overflow, decimal.Underflow])
 _LONGEST = 64
-
-DURATION_HINT = "write a duration, such as 30 s, 1m30s or 0.2 ms (units: ns, us, ms, s, m or min, h, d)"
-SIZE_HINT = "write a size, such as 256 B or 10 MiB (units: B, kB, MB, GB, KiB, MiB, GiB)"
-RATE_HINT = "write a rate, such as 10/s or 600/min (per ns, us, ms, s, m or min, h, d)"
-PERCENT_HINT = "write a percentage, such as 5 %"
-BANDWIDTH_HINT = (
-    "write a bandwidth, such as 100 MiB/s or 1 Gbit/s (units: B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, "
-    "kbit/s, Mbit/s, Gbit/s)"
-)
 
 
 @dataclass(frozen=True)
 class Unit:
     """Marks an annotated type as a quantity, so that generic code can tell a duration from a count.
 
-    ``name``: ``duration``, ``size``, ``bandwidth`` or ``rate``; ``format`` writes a value as a scenario does.
+    name     ``duration``, ``size``, ``bandwidth``, ``rate`` or ``percent``
+    hint     how one is written, for who has written it in another way
+    format   writes a value as a scenario does
+    pattern  what a text of it looks like, for a JSON Schema
     """
 
     name: str
     hint: str
     format: Callable[[Any], str]
     pattern: str
-    """What a text of it looks like, for a JSON Schema."""
+
+    @property
+    def what(self) -> str:
+        """What messages call it."""
+        return "percentage" if self.name == "percent" else self.name
+
+    def read(self, text: str, form: str, units: Mapping[str, int] = _TIME) -> re.Match[str]:
+        """The match of a text, whose second group is one of these units; raises ValueError."""
+        match = re.fullmatch(form, self.strip(text))
+        if match is None or (match.re.groups > 1 and match[2] not in units):
+            raise ValueError(f"{text!r} is not a {self.what}; {self.hint}")
+        return match
+
+    def strip(self, text: str) -> str:
+        """A text without spaces around it; raises ValueError if it is empty, too long, or a bare number."""
+        stripped = text.strip()
+        if not stripped:
+            raise ValueError(f"an empty text is not a {self.what}; {self.hint}")
+        if len(stripped) > _LONGEST:
+            raise ValueError(f"a text of {len(stripped)} characters is not a {self.what}; {self.hint}")
+        if re.fullmatch(_NUMBER, stripped):
+            raise ValueError(f"{stripped!r} has no unit; {self.hint}")
+        return stripped
+
+    def number(self, digits: str, text: str, largest: int) -> Decimal:
+        """The number before a unit: not negative, and small enough to be multiplied by a unit."""
+        try:
+            number = _EXACT.create_decimal(digits)
+        except decimal.DecimalException:
+            raise ValueError(f"{text!r}: the exponent is out of range for a {self.what}") from None
+        if digits.startswith("-") and number != 0:
+            raise ValueError(f"{text!r} is negative; a {self.what} must not be")
+        if number > largest:
+            raise ValueError(f"{text!r} is too large for a {self.what}")
+        return number
+
+    def bytes(self, text: str, form: str, units: Mapping[str, int]) -> int:
+        match = self.read(text, form, units)
+        value = _EXACT.multiply(self.number(match[1], text, MAX_SIZE), Decimal(units[match[2]]))
+        if value > MAX_SIZE:
+            raise ValueError(f"{text!r} is too large for a {self.what}; at most 2**60 B")
+        if value != value.to_integral_value():
+            raise ValueError(f"{text!r} is not a whole number of bytes")
+        return int(value)
+
+    def marks(self, parse: Callable[[str], Any], plain: Callable[[Any], Any], example: str) -> list[Any]:
+        """Of an annotated type: the unit, its JSON Schema, and a validator that parses texts, and hands
+        numbers to ``plain``, unless they come over the border.
+        """
+
+        def validate(value: Any, info: ValidationInfo) -> Any:
+            if isinstance(value, str):
+                return parse(value)
+            if isinstance(value, bool) or value is None or not hasattr(value, "__float__"):
+                raise ValueError(f"{_shown(value)} is not a {self.what}; {self.hint}")
+            if info.context and info.context.get("border"):
+                raise ValueError(f"{_shown(value)} has no unit; {self.hint}")
+            return plain(value)
+
+        schema = {"type": "string", "description": self.hint, "pattern": self.pattern, "examples": [example]}
+        return [BeforeValidator(validate), self, WithJsonSchema(schema)]
 
 
 def parse_duration(text: str) -> int:
@@ -86,7 +135,7 @@ def parse_duration(text: str) -> int:
     >>> parse_duration("1m30s"), parse_duration("0.2 ms")
     (90000000000, 200000)
     """
-    stripped = _strip(text, "duration", DURATION_HINT)
+    stripped = DURATION.strip(text)
     total, position, last_unit = Decimal(0), 0, MAX_DURATION
     while position < len(stripped):
         piece = _PIECE.match(stripped, position)
@@ -95,7 +144,7 @@ def parse_duration(text: str) -> int:
         unit = _TIME[piece[2]]
         if unit >= last_unit:
             raise ValueError(f"{text!r}: the units of a duration must fall, as in 1h30m; {DURATION_HINT}")
-        number = _number(piece[1], text, "duration", MAX_DURATION)
+        number = DURATION.number(piece[1], text, MAX_DURATION)
         total, position, last_unit = _EXACT.fma(number, Decimal(unit), total), piece.end(), unit
     if total > MAX_DURATION:
         raise ValueError(f"{text!r} is too long; at most {MAX_DURATION // DAY} d")
@@ -106,14 +155,13 @@ def parse_duration(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of a text such as ``256 B`` or ``10 MiB``.
-
-    Raises ValueError for anything else, for negative ones, for parts of a byte, and for over 2**60 bytes.
+    """Bytes of a text such as ``256 B`` or ``10 MiB``; raises ValueError for anything else, for negative
+    ones, for parts of a byte, and for over 2**60 bytes.
 
     >>> parse_size("10 MiB"), parse_size("1.5 KiB")
     (10485760, 1536)
     """
-    return _bytes(text, _WITH_UNIT, _SIZE, "size", SIZE_HINT)
+    return SIZE.bytes(text, rf"({_NUMBER})\s*([A-Za-z]+)", _SIZE)
 
 
 def parse_bandwidth(text: str) -> int:
@@ -123,24 +171,21 @@ def parse_bandwidth(text: str) -> int:
     >>> parse_bandwidth("2 kB/s"), parse_bandwidth("1 Gbit/s")
     (2000, 125000000)
     """
-    value = _bytes(text, _PER_SECOND, _BANDWIDTH, "bandwidth", BANDWIDTH_HINT)
+    value = BANDWIDTH.bytes(text, rf"({_NUMBER})\s*([A-Za-z]+)\s*/\s*s", _BANDWIDTH)
     if value == 0:
         raise ValueError(f"{text!r}: a bandwidth must be positive; {BANDWIDTH_HINT}")
     return value
 
 
 def parse_rate(text: str) -> float:
-    """Events per second of a text such as ``10/s`` or ``600/min``.
-
-    Raises ValueError for anything else, and for those not between 0.01/d and 1e9/s.
+    """Events per second of a text such as ``10/s`` or ``600/min``; raises ValueError for anything else, and
+    for those not between 0.01/d and 1e9/s.
 
     >>> parse_rate("10/s"), parse_rate("600/min"), parse_rate("0.5/ms")
     (10.0, 10.0, 500.0)
     """
-    match = _PER_TIME.fullmatch(_strip(text, "rate", RATE_HINT))
-    if match is None or match[2] not in _TIME:
-        raise ValueError(f"{text!r} is not a rate; {RATE_HINT}")
-    number = _number(match[1], text, "rate", MAX_SIZE)
+    match = RATE.read(text, rf"({_NUMBER})\s*/\s*([A-Za-zµμ]+)")
+    number = RATE.number(match[1], text, MAX_SIZE)
     return _checked_rate(float(Fraction(number) * S / _TIME[match[2]]), repr(text))
 
 
@@ -150,10 +195,8 @@ def parse_percent(text: str) -> float:
     >>> parse_percent("5 %")
     0.05
     """
-    match = _PERCENT.fullmatch(_strip(text, "percentage", PERCENT_HINT))
-    if match is None:
-        raise ValueError(f"{text!r} is not a percentage; {PERCENT_HINT}")
-    return float(Fraction(_number(match[1], text, "percentage", MAX_PERCENT)) / 100)
+    match = PERCENT.read(text, rf"({_NUMBER})\s*%")
+    return float(Fraction(PERCENT.number(match[1], text, MAX_PERCENT)) / 100)
 
 
 def format_duration(ns: int) -> str:
@@ -206,42 +249,6 @@ def format_percent(ratio: float) -> str:
     return f"{_EXACT.multiply(Decimal(repr(ratio)), Decimal(100)).normalize():f} %"
 
 
-def _strip(text: str, what: str, hint: str) -> str:
-    stripped = text.strip()
-    if not stripped:
-        raise ValueError(f"an empty text is not a {what}; {hint}")
-    if len(stripped) > _LONGEST:
-        raise ValueError(f"a text of {len(stripped)} characters is not a {what}; {hint}")
-    if _BARE.fullmatch(stripped):
-        raise ValueError(f"{stripped!r} has no unit; {hint}")
-    return stripped
-
-
-def _number(digits: str, text: str, what: str, largest: int) -> Decimal:
-    """The number before a unit: not negative, and small enough to be multiplied by a unit."""
-    try:
-        number = _EXACT.create_decimal(digits)
-    except decimal.DecimalException:
-        raise ValueError(f"{text!r}: the exponent is out of range for a {what}") from None
-    if digits.startswith("-") and number != 0:
-        raise ValueError(f"{text!r} is negative; a {what} must not be")
-    if number > largest:
-        raise ValueError(f"{text!r} is too large for a {what}")
-    return number
-
-
-def _bytes(text: str, form: re.Pattern[str], units: dict[str, int], what: str, hint: str) -> int:
-    match = form.fullmatch(_strip(text, what, hint))
-    if match is None or match[2] not in units:
-        raise ValueError(f"{text!r} is not a {what}; {hint}")
-    value = _EXACT.multiply(_number(match[1], text, what, MAX_SIZE), Decimal(units[match[2]]))
-    if value > MAX_SIZE:
-        raise ValueError(f"{text!r} is too large for a {what}; at most 2**60 B")
-    if value != value.to_integral_value():
-        raise ValueError(f"{text!r} is not a whole number of bytes")
-    return int(value)
-
-
 def _plain(value: int, unit: int) -> str:
     """The quotient without an exponent; exact, as every unit up to a second divides a power of ten."""
     whole, rest = divmod(value, unit)
@@ -262,21 +269,6 @@ def _checked_rate(rate: float, shown: str) -> float:
     return rate
 
 
-def _quantity(what: str, hint: str, parse: Callable[[str], Any], plain: Callable[[Any], Any]) -> Any:
-    """A validator: texts are parsed; numbers go to ``plain``, unless they come over the border."""
-
-    def validate(value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, str):
-            return parse(value)
-        if isinstance(value, bool) or value is None or not hasattr(value, "__float__"):
-            raise ValueError(f"{_shown(value)} is not a {what}; {hint}")
-        if info.context and info.context.get("border"):
-            raise ValueError(f"{_shown(value)} has no unit; {hint}")
-        return plain(value)
-
-    return BeforeValidator(validate)
-
-
 def _checked_ratio(ratio: float) -> float:
     if not 0 <= ratio <= MAX_PERCENT / 100:
         raise ValueError(f"{ratio!r} must be between 0 and {MAX_PERCENT // 100}: {MAX_PERCENT} %")
@@ -287,10 +279,8 @@ def _shown(value: Any) -> str:
     """A value as its YAML file shows it."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list | tuple):
-        return "a list"
+    if isinstance(value, dict | list | tuple):
+        return "a mapping" if isinstance(value, dict) else "a list"
     return "null" if value is None else str(value)
 
 
@@ -314,12 +304,14 @@ def _pattern(units: Iterable[str], before: str = "", after: str = "", more: str 
     return rf"^\s*({number}\s*{before}({names}){after}\s*){more}$"
 
 
-def _text(unit: Unit, example: str) -> list[Any]:
-    """The marks of a quantity: its unit, and its JSON Schema."""
-    schema = {"type": "string", "description": unit.hint, "pattern": unit.pattern, "examples": [example]}
-    return [unit, WithJsonSchema(schema)]
-
-
+DURATION_HINT = "write a duration, such as 30 s, 1m30s or 0.2 ms (units: ns, us, ms, s, m or min, h, d)"
+SIZE_HINT = "write a size, such as 256 B or 10 MiB (units: B, kB, MB, GB, KiB, MiB, GiB)"
+RATE_HINT = "write a rate, such as 10/s or 600/min (per ns, us, ms, s, m or min, h, d)"
+PERCENT_HINT = "write a percentage, such as 5 %"
+BANDWIDTH_HINT = (
+    "write a bandwidth, such as 100 MiB/s or 1 Gbit/s (units: B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, "
+    "kbit/s, Mbit/s, Gbit/s)"
+)
 DURATION = Unit("duration", DURATION_HINT, format_duration, _pattern(_TIME, more="+"))
 SIZE = Unit("size", SIZE_HINT, format_size, _pattern(_SIZE))
 BANDWIDTH = Unit("bandwidth", BANDWIDTH_HINT, format_bandwidth, _pattern(_BANDWIDTH, after=r"\s*/\s*s"))
@@ -329,46 +321,33 @@ RATE = Unit("rate", RATE_HINT, format_rate, _pattern(_TIME, before=r"/\s*"))
 Duration = Annotated[
     int,
     Field(ge=0, le=MAX_DURATION),
-    _quantity("duration", DURATION_HINT, parse_duration, _count("duration in ns", MAX_DURATION)),
-    *_text(DURATION, "30 s"),
+    *DURATION.marks(parse_duration, _count("duration in ns", MAX_DURATION), "30 s"),
 ]
 """Nanoseconds, int, >= 0."""
 
 Size = Annotated[
-    int,
-    Field(ge=0, le=MAX_SIZE),
-    _quantity("size", SIZE_HINT, parse_size, _count("size in bytes", MAX_SIZE)),
-    *_text(SIZE, "256 B"),
+    int, Field(ge=0, le=MAX_SIZE), *SIZE.marks(parse_size, _count("size in bytes", MAX_SIZE), "256 B")
 ]
 """Bytes, int, >= 0."""
 
 Bandwidth = Annotated[
     int,
     Field(ge=1, le=MAX_SIZE),
-    _quantity("bandwidth", BANDWIDTH_HINT, parse_bandwidth, _count("bandwidth in bytes/s", MAX_SIZE)),
-    *_text(BANDWIDTH, "100 MiB/s"),
+    *BANDWIDTH.marks(parse_bandwidth, _count("bandwidth in bytes/s", MAX_SIZE), "100 MiB/s"),
 ]
 """Bytes per second, int, > 0."""
 
 Rate = Annotated[
-    float,
-    _quantity("rate", RATE_HINT, parse_rate, lambda value: _checked_rate(float(value), repr(value))),
-    *_text(RATE, "10/s"),
+    float, *RATE.marks(parse_rate, lambda value: _checked_rate(float(value), repr(value)), "10/s")
 ]
 """Per second, float, > 0, finite."""
 
-Percent = Annotated[
-    float,
-    _quantity("percentage", PERCENT_HINT, parse_percent, lambda value: _checked_ratio(float(value))),
-    *_text(PERCENT, "5 %"),
-]
+Percent = Annotated[float, *PERCENT.marks(parse_percent, lambda value: _checked_ratio(float(value)), "5 %")]
 """A ratio, float, >= 0: 0.05 is 5 %."""
 
 
-# Times of day, as clocks show them: ``18:00`` is 64,800 s after midnight, in whole nanoseconds.
-
 TIME_HINT = "write a time of day, such as 18:00 or 17:59:30 (00:00 to 23:59:59)"
-_FORM = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?")
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?")
 
 
 def parse_time_of_day(text: str) -> int:
@@ -377,7 +356,7 @@ def parse_time_of_day(text: str) -> int:
     >>> parse_time_of_day("18:00") // S, parse_time_of_day("0:00:01.5")
     (64800, 1500000000)
     """
-    found = _FORM.fullmatch(text.strip())
+    found = _CLOCK.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{text!r} is not a time of day; {TIME_HINT}")
     hours, minutes, seconds, part = found.groups()
