@@ -144,10 +144,7 @@ def test_series_count_up_to_each_boundary(parts: list[list[int]], rising: bool, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorder, "GATHERED", gathered)
         for part in parts:
-            if rising:
-                series.add(np.array(sorted(part), np.int64))
-            else:
-                series.count(np.array(part, np.int64))
+            series.add(np.array(sorted(part) if rising else part, np.int64))
     counts = series.until(2000 * SLOT)
     times = [t for part in parts for t in part]
     assert len(counts) == 2001

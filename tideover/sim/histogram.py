@@ -11,26 +11,22 @@ import numpy.typing as npt
 
 from tideover.sim.train import Ints
 
-_SHIFT = np.int64(52 - 7)  # 7 bits of mantissa: 128 bins to an octave, each at most 1/128 = 0.78 % wide
-
-
 _FIRST = (1022 << 7) + 1
 """What the bits of the first bin's values say."""
 
 
 def _code(values: Ints) -> Ints:
-    """Exponent and upper mantissa of each value's float64, read from the bits: its bin, and ``_FIRST``."""
-    code = values.astype(np.float64).view(np.int64)
-    code >>= _SHIFT
-    return code
+    """Of each value's float64 the exponent and the upper 7 bits of the mantissa: its bin, and ``_FIRST``.
+    That makes 128 bins an octave, each at most 1/128 = 0.78 % wide.
+    """
+    return values.astype(np.float64).view(np.int64) >> np.int64(52 - 7)
 
 
 def _middle(index: int) -> float:
     """Middle of a bin, in the unit of the values."""
     if index < 127:
         return 0.0
-    low = np.array([(index + _FIRST) << 45, (index + _FIRST + 1) << 45], np.int64).view(np.float64)
-    return float(low.mean())
+    return float(np.array([(index + _FIRST) << 45, (index + _FIRST + 1) << 45]).view(np.float64).mean())
 
 
 def _squares(values: Ints, most: int) -> int:
@@ -65,7 +61,6 @@ class Histogram:
         """Values that are in the sums, but not in a bin."""
 
     def add(self, values: Ints) -> None:
-        """Count the values."""
         if len(values):
             self._buffer.append(values)
             self._buffered += len(values)
@@ -75,29 +70,25 @@ class Histogram:
     def flush(self) -> None:
         """Bin what is buffered."""
         self.tally()
-        if not self._tallied:
-            return
-        values = self._tallied[0] if len(self._tallied) == 1 else np.concatenate(self._tallied)
-        self._tallied = []
-        code = _code(values)
-        first = int(code.min())
-        if first < _FIRST:  # zeros
-            first = _FIRST
-            np.maximum(code, first, out=code)
-        code -= first
-        self._add_bins(first - _FIRST, np.bincount(code))
+        if self._tallied:
+            code = np.maximum(_code(np.concatenate(self._tallied)), _FIRST)  # zeros are in the first bin, too
+            first = int(code.min())
+            self._add_bins(first - _FIRST, np.bincount(code - first))
+            self._tallied = []
 
     def tally(self) -> None:
         """Sum up what is buffered: enough for count, mean and greatest value."""
-        if not self._buffered:
-            return
-        values = self._buffer[0] if len(self._buffer) == 1 else np.concatenate(self._buffer)
-        self._buffer, self._buffered = [], 0
-        self._tallied.append(values)
-        most = int(values.max())
-        self.count += len(values)
-        self.sum += int(values.sum())
-        self.squares += _squares(values, most)
+        if self._buffered:
+            values = np.concatenate(self._buffer)
+            self._buffer, self._buffered = [], 0
+            self._tallied.append(values)
+            most = int(values.max())
+            self._count(len(values), int(values.sum()), _squares(values, most), most)
+
+    def _count(self, count: int, total: int, squares: int, most: int) -> None:
+        self.count += count
+        self.sum += total
+        self.squares += squares
         self.max = max(self.max, most)
 
     def _add_bins(self, low: int, counts: npt.NDArray[np.integer]) -> None:
@@ -120,15 +111,11 @@ class Histogram:
             self._bins = self._bins.astype(np.min_scalar_type(int(self._bins.max())))
 
     def merge(self, other: Histogram) -> None:
-        """Add another histogram's counts."""
         self.flush()
         other.flush()
         if other._bins is not None:
             self._add_bins(other._low, other._bins)
-        self.count += other.count
-        self.sum += other.sum
-        self.squares += other.squares
-        self.max = max(self.max, other.max)
+        self._count(other.count, other.sum, other.squares, other.max)
 
     def state(self) -> dict[str, Any]:
         """Everything as plain data: exact sums, and the bins that are not empty."""
@@ -140,16 +127,9 @@ class Histogram:
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> Histogram:
-        """The histogram with that state."""
-        new = cls()
-        new.count, new.sum = state["count"], state["sum"]
-        new.squares, new.max = state["squares"], state["max"]
-        if state["bins"]:
-            bins = np.array(state["bins"], np.int64)
-            new._low = int(bins[0])
-            new._bins = np.zeros(int(bins[-1]) - new._low + 1, np.int64)
-            new._bins[bins - new._low] = state["counts"]
-        return new
+        bins = np.zeros(max(state["bins"], default=-1) + 1, np.int64)
+        bins[state["bins"]] = state["counts"]
+        return cls.of_counts(state["count"], state["sum"], state["squares"], state["max"], bins)
 
     @classmethod
     def of_counts(
@@ -157,7 +137,7 @@ class Histogram:
     ) -> Histogram:
         """The histogram with these sums, and these counts of all bins from the first on."""
         new = cls()
-        new.count, new.sum, new.squares, new.max = count, total, squares, most
+        new._count(count, total, squares, most)
         filled = np.flatnonzero(bins)
         if len(filled):
             new._low = int(filled[0])
@@ -165,7 +145,6 @@ class Histogram:
         return new
 
     def clear(self) -> None:
-        """Forget everything."""
         self.__init__()  # type: ignore[misc]
 
     def quantile(self, q: float) -> float | None:

@@ -1,4 +1,5 @@
-"""What is measured while a simulation runs: latency, throughput, backlog over time.
+"""What is measured while a simulation runs: latency, throughput, backlog over time. Accounts write it, the
+evaluation reads it.
 
 History is pruned as it is made: latencies become histograms per second, counts become one number per 10 ms.
 Nothing here grows with the number of tuples; in long runs nothing grows with time in which nothing happens.
@@ -30,10 +31,8 @@ def slots_of(times: Ints) -> Ints:
 
 
 class Series:
-    """Counts of events in slots of 10 ms; grows by a few bytes per slot.
-
-    Events that come one or a few at a time are gathered, and counted when there are many, or when the counts
-    are read.
+    """Counts of events in slots of 10 ms; grows by a few bytes per slot. Events that come a few at a time are
+    gathered, and counted when there are many, or when the counts are read.
     """
 
     def __init__(self) -> None:
@@ -42,39 +41,16 @@ class Series:
         self._size = 0
 
     def add(self, times: Ints) -> None:
-        """Count events at rising times; an event at time x shows at the first slot boundary at or after
-        it.
-        """
-        if len(times) <= GATHERED // 8:
-            self._gather(times)
-            return
-        first, last = -(-int(times[0]) // SLOT), -(-int(times[-1]) // SLOT)
-        self._reserve(last + 1)
-        if first == last:
-            self._counts[first] += len(times)
-            return
-        upto = times.searchsorted(np.arange(first, last + 1, dtype=np.int64) * SLOT, "right")
-        upto[1:] -= upto[:-1].copy()
-        self._counts[first : last + 1] += upto
-
-    def count(self, times: Ints) -> None:
-        """Count events in any order."""
-        if len(times) <= GATHERED // 8:
-            self._gather(times)
-        elif (times[1:] >= times[:-1]).all():
-            self.add(times)
-        else:
+        """Count events at these moments (ns), in any order."""
+        if len(times) > GATHERED // 8:
             self._count(times)
-
-    def _gather(self, times: Ints) -> None:
-        if len(times):
+        elif len(times):
             self._gathered.append(times)
             self._size += len(times)
             if self._size > GATHERED:
                 self._flush()
 
     def _flush(self) -> None:
-        """Count what was gathered."""
         if self._gathered:
             self._count(np.concatenate(self._gathered))
             self._gathered, self._size = [], 0
@@ -86,14 +62,14 @@ class Series:
         self._reserve(first + len(counts))
         self._counts[first : first + len(counts)] += counts
 
+    def _reserve(self, slots: int) -> None:
+        if slots > len(self._counts):
+            self._counts = grown(self._counts, max(slots, 2 * len(self._counts)))
+
     def times(self) -> Ints:
         """Boundaries of the slots in which something happened."""
         self._flush()
         return np.flatnonzero(self._counts) * SLOT
-
-    def _reserve(self, slots: int) -> None:
-        if slots > len(self._counts):
-            self._counts = grown(self._counts, max(slots, 2 * len(self._counts)))
 
     def until(self, end: int) -> Ints:
         """Counts of all slots whose boundary is at or before ``end`` ns."""
@@ -110,12 +86,6 @@ class FewCounts(Series):
     def __init__(self) -> None:
         super().__init__()
         self._parts: list[tuple[Ints, Ints]] = []
-
-    def add(self, times: Ints) -> None:
-        self._gather(times)
-
-    def count(self, times: Ints) -> None:
-        self._gather(times)
 
     def _count(self, times: Ints) -> None:
         self._parts.append(np.unique(slots_of(times), return_counts=True))
@@ -182,10 +152,7 @@ class LatencyLog:
         """What is not in the histograms, in order of time."""
         if not self._gathered:
             return NONE, NONE
-        times, latency = self._gathered[0]
-        if len(self._gathered) > 1:
-            times = np.concatenate([times for times, _ in self._gathered])
-            latency = np.concatenate([latency for _, latency in self._gathered])
+        times, latency = (np.concatenate(column) for column in zip(*self._gathered, strict=True))
         if (times[1:] < times[:-1]).any():
             order = np.argsort(times, kind="stable")
             times, latency = times[order], latency[order]
@@ -194,15 +161,10 @@ class LatencyLog:
 
     def _sort_in(self, times: Ints, latency: Ints) -> None:
         first, last = int(times[0]) // S, int(times[-1]) // S
-        if first == last:
-            self._of(first).add(latency)
-            return
         cuts = np.searchsorted(times, np.arange(first + 1, last + 1, dtype=np.int64) * S)
-        begin = 0
-        for second, end in zip(range(first, last + 1), [*cuts.tolist(), len(times)], strict=True):
-            if end > begin:
-                self._of(second).add(latency[begin:end])
-            begin = end
+        for second, part in zip(range(first, last + 1), np.split(latency, cuts), strict=True):
+            if len(part):
+                self._of(second).add(part)
 
     def _of(self, second: int) -> Histogram:
         if second not in self._filling:
@@ -233,13 +195,11 @@ class LatencyLog:
         return whole
 
     def by_second(self, seconds: Ints) -> tuple[list[float | None], list[int | None]]:
-        """Exact mean and greatest latency (ns) of each of these ``seconds`` (rising); None if nothing was
-        done.
-        """
+        """Exact mean and greatest latency (ns) of each of these ``seconds`` (rising); None: none."""
         times, latency = self._rest()
         begins, ends = times.searchsorted(seconds * S), times.searchsorted((seconds + 1) * S)
         counts, filled = ends - begins, begins < ends
-        sums, most = np.zeros(len(seconds), np.int64), np.zeros(len(seconds), np.int64)
+        sums, most = np.zeros((2, len(seconds)), np.int64)
         if filled.any():
             padded = np.append(latency, 0)  # so that there is something to begin with at the last end
             cuts = np.stack((begins[filled], ends[filled]), axis=1).ravel()
@@ -257,10 +217,8 @@ class LatencyLog:
         return means, [most if n else None for most, n in zip(greatest, count, strict=True)]
 
     def copy(self) -> LatencyLog:
-        """The same, to go its own way."""
         new = LatencyLog()
-        new._seconds = deepcopy(self._seconds)
-        new._filling = set(self._filling)
+        new._seconds, new._filling = deepcopy(self._seconds), set(self._filling)
         new._gathered, new._size = list(self._gathered), self._size
         return new
 
@@ -296,9 +254,7 @@ class Span:
         self._step.append((times, latency))
 
     def settle(self) -> None:
-        """After a step of the data plane, when all tasks have reported: what is inside is known up to
-        here.
-        """
+        """After a step of the data plane, when all tasks have reported: what is inside is known."""
         if self._replayed:  # whatever was done in earlier steps came before it
             self.committed.merge(self._tail)
             self._tail.clear()
@@ -332,9 +288,7 @@ class Recorder:
         self._outputs: dict[object, int] = {}
 
     def note_output(self, what: object, now: int) -> None:
-        """The topology has put out something rare (a window) at ``now``; of the same thing put out twice
-        the first counts.
-        """
+        """Something rare (a window) was put out ``now``; of the same thing put out twice the first counts."""
         self._outputs[what] = min(now, self._outputs.get(what, now))
 
     def outputs(self) -> Ints:
@@ -344,9 +298,7 @@ class Recorder:
         return self.output.times()
 
     def backlog(self, end: int) -> tuple[Ints, Ints]:
-        """Roots in the system at each slot boundary up to ``end``, and at any time in the slot before it
-        (each once).
-        """
+        """Roots in the system at each slot boundary up to ``end``, and at any time in the slot before it."""
         entered, left = self.entered.until(end), self.left.until(end)
         backlog = np.cumsum(entered - left)
         return backlog, backlog + left - self.back.until(end)

@@ -146,7 +146,7 @@ class Backlog:
             inside = self._inside[place]
         if again:  # a job that is taken back destroys all at once, and opens what it saved at that instant
             last = self._last[place][~inside]
-            self._recorder.back.count(last[slots_of(last) == slots_of(times[~inside])])
+            self._recorder.back.add(last[slots_of(last) == slots_of(times[~inside])])
         self._recorder.entered.add(times[~inside] if inside.any() else times)
         self._inside[place] = True
         self._add(place, times, tuples)
@@ -199,7 +199,7 @@ class Backlog:
         if isinstance(done, slice) or len(done):
             self._inside[done] = False
             last = self._last[done]
-            self._recorder.left.count(last.copy() if isinstance(done, slice) else last)
+            self._recorder.left.add(last.copy() if isinstance(done, slice) else last)
 
     def prune(self, before: int) -> None:
         """Forget the roots < ``before``: none of them is open or can be emitted again."""
