@@ -190,8 +190,8 @@ CORES = (
 HEARTBEATS = (
     Mutation(
         "the timeout begins with the failure",
-        "return max(self._kernel.now, self._last_sign(victim) + self._detector.timeout)",
-        "return self._kernel.now + self._detector.timeout",
+        "return max(now, last + self._detector.timeout)",
+        "return now + self._detector.timeout",
         (f"{MODELS}/test_detectors.py", "-k", "begins_with_the_last_heartbeat"),
     ),
     Mutation(

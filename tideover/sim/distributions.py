@@ -1,4 +1,6 @@
-"""Distributions of durations and of keys, each registered under its name."""
+"""Distributions of durations and of keys, each registered under its name. Parts have them as settings; the
+data plane draws from their ``law``. A new one is a class here.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,6 @@ from tideover.sim.draws import Bits, mix, uniform01
 from tideover.sim.plane.library import ffi, lib
 from tideover.sim.registry import Part, Registry
 from tideover.sim.units import MAX_DURATION, Duration, Rate
-
-# What a distribution is.
 
 DISTRIBUTIONS: Registry[Distribution] = Registry("distribution")
 
@@ -40,7 +40,6 @@ class Distribution(Part):
 
     @property
     def mean_ns(self) -> float:
-        """The mean, in nanoseconds."""
         raise NotImplementedError
 
 
@@ -160,17 +159,12 @@ class Gamma(Distribution):
     @property
     def k(self) -> float:
         """The shape, however it was given."""
-        if self.shape is not None:
-            return self.shape
-        assert self.cv is not None
-        return self.cv**-2
+        return self.shape if self.cv is None else self.cv**-2  # type: ignore[return-value]
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
         from scipy.special import gammaincinv
 
-        x = gammaincinv(self.k, uniform01(bits))
-        x *= self.mean / self.k
-        return _whole(x)
+        return _whole(gammaincinv(self.k, uniform01(bits)) * (self.mean / self.k))
 
     @property
     def mean_ns(self) -> float:
@@ -209,27 +203,18 @@ class Lognormal(Distribution):
     @property
     def log_sigma(self) -> float:
         """Standard deviation of the logarithm."""
-        if self.sigma is not None:
-            return self.sigma
-        assert self.cv is not None
-        return math.sqrt(math.log1p(self.cv**2))
+        return self.sigma if self.cv is None else math.sqrt(math.log1p(self.cv**2))  # type: ignore[return-value]
 
     @property
     def median_ns(self) -> float:
-        """The median, in nanoseconds."""
-        if self.median is not None:
-            return float(self.median)
-        assert self.mean is not None
+        if self.mean is None:
+            return float(self.median)  # type: ignore[arg-type]
         return self.mean * math.exp(-(self.log_sigma**2) / 2)
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
         from scipy.special import ndtri
 
-        x = ndtri(uniform01(bits))
-        x *= self.log_sigma
-        np.exp(x, out=x)
-        x *= self.median_ns
-        return _whole(x)
+        return _whole(np.exp(ndtri(uniform01(bits)) * self.log_sigma) * self.median_ns)
 
     @property
     def mean_ns(self) -> float:
@@ -299,11 +284,8 @@ class Request(Distribution):
         )
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        law = self.law()
-        return law.sample(bits) if law.compiled else self._sample(bits)
-
-    def _sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        """Of answers that are drawn in Python."""
+        if (law := self.law()).compiled:
+            return law.sample(bits)
         total = np.zeros(len(bits), np.int64)
         rows = np.arange(len(bits))
         for attempt in range(self.retries + 1):
@@ -332,12 +314,12 @@ class Request(Distribution):
 
     @property
     def mean_ns(self) -> float:
-        """The mean (ns), of the answer's distribution in 65,536 cells."""
         return _mean(self)
 
 
 @lru_cache(maxsize=256)
 def _mean(request: Request) -> float:
+    """Of the answer's distribution in 65,536 cells (ns)."""
     if request.timeout is None and request.limit is None:
         return request.answer.mean_ns
     cells = (np.arange(_CELLS, dtype=np.uint64) << np.uint64(48)) + np.uint64(1 << 47)
@@ -390,9 +372,8 @@ class Weibull(Distribution):
     shape: Annotated[float, Field(ge=0.2, le=100, description="shape k; 1 is exponential")]
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        x = (-np.log1p(-uniform01(bits))) ** (1 / self.shape)
-        x *= self.mean / math.gamma(1 + 1 / self.shape)
-        return _whole(x)
+        scale = self.mean / math.gamma(1 + 1 / self.shape)
+        return _whole((-np.log1p(-uniform01(bits))) ** (1 / self.shape) * scale)
 
     @property
     def mean_ns(self) -> float:
@@ -501,8 +482,6 @@ def _table(zipf: Zipf) -> AliasTable:
     return AliasTable(zipf.probabilities)
 
 
-# A distribution as the data plane has it.
-
 _BITS, _INTEGERS = ffi.typeof("uint64_t[]"), ffi.typeof("int64_t[]")
 
 
@@ -528,7 +507,4 @@ class Law:
         return drawn
 
 
-@lru_cache(maxsize=1024)
-def _law(kind: int, kept: tuple[object, ...] = (), **fields: Any) -> Law:
-    """The one of this kind with these fields."""
-    return Law(kind, kept, **fields)
+_law = lru_cache(maxsize=1024)(Law)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
-from tideover.models.detectors.base import DETECTORS, Detector, Repairs, drawn, last_beat, phase
+from tideover.models.detectors.base import DETECTORS, Detector, Watcher, in_order, last_beat, phase
 from tideover.models.detectors.heartbeats import relocate
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.supervision import Watch
 from tideover.models.runtime.views import NEVER, Outage, Return
 from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
@@ -92,28 +91,21 @@ class _Member:
     tasks: list[BoltTask] = field(default_factory=list)
     removed: int | None = None
 
-    @property
-    def name(self) -> str:
-        return f"worker {self.host}.{self.worker}"
 
-
-class Group(Watch):
+class Group(Watcher):
     def __init__(self, job: Job, detector: ConsumerGroup) -> None:
-        self._job, self._kernel, self._draws = job, job.kernel, job.draws
+        super().__init__(job)
         self._detector = detector
-        cluster = job.deployment.cluster
-        self._hosts = cluster.hosts
-        self._repairs = Repairs(cluster.hosts)
-        places = [(h.number, worker) for h in cluster.hosts for worker in range(cluster.workers_per_host)]
         bolts = {(task.host, job.supervisor.worker(task)) for task in job.bolt_tasks}
-        others = {(spout.host, job.supervisor.worker(spout)) for spout in job.spouts} - bolts
-        interval = detector.heartbeat_interval
-        self._members = [
-            _Member(host, worker, 0, phase(self._draws, f"worker {host}.{worker}", interval))
-            for host, worker in places
-            if (host, worker) not in others
-        ]
-        at = {(member.host, member.worker): member for member in self._members}
+        spouts = {(spout.host, job.supervisor.worker(spout)) for spout in job.spouts}
+        workers = range(job.deployment.cluster.workers_per_host)
+        places = [(host.number, worker) for host in self._hosts for worker in workers]
+        at = {
+            place: _Member(*place, 0, phase(self._draws, _name(*place), detector.heartbeat_interval))
+            for place in places
+            if place in bolts or place not in spouts
+        }
+        self._members = list(at.values())
         for task in job.bolt_tasks:
             at[task.host, job.supervisor.worker(task)].tasks.append(task)
         self._without: list[BoltTask] = []
@@ -126,23 +118,22 @@ class Group(Watch):
     def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
         if fault.process_lives:
             return struck
-        found = set(struck)
+        found = dict.fromkeys(struck)
         for member in self._members:
-            if member.removed is None and found.intersection(member.tasks):
-                found.update(member.tasks)
-        return sorted(found, key=lambda victim: victim.number)
+            if member.removed is None and any(task in found for task in member.tasks):
+                found |= dict.fromkeys(member.tasks)
+        return in_order(found)
 
     def returns(
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
     ) -> dict[Any, Return]:
         now = self._kernel.now
         self._repairs.struck(fault, now)
-        if not fault.process_lives:
-            for member in self._members:
-                host = self._hosts[member.host]
-                hit = any(task in struck for task in member.tasks) or fault.breaks(host.number, host.rack)
-                if hit and member.removed is None:
-                    self._dies(member, outage)
+        for member in () if fault.process_lives else self._members:
+            host = self._hosts[member.host]
+            hit = any(task in struck for task in member.tasks) or fault.breaks(host.number, host.rack)
+            if hit and member.removed is None:
+                self._dies(member, outage)
         found: dict[Any, Return] = {}
         for victim in struck:
             found[victim] = Return(now, now, now, now)
@@ -163,14 +154,15 @@ class Group(Watch):
         member.removed = max(now, last + d.session_timeout)
         self._at(member.removed, partial(self._remove, member))
         if d.restart is not None:
-            back = drawn(self._draws, d.restart, member.name, Purpose.LAUNCH, outage.number)
+            name = _name(member.host, member.worker)
+            back = self._drawn(d.restart, name, Purpose.LAUNCH, outage.number)
             self._at(now + back, partial(self._runs, member))
 
     def _remove(self, member: _Member) -> None:
         if member not in self._members or member.removed != self._kernel.now:
             return  # it is back
         self._members.remove(member)
-        self._without = sorted([*self._without, *member.tasks], key=lambda task: task.number)
+        self._without = in_order([*self._without, *member.tasks])
         if member in self._awaited:
             self._rejoined(member)
         elif not self._awaited:
@@ -178,22 +170,22 @@ class Group(Watch):
 
     def _runs(self, old: _Member) -> None:
         """A process runs on the host of one that died."""
-        now = self._kernel.now
+        now, first = self._kernel.now, self._kernel.now + self._detector.heartbeat_interval
         if self._repairs.over(old.host) > now:
             self._at(self._repairs.over(old.host), partial(self._runs, old))
-            return
-        if self._detector.static and old in self._members:
-            old.removed, old.joined, old.first = None, now, now + self._detector.heartbeat_interval
+        elif self._detector.static and old in self._members:
+            old.removed, old.joined, old.first = None, now, first
             if old in self._awaited:
                 self._rejoined(old)
             self._ready(old.tasks)
-            return
-        member = _Member(old.host, old.worker, now, now + self._detector.heartbeat_interval)
-        self._members.append(member)
-        if not self._awaited:
-            self._rebalance(member)
+        else:
+            member = _Member(old.host, old.worker, now, first)
+            self._members.append(member)
+            if not self._awaited:
+                self._rebalance(member)
 
     def _rebalance(self, joined: _Member | None = None) -> None:
+        """All others have to learn of it, by their next heartbeat, and join again."""
         now, interval = self._kernel.now, self._detector.heartbeat_interval
         self._rebalances += 1
         self._awaited = {member for member in self._members if member is not joined}
@@ -217,22 +209,26 @@ class Group(Watch):
         """If nobody is waited for, tasks are assigned soon."""
         if not self._awaited:
             number = self._rebalances
-            takes = drawn(self._draws, self._detector.rebalance, "group", Purpose.LAUNCH, number - 1)
+            takes = self._drawn(self._detector.rebalance, "group", Purpose.LAUNCH, number - 1)
             self._at(self._kernel.now + takes, partial(self._assign, number))
 
     def _assign(self, number: int) -> None:
         if number != self._rebalances or not self._members:
             return  # another one has begun
-        tasks, self._without = self._without, []
         chosen: dict[BoltTask, _Member] = {}
-        for task in tasks:
+        for task in self._without:
             newest_first = reversed(self._members)
             chosen[task] = min(newest_first, key=lambda m: (len(m.tasks), m.host, m.worker))
             chosen[task].tasks.append(task)
+        self._without = []
         relocate(self._job, {task: (member.host, member.worker) for task, member in chosen.items()})
-        self._ready([task for task, member in chosen.items() if member.removed is None])
+        self._ready(task for task, member in chosen.items() if member.removed is None)
 
-    def _ready(self, tasks: Sequence[BoltTask]) -> None:
-        for task in sorted(tasks, key=lambda task: task.number):
+    def _ready(self, tasks: Iterable[BoltTask]) -> None:
+        for task in in_order(tasks):
             if task in self._outages:
                 self._job.supervisor.take_over(task, self._outages.pop(task))
+
+
+def _name(host: int, worker: int) -> str:
+    return f"worker {host}.{worker}"

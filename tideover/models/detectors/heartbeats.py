@@ -1,8 +1,6 @@
 """Heartbeats: a process that has not been heard of for a timeout counts as dead; where its tasks then go.
 
-Tasks that are restarted on other hosts.
-
-The rules (tests/models/test_nimbus.py, test_exact_mechanisms.py):
+Tasks that are restarted on other hosts (tests/models/test_nimbus.py, test_exact_mechanisms.py):
 
 - A task moves behind all data of that instant. From then on it is on its new host: faults there hit it, it
   uses the cores there, and reads from the disk there what it has written to one.
@@ -25,13 +23,20 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from tideover.models.detectors.base import DETECTORS, Detector, Repairs, drawn, last_beat, phase
+from tideover.models.detectors.base import (
+    DETECTORS,
+    Detector,
+    Repairs,
+    Watcher,
+    in_order,
+    last_beat,
+    phase,
+)
 from tideover.models.detectors.restarts import Earlier, RestartStrategy
 from tideover.models.job.cluster import Worker
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
-from tideover.models.runtime.supervision import Watch
 from tideover.models.runtime.views import NEVER, Machine, Outage, Return
 from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Draws, Purpose
@@ -40,6 +45,329 @@ from tideover.sim.kernel import Rank
 from tideover.sim.units import Duration, format_duration
 
 Task = SpoutTask | BoltTask
+
+
+@DETECTORS.register("heartbeats")
+class Heartbeats(Detector):
+    """A process sends a heartbeat each ``interval``, and counts as dead ``timeout`` after the last one.
+
+    So what fails is noticed after the timeout less the age of its last heartbeat: evenly spread over
+    (timeout - interval, timeout], as each process has a phase of its own. Then a process is launched in its
+    place, and its tasks are prepared. A failure meanwhile takes the new process with it: its last sign of
+    life is the order to launch it, or its own heartbeat. Heartbeats take no time on the wire.
+
+    Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
+    ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults.
+    """
+
+    omitted: ClassVar[frozenset[str]] = frozenset({"restart_on"})
+    false_detections: ClassVar[bool] = True
+
+    interval: Annotated[Duration, Field(gt=0, description="distance of two heartbeats of a process")] = (
+        10 * 10**9
+    )
+    timeout: Annotated[
+        Duration, Field(gt=0, description="silence after which a process counts as dead; at least interval")
+    ] = 50 * 10**9
+    launch: Annotated[Distribution, Field(description="from the order until the new process runs")] = (
+        Constant(value=0)
+    )
+    prepare: Annotated[Distribution, Field(description="from then until a task in it is ready")] = Constant(
+        value=0
+    )
+    listener: Annotated[
+        int | None,
+        Field(ge=0, description="host of who listens; none: it hears all hosts, however the network is cut"),
+    ] = None
+    restart_on: Annotated[
+        Literal["same_host", "free_slot"],
+        Field(
+            description="where tasks of a host that fails are restarted: in its place, once it is repaired "
+            "or one in reserve has taken it; or in free slots of other hosts"
+        ),
+    ] = "same_host"
+    restarts: Annotated[
+        RestartStrategy | None, Field(description="how long a restart waits; default: not at all")
+    ] = None
+
+    @model_validator(mode="after")
+    def _in_time(self) -> Heartbeats:
+        if self.interval > self.timeout:
+            raise ValueError(
+                f"interval ({format_duration(self.interval)}) must not be longer than timeout "
+                f"({format_duration(self.timeout)}): a process that lives would count as dead"
+            )
+        return self
+
+    @property
+    def moves_tasks(self) -> bool:
+        return self.restart_on == "free_slot"
+
+    def missed(self, pauses: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Probability that a pause (ns) and the last heartbeat's age, in [0, interval), pass the timeout."""
+        return np.clip((pauses + float(self.interval - self.timeout)) / self.interval, 0.0, 1.0)
+
+    def phase(self, draws: Draws, process: str) -> int:
+        """When a process sends its first heartbeat: uniform in [0, interval) (ns)."""
+        return phase(draws, process, self.interval)
+
+    def watch(self, job: Job) -> Listener:
+        return Listener(job, self)
+
+
+def process_name(worker: Worker) -> str:
+    return f"worker {worker.host}.{worker.number}"
+
+
+class _Restart(NamedTuple):
+    """The newest restart of a process, and those before it. Until it is ``ordered`` nothing can fail (ns)."""
+
+    back: Return
+    earlier: tuple[Earlier, ...]
+
+    @property
+    def ordered(self) -> int:
+        return self.back.ordered or 0
+
+    @property
+    def launched(self) -> int:
+        return self.back.launched or 0
+
+
+@dataclass(eq=False)
+class _JobRestart:
+    """A restart of a job.
+
+    number   of the fault
+    usable   nothing can be launched before (ns)
+    killed   whose processes died of the fault, and are launched anew
+    over     when the job was back (ns); None: it is not yet, or another failure came before
+    """
+
+    number: int
+    detected: int
+    usable: int
+    killed: Sequence[Any]
+    ordered: int = NEVER
+    over: int | None = None
+
+
+class Listener(Watcher):
+    """Who listens to the heartbeats of all processes, and has them launched anew."""
+
+    def __init__(self, job: Job, detector: Heartbeats) -> None:
+        super().__init__(job)
+        self._supervisor, self._bolts, self._one_job = job.supervisor, job.bolt_tasks, job.needs.one_job
+        self._detector = detector
+        self._known: dict[Any, _Restart] = {}
+        """By process; those that never failed are not among them."""
+        self._job_back: Return | None = None
+        """When the job is back from the newest fault that has stopped it."""
+        self._restarts: list[_JobRestart] = []
+        """Of the job, in the order in which they are noticed."""
+        self._reserve = [0 for host in self._hosts if host.reserve]
+        """From when on each host in reserve can take another's place (ns)."""
+        self._usable: dict[tuple[int, int | None], int] = {}
+        """By outage and host: from when on something can be launched there."""
+        self._slots = FreeSlots(job, detector.listener) if detector.moves_tasks else None
+        self._pauses: dict[Any, tuple[int, int]] = {}
+        """From when to when the newest pause of each process lasts (ns)."""
+
+    def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
+        if self._slots is None:
+            return struck
+        more = [task for task in self._slots.waiting_on(fault) if task not in struck]
+        tasks = [victim for victim in struck if not isinstance(victim, Machine)]
+        return in_order([*tasks, *more]) + struck[len(tasks) :]
+
+    def returns(
+        self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
+    ) -> dict[Any, Return]:
+        if self._slots is not None:
+            known, now = self._known, self._kernel.now
+            given_up = {e for e in known if known[e].ordered == NEVER and known[e].back.detected < now}
+            self._slots.struck(fault, [each for each in struck if each not in given_up])
+        found = {each: self._process_fails(each, fault, outage) for each in struck if each not in job}
+        if job:
+            hit = [each for each in struck if each in job]
+            found |= dict.fromkeys(job, self._all_fail(hit, fault, outage))
+        if not fault.process_lives:
+            self._launch_elsewhere(struck)
+        return found
+
+    def _launch_elsewhere(self, victims: Sequence[Any]) -> None:
+        """Those that go to other hosts do so when they are ordered; who is given up needs no slot."""
+        slots, now = self._slots, self._kernel.now
+        if slots is None:
+            return
+        moments: dict[tuple[int, bool], list[Any]] = {}
+        for victim in victims:
+            if victim in self._known:
+                back, given_up = self._known[victim].back, self._known[victim].ordered == NEVER
+                moment = back.detected if given_up else back.ordered or 0
+                moments.setdefault((moment, given_up), []).append(victim)
+
+        def act(moment: int, given_up: bool, tasks: list[Any]) -> None:
+            if given_up:
+                slots.forget(task for task in tasks if self._known[task].ordered == NEVER)
+            else:
+                slots.launch(task for task in tasks if self._known[task].ordered == moment)
+
+        for (moment, given_up), tasks in moments.items():
+            if moment >= now:
+                self._kernel.at(moment, Rank.READY, partial(act, moment, given_up, tasks), -1)
+
+    def back(self, victim: Any) -> None:
+        now, known = self._kernel.now, self._known.get(victim)
+        if known is not None and known.back.ready > now:
+            self._known[victim] = known._replace(back=Return(now, now, now, now))
+            if self._slots is not None:
+                self._slots.forget([victim])
+
+    def paused(self, victim: Any, until: int) -> None:
+        """It is missed if it is silent for too long, though it lives."""
+        now = self._kernel.now
+        since, earlier = self._pauses.get(victim, (now, 0))
+        self._pauses[victim] = pause = (since if now < earlier else now, max(until, earlier))
+        missed = self._missed_at(victim)
+        if missed < pause[1]:
+            self._kernel.at(missed, Rank.READY, partial(self._missed, victim, pause), victim.number)
+
+    def unheard(self, victim: Any, until: int, between: Between) -> None:
+        if self._slots is not None:
+            self._slots.cut(between, until)
+        if self._detector.listener is not None and between.part(victim.host, self._detector.listener):
+            self.paused(victim, until)
+
+    def _missed(self, victim: Any, pause: tuple[int, int]) -> None:
+        """Another process takes its place; what it still sends, nobody listens to."""
+        now, number = self._kernel.now, len(self._supervisor.outages)
+        if self._pauses.get(victim) != pause or not victim.up:
+            return
+        del self._pauses[victim]
+        if self._slots is not None and not self._slots.hears(victim.host):
+            self._slots.find([victim])
+        if self._one_job and victim in self._bolts:
+            back = self._job_fails(_JobRestart(number, now, 0, [victim]))
+        else:
+            back = self._dies(victim, now, 0, number)
+        self._supervisor.restart("false_detection", victim.name, [victim], {victim: back})
+        self._launch_elsewhere([victim])
+
+    def _process_fails(self, victim: Any, fault: Fault, outage: Outage) -> Return:
+        """Of those that are brought back one by one."""
+        now, known = self._kernel.now, self._known.get(victim)
+        if known is not None and (now <= known.ordered or (fault.process_lives and now < known.back.ready)):
+            return known.back  # there is no process that could fail, or it is none yet
+        if fault.process_lives:
+            return Return(now, now, now, now)
+        usable = self._there_at(victim, fault, outage)
+        return self._dies(victim, self._missed_at(victim), usable, outage.number)
+
+    def _dies(self, victim: Any, detected: int, usable: int, number: int) -> Return:
+        """A process dies, or counts as dead: when it is back, but for other faults."""
+        earlier: tuple[Earlier, ...] = ()
+        if victim in self._known:
+            last = self._known[victim]
+            ran = last.back.ready < self._kernel.now
+            earlier = (*last.earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
+        ordered = self._ordered(detected, earlier, usable)
+        launched = self._launched(victim, ordered, number)
+        back = Return(detected, self._prepared(victim, launched, number), ordered, launched)
+        self._known[victim] = _Restart(back, earlier)
+        return back
+
+    def _all_fail(self, struck: Sequence[Any], fault: Fault, outage: Outage) -> Return:
+        """Of a job that begins again when all its processes are launched, and all its tasks are prepared."""
+        now, lives = self._kernel.now, fault.process_lives
+        alive = [each for each in struck if each not in self._known or now > self._known[each].ordered]
+        if not alive:
+            assert self._job_back is not None
+            return self._job_back
+        detected = now if lives else max(self._missed_at(each) for each in alive)
+        usable = max(self._there_at(each, fault, outage) for each in alive)
+        return self._job_fails(_JobRestart(outage.number, detected, usable, [] if lives else alive))
+
+    def _job_fails(self, newest: _JobRestart) -> Return:
+        """Counts failures as they are noticed: those that struck before, and are noticed later, wait anew."""
+        if self._job_back is not None and self._job_back.ready < self._kernel.now:
+            self._restarts[-1].over = self._job_back.ready
+        insort(self._restarts, newest, key=lambda restart: (restart.detected, restart.number))
+        first = self._restarts.index(newest)
+        for place in range(first, len(self._restarts)):
+            self._order(place)
+        for restart in self._restarts[first + 1 :]:
+            self._launch_elsewhere(restart.killed)
+        processes = (self._known[each] for each in self._bolts if each in self._known)
+        launched = max([newest.ordered, *(known.launched for known in processes)])
+        ready = max(self._prepared(each, launched, newest.number) for each in self._bolts)
+        self._job_back = Return(newest.detected, ready, newest.ordered, launched)
+        return self._job_back
+
+    def _order(self, place: int) -> None:
+        """Launch anew who has died of this fault of the job, with the wait that its place asks for."""
+        restart = self._restarts[place]
+        earlier = [
+            Earlier(one.detected, following.detected if one.over is None else one.over)
+            for one, following in pairwise(self._restarts[: place + 1])
+        ]
+        restart.ordered = ordered = self._ordered(restart.detected, earlier, restart.usable)
+        for each in restart.killed:
+            launched = self._launched(each, ordered, restart.number)
+            self._known[each] = _Restart(Return(restart.detected, launched, ordered, launched), ())
+
+    def _there_at(self, victim: Any, fault: Fault, outage: Outage) -> int:
+        """When its host is repaired, or one in reserve takes its number (and is in reserve then)."""
+        if self._slots is not None:
+            return 0 if fault.process_lives else self._slots.there_at(victim)
+        now, place = self._kernel.now, (outage.number, victim.host)
+        repaired = now + fault.out_of_order
+        if not fault.out_of_order or not self._reserve:
+            return repaired
+        if place not in self._usable:
+            self._reserve.sort()
+            self._usable[place] = min(repaired, max(now, self._reserve[0]))
+            if self._reserve[0] < repaired:
+                self._reserve[0] = repaired
+        return self._usable[place]
+
+    def _ordered(self, detected: int, earlier: Sequence[Earlier], usable: int) -> int:
+        """When a restart is launched, not before ``usable`` (ns); it may never be."""
+        restarts = self._detector.restarts
+        wait = 0 if restarts is None else restarts.wait(detected, earlier)
+        return NEVER if wait is None else max(detected + wait, usable)
+
+    # What never comes has no end either.
+
+    def _launched(self, victim: Any, ordered: int, number: int) -> int:
+        takes = self._drawn(self._detector.launch, self._process(victim), Purpose.LAUNCH, number)
+        return min(ordered + takes, NEVER)
+
+    def _prepared(self, victim: Any, launched: int, number: int) -> int:
+        takes = self._drawn(self._detector.prepare, victim.name, Purpose.PREPARE, number)
+        return min(launched + takes, NEVER)
+
+    def _process(self, victim: Any) -> str:
+        """The name of the worker that a task runs in; of a machine, its own."""
+        if isinstance(victim, Machine):
+            return f"{victim.name}.{victim.replica}"
+        workers = self._job.deployment.cluster.worker_of
+        return process_name(workers[victim.component.name, victim.index, victim.replica])
+
+    def _missed_at(self, victim: Any) -> int:
+        """When it is missed if it is silent from now on (ns): a timeout after a heartbeat, or the order to
+        launch it.
+        """
+        now, interval, known = self._kernel.now, self._detector.interval, self._known.get(victim)
+        first = self._detector.phase(self._draws, self._process(victim)) if known is None else known.launched
+        begun = 0 if known is None else known.ordered
+        since, until = self._pauses.get(victim, (0, 0))
+        if until > begun and now < until:
+            last = last_beat(since, first, interval, begun)
+        else:
+            last = last_beat(now, first, interval, begun)
+            last = max(until, last) if until > begun else last
+        return max(now, last + self._detector.timeout)
 
 
 def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
@@ -58,9 +386,8 @@ def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
     for task, host in moved.items():
         task.host = host
     job.used.update(moved.values())
-    if not moved or not job.deployment.moves:
-        return
-    job.lead(channels, before)
+    if moved and job.deployment.moves:
+        job.lead(channels, before)
 
 
 class FreeSlots:
@@ -152,334 +479,3 @@ class FreeSlots:
         workers = range(self._job.deployment.cluster.workers_per_host)
         there = [worker for host, worker in seats.values() if host == found]
         return found, min(workers, key=lambda worker: (there.count(worker), worker))
-
-
-def process_name(worker: Worker) -> str:
-    return f"worker {worker.host}.{worker.number}"
-
-
-@DETECTORS.register("heartbeats")
-class Heartbeats(Detector):
-    """A process sends a heartbeat each ``interval``, and counts as dead ``timeout`` after the last one.
-
-    So what fails is noticed after the timeout less the age of its last heartbeat: evenly spread over
-    (timeout - interval, timeout], as each process has a phase of its own. Then a process is launched in its
-    place, and its tasks are prepared. A failure meanwhile takes the new process with it: its last sign of
-    life is the order to launch it, or its own heartbeat. Heartbeats take no time on the wire.
-
-    Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
-    ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults.
-    """
-
-    omitted: ClassVar[frozenset[str]] = frozenset({"restart_on"})
-    false_detections: ClassVar[bool] = True
-
-    interval: Annotated[Duration, Field(gt=0, description="distance of two heartbeats of a process")] = (
-        10 * 10**9
-    )
-    timeout: Annotated[
-        Duration, Field(gt=0, description="silence after which a process counts as dead; at least interval")
-    ] = 50 * 10**9
-    launch: Annotated[Distribution, Field(description="from the order until the new process runs")] = (
-        Constant(value=0)
-    )
-    prepare: Annotated[Distribution, Field(description="from then until a task in it is ready")] = Constant(
-        value=0
-    )
-    listener: Annotated[
-        int | None,
-        Field(ge=0, description="host of who listens; none: it hears all hosts, however the network is cut"),
-    ] = None
-    restart_on: Annotated[
-        Literal["same_host", "free_slot"],
-        Field(
-            description="where tasks of a host that fails are restarted: in its place, once it is repaired "
-            "or one in reserve has taken it; or in free slots of other hosts"
-        ),
-    ] = "same_host"
-    restarts: Annotated[
-        RestartStrategy | None, Field(description="how long a restart waits; default: not at all")
-    ] = None
-
-    @model_validator(mode="after")
-    def _in_time(self) -> Heartbeats:
-        if self.interval > self.timeout:
-            raise ValueError(
-                f"interval ({format_duration(self.interval)}) must not be longer than timeout "
-                f"({format_duration(self.timeout)}): a process that lives would count as dead"
-            )
-        return self
-
-    @property
-    def moves_tasks(self) -> bool:
-        return self.restart_on == "free_slot"
-
-    def missed(self, pauses: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Probability that a pause (ns) and the last heartbeat's age, in [0, interval), pass the timeout."""
-        return np.clip((pauses + float(self.interval - self.timeout)) / self.interval, 0.0, 1.0)
-
-    def phase(self, draws: Draws, process: str) -> int:
-        """When a process sends its first heartbeat: uniform in [0, interval) (ns)."""
-        return phase(draws, process, self.interval)
-
-    def watch(self, job: Job) -> Listener:
-        return Listener(job, self)
-
-
-class _Restart(NamedTuple):
-    """The newest restart of a process, and those before it."""
-
-    back: Return
-    earlier: tuple[Earlier, ...]
-
-    @property
-    def ordered(self) -> int:
-        """Until then there is nothing that could fail (ns)."""
-        return self.back.ordered or 0
-
-    @property
-    def launched(self) -> int:
-        return self.back.launched or 0
-
-
-@dataclass(eq=False)
-class _JobRestart:
-    """A restart of a job.
-
-    number   of the fault
-    usable   nothing can be launched before (ns)
-    killed   whose processes died of the fault, and are launched anew
-    over     when the job was back (ns); None: it is not yet, or another failure came before
-    """
-
-    number: int
-    detected: int
-    usable: int
-    killed: Sequence[Any]
-    ordered: int = NEVER
-    over: int | None = None
-
-
-class Listener(Watch):
-    """Who listens to the heartbeats of all processes, and has them launched anew."""
-
-    def __init__(self, job: Job, detector: Heartbeats) -> None:
-        self._kernel, self._draws, self._supervisor = job.kernel, job.draws, job.supervisor
-        self._bolts = job.bolt_tasks
-        self._one_job = job.needs.one_job
-        self._workers = job.deployment.cluster.worker_of
-        self._detector = detector
-        self._known: dict[Any, _Restart] = {}
-        """By process; those that never failed are not among them."""
-        self._job: Return | None = None
-        """When it is back from the newest fault that has stopped it."""
-        self._restarts: list[_JobRestart] = []
-        """Of the job, in the order in which they are noticed."""
-        hosts = job.deployment.cluster.hosts
-        self._reserve = [0 for host in hosts if host.reserve]
-        """From when on each host in reserve can take another's place (ns)."""
-        self._usable: dict[tuple[int, int | None], int] = {}
-        """By outage and host: from when on something can be launched there."""
-        self._slots = FreeSlots(job, detector.listener) if detector.moves_tasks else None
-        self._pauses: dict[Any, tuple[int, int]] = {}
-        """From when to when the newest pause of each process lasts (ns)."""
-
-    def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
-        if self._slots is None:
-            return struck
-        more = [task for task in self._slots.waiting_on(fault) if task not in struck]
-        tasks = [victim for victim in struck if not isinstance(victim, Machine)]
-        return sorted([*tasks, *more], key=lambda task: task.number) + struck[len(tasks) :]
-
-    def returns(
-        self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
-    ) -> dict[Any, Return]:
-        if self._slots is not None:
-            now = self._kernel.now
-            given_up = {
-                each
-                for each, known in self._known.items()
-                if known.ordered == NEVER and known.back.detected < now
-            }
-            self._slots.struck(fault, [each for each in struck if each not in given_up])
-        found = {each: self._alone(each, fault, outage) for each in struck if each not in job}
-        if job:
-            together = self._together([each for each in struck if each in job], fault, outage)
-            found |= dict.fromkeys(job, together)
-        if not fault.process_lives:
-            self._launch_elsewhere(struck)
-        return found
-
-    def _launch_elsewhere(self, victims: Sequence[Any]) -> None:
-        """Those that go to other hosts do so when they are ordered; who is given up needs no slot."""
-        slots, now = self._slots, self._kernel.now
-        if slots is None:
-            return
-        moments: dict[tuple[int, bool], list[Any]] = {}
-        for victim in victims:
-            if victim in self._known:
-                back, given_up = self._known[victim].back, self._known[victim].ordered == NEVER
-                moment = back.detected if given_up else back.ordered or 0
-                moments.setdefault((moment, given_up), []).append(victim)
-
-        def act(moment: int, given_up: bool, tasks: list[Any]) -> None:
-            if given_up:
-                slots.forget(task for task in tasks if self._known[task].ordered == NEVER)
-            else:
-                slots.launch(task for task in tasks if self._known[task].ordered == moment)
-
-        for (moment, given_up), tasks in moments.items():
-            if moment >= now:
-                self._kernel.at(moment, Rank.READY, partial(act, moment, given_up, tasks), -1)
-
-    def back(self, victim: Any) -> None:
-        now = self._kernel.now
-        known = self._known.get(victim)
-        if known is not None and known.back.ready > now:
-            self._known[victim] = known._replace(back=Return(now, now, now, now))
-            if self._slots is not None:
-                self._slots.forget([victim])
-
-    def paused(self, victim: Any, until: int) -> None:
-        """It is missed if it is silent for too long, though it lives."""
-        now = self._kernel.now
-        since, earlier = self._pauses.get(victim, (now, 0))
-        self._pauses[victim] = pause = (since if now < earlier else now, max(until, earlier))
-        missed = max(now, self._last_sign(victim) + self._detector.timeout)
-        if missed < pause[1]:
-            self._kernel.at(missed, Rank.READY, partial(self._missed, victim, pause), victim.number)
-
-    def unheard(self, victim: Any, until: int, between: Between) -> None:
-        if self._slots is not None:
-            self._slots.cut(between, until)
-        if self._detector.listener is not None and between.part(victim.host, self._detector.listener):
-            self.paused(victim, until)
-
-    def _missed(self, victim: Any, pause: tuple[int, int]) -> None:
-        """Another process takes its place; what it still sends, nobody listens to."""
-        now, number = self._kernel.now, len(self._supervisor.outages)
-        if self._pauses.get(victim) != pause or not victim.up:
-            return
-        del self._pauses[victim]
-        if self._slots is not None and not self._slots.hears(victim.host):
-            self._slots.find([victim])
-        if self._one_job and victim in self._bolts:
-            back = self._job_fails(_JobRestart(number, now, 0, [victim]))
-        else:
-            back = self._fails(victim, now, 0, number)
-        self._supervisor.restart("false_detection", victim.name, [victim], {victim: back})
-        self._launch_elsewhere([victim])
-
-    def _alone(self, victim: Any, fault: Fault, outage: Outage) -> Return:
-        now, known = self._kernel.now, self._known.get(victim)
-        if known is not None and (now <= known.ordered or (fault.process_lives and now < known.back.ready)):
-            return known.back  # there is no process that could fail, or it is none yet
-        if fault.process_lives:
-            return Return(now, now, now, now)
-        detected, usable = self._noticed(victim), self._there_at(victim, fault, outage)
-        return self._fails(victim, detected, usable, outage.number)
-
-    def _fails(self, victim: Any, detected: int, usable: int, number: int) -> Return:
-        """A process dies by itself, or counts as dead: it is back, but for other faults, at this moment."""
-        earlier: tuple[Earlier, ...] = ()
-        if victim in self._known:
-            last = self._known[victim]
-            ran = last.back.ready < self._kernel.now
-            earlier = (*last.earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
-        ordered = self._ordered(detected, earlier, usable)
-        launched = self._launched(victim, ordered, number)
-        back = Return(detected, self._prepared(victim, launched, number), ordered, launched)
-        self._known[victim] = _Restart(back, earlier)
-        return back
-
-    def _together(self, struck: Sequence[Any], fault: Fault, outage: Outage) -> Return:
-        """Of a job: it begins again when all its processes are launched, and all its tasks are prepared."""
-        now, lives = self._kernel.now, fault.process_lives
-        alive = [each for each in struck if each not in self._known or now > self._known[each].ordered]
-        if not alive:
-            assert self._job is not None
-            return self._job
-        detected = now if lives else max(self._noticed(each) for each in alive)
-        usable = max(self._there_at(each, fault, outage) for each in alive)
-        return self._job_fails(_JobRestart(outage.number, detected, usable, [] if lives else alive))
-
-    def _job_fails(self, newest: _JobRestart) -> Return:
-        """Counts failures as they are noticed: those that struck before, and are noticed later, wait anew."""
-        if self._job is not None and self._job.ready < self._kernel.now:
-            self._restarts[-1].over = self._job.ready
-        insort(self._restarts, newest, key=lambda restart: (restart.detected, restart.number))
-        first = self._restarts.index(newest)
-        for place in range(first, len(self._restarts)):
-            self._order(place)
-        for restart in self._restarts[first + 1 :]:
-            self._launch_elsewhere(restart.killed)
-        processes = (self._known[each] for each in self._bolts if each in self._known)
-        launched = max([newest.ordered, *(known.launched for known in processes)])
-        ready = max(self._prepared(each, launched, newest.number) for each in self._bolts)
-        self._job = Return(newest.detected, ready, newest.ordered, launched)
-        return self._job
-
-    def _order(self, place: int) -> None:
-        """Launch anew who has died of this fault of the job, with the wait that its place asks for."""
-        restart = self._restarts[place]
-        earlier = [
-            Earlier(one.detected, following.detected if one.over is None else one.over)
-            for one, following in pairwise(self._restarts[: place + 1])
-        ]
-        restart.ordered = ordered = self._ordered(restart.detected, earlier, restart.usable)
-        for each in restart.killed:
-            launched = self._launched(each, ordered, restart.number)
-            self._known[each] = _Restart(Return(restart.detected, launched, ordered, launched), ())
-
-    def _there_at(self, victim: Any, fault: Fault, outage: Outage) -> int:
-        """When its host is repaired, or one in reserve takes its number (and is in reserve then)."""
-        if self._slots is not None:
-            return 0 if fault.process_lives else self._slots.there_at(victim)
-        now, place = self._kernel.now, (outage.number, victim.host)
-        repaired = now + fault.out_of_order
-        if not fault.out_of_order or not self._reserve:
-            return repaired
-        if place not in self._usable:
-            self._reserve.sort()
-            self._usable[place] = min(repaired, max(now, self._reserve[0]))
-            if self._reserve[0] < repaired:
-                self._reserve[0] = repaired
-        return self._usable[place]
-
-    def _ordered(self, detected: int, earlier: Sequence[Earlier], usable: int) -> int:
-        """When a restart is launched, not before ``usable`` (ns); it may never be."""
-        restarts = self._detector.restarts
-        wait = 0 if restarts is None else restarts.wait(detected, earlier)
-        return NEVER if wait is None else max(detected + wait, usable)
-
-    def _launched(self, victim: Any, ordered: int, number: int) -> int:
-        return self._later(ordered, self._detector.launch, self._process(victim), Purpose.LAUNCH, number)
-
-    def _prepared(self, victim: Any, launched: int, number: int) -> int:
-        return self._later(launched, self._detector.prepare, victim.name, Purpose.PREPARE, number)
-
-    def _later(self, moment: int, spread: Distribution, name: str, purpose: Purpose, number: int) -> int:
-        """A draw later; what never comes has no end either."""
-        return min(moment + drawn(self._draws, spread, name, purpose, number), NEVER)
-
-    def _process(self, victim: Any) -> str:
-        """The name of the worker that a task runs in; of a machine, its own."""
-        if isinstance(victim, Machine):
-            return f"{victim.name}.{victim.replica}"
-        return process_name(self._workers[victim.component.name, victim.index, victim.replica])
-
-    def _noticed(self, victim: Any) -> int:
-        """When the death of a process that lived until now is noticed (ns)."""
-        return max(self._kernel.now, self._last_sign(victim) + self._detector.timeout)
-
-    def _last_sign(self, victim: Any) -> int:
-        """When it was last heard of: a heartbeat, or the order to launch it (ns)."""
-        now, interval, known = self._kernel.now, self._detector.interval, self._known.get(victim)
-        first = self._detector.phase(self._draws, self._process(victim)) if known is None else known.launched
-        begun = 0 if known is None else known.ordered
-        since, until = self._pauses.get(victim, (0, 0))
-
-        if until > begun and now < until:
-            return last_beat(since, first, interval, begun)
-        last = last_beat(now, first, interval, begun)
-        return max(until, last) if until > begun else last

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,10 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tideover.models.detectors.base import DETECTORS, Detector, Repairs, drawn, last_beat, phase
+from tideover.models.detectors.base import DETECTORS, Detector, Watcher, in_order, last_beat, phase
 from tideover.models.detectors.heartbeats import relocate
 from tideover.models.runtime.job import Job
-from tideover.models.runtime.supervision import Watch
 from tideover.models.runtime.views import Machine, Outage, Return
 from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
@@ -81,105 +81,98 @@ class Storm(Detector):
 
 @dataclass(eq=False)
 class _Slot:
-    """A worker's place: a process that may come and go, and the tasks that are assigned to it (times in ns).
+    """A place for a worker: its process may come and go, and so may the tasks in it (times in ns).
 
-    home       tasks that it has while nothing fails
-    back       its newest restart; None: it has run from the start
-    heard      the newest heartbeat of its tasks that Nimbus has got, or the assignment
-    assigned   when Nimbus has last changed its tasks
-    life       counts its restarts
-    outage     number of that for which it was restarted last
-    place      among all workers
+    number    of the worker on its host
+    place     among all slots
+    home      tasks that it has while nothing fails
+    back      the newest restart; None: the process has run from the start
+    heard     the newest heartbeat of its tasks that Nimbus has got
+    assigned  when Nimbus has last changed its tasks
+    life      counts the restarts
+    outage    number of that for which it was restarted last
     """
 
     host: int
     number: int
     name: str
-    home: tuple[Any, ...]
+    place: int
+    home: tuple[Any, ...] = ()
     tasks: list[Any] = field(default_factory=list)
     back: Return | None = None
     heard: int = 0
     assigned: int | None = None
     life: int = 0
     outage: int = 0
-    place: int = 0
 
 
-class Workers(Watch):
+class Workers(Watcher):
     def __init__(self, job: Job, detector: Storm) -> None:
-        self._job, self._kernel, self._draws = job, job.kernel, job.draws
+        super().__init__(job)
         self._detector = detector
         at = {(task.component.name, task.index, task.replica): task for task in job.tasks}
         cluster = job.deployment.cluster
-        self._repairs = Repairs(cluster.hosts)
+        homes: dict[tuple[int, int], tuple[Any, ...]] = {
+            (worker.host, worker.number): tuple(at[place] for place in worker.places)
+            for worker in cluster.workers.values()
+        }
+        for host, number in itertools.product(self._hosts, range(cluster.workers_per_host)):
+            homes.setdefault((host.number, number), ())
         self._slots = [
-            _Slot(w.host, w.number, f"worker {w.host}.{w.number}", tuple(at[place] for place in w.places))
-            for w in cluster.workers.values()
+            _Slot(host, number, f"worker {host}.{number}", place, home, list(home))
+            for place, ((host, number), home) in enumerate(homes.items())
         ]
-        self._slots += [
-            _Slot(host.number, number, f"worker {host.number}.{number}", ())
-            for host in cluster.hosts
-            for number in range(cluster.workers_per_host)
-            if (host.number, number) not in cluster.workers
-        ]
-        for place, slot in enumerate(self._slots):
-            slot.place, slot.tasks = place, list(slot.home)
         self._machines: dict[Any, _Slot] = {}
         self._due: dict[int, list[tuple[int, Action]]] = {}
+        """What Nimbus does in its rounds, by moment, with its order there."""
 
     def taken_down(self, struck: list[Any], fault: Fault) -> list[Any]:
         if fault.process_lives:
             return struck
-        found = {victim: None for each in struck for victim in self._slot(each).tasks or [each]}
-        return sorted(found, key=lambda victim: victim.number)
+        return in_order({victim: None for each in struck for victim in self._slot(each).tasks or [each]})
 
     def returns(
         self, struck: Sequence[Any], job: Sequence[Any], fault: Fault, outage: Outage
     ) -> dict[Any, Return]:
         now = self._kernel.now
         self._repairs.struck(fault, now)
-        found: dict[Any, Return] = {}
-        slots = {id(slot): slot for slot in map(self._slot, struck)}.values()
+        slots = dict.fromkeys(map(self._slot, struck))
+        backs: dict[_Slot, Return] = {}
         for slot in slots:
-            if fault.process_lives:
-                down = slot.back is not None and now < slot.back.ready
-                back = slot.back if slot.back is not None and down else Return(now, now, now, now)
+            if not fault.process_lives:
+                backs[slot] = self._dies(slot, outage)
             else:
-                back = self._dies(slot, fault, outage)
-            found |= {each: back for each in struck if self._slot(each) is slot}
+                down = slot.back is not None and now < slot.back.ready
+                backs[slot] = slot.back if slot.back is not None and down else Return(now, now, now, now)
+        found = {each: backs[slot] for slot in slots for each in struck if self._slot(each) is slot}
         if job:  # it begins again when all its workers are there
             pending = [slot.back for slot in self._slots if slot.back is not None]
-            latest = max([*found.values(), *pending], key=lambda back: back.ready)
-            found |= dict.fromkeys(job, latest)
+            found |= dict.fromkeys(job, max([*found.values(), *pending], key=lambda back: back.ready))
         return found
 
-    def _dies(self, slot: _Slot, fault: Fault, outage: Outage) -> Return:
-        """A worker dies: when its supervisor launches it anew. Nimbus may be quicker."""
-        now, d = self._kernel.now, self._detector
-        in_order = self._repairs.over(slot.host)
-        if slot.back is not None and now <= (slot.back.ordered or 0):  # it is dead already
-            if (slot.back.ordered or 0) < in_order:
-                self._ordered(slot, self._supervised(slot, in_order), slot.outage)
-            return slot.back
-        if slot.back is None:
-            sign = self._last_beat(slot.name, d.worker_heartbeat)
-            patience = d.supervisor_worker_timeout
-        elif now < (slot.back.launched or 0):
-            sign, patience = slot.back.ordered or 0, d.worker_start_timeout
+    def _dies(self, slot: _Slot, outage: Outage) -> Return:
+        """When its supervisor launches a worker anew that dies now. Nimbus may be quicker."""
+        now, d, back = self._kernel.now, self._detector, slot.back
+        repaired = self._repairs.over(slot.host)
+        if back is not None and now <= (back.ordered or 0):  # it is dead already
+            if (back.ordered or 0) < repaired:
+                return self._launch(slot, self._supervised(slot, repaired), slot.outage)
+            return back
+        patience = d.supervisor_worker_timeout
+        if back is None:
+            sign = last_beat(now, phase(self._draws, slot.name, d.worker_heartbeat), d.worker_heartbeat)
+        elif now < (back.launched or 0):
+            sign, patience = back.ordered or 0, d.worker_start_timeout
         else:
-            sign = last_beat(now, slot.back.launched or 0, d.worker_heartbeat)
-            patience = d.supervisor_worker_timeout
+            sign = last_beat(now, back.launched or 0, d.worker_heartbeat)
         self._hear(slot)
-        least = max(now, in_order, sign + patience)
-        self._ordered(slot, self._supervised(slot, least), outage.number)
-        assert slot.back is not None
-        return slot.back
+        return self._launch(slot, self._supervised(slot, max(now, repaired, sign + patience)), outage.number)
 
     def _hear(self, slot: _Slot) -> None:
         """A worker with tasks is killed: note when Nimbus has heard from these, if they were ready."""
         now, period = self._kernel.now, self._detector.task_heartbeat
         if slot.back is None:
-            slot.heard = self._last_beat(slot.name, period, 1)
+            slot.heard = last_beat(now, phase(self._draws, slot.name, period, 1), period)
         elif now >= slot.back.ready:
             slot.heard = last_beat(now, slot.back.ready, period)
 
@@ -187,28 +180,33 @@ class Workers(Watch):
         """The first look at a worker by its supervisor at or after a moment (ns)."""
         return self._round(f"supervisor {slot.host}", self._detector.supervisor_round, least)
 
-    def _ordered(self, slot: _Slot, ordered: int, number: int) -> None:
-        """A worker is launched then, in an outage of this number; Nimbus listens."""
+    def _launch(self, slot: _Slot, ordered: int, number: int) -> Return:
+        """A worker is launched then, in an outage of this number; Nimbus listens. Returns when it is back."""
         slot.life += 1
         slot.outage = number
         d = self._detector
-        launched = ordered + drawn(self._draws, d.launch, slot.name, Purpose.LAUNCH, number)
+        launched = ordered + self._drawn(d.launch, slot.name, Purpose.LAUNCH, number)
         names = [each.name for each in slot.tasks] or [slot.name]
-        prepared = max(drawn(self._draws, d.prepare, name, Purpose.PREPARE, number) for name in names)
+        prepared = max(self._drawn(d.prepare, name, Purpose.PREPARE, number) for name in names)
         slot.back = Return(ordered, launched + prepared, ordered, launched)
         silent = slot.heard + d.nimbus_task_timeout
         if slot.assigned is not None:
             silent = max(silent, slot.assigned + d.task_launch)
         self._listen(slot, silent)
+        return slot.back
 
     def _listen(self, slot: _Slot, silent: int) -> None:
         """Nimbus misses its tasks in the first round from this moment on, if they are not back before."""
-        silent = self._round("nimbus", self._detector.nimbus_round, max(silent, self._kernel.now + 1))
+        silent = self._nimbus(silent)
         if slot.tasks and slot.back is not None and silent < slot.back.ready:
             self._in_round(silent, _SILENT + slot.place, partial(self._silent, slot, slot.life))
 
+    def _nimbus(self, least: int) -> int:
+        """Nimbus's first round at or after a moment (ns), after the present one."""
+        return self._round("nimbus", self._detector.nimbus_round, max(least, self._kernel.now + 1))
+
     def _in_round(self, at: int, order: int, act: Action) -> None:
-        """Nimbus does this in its round at this moment (ns): all of a round, before a task is ready of it."""
+        """Nimbus does this in its round at this moment (ns), all of it before a task is ready."""
         due = self._due.setdefault(at, [])
         if not due:
             self._kernel.at(at, Rank.READY, self._look, _LOOKS)
@@ -240,11 +238,10 @@ class Workers(Watch):
             self._let_home(slot)
 
     def _let_home(self, slot: _Slot) -> None:
-        least = max(self._kernel.now + 1, self._repairs.over(slot.host))
-        home = self._round("nimbus", self._detector.nimbus_round, least)
-        self._in_round(home, _HOME + slot.place, partial(self._home, slot))
+        home = self._nimbus(self._repairs.over(slot.host))
+        self._in_round(home, _HOME + slot.place, partial(self._go_home, slot))
 
-    def _home(self, slot: _Slot) -> None:
+    def _go_home(self, slot: _Slot) -> None:
         """A worker's place is free, and if its host lives, its tasks go back."""
         if self._kernel.now < self._repairs.over(slot.host):  # it has failed again
             self._let_home(slot)
@@ -265,12 +262,10 @@ class Workers(Watch):
         for slot in slots:
             slot.assigned = now
             if slot.tasks:
-                in_order = self._repairs.over(slot.host)
-                self._ordered(slot, now if in_order <= now else self._supervised(slot, in_order), number)
-                assert slot.back is not None
-                planned |= dict.fromkeys(slot.tasks, slot.back)
-        tasks = sorted(planned, key=lambda task: task.number)
-        self._job.supervisor.restart("reassigned", where, tasks, planned)
+                repaired = self._repairs.over(slot.host)
+                ordered = now if repaired <= now else self._supervised(slot, repaired)
+                planned |= dict.fromkeys(slot.tasks, self._launch(slot, ordered, number))
+        self._job.supervisor.restart("reassigned", where, in_order([*planned]), planned)
         relocate(self._job, {task: (slot.host, slot.number) for slot in slots for task in slot.tasks})
 
     def _elsewhere(self, slot: _Slot) -> _Slot | None:
@@ -288,13 +283,9 @@ class Workers(Watch):
     def _slot(self, victim: Any) -> _Slot:
         """Where a task is now; a machine, such as the acker, has a place of its own."""
         if isinstance(victim, Machine):
-            if victim not in self._machines:
-                self._machines[victim] = _Slot(victim.host or 0, -1, victim.name, (victim,))
-            return self._machines[victim]
+            own = _Slot(victim.host or 0, -1, victim.name, 0, (victim,))
+            return self._machines.setdefault(victim, own)
         return next(slot for slot in self._slots if victim in slot.tasks)
-
-    def _last_beat(self, name: str, period: int, number: int = 0) -> int:
-        return last_beat(self._kernel.now, phase(self._draws, name, period, number), period)
 
     def _round(self, name: str, period: int, least: int) -> int:
         """The first look at or after a moment (ns)."""
