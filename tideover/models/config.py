@@ -5,7 +5,6 @@ begins.
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -140,35 +139,14 @@ def dump(part: Part) -> dict[str, Any]:
 
 def identity(quiet: Scenario, replication: int) -> str:
     """Everything that a run without failures depends on, as a text."""
-    parts = [f"{name}: {_text(getattr(quiet, name))}" for name in _SHARED]
-    run = {name: value for name, value in dump(quiet.run).items() if name not in _NOT_SIMULATED}
-    return "\n".join([*parts, json.dumps([_plain(quiet.strategy), run, replication])])
+    found = {name: _plain(getattr(quiet, name)) for name in Scenario.model_fields if name not in _ONLY_SAID}
+    run = {name: value for name, value in found["run"].items() if name not in _OF_FIGURES}
+    return json.dumps([found | {"run": run}, replication])
 
 
-_NOT_SIMULATED = frozenset({"warmup", "replications", "log_resolution", "lag_window", "calm"})
-"""What is said of a run only."""
-_SHARED = sorted(Scenario.model_fields.keys() - {"name", "description", "strategy", "run", "profile", "slo"})
-"""Fields that scenarios which are made of one another mostly have in common, part by part."""
-_texts: OrderedDict[int, tuple[Part, str]] = OrderedDict()
-"""The newest of these parts, by identity, and what they are as texts."""
-
-
-def forget() -> None:
-    """Keep nothing for the next runs."""
-    _texts.clear()
-
-
-def _text(value: Any) -> str:
-    """A value of a scenario as a text; parts, which are frozen, are asked once."""
-    if isinstance(value, dict):
-        return json.dumps({name: _text(inner) for name, inner in value.items()})
-    if not isinstance(value, Part):
-        return json.dumps(_plain(value))
-    if id(value) not in _texts:
-        _texts[id(value)] = value, json.dumps(_plain(value))
-        if len(_texts) > 1_000:
-            _texts.popitem(last=False)
-    return _texts[id(value)][1]
+_ONLY_SAID = frozenset({"name", "description", "profile", "slo"})
+_OF_FIGURES = frozenset({"warmup", "replications", "log_resolution", "lag_window", "calm"})
+"""Keys of a scenario, and of its ``run``, that change nothing of what is simulated."""
 
 
 def _plain(value: Any) -> Any:

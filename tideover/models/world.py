@@ -13,14 +13,13 @@ from tideover.models.accounts.recoveries import Completion, Readers, Recoveries,
 from tideover.models.accounts.reference_run import ReferenceRun, WindowLog
 from tideover.models.accounts.trace import SpaceTime, Stretch, Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
-from tideover.models.config import Scenario, deployment_of, identity, timed, undisturbed
+from tideover.models.config import Scenario, deployment_of, timed, undisturbed
 from tideover.models.job.cluster import Deployment
 from tideover.models.job.topology import effects_of
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.context import Context, EventTimes
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import Outage
-from tideover.models.strategies.base import Strategy
 from tideover.sim.draws import Draws
 from tideover.sim.kernel import Kernel, Rank
 from tideover.sim.recorder import Recorder
@@ -94,7 +93,8 @@ class World:
             self.completion = Completion(run.warmup)
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment, in_time):
-            self.reference = self._referred(strategy.undisturbed(), replication)
+            truth = WindowLog()
+            self.reference = ReferenceRun(self.windows, truth, self._fed(truth))
         listeners = (  # they hear what happens in this order
             self.trace,
             self.histories,
@@ -149,23 +149,19 @@ class World:
         differ = again or self.readers is not None or disturbed
         return bool(windows) and (bool(deployment.failures) or differ)
 
-    def _referred(self, strategy: Strategy, replication: int) -> ReferenceRun:
-        log = self.job.needs.log
-        quiet = self.scenario.model_copy(update={"failures": (), "strategy": strategy})
-
-        def make(truth: WindowLog) -> Job:
-            deployment = undisturbed(self.scenario, self.job.deployment)
-            say = Announcer([truth])
-            needs = strategy.needs._replace(log=log)
-            context = Context(deployment.topology, self._draws, needs, say, Kernel())
-            context.events = self.job.context.events
-            job = Job(context, deployment, fed=True)
-            job.plug(strategy.protocol(job))
-            job.log(emitted=False, processed=False)
-            return job
-
-        key = f"{identity(quiet, replication)} {log}"
-        return ReferenceRun(self.windows, len(self.job.spouts), make, key)
+    def _fed(self, truth: WindowLog) -> Job:
+        """The job without failures, and as its strategy wants it then, that emits what this one does;
+        ``truth`` hears of its windows.
+        """
+        strategy, job = self.scenario.strategy.undisturbed(), self.job
+        deployment = undisturbed(self.scenario, job.deployment)
+        needs = strategy.needs._replace(log=job.needs.log)
+        context = Context(deployment.topology, self._draws, needs, Announcer([truth]), Kernel())
+        context.events = job.context.events
+        fed = Job(context, deployment, fed=True)
+        fed.plug(strategy.protocol(fed))
+        fed.log(emitted=False, processed=False)
+        return fed
 
     @property
     def outages(self) -> list[Outage]:

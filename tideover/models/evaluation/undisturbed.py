@@ -11,8 +11,6 @@ from collections import OrderedDict
 
 import numpy as np
 
-from tideover.models import config
-from tideover.models.accounts import reference_run
 from tideover.models.config import Scenario, identity
 from tideover.models.evaluation.curves import Curves, curves
 from tideover.models.world import World
@@ -41,8 +39,6 @@ def reference(scenario: Scenario, replication: int) -> Curves:
 def forget() -> None:
     """Keep nothing for the next runs, as in a process that has run nothing yet."""
     _kept.clear()
-    reference_run.forget()
-    config.forget()
 
 
 def _run(quiet: Scenario, replication: int, in_time: bool = False) -> World:
