@@ -172,4 +172,4 @@ def test_latencies_that_lumps_cannot_tell_are_left_out() -> None:
 
 
 def test_a_lump_of_one_hides_nothing() -> None:
-    assert finest(scenario(), 1) == 0
+    assert finest(scenario()) == 0

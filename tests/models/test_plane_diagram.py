@@ -23,7 +23,7 @@ from tests.oracle.program import play, run
 from tests.oracle.random_changes import logs, networks, queues, together
 from tests.oracle.random_worlds import overlapping
 from tests.oracle.worlds import MS, bolt, fault, spout, world
-from tideover.models.accounts import ledger
+from tideover.models.accounts import trace
 from tideover.models.accounts.trace import Stretch
 from tideover.models.config import Scenario
 from tideover.models.evaluation.diagram import Arrow, Diagram
@@ -45,29 +45,29 @@ def hold_fates(scenario: Scenario) -> None:
     """Every event that the reference has, too, is there, and no other: emissions, timeouts, what was
     destroyed, and what was processed but those that came too late for their window.
     """
-    expected, world = run(scenario, 0), World(scenario, histories=True)
+    expected, world = run(scenario, 0), World(scenario, trace=True)
     world.run()
     anchored = {c.name for c in world.job.topology.components if c.anchored}
     found: dict[str, Counter[Any]] = {}
     roots = {root for _, _, root, _, _ in expected.emitted}
-    for event in (event for root in roots for event in world.histories.of(root)):
+    for event in (event for root in roots for event in world.trace.of(root)):
         rows = found.setdefault(event.what, Counter())
         rows[event.component, event.replica, event.uid, event.number, event.at] += 1
     nothing: Counter[Any] = Counter()
     emitted = Counter((spout, 0, root, attempt, at) for spout, _, root, attempt, at in expected.emitted)
-    assert found.get(ledger.EMITTED, nothing) == emitted
-    timed_out = Counter(row[2:] for row in found.get(ledger.TIMED_OUT, nothing).elements())
+    assert found.get(trace.EMITTED, nothing) == emitted
+    timed_out = Counter(row[2:] for row in found.get(trace.TIMED_OUT, nothing).elements())
     assert timed_out == Counter(expected.failed)
-    destroyed = Counter((*row[:3], row[4]) for row in found.get(ledger.DESTROYED, nothing).elements())
+    destroyed = Counter((*row[:3], row[4]) for row in found.get(trace.DESTROYED, nothing).elements())
     gone = (*expected.destroyed, *expected.overflowed)
     assert destroyed == Counter((c, r, uid, at) for c, _, r, uid, at in gone if c in anchored)
-    processed = found.get(ledger.PROCESSED, nothing)
+    processed = found.get(trace.PROCESSED, nothing)
     done = ((c, r, uid, attempt, at) for c, _, r, uid, attempt, _, at in expected.processed)
     late = Counter(row for row in done if row[0] in anchored) - processed
     assert processed.total() + late.total() == sum(row[0] in anchored for row in expected.processed)
     assert all(world.job.topology.by_name[row[0]].window for row in late)
     for root, attempt, at in expected.completed:  # with the last ack of its tree
-        acked = [e.at for e in world.histories.of(root) if e.what == ledger.ACKED and e.number == attempt]
+        acked = [e.at for e in world.trace.of(root) if e.what == trace.ACKED and e.number == attempt]
         assert max(acked, default=at) == at
 
 

@@ -268,7 +268,7 @@ def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> S
 
 
 def _run(asked: Scenario) -> World:
-    world = World(coarsened(asked, coarseness(asked)), judge_windows=False)
+    world = World(coarsened(asked), judge_windows=False)
     world.run()
     return world
 

@@ -258,7 +258,7 @@ def remarks_on_limits(scenario: Scenario, replications: Sequence[Replication]) -
     if lump > 1:
         remarks.append(
             f"a simulated tuple stands for {lump:,} (run.lump, run.lump_rate): of latencies under about "
-            f"{finest(scenario, lump) / S:.2g} s nothing can be told, and they are left out; for these make "
+            f"{finest(scenario) / S:.2g} s nothing can be told, and they are left out; for these make "
             "a run without lumps, which may be short"
         )
 

@@ -2,8 +2,8 @@
 
 A tuple that stands for ``lump`` real ones comes ``lump`` times less often, takes ``lump`` times as long and
 is ``lump`` times as large. Loads, bytes and the fluid limit of every queue stay as they are; what is coarser
-is the grain: a tuple waits for whole lumps, and keys are drawn for a lump as a whole. Scaled once here, on
-the way into a simulation and out of it; the result's scenario keeps the real figures.
+is the grain: a tuple waits for whole lumps, and keys are drawn for a lump as a whole. Whoever builds a world
+scales its scenario here first; the result's scenario keeps the real figures.
 """
 
 from __future__ import annotations
@@ -40,24 +40,27 @@ def coarseness(scenario: Scenario) -> int:
     return max(1, *(math.ceil(c.processes * 1e9 / c.arrivals.mean_gap_ns / most - 1e-3) for c in spouts))
 
 
-def coarsened(scenario: Scenario, lump: int) -> Scenario:
-    """The scenario as it is simulated: rates divided, services, costs per tuple and sizes multiplied."""
+def coarsened(scenario: Scenario, lump: int | None = None) -> Scenario:
+    """The scenario as it is simulated: rates divided, services, costs per tuple and sizes multiplied; by
+    default by its own ``coarseness``.
+    """
+    lump = coarseness(scenario) if lump is None else lump
     if lump == 1:
         return scenario
-    topology = {name: _component(config, lump) for name, config in scenario.topology.items()}
+    topology: dict[str, SpoutConfig | BoltConfig] = {}
+    for name, config in scenario.topology.items():
+        scaled: dict[str, Any] = {"tuple_size": config.tuple_size * lump}
+        if isinstance(config, SpoutConfig):
+            scaled["arrivals"] = _scaled(config.arrivals, lump)
+            scaled["source"] = config.source and _scaled(config.source, lump)
+        else:
+            state = config.state
+            accesses = state and state.model_copy(update={"accesses": state.accesses * lump})
+            scaled |= {"service": _scaled(config.service, lump), "state": accesses}
+        topology[name] = config.model_copy(update=scaled)
     strategy = _scaled(scenario.strategy, lump)
     links = _scaled(scenario.links, lump).model_copy(update={"header": scenario.links.header * lump})
     return scenario.model_copy(update={"topology": topology, "strategy": strategy, "links": links})
-
-
-def _component(config: SpoutConfig | BoltConfig, lump: int) -> SpoutConfig | BoltConfig:
-    size = {"tuple_size": config.tuple_size * lump}
-    if isinstance(config, SpoutConfig):
-        source = config.source and _scaled(config.source, lump)
-        scaled = {"arrivals": _scaled(config.arrivals, lump), "source": source}
-        return config.model_copy(update=size | scaled)
-    state = config.state and config.state.model_copy(update={"accesses": config.state.accesses * lump})
-    return config.model_copy(update=size | {"service": _scaled(config.service, lump), "state": state})
 
 
 PartT = typing.TypeVar("PartT", bound=Part)
@@ -68,18 +71,16 @@ def _scaled(part: PartT, lump: int) -> PartT:
     update: dict[str, Any] = {}
     for name, info in type(part).model_fields.items():
         value = getattr(part, name)
+        if value is None:
+            continue
         nested = isinstance(part, Distribution) and isinstance(value, Distribution)
+        units = set(_units((info.annotation, *info.metadata)))
         if nested or isinstance(value, Strategy):
             update[name] = _scaled(value, lump)
         elif isinstance(value, dict):
-            update[name] = {
-                key: _scaled(each, lump) if isinstance(each, Strategy) else each
-                for key, each in value.items()
-            }
-        units = set(_units((info.annotation, *info.metadata)))
-        if value is None:
-            continue
-        if name in part.rate_factors or (RATE in units and not part.rate_factors):
+            inner = value.items()
+            update[name] = {k: _scaled(v, lump) if isinstance(v, Strategy) else v for k, v in inner}
+        elif name in part.rate_factors or (RATE in units and not part.rate_factors):
             update[name] = value / lump
         elif name in part.caps:
             update[name] = max(1, round(value / lump))
@@ -100,15 +101,16 @@ def tuple_costs(part: Part) -> float:
     return total
 
 
-def finest(scenario: Scenario, lump: int) -> float:
-    """The shortest latency (ns) of which lumps tell anything: ``MUCH`` times what they add to one. 0: they
-    add nothing, as there are none.
+def finest(scenario: Scenario) -> float:
+    """The shortest latency (ns) of which its lumps tell anything: ``MUCH`` times what they add to one. 0:
+    they add nothing, as there are none.
 
     A lump is served as a whole, and waits for whole lumps: at each task on the way for as long as ``lump``
     tuples take instead of one, divided by what is left of the task's time (as in an M/M/1 queue). And it is
     emitted at once, where tuples come one after the other. In a queue that grows or drains all of that is
     little beside what waits.
     """
+    lump = coarseness(scenario)
     if lump == 1:
         return 0.0
     topology = topology_of(scenario)
@@ -155,10 +157,3 @@ def counting(
         for key, value in given(strategy, strategy.counts_tuples).items():
             if key not in strategy.caps or value < GRAIN:
                 yield f"strategy.{key}"
-
-
-def real(counts: dict[str, Any], lump: int, *names: str) -> dict[str, Any]:
-    """The counts with those of lumps (``names``) as counts of tuples."""
-    return {
-        name: value * lump if name in names and value is not None else value for name, value in counts.items()
-    }

@@ -1,10 +1,11 @@
-"""What a simulation is told: the whole scenario as one frozen object, and the time of day at which it
-begins.
+"""What a simulation is told: the whole scenario as one frozen object, its compiled topology, and the time of
+day at which it begins. The loader makes it, all others ask it; a new key of a scenario is a field here.
 """
 
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -79,20 +80,30 @@ class Scenario(Part):
         return self.model_copy(update={"strategy": strategy})
 
 
+_compiled: OrderedDict[tuple[int, bool], tuple[object, Topology]] = OrderedDict()
+_KEPT = 16
+"""So many topologies are kept, by the identity of what they were compiled from: a run asks a dozen times."""
+
+
 def topology_of(scenario: Scenario) -> Topology:
     """The scenario's topology, compiled. Raises TopologyError if it cannot be simulated."""
-    return Topology(scenario.topology, scenario.strategy.needs.log)
+    source, log = scenario.topology, scenario.strategy.needs.log
+    found = _compiled.get((id(source), log))
+    if found is None:
+        found = _compiled[id(source), log] = source, Topology(source, log)
+        if len(_compiled) > _KEPT:
+            _compiled.popitem(last=False)
+    return found[1]
 
 
-def deployment_of(
-    scenario: Scenario, strategy: Strategy | None = None, topology: Topology | None = None
-) -> Deployment:
-    """What runs where under the scenario's strategy, or with the replicas of another; ``topology``: that of
-    the scenario, if it is compiled already. Raises PlacementError if a task finds no host.
+def deployment_of(scenario: Scenario, strategy: Strategy | None = None) -> Deployment:
+    """What runs where under the scenario's strategy, or with the replicas of another. Raises PlacementError
+    if a task finds no host.
     """
-    topology = topology_of(scenario) if topology is None else topology
-    strategy = scenario.strategy if strategy is None else strategy
-    replicas = _replicas(topology, strategy)
+    topology, strategy = topology_of(scenario), strategy or scenario.strategy
+    replicas = {
+        c.name: 1 if c.is_spout else strategy.replicas(c.name, c.keeps_state) for c in topology.components
+    }
     return Deployment(
         topology=topology,
         replicas=replicas,
@@ -108,33 +119,18 @@ def deployment_of(
     )
 
 
-def undisturbed(scenario: Scenario, deployment: Deployment) -> Deployment:
-    """The scenario's ``deployment`` as its strategy wants it where nothing fails: without faults, and maybe
-    with fewer replicas.
-    """
-    strategy = scenario.strategy.undisturbed()
-    if _replicas(deployment.topology, strategy) == deployment.replicas:
-        return deployment.quiet
-    return deployment_of(scenario, strategy, deployment.topology).quiet
-
-
-def _replicas(topology: Topology, strategy: Strategy) -> dict[str, int]:
-    return {
-        c.name: 1 if c.is_spout else strategy.replicas(c.name, c.keeps_state) for c in topology.components
-    }
-
-
 def dump(part: Part) -> dict[str, Any]:
     """A scenario, or a part of it, as plain data, kinds of parts included, for a result that stores its whole
     configuration.
     """
     fields = type(part).model_fields
-    silent = {
-        name
-        for name in part.omitted
-        if getattr(part, name) == fields[name].get_default(call_default_factory=True)
+    given = {name: getattr(part, name) for name in fields}
+    defaults = {name: fields[name].get_default(call_default_factory=True) for name in part.omitted}
+    return {
+        name: _plain(value)
+        for name, value in given.items()
+        if name not in defaults or value != defaults[name]
     }
-    return {name: _plain(getattr(part, name)) for name in fields if name not in silent}
 
 
 def identity(quiet: Scenario, replication: int) -> str:

@@ -97,12 +97,12 @@ def slowness() -> float:
 def roots(config: SpoutConfig, scenario: Scenario) -> float:
     """How many roots a component emits in a run, lumps taken as one each."""
     limit = config.spout.limit
-    each = config.arrivals.expected(scenario.run.duration) / coarseness(scenario)
-    each *= config.processes
+    each = config.arrivals.expected(scenario.run.duration) / coarseness(scenario) * config.processes
     return each if limit is None else min(each, config.parallelism * float(limit))
 
 
 def effort(scenario: Scenario) -> Effort:
+    """What a replication has to do; where the time of day is drawn, the one with the most."""
     scenario = heaviest(scenario)
     found = _of_a_run(scenario)
     return found + _of_a_run(without_failures(scenario)) if scenario.failures else found
@@ -110,8 +110,7 @@ def effort(scenario: Scenario) -> Effort:
 
 def _of_a_run(scenario: Scenario) -> Effort:
     strategy, duration = scenario.strategy, scenario.run.duration
-    topology = topology_of(coarsened(scenario, coarseness(scenario)))
-    deployment = deployment_of(scenario, topology=topology)
+    topology, deployment = topology_of(coarsened(scenario)), deployment_of(scenario)
     rates = traffic(topology, duration)
     copies, hosts = deployment.replicas, deployment.cluster.hosts
     tasks = {c.name: c.tasks * copies[c.name] for c in topology.components}

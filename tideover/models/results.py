@@ -13,7 +13,7 @@ import tideover
 from tideover.models import advice, schema
 from tideover.models.accounts.trace import Trace
 from tideover.models.advice import warnings
-from tideover.models.coarsening import coarseness, finest
+from tideover.models.coarsening import finest
 from tideover.models.config import Scenario, dump
 from tideover.models.evaluation import bottleneck
 from tideover.models.evaluation.bottleneck import Load, between_hosts, flows
@@ -189,7 +189,7 @@ class Result:
     @cached_property
     def _shortest(self) -> float:
         """The shortest latency (ns) that can be told."""
-        return finest(self.scenario, coarseness(self.scenario))
+        return finest(self.scenario)
 
     def _identity(self, replication: int) -> dict[str, Any]:
         return {

@@ -642,11 +642,6 @@ def named(table: str, name: str) -> Column:
     return {column.name: column for column in TABLES[table]}[name]
 
 
-def in_lumps(columns: Iterable[Column]) -> list[Column]:
-    """Those that count tuples or roots: a run with ``run.lump`` simulates several of these as one."""
-    return [column for column in columns if column.unit in ("tuples", "roots", "tuples/s")]
-
-
 def nested(row: Mapping[str, Any], columns: Iterable[Column]) -> dict[str, Any]:
     """A row as the record has it: the columns that stand there, each in its block."""
     found: dict[str, Any] = {}

@@ -8,12 +8,12 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog, Lag
 from tideover.models.accounts.counted import Counted
-from tideover.models.accounts.ledger import Destroyed, Histories, Ledger
+from tideover.models.accounts.ledger import Ledger
 from tideover.models.accounts.recoveries import Completion, Readers, Recoveries, SnapshotTimes
 from tideover.models.accounts.reference_run import ReferenceRun, WindowLog
 from tideover.models.accounts.trace import SpaceTime, Stretch, Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
-from tideover.models.config import Scenario, deployment_of, timed, undisturbed
+from tideover.models.config import Scenario, deployment_of, timed
 from tideover.models.job.cluster import Deployment
 from tideover.models.job.topology import effects_of
 from tideover.models.runtime.announcements import Announcer
@@ -36,7 +36,6 @@ class World:
     ledger, backlog, windows, recoveries
     reference    None: nothing can disturb the windows, or nobody wants them judged
     trace        None: not asked for
-    histories        what became of each tuple; None: not asked for
     space_time   None: nothing is watched
     readers      None: they see at once what is put out
     usage        None: the tasks share nothing, or nobody wants it measured
@@ -48,7 +47,6 @@ class World:
         replication: int = 0,
         *,
         trace: bool = False,
-        histories: bool = False,
         judge_windows: bool = True,
         looks: int | None = None,
         watched: Stretch | None = None,
@@ -66,22 +64,22 @@ class World:
         deployment = deployment_of(scenario)
         self.kernel = kernel = Kernel()
         recorder = Recorder(scenario.run.duration, latencies=not curves_only)
-        self.trace = Trace(lambda: kernel.now) if trace else None
-        self.backlog = Backlog(recorder, deployment.replicas, lambda: kernel.now)
-        ledger = Destroyed if curves_only else Ledger
-        self.ledger = ledger(deployment.topology, deployment.replicas, draws, strategy.needs.paths)
+        topology = deployment.topology
+        self.trace = Trace(topology, lambda: kernel.now) if trace else None
+        self.backlog = Backlog(recorder, lambda: kernel.now)
+        filtered = strategy.needs.paths
+        self.ledger = Ledger(topology, deployment.replicas, draws, filtered, effects=not curves_only)
         self.snapshots = SnapshotTimes()
-        context = Context(deployment.topology, draws, strategy.needs, Announcer([]), kernel)
+        context = Context(topology, draws, strategy.needs, Announcer([]), kernel)
         self.windows = WindowLog(context.withheld)
-        if deployment.topology.by_event:
-            context.events = EventTimes(deployment.topology, draws)
+        if topology.by_event:
+            context.events = EventTimes(topology, draws)
         self.job = Job(context, deployment)
         if scenario.detector is not None:
             self.job.supervisor.watch = scenario.detector.watch(self.job)
         self.recoveries = Recoveries(self.job, recorder, self.backlog)
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
-        self.histories = Histories(deployment.topology, lambda: kernel.now) if histories else None
         self.readers = Readers(context.withheld, self.windows, recorder) if context.withheld else None
         self.lag = Lag(self.job, scenario.run.duration)
         looks = SAMPLES * bool(context.resources) if looks is None else looks
@@ -97,7 +95,6 @@ class World:
             self.reference = ReferenceRun(self.windows, truth, self._fed(truth))
         listeners = (  # they hear what happens in this order
             self.trace,
-            self.histories,
             self.backlog,
             self.ledger,
             self.windows,
@@ -118,7 +115,7 @@ class World:
         duration = self.scenario.run.duration
         counted = Counted(job.plane, self.backlog, self.ledger, recorder, duration, job.catch_up)
         job.count(counted.reach)
-        looks_at_all = self.trace is not None or self.histories is not None
+        looks_at_all = self.trace is not None
         emitted = looks_at_all or self.reference is not None or job.context.events is not None
         completed = looks_at_all or self.completion is not None or self.space_time is not None
         job.log(emitted=emitted, processed=looks_at_all, completed=completed)
@@ -154,7 +151,7 @@ class World:
         ``truth`` hears of its windows.
         """
         strategy, job = self.scenario.strategy.undisturbed(), self.job
-        deployment = undisturbed(self.scenario, job.deployment)
+        deployment = deployment_of(self.scenario, strategy).quiet
         needs = strategy.needs._replace(log=job.needs.log)
         context = Context(deployment.topology, self._draws, needs, Announcer([truth]), Kernel())
         context.events = job.context.events

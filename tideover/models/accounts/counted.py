@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tideover.models.accounts.backlog import Backlog
-from tideover.models.accounts.ledger import Applied, Destroyed, Ledger, counts_itself
+from tideover.models.accounts.ledger import Ledger, counts_itself
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Topology
 from tideover.sim.draws import Draws
@@ -54,6 +54,7 @@ class Counted:
         self.catch_up = catch_up
         self._plane, self._backlog, self._ledger, self._recorder = plane, backlog, ledger, recorder
         ledger.counted = self
+        self._books = ledger.books
         p, lib = plane.p, plane.lib
         p.accounts = 1
         components = (plane.components[number] for number in range(p.n_components))
@@ -70,7 +71,7 @@ class Counted:
         plane.asked[lib.NEED_ROOTS] = lambda _: self.more_roots()
         for book in self._books.values():
             c = plane.components[book.component.index]
-            c.applies = (2 if book._once else 1) * counts_itself(book.component)
+            c.applies = (2 if book.once else 1) * counts_itself(book.component)
         self.connect()
         self._expect(ledger._topology)
 
@@ -84,7 +85,7 @@ class Counted:
             ends = topology.ends
             plain = len(ends) == 1 and ends[0].bits >= 3 and plane.components[ends[0].index].replicas == 1
             known = self.knows_children and not drawn and spout.keys <= KEYS
-            if plain and known and ends[0].name in self._ledger._books:
+            if plain and known and ends[0].name in self._books:
                 counts = [plane.lib.plane_expected(plane.p, spout.index, key) for key in range(spout.keys)]
                 plane.array(c, "expected", np.array(counts, np.int32))
                 c.end = ends[0].index
@@ -100,9 +101,9 @@ class Counted:
         roots.base = backlog._base
         for name, book in self._books.items():
             bits = book.component.bits
-            plane.array(plane.components[book.component.index], "book", book._slots)
-            rooms.append(len(book._slots) // book.replicas >> bits)
-            assert book._base == backlog._base, name
+            plane.array(plane.components[book.component.index], "book", book.slots)
+            rooms.append(len(book.slots) // book.replicas >> bits)
+            assert book.base == backlog._base, name
         roots.room = min(rooms)
 
     def more_roots(self) -> None:
@@ -114,16 +115,12 @@ class Counted:
             book.have_room(room)
         self.connect()
 
-    @property
-    def _books(self) -> dict[str, Applied]:
-        return {} if isinstance(self._ledger, Destroyed) else self._ledger._books
-
     def note_used(self) -> None:
         used = int(self._plane.p.roots.used)
         self._backlog._used = max(self._backlog._used, used)
         for book in self._books.values():
             if counts_itself(book.component):
-                book._used = max(book._used, used * book.replicas << book.component.bits)
+                book.used = max(book.used, used * book.replicas << book.component.bits)
 
     def pruned(self) -> None:
         self._plane.p.roots.used = self._backlog._used

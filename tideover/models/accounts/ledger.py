@@ -1,5 +1,5 @@
-"""The ledger: where the effects of every root are, and what became of the roots; and of each tuple, for small
-runs (``Histories``). Both listen to a run; the world builds them.
+"""The ledger: where the effects of every root are, and what became of the roots. It listens to a run; the
+world builds it, and `counted` lets the data plane write into its books.
 
 An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For
 each effect the ledger counts how many times it is applied to state that lives or to windows that were
@@ -11,8 +11,8 @@ lost is a law that can fail.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,11 +65,20 @@ class Ledger:
 
     counted: Any
 
-    def __init__(self, topology: Topology, replicas: Mapping[str, int], draws: Draws, filtered: bool) -> None:
-        """``filtered``: what leaves the topology is read by somebody who drops what comes again."""
-        self._topology = topology
-        self._draws = draws
-        self._books = {c.name: Applied(c, replicas[c.name], filtered and not c.window) for c in topology.ends}
+    def __init__(
+        self,
+        topology: Topology,
+        replicas: Mapping[str, int],
+        draws: Draws,
+        filtered: bool,
+        effects: bool = True,
+    ) -> None:
+        """``filtered``: what leaves the topology is read by somebody who drops what comes again. Without
+        ``effects`` there are no books: nobody will ask for the balance, only for what was destroyed.
+        """
+        self._topology, self._draws = topology, draws
+        ends = topology.ends if effects else ()
+        self.books = {c.name: Applied(c, replicas[c.name], filtered and not c.window) for c in ends}
         self.extra: dict[int, int] = {}
         self._newest = -1
         self._closed_duplicated = 0
@@ -83,11 +92,11 @@ class Ledger:
 
     def _apply(self, component: Component, uid: Ints, replica: int) -> int:
         """Effects took place; returns how many of them had taken place before."""
-        return self._books[component.name].apply(uid, replica)
+        return self.books[component.name].apply(uid, replica) if self.books else 0
 
     def duplicated_roots(self) -> Ints:
         """Open roots with an effect that is applied twice now; it may yet turn out to be of a void window."""
-        return distinct(np.concatenate([EMPTY, *(book.duplicated_roots() for book in self._books.values())]))
+        return distinct(np.concatenate([EMPTY, *(book.duplicated_roots() for book in self.books.values())]))
 
     @property
     def duplicated(self) -> int:
@@ -121,12 +130,10 @@ class Ledger:
                     self._come_late(component, train.uid[late == 1], task.replica)
                 train = train.pick(late == 0)
             if train.n:
-                self._take_effect(component, train.uid, task.replica)
-
-    def _take_effect(self, component: Component, uid: Ints, replica: int) -> None:
-        self.twice(self._apply(component, uid, replica))
+                self.twice(self._apply(component, train.uid, task.replica))
 
     def twice(self, effects: int) -> None:
+        """So many effects were applied that had been before."""
         if self._newest >= 0:
             self.extra[self._newest] += effects
 
@@ -136,7 +143,7 @@ class Ledger:
         self.late.add(roots)
         assert component.window is not None
         if component.window.late == "aside":
-            self._take_effect(component, uid, replica)
+            self.twice(self._apply(component, uid, replica))
         else:
             self._destroy(roots)
 
@@ -150,8 +157,8 @@ class Ledger:
             self._apply(task.component, back, task.replica)
 
     def on_void(self, component: Component, uid: Ints, replica: int) -> None:
-        if component.name in self._books:
-            self._books[component.name].destroy(uid, replica)
+        if component.name in self.books:
+            self.books[component.name].destroy(uid, replica)
         self._destroy(uid >> component.bits)
 
     def on_forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
@@ -177,8 +184,7 @@ class Ledger:
     def on_retries_lost(self, spout: SpoutView, roots: Ints) -> None:
         self._destroy(roots)
 
-    def on_expired(self, spout: SpoutView, roots: Ints) -> None:
-        self._destroy(roots)
+    on_expired = on_retries_lost
 
     def _destroy(self, roots: Ints, outage: int = -1) -> None:
         """Tuples of these roots were destroyed, by an outage, or (-1) it is put down to the newest one."""
@@ -204,7 +210,7 @@ class Ledger:
 
     def missing(self, component: Component, uid: Ints) -> int:
         """How many of these effects (of open roots) are not applied now."""
-        return int(np.count_nonzero(self._books[component.name].times(uid) == 0))
+        return int(np.count_nonzero(self.books[component.name].times(uid) == 0))
 
     def _missing(self, roots: Ints) -> dict[str, Ints]:
         """Uids of the effects of these roots that are not applied, by component."""
@@ -214,13 +220,13 @@ class Ledger:
         for first in range(0, len(roots), BLOCK):
             block = roots[first : first + BLOCK]
             for name, uid in expected_effects(self._topology, self._draws, block).items():
-                parts.setdefault(name, []).append(uid[self._books[name].times(uid) == 0])
+                parts.setdefault(name, []).append(uid[self.books[name].times(uid) == 0])
         return {name: np.concatenate(missing) for name, missing in parts.items()}
 
     @property
     def size(self) -> int:
         """Slots in use: when to close."""
-        return max(book._used for book in self._books.values())
+        return max((book.used for book in self.books.values()), default=0)
 
     def close(self, before: int) -> None:
         """Settle the roots with a number < ``before`` for good.
@@ -231,6 +237,9 @@ class Ledger:
         limit = before << self._topology.spout_bits
         if limit <= self.base or spouts == 0:
             return
+        if not self.books:
+            self.base = limit
+            return
         self._closed_duplicated += int(np.count_nonzero(self.duplicated_roots() < limit))
         number = np.arange(self.base >> self._topology.spout_bits, before, dtype=np.int64)
         roots = ((number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
@@ -238,7 +247,7 @@ class Ledger:
         bad = distinct(np.concatenate([EMPTY, *missing]))
         self.closed_completed += len(roots) - len(bad)
         self._closed_lost.append(bad)
-        for book in self._books.values():
+        for book in self.books.values():
             book.forget(limit)
         self.base = limit
 
@@ -269,24 +278,6 @@ class Ledger:
         return {"emitted": total, "completed": completed, "in_flight": len(in_flight), "lost": len(found)}
 
 
-class Destroyed(Ledger):
-    """A ledger that counts no effects: of a run of which nobody wants the balance, only what is destroyed."""
-
-    size = 0
-
-    def _take_effect(self, component: Component, uid: Ints, replica: int) -> None:
-        """Nobody asks how often."""
-
-    def _apply(self, component: Component, uid: Ints, replica: int) -> int:
-        return 0
-
-    def on_void(self, component: Component, uid: Ints, replica: int) -> None:
-        self._destroy(uid >> component.bits)
-
-    def close(self, before: int) -> None:
-        self.base = max(self.base, before << self._topology.spout_bits)
-
-
 def _without(values: Ints, others: Ints) -> Ints:
     """The different values that are not among the others, rising."""
     return np.setdiff1d(distinct(values), distinct(others), assume_unique=True)
@@ -299,199 +290,88 @@ _ONE = np.uint8(1)
 class Applied:
     """How often each effect at one component is applied, by replica: one byte each, for the roots that are
     not closed.
+
+    once   whether its reader drops what it has already: an output that comes again is none
+    used   slots up to the highest that was touched; the array is larger
+    base   the first root that is not closed
     """
 
     def __init__(self, component: Component, replicas: int, once: bool) -> None:
         self.component = component
         self.replicas = replicas
-        self._once = once
-        """Whether its reader drops what it has already: an output that comes again is none."""
-        self._slots = np.zeros(1 << 12 + min(component.bits, 4), np.uint8)
-        self._base = 0
-        self._used = 0
-        """Slots up to the highest that was touched; the array is larger."""
+        self.once = once
+        self.slots = np.zeros(1 << 12 + min(component.bits, 4), np.uint8)
+        self.base = 0
+        self.used = 0
 
     def _index(self, uid: Ints, replica: int) -> Ints:
-        index = uid - (self._base << self.component.bits)
+        index = uid - (self.base << self.component.bits)
         if self.replicas > 1:
             index = index * self.replicas + replica
         top = int(index.max()) + 1
-        self._used = max(self._used, top)
-        if top > len(self._slots):
-            self._slots = grown(self._slots, max(top, 2 * len(self._slots)))
+        self.used = max(self.used, top)
+        if top > len(self.slots):
+            self.slots = grown(self.slots, max(top, 2 * len(self.slots)))
         return index
 
     def have_room(self, roots: int) -> None:
         """Have room for the effects of so many roots from the base on."""
         slots = self.replicas * roots << self.component.bits
-        if slots > len(self._slots):
-            self._slots = grown(self._slots, slots)
+        if slots > len(self.slots):
+            self.slots = grown(self.slots, slots)
 
     def apply(self, uid: Ints, replica: int) -> int:
         """Count effects as applied; returns how many of them were applied already in that replica, be it
         further ahead in ``uid``.
         """
         n = len(uid)
-        if self._once:
+        if self.once:
             index = self._index(uid, replica)  # which may make room for them
-            self._slots[index] = _ONE
+            self.slots[index] = _ONE
             return 0
         if self.replicas == 1 and int(uid[-1]) - int(uid[0]) == n - 1 and bool((uid[1:] > uid[:-1]).all()):
             first = int(self._index(uid[-1:], replica)[0]) + 1 - n
-            slots = self._slots[first : first + n]  # one after the other: ten times faster
+            slots = self.slots[first : first + n]  # one after the other: ten times faster
             slots += _ONE
             return int(np.count_nonzero(slots > _ONE))
         index = self._index(uid, replica)
-        np.add.at(self._slots, index, _ONE)
-        twice = index[self._slots.take(index) > _ONE]
+        np.add.at(self.slots, index, _ONE)
+        twice = index[self.slots.take(index) > _ONE]
         if not len(twice):
             return 0
         places, times = np.unique(twice, return_counts=True)
-        new = np.count_nonzero(self._slots.take(places) == times)  # of these the first one is no repetition
+        new = np.count_nonzero(self.slots.take(places) == times)  # of these the first one is no repetition
         return len(twice) - int(new)
 
     def duplicated_roots(self) -> Ints:
         """Roots of which an effect is applied more than once in one replica."""
-        if not self._used or int(self._slots[: self._used].max()) <= 1:
+        if not self.used or int(self.slots[: self.used].max()) <= 1:
             return EMPTY
-        index = np.flatnonzero(self._slots > 1) // self.replicas
-        return distinct((index >> self.component.bits) + self._base)
+        index = np.flatnonzero(self.slots > 1) // self.replicas
+        return distinct((index >> self.component.bits) + self.base)
 
     def destroy(self, uid: Ints, replica: int) -> None:
         """Count effects as applied once less."""
         if len(uid):
-            np.subtract.at(self._slots, self._index(uid, replica), _ONE)
+            np.subtract.at(self.slots, self._index(uid, replica), _ONE)
 
     def times(self, uid: Ints) -> npt.NDArray[np.uint8]:
         """How often each effect is applied, the replica with the most."""
         if not len(uid):
-            return self._slots[:0]
+            return self.slots[:0]
         index = self._index(uid, 0)
-        most = self._slots.take(index)
+        most = self.slots.take(index)
         if self.replicas > 1:
             self._index(uid, self.replicas - 1)
             for r in range(1, self.replicas):
-                np.maximum(most, self._slots.take(index + r), out=most)
+                np.maximum(most, self.slots.take(index + r), out=most)
         return most
 
     def forget(self, before_root: int) -> None:
         """Drop the slots of all roots < ``before_root``."""
-        cut = ((before_root - self._base) << self.component.bits) * self.replicas
-        self._used = max(0, self._used - cut)
-        kept = np.zeros(max(1 << 12, 2 * self._used), np.uint8)
-        kept[: self._used] = self._slots[cut : cut + self._used]
-        self._slots = kept
-        self._base = before_root
-
-
-# What becomes of each tuple: who sent it, what it did, whether that was undone, or is there again.
-
-EMITTED, SENT, PROCESSED, ACKED, DESTROYED = "emitted", "sent", "processed", "acked", "destroyed"
-AGAIN, UNDONE, BACK, PUT_OUT, TIMED_OUT = "sent again", "undone", "there again", "put out", "timed out"
-
-
-class Event(NamedTuple):
-    """Something that happens to a tuple.
-
-    at         when (ns); order: its place among those of the same instant
-    what       one of ``EMITTED``, …
-    who        name of the task: that sends, processes, has had, or is to have it; empty: not said
-    component  at which the tuple is, or which it goes to; replica: of the task there
-    uid        at this component
-    number     the window that is put out; else the attempt of its root
-    """
-
-    at: int
-    order: int
-    what: str
-    who: str
-    component: str
-    replica: int
-    uid: int
-    number: int
-
-
-class Histories:
-    """Keeps all of it, for small runs. It listens, and asks nobody."""
-
-    def __init__(self, topology: Topology, clock: Callable[[], int]) -> None:
-        """``clock``: the present, ns."""
-        self._topology, self._clock = topology, clock
-        self._rows: list[tuple[tuple[str, str, str, int], tuple[Ints, Ints | int, Ints | int]]] = []
-        """The same of several tuples: what, who, component, replica; uid, number, when."""
-        self._of: dict[int, list[Event]] = {}
-
-    def of(self, root: int) -> list[Event]:
-        """What happened to the tuples of a root, in order; ask when the run is over."""
-        if not self._of:
-            self._sort()
-        return self._of.get(root, [])
-
-    def _sort(self) -> None:
-        for order, (about, columns) in enumerate(self._rows):
-            bits = self._topology.by_name[about[2]].bits
-            for uid, number, at in zip(*(c.tolist() for c in np.broadcast_arrays(*columns)), strict=True):
-                self._of.setdefault(uid >> bits, []).append(Event(at, order, *about, uid, number))
-        for events in self._of.values():
-            events.sort(key=lambda event: event[:2])
-
-    def _note(
-        self,
-        what: str,
-        task: SpoutView | BoltView,
-        uid: Ints,
-        number: Ints | int,
-        at: Ints | int | None = None,
-        component: Component | None = None,
-    ) -> None:
-        """``at``: now, if it is not given; ``component``: by default the task's."""
-        component = component or task.component
-        if len(uid) and component.anchored:
-            about = what, task.name, component.name, getattr(task, "replica", 0)
-            self._rows.append((about, (uid, number, self._clock() if at is None else at)))
-
-    def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
-        for edge, _, train in sent:
-            self._note(SENT, task, train.uid, train.column("attempt"), train.time, edge.down)
-
-    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        self._note(EMITTED, spout, train.uid, train.column("attempt"), train.time)
-        self._sent(spout, sent)
-
-    def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        self._note(TIMED_OUT, spout, roots, attempt)
-
-    def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
-        if train.has(LATE):
-            train = train.pick(train.column(LATE) == 0)
-        self._note(PROCESSED, task, train.uid, train.column("attempt"), train.time)
-        self._sent(task, sent)
-
-    def on_acked(self, task: BoltView, to: str, train: Train) -> None:
-        self._note(ACKED, task, train.uid, train.column("attempt"), train.time)
-
-    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
-        self._note(DESTROYED, task, train.uid, train.column("attempt"), times)
-
-    def on_overflowed(self, task: BoltView, train: Train) -> None:
-        self._note(DESTROYED, task, train.uid, train.column("attempt"), train.time)
-
-    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
-        at = None if channel is None else train.time
-        self._note(AGAIN, task, train.uid, train.column("attempt"), at)
-
-    def on_void(self, component: Component, uid: Ints, replica: int) -> None:
-        if len(uid) and component.anchored:
-            self._rows.append(((UNDONE, "", component.name, replica), (uid, 0, self._clock())))
-
-    def on_rolled_back(self, task: BoltView, gone: Ints, back: Ints) -> None:
-        self._note(UNDONE, task, gone, 0)
-        self._note(BACK, task, back, 0)
-
-    def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
-        self._note(BACK, task, uid, 0)
-
-    def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
-        """A task put out a window; the same once more is void."""
-        for part in closed.parts:
-            self._note(UNDONE if again else PUT_OUT, task, part.uid, number, now)
+        cut = ((before_root - self.base) << self.component.bits) * self.replicas
+        self.used = max(0, self.used - cut)
+        kept = np.zeros(max(1 << 12, 2 * self.used), np.uint8)
+        kept[: self.used] = self.slots[cut : cut + self.used]
+        self.slots = kept
+        self.base = before_root

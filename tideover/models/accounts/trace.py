@@ -1,18 +1,21 @@
-"""What a run is watched for in detail: every tuple's times (``Trace``), and who sent what to whom in a
-stretch of it (``SpaceTime``, for its diagram). The world makes them if they are asked for.
+"""What a run is watched for in detail: every tuple's times and fate (``Trace``, for ``--trace``, audits and
+tests), and who sent what to whom in a stretch of it (``SpaceTime``, for its diagram). The world makes them if
+they are asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tideover.models.job.topology import Component, Topology
 from tideover.models.operators.state import Closed
 from tideover.models.runtime.announcements import Step
 from tideover.models.runtime.bolt_task import BARRIER
-from tideover.models.runtime.channels import SENDER, Sent, Wire
+from tideover.models.runtime.channels import LATE, SENDER, Sent, Wire
 from tideover.models.runtime.hooks import NOTHING
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, Outage, SpoutView, TaskView
@@ -20,10 +23,34 @@ from tideover.sim.faults import FAULTS
 from tideover.sim.train import Ints, Train
 from tideover.sim.units import S
 
+EMITTED, SENT, PROCESSED, ACKED, DESTROYED = "emitted", "sent", "processed", "acked", "destroyed"
+AGAIN, UNDONE, BACK, PUT_OUT, TIMED_OUT = "sent again", "undone", "there again", "put out", "timed out"
+
+
+class Event(NamedTuple):
+    """Something that happens to a tuple.
+
+    at         when (ns); order: its place among those of the same instant
+    what       one of ``EMITTED``, …
+    who        name of the task: that sends, processes, has had, or is to have it; empty: not said
+    component  at which the tuple is, or which it goes to; replica: of the task there
+    uid        at this component
+    number     the window that is put out; else the attempt of its root
+    """
+
+    at: int
+    order: int
+    what: str
+    who: str
+    component: str
+    replica: int
+    uid: int
+    number: int
+
 
 class Trace:
     """Plain lists of what happened, in the order in which each task did it, for tests and small teaching
-    runs; times in ns.
+    runs; times in ns. Of each root ``of`` tells what became of its tuples.
 
     emitted     (spout, task, root, attempt, time)
     processed   (component, task, replica, uid, attempt, arrival, departure)
@@ -37,9 +64,9 @@ class Trace:
     steps       what the protocol did (`tideover.models.runtime.announcements.Step`)
     """
 
-    def __init__(self, clock: Callable[[], int]) -> None:
+    def __init__(self, topology: Topology, clock: Callable[[], int]) -> None:
         """``clock``: the present, ns."""
-        self._clock = clock
+        self._topology, self._clock = topology, clock
         self.emitted: list[tuple[str, int, int, int, int]] = []
         self.processed: list[tuple[str, int, int, int, int, int, int]] = []
         self.windows: list[tuple[str, int, int, int, int, dict[int, int]]] = []
@@ -50,20 +77,64 @@ class Trace:
         self.overflowed: list[tuple[str, int, int, int, int]] = []
         self.final_state: dict[tuple[str, int, int], dict[int, int]] = {}
         self.steps: list[Step] = []
+        self._fates: list[tuple[tuple[str, str, str, int], tuple[Ints, Ints | int, Ints | int]]] = []
+        """The same of several tuples: what, who, component, replica; uid, number, when."""
+
+    def of(self, root: int) -> list[Event]:
+        """What happened to the tuples of a root, in order; ask when the run is over."""
+        return self._by_root.get(root, [])
+
+    @cached_property
+    def _by_root(self) -> dict[int, list[Event]]:
+        found: dict[int, list[Event]] = {}
+        for order, (about, columns) in enumerate(self._fates):
+            bits = self._topology.by_name[about[2]].bits
+            for uid, number, at in _rows(*np.broadcast_arrays(*columns)):
+                found.setdefault(uid >> bits, []).append(Event(at, order, *about, uid, number))
+        for events in found.values():
+            events.sort(key=lambda event: event[:2])
+        return found
+
+    def _note(
+        self,
+        what: str,
+        task: TaskView,
+        uid: Ints,
+        number: Ints | int,
+        at: Ints | int | None = None,
+        component: Component | None = None,
+    ) -> None:
+        """``at``: now, if it is not given; ``component``: by default the task's."""
+        component = component or task.component
+        if len(uid) and component.anchored:
+            about = what, task.name, component.name, getattr(task, "replica", 0)
+            self._fates.append((about, (uid, number, self._clock() if at is None else at)))
+
+    def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
+        for edge, _, train in sent:
+            self._note(SENT, task, train.uid, train.column("attempt"), train.time, edge.down)
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        name, task = spout.component.name, spout.index
-        for root, attempt, time in _rows(train.uid, train.column("attempt"), train.time):
-            self.emitted.append((name, task, root, attempt, time))
+        columns = train.uid, train.column("attempt"), train.time
+        self.emitted += [(spout.component.name, spout.index, *row) for row in _rows(*columns)]
+        self._note(EMITTED, spout, *columns)
+        self._sent(spout, sent)
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         place = (task.component.name, task.index, task.replica)
-        for uid, attempt, came, left in _rows(train.uid, train.column("attempt"), arrival, train.time):
-            self.processed.append((*place, uid, attempt, came, left))
+        rows = _rows(train.uid, train.column("attempt"), arrival, train.time)
+        self.processed += [(*place, *row) for row in rows]
+        if train.has(LATE):
+            train = train.pick(train.column(LATE) == 0)
+        self._note(PROCESSED, task, train.uid, train.column("attempt"), train.time)
+        self._sent(task, sent)
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
+        """A task put out a window; the same once more is void."""
         counts = dict(zip(closed.keys.tolist(), closed.values.tolist(), strict=True))
         self.windows.append((task.component.name, task.index, task.replica, number, now, counts))
+        for part in closed.parts:
+            self._note(UNDONE if again else PUT_OUT, task, part.uid, number, now)
 
     def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
         self.completed += _rows(root, attempt, time)
@@ -75,15 +146,35 @@ class Trace:
         now = self._clock()
         self.on_step(timed_out(now, spout, roots))
         self.failed += [(r, a, now) for r, a in _rows(roots, attempt)]
+        self._note(TIMED_OUT, spout, roots, attempt)
 
     def on_destroyed(self, task: TaskView, train: Train, times: Ints, outage: int) -> None:
-        replica = getattr(task, "replica", 0)
-        for uid, time in _rows(train.uid, times):
-            self.destroyed.append((task.component.name, task.index, replica, uid, time))
+        place = task.component.name, task.index, getattr(task, "replica", 0)
+        self.destroyed += [(*place, *row) for row in _rows(train.uid, times)]
+        self._note(DESTROYED, task, train.uid, train.column("attempt"), times)
 
     def on_overflowed(self, task: BoltView, train: Train) -> None:
         place = (task.component.name, task.index, task.replica)
-        self.overflowed += [(*place, uid, time) for uid, time in _rows(train.uid, train.time)]
+        self.overflowed += [(*place, *row) for row in _rows(train.uid, train.time)]
+        self._note(DESTROYED, task, train.uid, train.column("attempt"), train.time)
+
+    def on_acked(self, task: BoltView, to: str, train: Train) -> None:
+        self._note(ACKED, task, train.uid, train.column("attempt"), train.time)
+
+    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
+        at = None if channel is None else train.time
+        self._note(AGAIN, task, train.uid, train.column("attempt"), at)
+
+    def on_void(self, component: Component, uid: Ints, replica: int) -> None:
+        if len(uid) and component.anchored:
+            self._fates.append(((UNDONE, "", component.name, replica), (uid, 0, self._clock())))
+
+    def on_rolled_back(self, task: BoltView, gone: Ints, back: Ints) -> None:
+        self._note(UNDONE, task, gone, 0)
+        self._note(BACK, task, back, 0)
+
+    def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
+        self._note(BACK, task, uid, 0)
 
     def on_step(self, step: Step) -> None:
         self.steps.append(step)

@@ -38,29 +38,45 @@ def utilisation(job: Job) -> list[dict[str, Any]]:
     return rows
 
 
-Counts = Mapping[str, Mapping[str, int]]
-"""Of each edge messages, bytes, and those of them that went to another host."""
-Pairs = Sequence[Mapping[str, int]]
-"""Hosts, that of the sender and of the receiver, with messages and bytes."""
+Counts = dict[str, int]
 
 
-def flows(runs: Sequence[Counts], duration_s: float) -> list[dict[str, float | str]]:
+def edges(job: Job) -> dict[str, Counts]:
+    """Of each edge messages, bytes, and those of them that went to another host, in a run that has ended."""
+    found = {e.name: {"messages": 0, "bytes": 0, "remote_bytes": 0} for e in job.topology.edges}
+    for channel in (channel for task in job.bolt_tasks for channel in task.inputs):
+        count = found[f"{channel.up.component.name}->{channel.down.component.name}"]
+        count["messages"] += channel.messages
+        count["bytes"] += channel.bytes
+        count["remote_bytes"] += channel.remote_bytes
+    return found
+
+
+def pairs(job: Job) -> list[Counts]:
+    """The same of hosts, that of the sender and of the receiver, that differ."""
+    found: dict[tuple[int, int], Counts] = {}
+    for way in (way for task in job.bolt_tasks for channel in task.inputs for way in channel.by_way):
+        if way.remote and way.messages:
+            new = {"from_host": way.from_host, "to_host": way.to_host, "messages": 0, "bytes": 0}
+            pair = found.setdefault((way.from_host, way.to_host), new)
+            pair["messages"] += way.messages
+            pair["bytes"] += way.bytes
+    return list(found.values())
+
+
+def flows(runs: Sequence[Mapping[str, Counts]], duration_s: float) -> list[dict[str, float | str]]:
     """By edge, the mean over the runs and all of their time: messages and bytes per second, and bytes per
     second between hosts.
     """
-    columns = {
-        "messages_per_s": "messages",
-        "bytes_per_s": "bytes",
-        "between_hosts_per_s": "remote_bytes",
-    }
+    columns = {"messages": "messages_per_s", "bytes": "bytes_per_s", "remote_bytes": "between_hosts_per_s"}
     whole = len(runs) * duration_s
     return [
-        {"edge": name, **{key: sum(run[name][of] for run in runs) / whole for key, of in columns.items()}}
+        {"edge": name, **{key: sum(run[name][of] for run in runs) / whole for of, key in columns.items()}}
         for name in (runs[0] if runs else ())
     ]
 
 
-def between_hosts(runs: Sequence[Pairs], duration_s: float) -> list[dict[str, float | int]]:
+def between_hosts(runs: Sequence[Sequence[Counts]], duration_s: float) -> list[dict[str, float | int]]:
     """By sender's and receiver's host, the mean over the runs and all of their time: messages and bytes per
     second. Pairs of which no run sent anything are left out.
     """

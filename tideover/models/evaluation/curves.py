@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tideover.models.accounts.reference_run import Place
 from tideover.models.accounts.usage import busy_ns
+from tideover.models.world import World
 from tideover.sim.recorder import SLOT, FewCounts, Recorder, Series
 from tideover.sim.train import Ints
 from tideover.sim.units import S
-
-if TYPE_CHECKING:
-    from tideover.models.world import World
 
 SECOND = S // SLOT
 """Slots in a second."""
@@ -81,24 +79,6 @@ class Axis:
             return slice(first * SECOND + 1, last * SECOND + 1)
         begin, end = self.kept.searchsorted((first, last)).tolist()
         return slice(begin * SECOND + 1, end * SECOND + 1)
-
-
-def cpu_s(world: World) -> float:
-    """Processor time of all tasks together, s."""
-    job = world.job
-    return sum(busy_ns(job.context, task, job.kernel.now) for task in job.tasks) / S
-
-
-def network_bytes(world: World) -> int:
-    """Bytes between hosts: the streams', and what the protocol sends besides."""
-    remote = sum(
-        channel.remote_bytes
-        for sender in world.job.tasks
-        for outlet in sender.outlets
-        for replicas in outlet.channels
-        for channel in replicas
-    )
-    return remote + world.recoveries.control_bytes
 
 
 Bools = npt.NDArray[np.bool_]
@@ -181,7 +161,8 @@ class Curves(NamedTuple):
               have been: from the window before until they are put out, or were due
     lag       records before spouts that are not read, by second (none: spouts read from no queue)
     hurt      roots of which something was destroyed (rising)
-    cpu_s, network_bytes    what the whole run cost
+    cpu_s, network_bytes    processor time of all tasks together, and bytes between hosts: the streams', and
+              what the protocol sends besides; of the whole run
     """
 
     backlog: Ints
@@ -208,7 +189,8 @@ class Curves(NamedTuple):
 
 
 def curves(world: World) -> Curves:
-    end, beat = world.scenario.run.duration, world.job.context.rhythm()
+    job, end, beat = world.job, world.scenario.run.duration, world.job.context.rhythm()
+    remote = sum(channel.remote_bytes for task in job.bolt_tasks for channel in task.inputs)
     bad = {} if world.reference is None else world.reference.bad
     axis = _axis(world, beat, [moment for span in bad.values() for moment in span])
     if axis.kept is None:
@@ -226,8 +208,8 @@ def curves(world: World) -> Curves:
         bad=bad,
         lag=np.array(world.lag.records, np.int64),
         hurt=world.ledger.destroyed,
-        cpu_s=cpu_s(world),
-        network_bytes=network_bytes(world),
+        cpu_s=sum(busy_ns(job.context, task, job.kernel.now) for task in job.tasks) / S,
+        network_bytes=remote + world.recoveries.control_bytes,
         axis=axis,
     )
 

@@ -1,10 +1,12 @@
-"""From what was recorded to the figures of a run. Each docstring has the definition."""
+"""The figures of a run, each with its definition, from what was recorded. `simulation` asks for them; a new
+one is a value here, and a column in `tideover.models.schema`, which says where it is shown.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,14 +30,17 @@ from tideover.models.evaluation.curves import (
 from tideover.models.runtime.views import Outage
 from tideover.models.schema import HEADLINE, ending
 from tideover.models.world import World
-from tideover.sim.recorder import SLOT, LatencyLog
+from tideover.sim.recorder import SLOT
 from tideover.sim.train import Ints
 from tideover.sim.units import MS, S
+
+Row = dict[str, Any]
+Figures = dict[str, float | None]
 
 _ABOVE_P95, _ABOVE_MEDIAN = 1.25, 300 * MS
 
 
-def latency_figures(world: World, outage: Outage) -> dict[str, Any]:
+def latency_figures(world: World, outage: Outage) -> Row:
     """``outage_end_s`` and ``latency_recovered_s`` of a failure, if the scenario asks for them: when the
     latency is normal again, as somebody reads it off a chart, second by second.
 
@@ -86,7 +91,7 @@ def normal_latency(before: npt.NDArray[np.float64]) -> float:
     return max(_ABOVE_P95 * float(np.quantile(known, 0.95)), float(np.median(known)) + _ABOVE_MEDIAN)
 
 
-def drain_figures(lag: Ints, without: Ints, failed_at: int, spouts: int) -> dict[str, Any]:
+def drain_figures(lag: Ints, without: Ints, failed_at: int, spouts: int) -> Row:
     """How long queues before spouts take to drain: the greatest lag after a failure, and how long it is more
     than normal (s; None: to the end of the run); nothing if there are no queues.
 
@@ -108,9 +113,7 @@ def drain_figures(lag: Ints, without: Ints, failed_at: int, spouts: int) -> dict
     return {"max_lag": most, "drain_s": 0.0 if over == first else over - failed_at / S}
 
 
-def availability(
-    recoveries: Iterable[Mapping[str, Any]], begin_s: float, end_s: float
-) -> dict[str, float | None]:
+def availability(recoveries: Iterable[Mapping[str, Any]], begin_s: float, end_s: float) -> Figures:
     """``availability``: the part of the time from ``begin_s`` to ``end_s`` outside of every recovery.
 
     Those that overlap count once; what is not recovered from by the end lasts until then. None: there is no
@@ -137,77 +140,58 @@ UNKNOWN = 1 << 62
 """More than any count."""
 
 
-@dataclass(frozen=True)
 class Comparison:
-    """A run with failures beside its reference, slot by slot.
+    """A run with failures beside its reference, slot by slot, and the rows of its recoveries.
 
     behind    more backlog than normal, or something that a fault hit is down, or not yet restored or replayed
     wrong     that, or a window that will come out wrong, or does not come out when it is due
     beat      period (ns) of the backlog where tuples are done in batches: its peaks have to be normal; else 0
     """
 
-    curves: Curves
-    without: Curves
-    behind: Bools
-    wrong: Bools
-    beat: int
-
-    @classmethod
-    def of(cls, world: World, found: Curves, without: Curves) -> Comparison:
-        behind = too_high(found.present, without.present, without.beat, len(world.job.spouts))
+    def __init__(self, world: World, found: Curves, without: Curves) -> None:
+        self.world, self.found, self.without, self.axis = world, found, without, found.axis
+        self.end = world.scenario.run.duration
+        self.behind = too_high(found.present, without.present, without.beat, len(world.job.spouts))
         for recovery in world.recoveries.all:
             if (done := recovery.done_at) > recovery.outage.failed_at:
-                behind[_slots(found.axis, recovery.outage.failed_at, done)] = True
-        wrong = behind.copy()
+                self.behind[_slots(self.axis, recovery.outage.failed_at, done)] = True
+        self.wrong = self.behind.copy()
         first = min((outage.failed_at for outage in world.outages), default=0)
         for place in found.bad.keys() - without.bad.keys():
             begin, end = found.bad[place]
             if end > first:
-                wrong[_slots(found.axis, max(begin, first), end)] = True
-        return cls(found, without, behind, wrong, without.beat if world.job.needs.batches else 0)
+                self.wrong[_slots(self.axis, max(begin, first), end)] = True
+        self.beat = without.beat if world.job.needs.batches else 0
 
-    def caught_up_at(self, recovery: Recovery) -> int | None:
-        """When the backlog is what it would have been without failures (within the tolerance of
-        `tideover.models.evaluation.curves`), and stays so for 4 s, or as long as a batch takes (ns); None:
-        not before the run ends.
-
-        Looked for from the moment when all that was hit is up and everything was restored and replayed:
-        before it there is nothing to catch up with (source replay waits for its timeout with an empty
-        backlog). If replicas masked the fault: from the fault. Another failure before it is established
-        prolongs it.
+    def normal_from(self, abnormal: Bools, since: int) -> int | None:
+        """When the backlog (``behind``), or also what is put out (``wrong``), is what it would have been
+        without failures (within the tolerance of `tideover.models.evaluation.curves`), and stays so for 4 s,
+        or as long as a batch takes (ns); None: not before the run ends. Another failure before it is
+        established prolongs it.
         """
-        return self._first_calm(self.behind, recovery.done_at)
-
-    def over_at(self, caught_up: int) -> int | None:
-        """When the windows that are put out are right, too, from then on (ns)."""
-        return self._first_calm(self.wrong, caught_up)
-
-    def _first_calm(self, abnormal: Bools, since: int) -> int | None:
-        axis = self.curves.axis
-        begin = axis.place(_slot(since)) + 1
+        begin = self.axis.place(-(-since // SLOT)) + 1
         first = first_calm(abnormal, begin, self.beat)
         if first is None:
             return None
-        return since if first == begin else axis.slot(first - 1) * SLOT
+        return since if first == begin else self.axis.slot(first - 1) * SLOT
 
-    def throughput_back(self, recovery: Recovery, until: int) -> float | None:
+    def throughput_back(self, recovery: Recovery) -> float | None:
         """Seconds from the fault until throughput over 10 s is back at 90 % of what it would have been.
 
         What it would have been is the least of any whole 10 s that end within 4 s (or two beats) of that
         instant. A fall counts if it begins within 10 s of the time when the tasks were down or replays were
         under way: others are the load's own. 0 if there is none; None if it does not come back before
-        ``until`` (ns), or if there is nothing to come back to: without failures, too, it is 0 now and then.
+        the end, or if there is nothing to come back to: without failures, too, it is 0 now and then.
         """
-        outage, recovered = recovery.outage, recovery.done_at
-        axis = self.curves.axis
-        failed = axis.place(outage.failed_at // SLOT)
-        if recovered == outage.failed_at:
+        axis, at, recovered = self.axis, recovery.outage.failed_at, recovery.done_at
+        failed = axis.place(at // SLOT)
+        if recovered == at:
             return 0.0  # nothing was down
         whole = _trailing(self.without.done)
         whole[: axis.place(TEN_SECONDS)] = UNKNOWN
-        looked_at = slice(failed, axis.place(until // SLOT) + 1)
+        looked_at = slice(failed, axis.place(self.end // SLOT) + 1)
         least = least_near(whole, reach_of(self.without.beat) // SLOT)[looked_at]
-        low = (least < UNKNOWN) & (_trailing(self.curves.done)[looked_at] < 0.9 * least)
+        low = (least < UNKNOWN) & (_trailing(self.found.done)[looked_at] < 0.9 * least)
         affected = axis.place(recovered // SLOT) - failed + TEN_SECONDS
         if not low[:affected].any():
             return 0.0 if ((least > 0) & (least < UNKNOWN))[:affected].any() else None
@@ -217,17 +201,154 @@ class Comparison:
             return None
         return (axis.slot(failed + dip + int(back[0])) - axis.slot(failed)) * SLOT / S
 
+    def outcome(self, recovery: Recovery) -> tuple[bool, int | None, int | None]:
+        """Of a recovery whether all was replayed that was to be, when the backlog was caught up with, and
+        when it was over (ns; None: not by the end).
 
-def _slot(moment: int) -> int:
-    """The first boundary of slots at or after a moment (ns)."""
-    return -(-moment // SLOT)
+        Caught up is looked for from the moment when all that was hit is up and everything was restored and
+        replayed: before it there is nothing to catch up with (source replay waits for its timeout with an
+        empty backlog). If replicas masked the fault: from the fault. It is over when the windows that are put
+        out are right, too, from then on.
+        """
+        outage, settled = recovery.outage, self.world.job.context.settled
+        if outage.unfelt:
+            return False, outage.failed_at, outage.failed_at
+        caught_up = self.normal_from(self.behind, recovery.done_at)
+        last = self._replaced_by(outage, caught_up)
+        if last is not None and not settled(last):
+            caught_up = None
+        right = caught_up is not None and not self._state_is_wrong(recovery)
+        over = self.normal_from(self.wrong, caught_up) if right and caught_up is not None else None
+        return last is None or settled(outage), caught_up, over
+
+    def _replaced_by(self, outage: Outage, caught_up: int | None) -> Outage | None:
+        """Whose replay makes good what an outage took: its own, or that of the last that hit one of its tasks
+        before all was replayed and ``caught_up`` (ns), and so took it over. None: all was before the next
+        one.
+        """
+        chain = [outage]
+        for later in self.world.outages[outage.number + 1 :]:
+            if not set(later.tasks).isdisjoint(outage.tasks):
+                caught = caught_up is not None and caught_up < later.failed_at
+                if caught and not any(one in later.unsettled for one in chain):
+                    return None
+                chain.append(later)
+        return chain[-1]
+
+    def _state_is_wrong(self, recovery: Recovery) -> bool:
+        """Whether, to the end of the run, a state lacks what the outage took, or has something twice: no
+        window has ended since that would have cleared it.
+        """
+        state = self._state(recovery)
+        if not (state["missing"] or state["extra"]):
+            return False
+        hit = [task for task in recovery.outage.tasks if getattr(task, "state", None) is not None]
+        failed, windows = recovery.outage.failed_at, self.world.windows
+        return any(windows.last_of(task.component.name, task.index) <= failed for task in hit)
+
+    def _state(self, recovery: Recovery) -> dict[str, int]:
+        ledger = self.world.ledger
+        missing = sum(ledger.missing(component, uid) for component, uid in recovery.lost_effects)
+        return {
+            "restored": recovery.restored,
+            "replayed": recovery.replayed,
+            "dropped": recovery.dropped,
+            "missing": missing + recovery.missing_closed,
+            "extra": ledger.extra[recovery.outage.number],
+        }
+
+    def row(self, recovery: Recovery, replayed: bool, caught_up: int | None, over: int | None) -> Row:
+        """A row of the recoveries (times in s, latencies in ms), without the run's identity. ``replayed``:
+        all that was to be sent again because of it was.
+        """
+        world, outage = self.world, recovery.outage
+        found, without, at = self.found, self.without, recovery.outage.failed_at
+        stretch = at, self.end if over is None else over
+        shown = None if caught_up is None else (self._shown(outage, caught_up) - at) / S
+        row: Row = {
+            "kind": outage.kind,
+            "component": outage.component,
+            "failed_at_s": at / S,
+            **hour_of_day(world.scenario, at),
+            "detected_at_s": None if outage.passes else self._told(outage, outage.detected_at),
+            "ready_at_s": self._told(outage, outage.ready_at),
+            "time_to_recover_s": None if over is None else (over - at) / S,
+            "state_recovery_s": self._state_recovery(recovery) if replayed else None,
+            "catch_up_s": shown,
+            "throughput_90_s": self.throughput_back(recovery),
+            "output_gap_s": longest_silence(found.outputs, *stretch),
+            "sink_spacing_s": longest_silence(without.outputs, *stretch),
+            **latency_figures(world, outage),
+            **drain_figures(found.lag, without.lag, at, len(world.job.spouts)),
+            **self._stages(recovery, caught_up, over),
+            **self._state(recovery),
+        }
+        for what, span in (("latency", recovery.span), ("end_to_end", recovery.from_first or recovery.span)):
+            row |= {f"{what}_{name}_ms": value for name, value in span.committed.summary(MS).items()}
+        return row
+
+    def _shown(self, outage: Outage, caught_up: int) -> int:
+        """When a metric shows that the backlog is gone (ns): at once, or by ``run.lag_window``.
+
+        Kafka's consumers keep the greatest lag of the current window and of the one before
+        (``metrics.num.samples: 2``), counted from their start, which is here the moment of readiness. So what
+        is over shows as over when the second window after it begins.
+        """
+        window = self.world.scenario.run.lag_window
+        if window is None or caught_up < outage.ready_at:
+            return caught_up
+        return outage.ready_at + window * ((caught_up - outage.ready_at) // window + 2)
+
+    def _state_recovery(self, recovery: Recovery) -> float | None:
+        """From ready until the last replayed tuple has arrived (0: before all was ready); as the difference
+        of two cut stamps if logs are cut. None: nothing was replayed.
+        """
+        if recovery.last_replay is None:
+            return None
+        resolution, ready = self.world.scenario.run.log_resolution or 1, recovery.outage.ready_at
+        over = max(recovery.last_replay, ready)
+        return (over // resolution - ready // resolution) * resolution / S
+
+    def _told(self, outage: Outage, moment: int) -> float | None:
+        """A moment (s) as the row has it. Where each fault says how long it takes, also what comes after the
+        end is known.
+        """
+        return None if outage.stages is not None and moment > self.end else moment / S
+
+    def _stages(self, recovery: Recovery, caught_up: int | None, over: int | None) -> Figures:
+        """The time to recover in parts, one after the other: each ends when what it names is done, if that is
+        later than all before. Those that come after the end of the run are None.
+        """
+        outage = recovery.outage
+        moments: dict[str, int | None] = {"detect_s": outage.detected_at}
+        if outage.stages is not None:
+            ordered, launched = outage.stages
+            moments |= {"delay_s": ordered, "launch_s": launched, "prepare_s": outage.ready_at}
+        if outage.passes:
+            moments["passing_s"] = outage.ready_at
+        moments["restart_s"] = outage.ready_at
+        if outage.written_at is not None:
+            moments["write_s"] = outage.written_at
+        moments |= {
+            "restore_s": recovery.restored_at,
+            "wait_s": recovery.timed_out_at,
+            "replay_s": recovery.last_replay,
+        }
+        done, reached = recovery.done_at, outage.failed_at
+        stages: Figures = {}
+        for name, moment in moments.items():
+            before, reached = reached, max(reached, min(moment or 0, done))
+            stages[name] = None if self._told(outage, reached) is None else (reached - before) / S
+        stages["catch_up_stage_s"] = None if caught_up is None else (caught_up - reached) / S
+        stages["windows_stage_s"] = None if over is None or caught_up is None else (over - caught_up) / S
+        return stages
 
 
 def _slots(axis: Axis, begin: int, end: int) -> slice:
     """The places of slots with instants after ``begin`` up to ``end`` (ns); a slot has its last instant, not
     its first.
     """
-    return slice(axis.place(begin // SLOT + 1), axis.place(_slot(end) + 1))
+    return slice(axis.place(begin // SLOT + 1), axis.place(-(-end // SLOT) + 1))
 
 
 def _trailing(done: Ints) -> Ints:
@@ -246,180 +367,29 @@ def longest_silence(outputs: Ints, begin: int, end: int) -> float | None:
     return int((ends - starts)[counted].max()) / S if counted.any() else None
 
 
-def _shown(world: World, outage: Outage, caught_up: int) -> int:
-    """When a metric shows that the backlog is gone (ns): at once, or by ``run.lag_window``.
-
-    Kafka's consumers keep the greatest lag of the current window and of the one before
-    (``metrics.num.samples: 2``), counted from their start, which is here the moment of readiness. So what is
-    over shows as over when the second window after it begins.
-    """
-    window = world.scenario.run.lag_window
-    if window is None or caught_up < outage.ready_at:
-        return caught_up
-    return outage.ready_at + window * ((caught_up - outage.ready_at) // window + 2)
-
-
-def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[dict[str, Any]], Bools]:
+def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[Row], Bools]:
     """One row per fault, and which slots of 10 ms are after the warm-up and outside every recovery and
     catch-up. ``without``: the reference, the same run without failures. The world's ledger is balanced.
     """
-    comparison = Comparison.of(world, found, without)
-    lost = _losses(world, without)
-    end = world.scenario.run.duration
+    both = Comparison(world, found, without)
+    felt = [outage.number for outage in world.outages if not outage.unfelt]
+    lost: Counter[int] = (
+        Counter()
+    )  # roots that each outage has cost, and would not have been lost without any
+    for number, roots in world.ledger.lost_by(without.hurt).items():
+        lost[max((one for one in felt if one <= number), default=-1)] += roots
     outside = found.axis.at > world.scenario.run.warmup // SLOT
     rows = []
     for recovery in world.recoveries.all:
         outage = recovery.outage
-        if outage.unfelt:
-            at = outage.failed_at
-            row = _recovery(world, comparison, recovery, False, at, at)
-            rows.append(row | {"ended": ending(0, 0), "roots_lost": 0})
-            continue
-        over = None
-        caught_up = comparison.caught_up_at(recovery)
-        last = _replaced_by(world, outage, caught_up)
-        if last is not None and not world.job.context.settled(last):
-            caught_up = None
-        if caught_up is not None and not _state_is_wrong(world, recovery):
-            over = comparison.over_at(caught_up)
-        replayed = last is None or world.job.context.settled(outage)
-        row = _recovery(world, comparison, recovery, replayed, caught_up, over)
-        roots = lost[outage.number]
+        replayed, caught_up, over = both.outcome(recovery)
+        row = both.row(recovery, replayed, caught_up, over)
+        roots = 0 if outage.unfelt else lost[outage.number]
         rows.append(row | {"ended": ending(row[HEADLINE], roots), "roots_lost": roots})
-        reached = end if caught_up is None else caught_up
-        outside[_slots(found.axis, outage.failed_at, max(reached, outage.ready_at))] = False
+        if not outage.unfelt:
+            reached = both.end if caught_up is None else caught_up
+            outside[_slots(found.axis, outage.failed_at, max(reached, outage.ready_at))] = False
     return rows, outside
-
-
-def _losses(world: World, without: Curves) -> Counter[int]:
-    """How many roots each outage has cost, by its number, that would not have been lost without failures."""
-    felt = [outage.number for outage in world.outages if not outage.unfelt]
-    found: Counter[int] = Counter()
-    for number, roots in world.ledger.lost_by(without.hurt).items():
-        found[max((one for one in felt if one <= number), default=-1)] += roots
-    return found
-
-
-def _replaced_by(world: World, outage: Outage, caught_up: int | None) -> Outage | None:
-    """Whose replay makes good what an outage took: its own, or that of the last that hit one of its tasks
-    before all was replayed and ``caught_up`` (ns), and so took it over. None: all was before the next one.
-    """
-    chain = [outage]
-    for later in world.outages[outage.number + 1 :]:
-        if not set(later.tasks).isdisjoint(outage.tasks):
-            caught = caught_up is not None and caught_up < later.failed_at
-            if caught and not any(one in later.unsettled for one in chain):
-                return None
-            chain.append(later)
-    return chain[-1]
-
-
-def _state_is_wrong(world: World, recovery: Recovery) -> bool:
-    """Whether, to the end of the run, a state lacks what the outage took, or has something twice: no window
-    has ended since that would have cleared it.
-    """
-    if not any(_state(world, recovery)[name] for name in ("missing", "extra")):
-        return False
-    hit = [task for task in recovery.outage.tasks if getattr(task, "state", None) is not None]
-    failed = recovery.outage.failed_at
-    return any(world.windows.last_of(t.component.name, t.index) <= failed for t in hit)
-
-
-def _recovery(
-    world: World,
-    comparison: Comparison,
-    recovery: Recovery,
-    replayed: bool,
-    caught_up: int | None,
-    over: int | None,
-) -> dict[str, Any]:
-    """One row of the recoveries (times in s, latencies in ms), without the run's identity. ``replayed``: all
-    that was to be sent again because of it was.
-    """
-    end, outage = world.scenario.run.duration, recovery.outage
-    found, without = comparison.curves, comparison.without
-    stretch = outage.failed_at, end if over is None else over
-    row: dict[str, Any] = {
-        "kind": outage.kind,
-        "component": outage.component,
-        "failed_at_s": outage.failed_at / S,
-        **hour_of_day(world.scenario, outage.failed_at),
-        "detected_at_s": None if outage.passes else _told(outage, outage.detected_at, end),
-        "ready_at_s": _told(outage, outage.ready_at, end),
-        "time_to_recover_s": None if over is None else (over - outage.failed_at) / S,
-        "state_recovery_s": _state_recovery(world, recovery) if replayed else None,
-        "catch_up_s": None
-        if caught_up is None
-        else (_shown(world, outage, caught_up) - outage.failed_at) / S,
-        "throughput_90_s": comparison.throughput_back(recovery, end),
-        "output_gap_s": longest_silence(found.outputs, *stretch),
-        "sink_spacing_s": longest_silence(without.outputs, *stretch),
-        **latency_figures(world, outage),
-        **drain_figures(found.lag, without.lag, outage.failed_at, len(world.job.spouts)),
-        **_stages(recovery, caught_up, over, end),
-        **_state(world, recovery),
-    }
-    for what, span in (("latency", recovery.span), ("end_to_end", recovery.from_first or recovery.span)):
-        row |= {f"{what}_{name}_ms": value for name, value in span.committed.summary(MS).items()}
-    return row
-
-
-def _state_recovery(world: World, recovery: Recovery) -> float | None:
-    """From ready until the last replayed tuple has arrived (0: before all was ready); as the difference of
-    two cut stamps if logs are cut. None: nothing was replayed.
-    """
-    if recovery.last_replay is None:
-        return None
-    resolution, ready = world.scenario.run.log_resolution or 1, recovery.outage.ready_at
-    over = max(recovery.last_replay, ready)
-    return (over // resolution - ready // resolution) * resolution / S
-
-
-def _told(outage: Outage, moment: int, end: int) -> float | None:
-    """A moment (s) as the row has it. Where each fault says how long it takes, also what comes after the end
-    is known.
-    """
-    return None if outage.stages is not None and moment > end else moment / S
-
-
-def _stages(recovery: Recovery, caught_up: int | None, over: int | None, end: int) -> dict[str, float | None]:
-    """The time to recover in parts, one after the other: each ends when what it names is done, if that is
-    later than all before. Those that come after the end of the run are None.
-    """
-    outage = recovery.outage
-    moments: dict[str, int | None] = {"detect_s": outage.detected_at}
-    if outage.stages is not None:
-        ordered, launched = outage.stages
-        moments |= {"delay_s": ordered, "launch_s": launched, "prepare_s": outage.ready_at}
-    if outage.passes:
-        moments["passing_s"] = outage.ready_at
-    moments["restart_s"] = outage.ready_at
-    if outage.written_at is not None:
-        moments["write_s"] = outage.written_at
-    moments |= {
-        "restore_s": recovery.restored_at,
-        "wait_s": recovery.timed_out_at,
-        "replay_s": recovery.last_replay,
-    }
-    done, reached = recovery.done_at, outage.failed_at
-    stages: dict[str, float | None] = {}
-    for name, moment in moments.items():
-        before, reached = reached, max(reached, min(moment or 0, done))
-        stages[name] = None if _told(outage, reached, end) is None else (reached - before) / S
-    stages["catch_up_stage_s"] = None if caught_up is None else (caught_up - reached) / S
-    stages["windows_stage_s"] = None if over is None or caught_up is None else (over - caught_up) / S
-    return stages
-
-
-def _state(world: World, recovery: Recovery) -> dict[str, int]:
-    missing = sum(world.ledger.missing(component, uid) for component, uid in recovery.lost_effects)
-    return {
-        "restored": recovery.restored,
-        "replayed": recovery.replayed,
-        "dropped": recovery.dropped,
-        "missing": missing + recovery.missing_closed,
-        "extra": world.ledger.extra[recovery.outage.number],
-    }
 
 
 def steady_seconds(world: World, outside: Bools, axis: Axis) -> tuple[Bools, int]:
@@ -434,34 +404,92 @@ def steady_seconds(world: World, outside: Bools, axis: Axis) -> tuple[Bools, int
     return steady, first
 
 
-def timeline(world: World, curves: Curves, without: Curves) -> list[dict[str, Any]]:
+def timeline(world: World, curves: Curves, without: Curves) -> list[Row]:
     """One row per second: throughput, latency, greatest backlog, and what that would have been.
 
     A second has its first instant, not its last: what a fault does at 75 s is in the row of second 75. Of a
     long run only seconds near to what happens.
     """
     seconds = curves.axis.seconds(0, world.scenario.run.duration // S)
-    slots = len(seconds) * SECOND
+    slots, recorder = len(seconds) * SECOND, world.recorder
     done = curves.done[1 : slots + 1].reshape(-1, SECOND)
     backlog, normal = (each.backlog[:slots].reshape(-1, SECOND) for each in (curves, without))
-    recorder = world.recorder
     columns: dict[str, Sequence[Any]] = {
         "second": seconds.tolist(),
         "throughput_per_s": done.sum(axis=1, dtype=np.float64).tolist(),
-        **_in_ms("latency", recorder.latency, seconds),
-        **_in_ms("end_to_end", recorder.from_first or recorder.latency, seconds),
-        "backlog": backlog.max(axis=1).tolist(),
-        "backlog_without_failures": normal.max(axis=1).tolist(),
     }
+    for what, log in (("latency", recorder.latency), ("end_to_end", recorder.from_first or recorder.latency)):
+        means, most = log.by_second(seconds)
+        columns[f"{what}_mean_ms"] = [None if mean is None else mean / 1e6 for mean in means]
+        columns[f"{what}_max_ms"] = [None if value is None else value / 1e6 for value in most]
+    columns["backlog"] = backlog.max(axis=1).tolist()
+    columns["backlog_without_failures"] = normal.max(axis=1).tolist()
     if world.lag.records:
         columns["lag"] = [world.lag.records[second] for second in columns["second"]]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _in_ms(what: str, log: LatencyLog, seconds: Ints) -> dict[str, list[float | None]]:
-    means, most = log.by_second(seconds)
-    columns: dict[str, Sequence[float | None]] = {"mean": means, "max": most}
+# The blocks of ``runs``: of a run as a whole.
+
+
+def throughput(world: World, found: Curves) -> Figures:
+    """Of the whole seconds after the warm-up."""
+    first, last = -(-world.scenario.run.warmup // S), world.scenario.run.duration // S
+    if last <= first:
+        return {"mean": None, "min": None, "max": None}
+    per_second = found.done[found.axis.slots_of(first, last)].reshape(-1, SECOND).sum(axis=1)
+    every = len(per_second) == last - first  # in seconds that are not kept nothing is done
     return {
-        f"{what}_{name}_ms": [None if value is None else value / 1e6 for value in values]
-        for name, values in columns.items()
+        "mean": float(per_second.sum() / (last - first)),
+        "min": float(per_second.min()) if every else 0.0,
+        "max": float(per_second.max()),
+    }
+
+
+def dependability(world: World, rows: Sequence[Row]) -> Figures:
+    scenario = world.scenario
+    found = availability(rows, scenario.run.warmup / S, scenario.run.duration / S)
+    if scenario.detector is None or not scenario.detector.false_detections:
+        return found
+    return found | {"false_detections": sum(row["kind"] == "false_detection" for row in rows)}
+
+
+def ledger(world: World, balance: Mapping[str, int]) -> dict[str, int]:
+    """``balance``: what became of the roots."""
+    of = world.ledger
+    return {
+        **balance,
+        "replayed": len(of.replayed),
+        "duplicated": of.duplicated,
+        "false_timeouts": len(of.false_timeouts),
+        "late": len(of.late),
+    }
+
+
+def windows(world: World) -> dict[str, int]:
+    seen = world.windows.count  # without a reference nothing can have disturbed them
+    counts = {"emitted": seen, "correct": seen, "wrong": 0, "missing": 0}
+    if world.reference is not None:
+        counts = world.reference.counts
+    return counts if world.readers is None else counts | {"expired": world.readers.expired}
+
+
+def cost(world: World, found: Curves, without: Curves) -> Figures:
+    job, measured = world.job, world.recoveries
+    # what an hour of the machines costs that have tasks or stand by
+    prices = [h.price for h in job.deployment.cluster.hosts if h.number in job.used or h.reserve]
+    given = [price for price in prices if price is not None]
+    # whether barriers may have to wait in full queues
+    held_back = job.needs.log and any(bound.holds_back for bound in job.deployment.bounds.values())
+    return {
+        "cpu_s": found.cpu_s,
+        "network_bytes": found.network_bytes,
+        "normal_cpu_s": without.cpu_s,
+        "normal_network_bytes": without.network_bytes,
+        "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
+        "peak_buffered_tuples": measured.peak_buffered,
+        "hosts": len(job.used),
+        **({"price_per_h": math.fsum(given)} if given else {}),
+        **(world.snapshots.figures() if held_back else {}),
+        **({} if world.readers is None else world.readers.delay_figures()),
     }

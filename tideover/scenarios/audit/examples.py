@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import NamedTuple
 
-from tideover.models.accounts.ledger import (
+from tideover.models.accounts.trace import (
     ACKED,
     AGAIN,
     BACK,
@@ -18,9 +18,10 @@ from tideover.models.accounts.ledger import (
     SENT,
     UNDONE,
     Event,
+    Stretch,
+    Trace,
 )
-from tideover.models.accounts.trace import Stretch, Trace
-from tideover.models.coarsening import coarsened, coarseness
+from tideover.models.coarsening import coarsened
 from tideover.models.config import Scenario
 from tideover.models.runtime.announcements import Step
 from tideover.models.world import World
@@ -183,8 +184,8 @@ def lost(root: int, world: World) -> History | None:
             since = _since(world, (sent.who,), sent.at, world.kernel.now)
             when = format_duration(sent.at)
             return History("nothing came of it", f"{sent.who} sent it to {effect.component} at {when}{since}")
-    assert world.histories is not None
-    events = [event for event in world.histories.of(root) if event.who]
+    assert world.trace is not None
+    events = [event for event in world.trace.of(root) if event.who]
     if not events:
         return None
     last = events[-1]  # no tuple has come, or was sent, to where the root ends
@@ -195,10 +196,10 @@ def lost(root: int, world: World) -> History | None:
 
 def _effects(root: int, world: World) -> Iterator[_Effect]:
     """The tuples of a root where it ends, those that were sent and never came included."""
-    assert world.histories is not None
+    assert world.trace is not None
     found: dict[tuple[str, int, int], list[Event]] = {}
     ways: dict[tuple[str, int], list[Event]] = {}
-    for event in world.histories.of(root):
+    for event in world.trace.of(root):
         if world.job.topology.by_name[event.component].ends_roots:
             if event.what == SENT:
                 ways.setdefault((event.component, event.uid), []).append(event)
@@ -225,9 +226,9 @@ def _sender(effect: _Effect, event: Event) -> str:
 
 def _came(world: World, uid: int, component: str, attempt: int) -> tuple[int, str] | None:
     """When the root of a tuple was emitted for that attempt (ns), and by whom."""
-    assert world.histories is not None
+    assert world.trace is not None
     root = uid >> world.job.topology.by_name[component].bits
-    times = [(e.at, e.who) for e in world.histories.of(root) if e.what == EMITTED and e.number == attempt]
+    times = [(e.at, e.who) for e in world.trace.of(root) if e.what == EMITTED and e.number == attempt]
     return times[0] if times else None
 
 
@@ -459,10 +460,10 @@ def _ways(
 
 
 def struck(scenario: Scenario, case: Case, watched: Stretch | None = None) -> World:
-    """A run with the faults of a case: with its trace and histories, or ``watched`` for a diagram."""
+    """A run with the faults of a case: with its trace, or ``watched`` for a diagram."""
     found = case.scenario(scenario)
-    found = coarsened(found, coarseness(found))
-    world = World(found, trace=watched is None, histories=watched is None, watched=watched, looks=0)
+    found = coarsened(found)
+    world = World(found, trace=watched is None, watched=watched, looks=0)
     world.run()
     return world
 

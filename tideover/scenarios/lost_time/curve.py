@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 import tideover
 from tideover.models.advice import warnings
-from tideover.models.coarsening import coarsened, coarseness
+from tideover.models.coarsening import coarsened
 from tideover.models.config import Scenario
 from tideover.models.evaluation.bottleneck import Load, Used
 from tideover.models.schema import LOSSY, remark
@@ -198,7 +198,7 @@ def _busy(scenario: Scenario, begin: int, end: int) -> tuple[list[Load], bool]:
     """
     run = scenario.run.model_copy(update={"duration": end, "warmup": begin})
     quiet = scenario.model_copy(update={"failures": (), "run": run})
-    world = World(coarsened(quiet, coarseness(quiet)), judge_windows=False, looks=1)
+    world = World(coarsened(quiet), judge_windows=False, looks=1)
     world.run()
     assert world.usage is not None
     return Used.of(world.usage).loads(begin, end), len(world.ledger.false_timeouts) > 0
