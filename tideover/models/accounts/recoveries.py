@@ -1,4 +1,6 @@
-"""What is measured while a run goes on: latencies, outputs, each failure's recovery, what readers see."""
+"""What is measured while a run goes on: latencies, outputs, each failure's recovery, what readers see. The
+world builds these accounts, and `evaluation.measures` reads them.
+"""
 
 from __future__ import annotations
 
@@ -67,41 +69,25 @@ FEW = 4_096
 """Latencies of one step of the data plane, at first."""
 
 
-class Watch:
-    """What the data plane sees of one outage."""
-
-    def __init__(self, plane: Plane, outage: Outage, resolution: int | None, tasks: int) -> None:
-        self.plane = plane
-        self.w: Any = plane.ffi.new("watch *")
-        self.w.outage, self.w.end, self.w.last_replay = outage.number, -1, -1
-        self.w.resolution = resolution or 0
-        self._hit = np.zeros(tasks, np.uint8)
-        self.w.hit = plane.ffi.from_buffer("uint8_t[]", self._hit)
-
-    def look(self, outage: Outage) -> None:
-        """It has hit these tasks."""
-        self._hit[[task.number for task in outage.tasks]] = 1
-
-
 class WatchedSpan(Span):
     """A span of which the data plane knows what is inside: latencies since creation (0), or since the root's
-    first emission (1).
+    first emission (1), in its struct ``watch``.
     """
 
-    def __init__(self, watch: Watch, which: int) -> None:
+    def __init__(self, plane: Plane, watch: Any, which: int) -> None:
         super().__init__(None)
-        self._watch, self._which = watch, which
+        self._plane, self._watch, self._which = plane, watch, which
 
     @property
     def committed(self) -> Histogram:
-        return histogram_of(self._watch.plane, self._watch.w.inside[self._which])
+        return histogram_of(self._plane, self._watch.inside[self._which])
 
     @committed.setter
     def committed(self, _: Histogram) -> None:
         pass
 
     def goes_on(self, now: int) -> bool:
-        return bool(self._watch.w.end > now)
+        return bool(self._watch.end > now)
 
     def settle(self) -> None:
         pass
@@ -187,6 +173,8 @@ class Recovery:
     dropped          tuples that were discarded since they will come again, or have come twice
     lost_effects     tasks, and uids of the effects that they lost with their state
     missing_closed   how many of those were missing when their roots were settled for good
+    watch            what the data plane sees of it; None: it does not look
+    hit              by number of the task, whether it has hit it, for the plane
     """
 
     outage: Outage
@@ -200,6 +188,8 @@ class Recovery:
     dropped: int = 0
     missing_closed: int = 0
     lost_effects: list[tuple[Component, Ints]] = field(default_factory=list)
+    watch: Any = None
+    hit: Any = None
 
     @property
     def done_at(self) -> int:
@@ -222,6 +212,8 @@ class Recovery:
 
     def settle(self) -> None:
         """A step of the data plane is over, and all tasks have reported."""
+        if self.watch is not None:
+            self.hit[[task.number for task in self.outage.tasks]] = 1
         for span in (self.span, self.from_first):
             if span is not None:
                 span.settle()
@@ -248,7 +240,6 @@ class Recoveries:
         """Those that may still go on."""
         self.peak_buffered = 0
         self.control_bytes = 0
-        self._watches: dict[int, Watch] = {}
         self._seen: int | None = None
         """Latencies that recoveries were told of since all tasks told all; None: they do at each step."""
         self._structs = [(task, job.plane.tasks[task.number]) for task in job.bolt_tasks]
@@ -265,28 +256,28 @@ class Recoveries:
         self.all.append(recovery)
         holders = [each for each in self._context.holders if type(each).replayed is not CopyHolder.replayed]
         if len(holders) == 1 and holders[0].knows_the_plane:
-            self._watch(self._job.plane, outage, holders[0])
+            self._watch(self._job.plane, recovery)
+            holders[0].watched()
         elif holders:
             steady = all(each.steady for each in holders)
             at_once = not steady or any(len(replicas) > 1 for replicas in self._job.bolts.values())
             self._seen = None if at_once else 0
             self._job.show(self.see, at_once)
 
-    def _watch(self, plane: Plane, outage: Outage, holder: CopyHolder) -> None:
-        """Let the plane watch those outages that still are."""
-        watch = Watch(plane, outage, self._job.deployment.run.log_resolution, len(self._job.tasks))
-        self._watches[outage.number] = watch
-        self.all[-1].span, self.all[-1].from_first = WatchedSpan(watch, 0), WatchedSpan(watch, 1)
-        watched = [self._watches[each.outage.number] for each in self._watched]
-        pointers = plane.ffi.new("watch *[]", [each.w for each in watched])
+    def _watch(self, plane: Plane, recovery: Recovery) -> None:
+        """Let the plane watch this outage, and those that still are."""
+        recovery.watch = watch = plane.ffi.new("watch *")
+        watch.outage, watch.end, watch.last_replay = recovery.outage.number, -1, -1
+        watch.resolution = self._job.deployment.run.log_resolution or 0
+        recovery.hit = np.zeros(len(self._job.tasks), np.uint8)
+        watch.hit = plane.ffi.from_buffer("uint8_t[]", recovery.hit)
+        recovery.span, recovery.from_first = WatchedSpan(plane, watch, 0), WatchedSpan(plane, watch, 1)
+        pointers = plane.ffi.new("watch *[]", [each.watch for each in self._watched])
         plane.keep_as("watches", pointers)
-        plane.p.watches, plane.p.n_watches = pointers, len(watched)
+        plane.p.watches, plane.p.n_watches = pointers, len(self._watched)
         if not plane.p.spanned_room:
             self._make_room(plane, FEW)
-            plane.asked[plane.lib.NEED_SPANNED] = lambda _: self._make_room(
-                plane, 2 * int(plane.p.spanned_room)
-            )
-        holder.watched()
+            plane.asked[plane.lib.NEED_SPANNED] = lambda _: self._make_room(plane, 2 * plane.p.spanned_room)
 
     def _make_room(self, plane: Plane, room: int) -> None:
         p, wider = plane.p, np.zeros(room, LATENCY)
@@ -298,15 +289,15 @@ class Recoveries:
         p.spanned, p.spanned_room = plane.ffi.cast("latency *", wider.ctypes.data), room
 
     def read(self) -> None:
+        """All that the data plane has seen is to be known."""
         if self._seen is not None:
             self._see_all()
         for recovery in self.all:
-            watch = self._watches.get(recovery.outage.number)
-            if watch is not None:
-                watch.look(recovery.outage)
-                recovery.replayed = int(watch.w.replayed)
-                if watch.w.last_replay >= 0:
-                    recovery.last_replay = int(watch.w.last_replay)
+            if recovery.watch is not None:
+                recovery.settle()
+                recovery.replayed = int(recovery.watch.replayed)
+                if recovery.watch.last_replay >= 0:
+                    recovery.last_replay = int(recovery.watch.last_replay)
 
     def see(self, task: BoltView, train: Train, arrival: Ints) -> None:
         """Tuples are done whose latencies the recorder knows already: whether they are replays."""
@@ -318,8 +309,10 @@ class Recoveries:
             latencies = latency, latency if first is train.created else train.time - first
             self._seen = None if self._seen is None else self._seen + train.n
         for recovery in self._watched:
-            outage = recovery.outage
-            mask = self._replayed(task, train, outage.number)
+            outage, mask = recovery.outage, None
+            for holder in self._context.holders:  # which were sent again because of it, by any of them
+                more: Any = holder.replayed(task, train, outage.number)
+                mask = more if mask is None else mask if more is None else mask | more
             if mask is not None and task in outage.tasks and mask.any():
                 # who reads a log takes from it what it can work off: it is there when it is done
                 there = train.time if self._context.needs.log else arrival
@@ -327,15 +320,6 @@ class Recoveries:
                 recovery.replayed += int(np.count_nonzero(mask))
             if latencies is not None:
                 recovery.add(train.time, *latencies, mask)
-
-    def _replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
-        """Which tuples were sent again because of an outage, by any of the holders; None: none."""
-        found: Mask | None = None
-        for holder in self._context.holders:
-            mask: Any = holder.replayed(task, train, outage)
-            if mask is not None:
-                found = mask if found is None else found | mask
-        return found
 
     def _first(self, component: Component, train: Train) -> Ints:
         """When the tuples' roots were emitted first."""
@@ -411,8 +395,4 @@ class Recoveries:
             self._job.catch_up()
             self._seen = 0
         for recovery in self._watched:
-            watch = self._watches.get(recovery.outage.number)
-            if watch is not None:
-                watch.look(recovery.outage)
-            else:
-                recovery.settle()
+            recovery.settle()
