@@ -24,7 +24,7 @@ DOCTESTS = [
     "tideover.api",
     "tideover.parts",
     "tideover.scenarios.quantities",
-    "tideover.scenarios.scenario",
+    "tideover.scenarios.loader",
     "tideover.scenarios.part_builder",
     "tideover.sim.units",
 ]

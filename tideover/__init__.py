@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tideover.scenarios.audit.audit import Audit as Audit
     from tideover.scenarios.errors import ScenarioError as ScenarioError
     from tideover.scenarios.hours import Hours as Hours
+    from tideover.scenarios.loader import Scenario as Scenario
     from tideover.scenarios.lost_time.detector import BestTimeout as BestTimeout
     from tideover.scenarios.lost_time.interval import BestInterval as BestInterval
     from tideover.scenarios.objectives.check import Check as Check
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from tideover.scenarios.quantities import seconds as seconds
     from tideover.scenarios.runs import RunFailed as RunFailed
     from tideover.scenarios.saturation import Saturation as Saturation
-    from tideover.scenarios.scenario import Scenario as Scenario
     from tideover.scenarios.statistics.availability import Dependability as Dependability
     from tideover.scenarios.sweeps.dataset import Sweep as Sweep
 else:

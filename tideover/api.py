@@ -12,7 +12,8 @@ from tideover.models import config, results
 from tideover.models.schema import frame
 from tideover.models.strategies.base import Strategy
 from tideover.scenarios import library, runs
-from tideover.scenarios.loader import load_for_strategies
+from tideover.scenarios.loader import Scenario, Source, load_for_strategies, tree
+from tideover.scenarios.loader import load as load_scenario
 from tideover.scenarios.lost_time import detector as by_timeout
 from tideover.scenarios.lost_time import interval as by_interval
 from tideover.scenarios.lost_time.curve import Report
@@ -20,8 +21,6 @@ from tideover.scenarios.lost_time.detector import BestTimeout
 from tideover.scenarios.lost_time.interval import BestInterval
 from tideover.scenarios.precedence import Settings, read_settings
 from tideover.scenarios.runs import ALL, every_strategy
-from tideover.scenarios.scenario import Scenario, Source, tree_of
-from tideover.scenarios.scenario import load as load_scenario
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S, parse_duration
 
@@ -363,7 +362,7 @@ def compared(
 ) -> dict[str, Scenario]:
     """The scenario under each strategy, by kind; raises like ``compare``."""
     if strategies == ALL or strategies == [ALL]:
-        every = every_strategy(tree_of(scenario), settings)
+        every = every_strategy(tree(scenario), settings)
         strategies, settings = every.kinds, [*every.settings, *read_settings(settings)]
     if isinstance(strategies, str):
         raise TypeError(f"strategies is the text {strategies!r}; give a list, {[strategies]}")
@@ -372,7 +371,7 @@ def compared(
         raise ValueError(f"a strategy is named twice in {', '.join(kinds)}; name each once")
     typed = {f"strategies.{kind_of(s)}": s for s in strategies or () if isinstance(s, Strategy)}
     given = [*read_settings(typed), *read_settings(settings)]
-    found = load_for_strategies(tree_of(scenario), kinds, given)
+    found = load_for_strategies(tree(scenario), kinds, given)
     if len(found) < 2:
         only = f", not only {', '.join(found)}" if found else ""
         raise ValueError(f"a comparison needs at least two strategies{only}")

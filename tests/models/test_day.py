@@ -19,7 +19,7 @@ from tideover.models.config import Scenario, begins_at, busiest, first_failure, 
 from tideover.models.effort import effort
 from tideover.models.job.arrivals import HOURS, Day
 from tideover.models.simulation import simulate
-from tideover.scenarios.scenario import load
+from tideover.scenarios.loader import load
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.units import DAY, HOUR, MINUTE, S, format_time_of_day, parse_time_of_day
 

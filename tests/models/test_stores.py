@@ -12,7 +12,7 @@ from tideover.models.job.stores import STORES, StoreKind
 from tideover.models.runtime.job import Storage
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.scenario import load
+from tideover.scenarios.loader import load
 from tideover.sim.kernel import Rank
 
 S = 1_000_000_000

@@ -13,8 +13,8 @@ from tests.models.test_day import CURVE, world
 from tideover.reports import figures
 from tideover.reports.hours import answer, hours_table
 from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import Scenario, load
 from tideover.scenarios.part_builder import to_data
-from tideover.scenarios.scenario import Scenario, load
 
 ROOT = Path(__file__).parents[2]
 STEPS: dict[str, Any] = {"peak": "72/s", "by_hour": [*CURVE], "interpolation": "steps"}

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tideover.models.accounts.trace import Stretch
     from tideover.models.results import Result
     from tideover.reports.html import Page
+    from tideover.scenarios.loader import Scenario
     from tideover.scenarios.precedence import Settings as GivenSettings
-    from tideover.scenarios.scenario import Scenario
 
 
 # ``run --diagram``: the space-time diagram of a run.

@@ -1,4 +1,7 @@
-"""``tideover scenarios``: the built-in scenarios and sweeps; schema and reference of scenario files."""
+"""``tideover scenarios``: the built-in scenarios and sweeps; schema and reference of scenario files.
+
+`app` adds it to the program. What is printed is made elsewhere: `library`, `resolved`, `reference`.
+"""
 
 from __future__ import annotations
 
@@ -69,32 +72,31 @@ def show_scenario(
     For example: tideover scenarios show wordcount --resolved --set strategy.kind=rsm
     """
     if resolved:
-        from tideover.scenarios import resolved as whereabouts
-        from tideover.scenarios.resolved import is_sweep, resolve, to_yaml
+        from tideover.scenarios import resolved as resolving
 
-        if point and not is_sweep(name):
+        if point and not resolving.is_sweep(name):
             raise BadInput(f"--point: {name} is no sweep; only a sweep has points")
-        found = resolve(name, settings or (), point)
-        sys.stdout.write(to_yaml(found) + whereabouts.where_tasks_run(found.scenario))
+        found = resolving.resolve(name, settings or (), point)
+        sys.stdout.write(resolving.to_yaml(found) + resolving.where_tasks_run(found.scenario))
         return
     if settings or point:
         raise BadInput(f"{'--set' if settings else '--point'}: goes with --resolved")
-    _show_file(name)
-
-
-def _show_file(name: str) -> None:
     from tideover.scenarios import library, precedence, yaml_source
 
     text = library.file_text(name)
     sys.stdout.write(text)
-    short = precedence.shown(yaml_source.parse(text, library.file_name(name)))
-    if short:  # as comments, so that what is printed is still a scenario
+    rows = []
+    for each in precedence.declared(yaml_source.parse(text, library.file_name(name))).values():
+        default = None if each.default is None else each.default.plain()
+        meaning = each.description or f"sets {', '.join(each.sets)}"
+        rows.append((each.name, "" if default is None else str(default), meaning))
+    if rows:  # as comments, so that what is printed is still a scenario
         sys.stdout.write(
             "\n# Short parameters: --set NAME=VALUE; else what a profile says, else the default.\n"
         )
-        widths = [max(len(row[i]) for row in short) for i in range(2)]
-        for parameter, default, meaning in short:
-            sys.stdout.write(f"#   {parameter:{widths[0]}}  {default:{widths[1]}}  {meaning}\n")
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
+    for short, value, meaning in rows:
+        sys.stdout.write(f"#   {short:{widths[0]}}  {value:{widths[1]}}  {meaning}\n")
 
 
 @app.command("copy")

@@ -22,7 +22,7 @@ from tideover.models.schema import named
 from tideover.reports.formatting import UNDEFINED, fixed, is_undefined, number, strategy_name
 from tideover.reports.tables import Notes, Table
 from tideover.scenarios import runs
-from tideover.scenarios.scenario import load
+from tideover.scenarios.loader import load
 from tideover.scenarios.statistics.intervals import Estimate, estimate
 from tideover.sim.histogram import merged
 from tideover.sim.registry import kind_of

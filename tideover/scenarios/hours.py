@@ -22,8 +22,8 @@ from tideover.models.config import rate_at
 from tideover.models.schema import HEADLINE, Column, counted, named
 from tideover.models.simulation import Replication
 from tideover.scenarios import runs
+from tideover.scenarios.loader import Scenario, load
 from tideover.scenarios.part_builder import to_data
-from tideover.scenarios.scenario import Scenario, load
 from tideover.scenarios.statistics.intervals import Estimate, estimate
 from tideover.sim.registry import kind_of
 from tideover.sim.units import DAY, HOUR, MINUTE, format_time_of_day, parse_time_of_day

@@ -3,7 +3,8 @@
 A field annotated with a registry's base class (``Distribution``, ``Grouping`` …) is built by its ``kind``;
 one annotated with a ``Part`` by that class's fields; the rest is left to pydantic, in strict mode and with
 ``border`` set, so that bare numbers are refused where a unit is needed. All problems are collected, each
-with its place.
+with its place. Called by whoever reads a file; texts of messages are written here, and rules of parts in the
+parts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import os
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -65,6 +65,9 @@ BARE: dict[type[Part], str] = {Constant: "value", QueueSettings: "length", Slo: 
 
 _RENAMED = {"fixed_offset": "offset"}
 
+BROKEN: Any = object()
+"""Stands for a value with a problem that is known."""
+
 P = TypeVar("P", bound=Part)
 
 
@@ -84,19 +87,13 @@ def fields_of(part: type[Part]) -> dict[str, str]:
 
 def without_none(annotation: Any) -> tuple[Any, bool]:
     """An annotation without ``Annotated`` and without ``| None``; and whether None was allowed."""
-    optional = False
-    while True:
-        origin = typing.get_origin(annotation)
-        if origin is Annotated:
-            annotation = typing.get_args(annotation)[0]
-        elif origin in (typing.Union, types.UnionType):
-            others = [a for a in typing.get_args(annotation) if a is not type(None)]
-            optional = optional or len(others) < len(typing.get_args(annotation))
-            if len(others) != 1:
-                return annotation, optional
-            annotation = others[0]
-        else:
-            return annotation, optional
+    if typing.get_origin(annotation) is Annotated:
+        return without_none(typing.get_args(annotation)[0])
+    args = typing.get_args(annotation)
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType) and type(None) in args:
+        others = [arg for arg in args if arg is not type(None)]
+        return (without_none(others[0])[0] if len(others) == 1 else annotation), True
+    return annotation, False
 
 
 def unit_of(annotation: Any, metadata: Iterable[Any] = ()) -> Unit | None:
@@ -124,7 +121,7 @@ class PartBuilder:
 
     def __init__(self, directory: Path) -> None:
         self.problems: list[Problem] = []
-        self._context = {"border": True, "directory": directory}
+        self.context = {"border": True, "directory": directory}
 
     def refuse(self, node: Node, key: str, message: str) -> None:
         """Note a problem of a value."""
@@ -132,17 +129,22 @@ class PartBuilder:
 
     def mapping(self, node: Node, key: str) -> bool:
         """Whether a value is a mapping; a problem if not."""
-        if not isinstance(node.value, dict):
+        if not node.is_mapping:
             self.refuse(node, key, f"must be a mapping of keys, not {node.shown()}")
-        return isinstance(node.value, dict)
+        return node.is_mapping
 
     def unknown_keys(self, node: Node, key: str, known: Iterable[str]) -> list[str]:
         """Note each key of a mapping that is not known; returns them."""
         known = list(known)
         unknown = [name for name in node.value if name not in known]
         for name in unknown:
-            self.refuse(node.value[name], join(key, name), f"unknown key; {suggest(name, known)}")
+            hint = self.hint(node, key, name, known)
+            self.refuse(node.value[name], join(key, name), f"unknown key; {hint}")
         return unknown
+
+    def hint(self, node: Node, key: str, name: str, known: list[str]) -> str:
+        """What may be meant by an unknown key of a mapping."""
+        return suggest(name, known)
 
     def entries(self, node: Node, key: str, known: Iterable[str] | None = None) -> dict[str, Node]:
         """What a block of the file has, if it is there; a problem if it is no mapping, or has other keys than
@@ -168,31 +170,47 @@ class PartBuilder:
         ``given``: fields that are built already; None stands for one with a problem that is known.
         ``unknown``: keys beside those of ``node`` that were refused already.
         """
-        bare = BARE.get(cls)
-        if bare is not None and not isinstance(node.value, dict):
-            node, flat = node.like({bare: node}), bare
-        else:
-            flat = None
+        bare = None if node.is_mapping else BARE.get(cls)
+        if bare is not None:
+            node = node.like({bare: node})
         if not self.mapping(node, key):
             return None
-        given = given or {}
         keys = fields_of(cls)
-        unknown = [
-            *unknown,
-            *self.unknown_keys(node, key, [*keys, *(["kind"] if issubclass(cls, _NAMED) else [])]),
-        ]
-        values = dict(given)
-        failed = {name for name, value in given.items() if value is None}
+        known = [*keys, *(["kind"] if issubclass(cls, _NAMED) else [])]
+        unknown = [*unknown, *self.unknown_keys(node, key, known)]
+        values = dict(given or {})
+        failed = {name for name, value in values.items() if value is None}
         for file_key, name in keys.items():
-            if name in given:
+            if name in values:
                 continue
-            place = key if file_key == flat else join(key, file_key)
-            ok, found, value = self._field(cls.model_fields[name], node, file_key, place, unknown)
-            if not ok:
-                failed.add(name)
-            elif found:
-                values[name] = value
-        return self._validate(cls, node, key, values, failed, bool(unknown), flat)
+            field, child = cls.model_fields[name], node.value.get(file_key)
+            place = key if file_key == bare else join(key, file_key)
+            meaning = f"; {field.description}" if field.description else ""
+            if child is None:
+                if field.is_required() and not is_misspelt(file_key, unknown):
+                    self.refuse(node, place, f"is missing{meaning}")
+                wrong = field.is_required()
+            elif child.value is None and not without_none(field.annotation)[1]:
+                # --set key=null takes a key away that has a default.
+                if wrong := field.is_required() or not child.is_outside:
+                    self.refuse(child, place, f"is empty{meaning}")
+            else:
+                values[name] = self.value(field.annotation, child, place)
+                wrong = values[name] is BROKEN
+            failed |= {name} if wrong else set()
+        sound = {name: value for name, value in values.items() if name not in failed}
+        try:
+            part = cls.model_validate(sound, strict=True, context=self.context)
+        except ValidationError as error:
+            for detail in error.errors(include_url=False, include_input=False):
+                loc = detail["loc"]
+                if not ((loc[0] in failed) if loc else (failed or unknown)):  # else it is said already
+                    at, place = _locate(node, key, loc, bare)
+                    self.refuse(
+                        at, place, _say(detail, at, cls.model_fields.get(str(loc[0])) if loc else None)
+                    )
+            return None
+        return None if failed or unknown else part
 
     def named(self, base: type[P], node: Node, key: str) -> P | None:
         """A part of a registry, by its kind; short: a duration, a kind alone, ``{fields: [word]}``."""
@@ -215,101 +233,47 @@ class PartBuilder:
 
     def kind(self, registry: Registry[Any], node: Node, key: str) -> Any:
         """The class that a kind stands for; None if there is none."""
-        if not isinstance(node.value, str):
-            self.refuse(node, key, f"must be the name of a {registry.what}, not {node.shown()}")
-        elif node.value not in registry:
-            name = shorten(node.value, 60)
-            self.refuse(node, key, f"unknown {registry.what} {name!r}; {suggest(node.value, registry)}")
-        else:
+        if isinstance(node.value, str) and node.value in registry:
             return registry[node.value]
+        said = f"must be the name of a {registry.what}, not {node.shown()}"
+        if isinstance(node.value, str):
+            name = shorten(node.value, 60)
+            said = f"unknown {registry.what} {name!r}; {suggest(node.value, registry)}"
+        self.refuse(node, key, said)
         return None
 
-    def _field(
-        self, info: FieldInfo, node: Node, file_key: str, place: str, unknown: Sequence[str]
-    ) -> tuple[bool, bool, Any]:
-        """Whether a field is fine, whether it is given, and its value."""
-        meaning = f"; {info.description}" if info.description else ""
-        child = node.value.get(file_key)
-        optional = without_none(info.annotation)[1]
-        if child is None:
-            if info.is_required() and not is_misspelt(file_key, unknown):
-                self.refuse(node, place, f"is missing{meaning}")
-            return not info.is_required(), False, None
-        if child.value is None and not optional:
-            # --set key=null takes a key away that has a default.
-            removed = child.is_outside and not info.is_required()
-            if not removed:
-                self.refuse(child, place, f"is empty{meaning}")
-            return removed, False, None
-        ok, value = self._value(info.annotation, child, place)
-        return ok, True, value
-
-    def _value(self, annotation: Any, node: Node, key: str) -> tuple[bool, Any]:
-        """Whether a value is fine so far, and what to hand to pydantic."""
+    def value(self, annotation: Any, node: Node, key: str) -> Any:
+        """What to hand to pydantic for a field of this annotation, or ``BROKEN``."""
         annotation, _ = without_none(annotation)
         if node.value is None:
-            return True, None
-        if annotation in REGISTRIES:
-            part = self.named(annotation, node, key)
-            return part is not None, part
+            return None
         if isinstance(annotation, type) and issubclass(annotation, Part):
-            part = self.part(annotation, node, key)
-            return part is not None, part
+            part = (self.named if annotation in REGISTRIES else self.part)(annotation, node, key)
+            return BROKEN if part is None else part
         origin, args = typing.get_origin(annotation), typing.get_args(annotation)
         if origin in (tuple, list):
             if not isinstance(node.value, list):
                 self.refuse(node, key, f"must be a list, as in [{node.plain() if node.value else ''}]")
-                return False, None
-            items = [self._value(args[0], child, join(key, str(i))) for i, child in enumerate(node.value)]
-            return all(ok for ok, _ in items), origin(value for _, value in items)
+                return BROKEN
+            items = [self.value(args[0], child, join(key, str(i))) for i, child in enumerate(node.value)]
+            return BROKEN if any(item is BROKEN for item in items) else origin(items)
         if origin is dict:
             if not self.mapping(node, key):
-                return False, None
-            entries = {k: self._value(args[1], child, join(key, k)) for k, child in node.value.items()}
-            return all(ok for ok, _ in entries.values()), {k: value for k, (_, value) in entries.items()}
-        return True, node.plain()
-
-    def _validate(
-        self,
-        cls: type[P],
-        node: Node,
-        key: str,
-        values: dict[str, Any],
-        failed: set[str],
-        broken: bool,
-        flat: str | None,
-    ) -> P | None:
-        """The last step: pydantic's own checks. What is known to be wrong is not said again."""
-        try:
-            part = cls.model_validate(
-                {name: value for name, value in values.items() if name not in failed},
-                strict=True,
-                context=self._context,
-            )
-        except ValidationError as error:
-            for detail in error.errors(include_url=False, include_input=False):
-                loc = detail["loc"]
-                if (loc and loc[0] in failed) or (not loc and (failed or broken)):
-                    continue
-                place, at = _locate(node, key, loc, flat)
-                info = cls.model_fields.get(str(loc[0])) if loc else None
-                self.refuse(at, place, _say(detail, at, info))
-            return None
-        return None if failed or broken else part
+                return BROKEN
+            entries = {name: self.value(args[1], child, join(key, name)) for name, child in node.items()}
+            return BROKEN if any(entry is BROKEN for entry in entries.values()) else entries
+        return node.plain()
 
 
-def _locate(node: Node, key: str, loc: tuple[int | str, ...], flat: str | None) -> tuple[str, Node]:
-    """Key and node that a pydantic location leads to, as far as the file goes along."""
+def _locate(node: Node, key: str, loc: tuple[int | str, ...], bare: str | None) -> tuple[Node, str]:
+    """Node and key that a pydantic location leads to, as far as the file goes along."""
     for i, step in enumerate(loc):
         name = key_of(str(step)) if i == 0 else str(step)
-        if isinstance(node.value, dict) and name in node.value:
-            node = node.value[name]
-            key = key if name == flat else join(key, name)
-        elif isinstance(node.value, list) and isinstance(step, int) and step < len(node.value):
-            node, key = node.value[step], join(key, name)
-        else:
+        inner = node.get(name)
+        if inner is None:
             break
-    return key, node
+        node, key = inner, key if name == bare else join(key, name)
+    return node, key
 
 
 _TYPES = {
@@ -338,25 +302,22 @@ def _say(detail: Any, node: Node, info: FieldInfo | None) -> str:
         return str(limits.get("error", detail["msg"]))
     if isinstance(node.value, float) and math.isnan(node.value):
         return "must be a number, not nan"
+    if sort in ("too_short", "too_long"):
+        words, limit = ("least", "min_length") if sort == "too_short" else ("most", "max_length")
+        return f"must have at {words} {limits[limit]} entries"
+    message = str(detail["msg"])
+    said = f"{message[:1].lower()}{message[1:]}"
     if sort in _LIMITS:
         name, words = _LIMITS[sort]
         unit = unit_of(info.annotation, info.metadata) if info else None
         limit = limits[name]
-        if unit is not None:
-            limit = unit.format(limit)
-        elif isinstance(limit, float):
-            limit = f"{limit:g}"
-        return f"must be {words} {limit}, not {node.shown()}"
-    if sort == "literal_error":
-        return f"must be {limits['expected']}, not {node.shown()}"
-    if sort in ("too_short", "too_long"):
-        words, limit = ("least", "min_length") if sort == "too_short" else ("most", "max_length")
-        return f"must have at {words} {limits[limit]} entries"
-    if sort == "int_from_float" or sort.removesuffix("_type").removesuffix("_parsing") in _TYPES:
-        what = _TYPES.get(sort.split("_")[0], "a whole number")
-        return f"must be {what}, not {node.shown()}"
-    message = str(detail["msg"])
-    return f"{message[:1].lower()}{message[1:]}, not {node.shown()}"
+        shown = f"{limit:g}" if isinstance(limit, float) else limit
+        said = f"must be {words} {unit.format(limit) if unit else shown}"
+    elif sort == "literal_error":
+        said = f"must be {limits['expected']}"
+    elif sort == "int_from_float" or sort.removesuffix("_type").removesuffix("_parsing") in _TYPES:
+        said = f"must be {_TYPES.get(sort.split('_')[0], 'a whole number')}"
+    return f"{said}, not {node.shown()}"
 
 
 def to_data(scenario: Scenario) -> dict[str, Any]:
@@ -370,11 +331,12 @@ def to_data(scenario: Scenario) -> dict[str, Any]:
     >>> load(to_data(scenario)) == scenario
     True
     """
-    return _Form(nulls=False, short=False).fields(scenario)
+    found: dict[str, Any] = part_to_data(scenario, nulls=False, short=False)
+    return found
 
 
-def part_to_data(part: Part, *, nulls: bool = True) -> Any:
-    """A part of a scenario, or a whole one, as a file mostly has it: arrivals of a constant rate stand in
+def part_to_data(part: Part, *, nulls: bool = True, short: bool = True) -> Any:
+    """A part of a scenario, or a whole one, as a file has it. ``short``: arrivals of a constant rate stand in
     short form, where dotted keys and short parameters look for them.
 
     ``nulls``: what is None is null, so that nothing else (a block ``strategies``, a profile) gives the part a
@@ -386,58 +348,43 @@ def part_to_data(part: Part, *, nulls: bool = True) -> Any:
     >>> part_to_data(Window(tuples=5), nulls=False)
     {'tuples': 5, 'trigger': 'tick'}
     """
-    return _Form(nulls, short=True).value(part)
 
-
-@dataclass(frozen=True)
-class _Form:
-    """How parts are written. ``nulls``: keys that are None are there; ``short``: arrivals in short form."""
-
-    nulls: bool
-    short: bool
-
-    def fields(self, part: Part) -> dict[str, Any]:
+    def fields(part: Part) -> dict[str, Any]:
         """A part's keys without its kind."""
         data: dict[str, Any] = {}
         for name, info in type(part).model_fields.items():
-            value = getattr(part, name)
+            value, unit = getattr(part, name), unit_of(info.annotation, info.metadata)
             default = info.get_default(call_default_factory=True)
-            if name in part.omitted and value == default and not self.nulls:
-                continue
-            if value is not None:
-                unit = unit_of(info.annotation, info.metadata)
-                data[key_of(name)] = self.value(value, unit.format if unit else None)
-            elif self.nulls:
-                data[key_of(name)] = None
+            if nulls or not (value is None or (name in part.omitted and value == default)):
+                data[key_of(name)] = None if value is None else of(value, unit.format if unit else None)
         return data
 
-    def value(self, value: Any, text: Any = None) -> Any:
+    def of(value: Any, text: Any = None) -> Any:
         """``text`` writes the quantities in it; None: there are none."""
         if isinstance(value, SpoutConfig | BoltConfig):
-            return self.component(value)
+            return component(value)
         if isinstance(value, Constant):
             return format_duration(value.value)
         if isinstance(value, Part):
-            kind = {"kind": kind_of(value)} if isinstance(value, _NAMED) else {}
-            return kind | self.fields(value)
+            return ({"kind": kind_of(value)} if isinstance(value, _NAMED) else {}) | fields(value)
         if isinstance(value, dict):
-            return {key: self.value(item, text) for key, item in value.items()}
+            return {key: of(item, text) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.value(item, text) for item in value]
+            return [of(item, text) for item in value]
         return value if text is None else text(value)
 
-    def component(self, config: SpoutConfig | BoltConfig) -> dict[str, Any]:
+    def component(config: SpoutConfig | BoltConfig) -> dict[str, Any]:
         """The keys of the spout or bolt stand beside those that every component has."""
         role = "spout" if isinstance(config, SpoutConfig) else "bolt"
-        part = config.spout if isinstance(config, SpoutConfig) else config.bolt
-        own = self.fields(part)
-        common = {key: value for key, value in self.fields(config).items() if key != role}
-        if self.short and isinstance(config, SpoutConfig) and isinstance(config.arrivals, Periodic):
-            arrivals = self.fields(config.arrivals)
-            if not own.keys() & arrivals.keys():
-                del common["arrivals"]
-                common = arrivals | common
-        return {role: kind_of(part)} | own | common
+        own, common = fields(getattr(config, role)), fields(config)
+        del common[role]
+        arrivals = getattr(config, "arrivals", None)
+        if short and isinstance(arrivals, Periodic) and not own.keys() & fields(arrivals).keys():
+            del common["arrivals"]
+            common = fields(arrivals) | common
+        return {role: kind_of(getattr(config, role))} | own | common
+
+    return of(part)
 
 
 def from_plain(value: Any, origin: Origin, path: tuple[str, ...] = ()) -> Node:
@@ -452,26 +399,21 @@ def from_plain(value: Any, origin: Origin, path: tuple[str, ...] = ()) -> Node:
     """
     if len(path) >= MAX_DEPTH:
         raise Node(None, origin).refused("", f"is nested more than {MAX_DEPTH} levels deep")
-    value = _simple(value)
+    if isinstance(value, type):
+        raise TypeError(f"{value.__name__} is a class; give an object of it, {value.__name__}(…)")
+    if isinstance(value, Part):
+        value = part_to_data(value)
+    elif hasattr(value, "tolist"):  # an array, a series, or one of their numbers
+        value = value.tolist()
+    if isinstance(value, timedelta):
+        microseconds = value // timedelta(microseconds=1)
+        value = format_duration(microseconds * 1000 + getattr(value, "nanoseconds", 0))  # pandas' has more
     if isinstance(value, Mapping):
         return Node({str(k): from_plain(v, origin, (*path, str(k))) for k, v in value.items()}, origin)
     if isinstance(value, list | tuple | range):
         return Node([from_plain(v, origin, (*path, str(i))) for i, v in enumerate(value)], origin)
+    value = os.fspath(value) if isinstance(value, os.PathLike) else value
     if value is None or isinstance(value, bool | int | float | str):
         return Node(value, origin)
     what = f"is a {type(value).__name__}; give a number, a text, a list or a mapping"
     raise Node(None, origin).refused(".".join(path), what)
-
-
-def _simple(value: Any) -> Any:
-    """What a file would hold instead of an object; anything else as it is."""
-    if isinstance(value, type):
-        raise TypeError(f"{value.__name__} is a class; give an object of it, {value.__name__}(…)")
-    if isinstance(value, Part):
-        return part_to_data(value)
-    if hasattr(value, "tolist"):  # an array, a series, or one of their numbers
-        value = value.tolist()
-    if isinstance(value, timedelta):
-        microseconds = value // timedelta(microseconds=1)
-        return format_duration(microseconds * 1000 + getattr(value, "nanoseconds", 0))  # pandas' has more
-    return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -1,4 +1,5 @@
-"""Who wins, where several give a value for the same key of a scenario. Nothing else decides that.
+"""Who wins, where several give a value for the same key of a scenario. Nothing else decides that: `loader`,
+sweeps and plans ask here, and rules of precedence are changed here alone.
 
 From the weakest to the strongest (``RISING``):
 
@@ -25,7 +26,7 @@ a part's own    the default of its field; it is not in the tree, the part adds i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,11 +55,6 @@ class Setting:
     def path(self) -> list[str]:
         """The steps of the key."""
         return self.key.split(".")
-
-    def at(self, key: str, node: Node, short: str) -> Setting:
-        """What a short parameter makes of it."""
-        shown = node.origin.shown
-        return replace(self, key=key, node=node.given(short=short, key=key if shown else ""))
 
 
 Settings = Sequence[str] | Mapping[str, Any] | Sequence[Setting]
@@ -93,8 +89,7 @@ def _parsed(text: Any) -> Setting:
     if not isinstance(text, str):
         raise TypeError(f"settings has {text!r}; give texts, as in 'run.seed=3', or a mapping")
     key, equals, value = text.partition("=")
-    key = key.strip()
-    nothing = Node(None, _GIVEN)
+    key, nothing = key.strip(), Node(None, _GIVEN)
     if not equals or not all(key.split(".")):
         said = "must be key=value, as in run.duration=300s or failures.0.at=80s"
         return Setting(key, nothing, text, (nothing.problem(shorten(text, 60) or "''", said),))
@@ -160,74 +155,39 @@ class Parameter:
         rate = parse_rate(str(node.plain()))
         return node.like(format_duration(max(1, round(1e9 / rate))))
 
-    def defaults(self) -> Iterator[Setting | Problem]:
-        """What its keys are set to unless somebody else gives them; a problem if that is not possible."""
-        if self.default is None or (self.default.value is None and self.default.is_outside):
-            return
-        try:
-            node = self.value(self.default).given(giver=Giver.DEFAULT, short=self.name)
-        except ValueError as error:
-            yield self.default.problem(f"{KEY}.{self.name}.default", str(error))
-        else:
-            yield from (Setting(key, node) for key in self.sets)
-
 
 def declared(root: Node, top: Collection[str] = ()) -> dict[str, Parameter]:
     """The parameters that a scenario declares; raises ScenarioError. ``top``: names that are taken."""
     block = root.get(KEY)
     if block is None or block.value is None:
         return {}
-    reader = _Reader(Path())
-    found = list(reader.parameters(block, top))
-    if reader.problems:
-        raise ScenarioError(reader.problems)
-    return {parameter.name: parameter for parameter in found}
-
-
-class _Reader(PartBuilder):
-    """Reads the block ``parameters``."""
-
-    def parameters(self, block: Node, top: Collection[str]) -> Iterator[Parameter]:
-        for name, node in block.items() if self.mapping(block, KEY) else ():
-            key = join(KEY, name)
-            if name in top:
-                self.refuse(node, key, "is the name of a key of every scenario; choose another")
-            elif not name.isidentifier():
-                self.refuse(node, key, "a parameter's name is made of letters, digits and _")
-            elif self.mapping(node, key) and not self.unknown_keys(node, key, _KNOWN):
-                parameter = self._parameter(name, node, key)
-                if parameter is not None:
-                    yield parameter
-
-    def _parameter(self, name: str, node: Node, key: str) -> Parameter | None:
+    reader, found = PartBuilder(Path()), dict[str, Parameter]()
+    for name, node in block.items() if reader.mapping(block, KEY) else ():
+        key = join(KEY, name)
+        if name in top:
+            reader.refuse(node, key, "is the name of a key of every scenario; choose another")
+            continue
+        if not name.isidentifier():
+            reader.refuse(node, key, "a parameter's name is made of letters, digits and _")
+            continue
+        if not reader.mapping(node, key) or reader.unknown_keys(node, key, _KNOWN):
+            continue
         sets, inverse, about = (node.get(k) for k in ("sets", "inverse", "description"))
         if sets is None:
-            self.refuse(node, join(key, "sets"), "is missing; give the dotted key that is set, or a list")
-            return None
+            reader.refuse(node, join(key, "sets"), "is missing; give the dotted key that is set, or a list")
+            continue
         targets = sets.value if isinstance(sets.value, list) else [sets]
         if not targets or not all(isinstance(t.value, str) and "." in t.value for t in targets):
             message = "must be a dotted key, as in topology.events.rate, or a list"
-            self.refuse(sets, join(key, "sets"), message)
-            return None
-        if inverse is not None and not isinstance(inverse.value, bool):
-            self.refuse(inverse, join(key, "inverse"), f"must be true or false, not {inverse.shown()}")
-            return None
-        return Parameter(
-            name,
-            tuple(t.value for t in targets),
-            " ".join(str(about.value).split()) if about is not None else "",
-            node.get("default"),
-            inverse is not None and inverse.value,
-        )
-
-
-def shown(root: Node) -> list[tuple[str, str, str]]:
-    """Name, default and meaning of each short parameter, as texts; raises ScenarioError."""
-    found = []
-    for parameter in declared(root).values():
-        default = parameter.default.plain() if parameter.default is not None else None
-        meaning = parameter.description or f"sets {', '.join(parameter.sets)}"
-        found.append((parameter.name, "" if default is None else str(default), meaning))
+            reader.refuse(sets, join(key, "sets"), message)
+        elif inverse is not None and not isinstance(inverse.value, bool):
+            reader.refuse(inverse, join(key, "inverse"), f"must be true or false, not {inverse.shown()}")
+        else:
+            meaning = " ".join(str(about.value).split()) if about is not None else ""
+            keys, is_inverse = tuple(t.value for t in targets), inverse is not None and inverse.value
+            found[name] = Parameter(name, keys, meaning, node.get("default"), is_inverse)
+    if reader.problems:
+        raise ScenarioError(reader.problems)
     return found
 
 
@@ -247,7 +207,9 @@ def expand(root: Node, settings: Sequence[Setting]) -> list[Setting]:
             node = parameter.value(setting.node)
         except ValueError as error:
             raise setting.node.refused(parameter.name, str(error)) from None
-        found += [setting.at(key, node, parameter.name) for key in parameter.sets]
+        for key in parameter.sets:
+            named = node.given(short=parameter.name, key=key if node.origin.shown else "")
+            found.append(replace(setting, key=key, node=named))
     return found
 
 
@@ -280,27 +242,34 @@ def put(root: Node, setting: Setting) -> Node:
     """The tree with a setting, or the same tree if it does not win; raises ScenarioError if the tree can have
     no such key.
     """
-    there = root.get(*setting.path)
+    there, path = root.get(*setting.path), setting.path
     if there is not None and strength(setting.node) < strength(there):
         return root
-    if strength(setting.node) < RISING.index(Giver.FILE) and not _concerns(root, setting.path):
-        return root
+    if strength(setting.node) < RISING.index(Giver.FILE) and path[0] == "strategy" and len(path) == 2:
+        kind = strategy_kind(root)
+        if kind is None or path[1] not in fields_of(STRATEGIES[kind]):
+            return root
     return _replaced(root, setting, 0)
 
 
 def with_defaults(root: Node, known: Mapping[str, Parameter]) -> Node:
     """The tree with the defaults of short parameters whose keys it does not give; raises ScenarioError."""
     problems: list[Problem] = []
-    for parameter in known.values():
-        for found in parameter.defaults():
-            if isinstance(found, Problem):
-                problems.append(found)
-                continue
+    for name, parameter in known.items():
+        default = parameter.default
+        if default is None or (default.value is None and default.is_outside):
+            continue
+        try:
+            node = parameter.value(default).given(giver=Giver.DEFAULT, short=name)
+        except ValueError as error:
+            problems.append(default.problem(f"{KEY}.{name}.default", str(error)))
+            continue
+        for key in parameter.sets:
             try:
-                root = put(root, found)
+                root = put(root, Setting(key, node))
             except ScenarioError as error:
-                message = f"{found.key}: {error.problems[0].message}"
-                problems.append(found.node.problem(f"{KEY}.{parameter.name}.sets", message))
+                message = f"{key}: {error.problems[0].message}"
+                problems.append(node.problem(f"{KEY}.{name}.sets", message))
     if problems:
         raise ScenarioError(problems)
     return root
@@ -356,20 +325,14 @@ def left_out(root: Node) -> list[str]:
     return [key for key, child in node.items() if key not in known and key != "kind" and not child.is_set]
 
 
-def _concerns(root: Node, path: Sequence[str]) -> bool:
-    """Whether a key is none of the strategy, or one that it knows."""
-    if path[0] != "strategy" or len(path) != 2:
-        return True
-    kind = strategy_kind(root)
-    return kind is not None and path[1] in fields_of(STRATEGIES[kind])
-
-
 def _replaced(node: Node, setting: Setting, level: int) -> Node:
     """A copy of ``node`` with the value at the rest of the path; what is not on the path is shared."""
     path = setting.path
     if level == len(path):
         return setting.node
     step, here = path[level], ".".join(path[:level])
+    # What comes to hold it came with the setting, unless that only fills a gap of the file.
+    holder = (setting.node if setting.node.is_set else node).like({})
     if isinstance(node.value, list):
         items = list(node.value)
         if not (step.isascii() and step.isdigit()) or len(step) > 9 or int(step) >= len(items):
@@ -381,33 +344,22 @@ def _replaced(node: Node, setting: Setting, level: int) -> Node:
         return node.like(items)
     if node.is_mapping:
         child = node.get(step)
-        if child is None:
-            if path[0] == "topology" and level == 1 and len(path) > 2:
-                raise setting.node.refused(
-                    setting.key, f"unknown component {step!r}; {suggest(step, node.value)}"
-                )
-            child = _holder(node, setting)
-        return node.like(node.value | {step: _replaced(child, setting, level + 1)})
+        if child is None and path[0] == "topology" and level == 1 and len(path) > 2:
+            raise setting.node.refused(
+                setting.key, f"unknown component {step!r}; {suggest(step, node.value)}"
+            )
+        return node.like(node.value | {step: _replaced(child or holder, setting, level + 1)})
     if node.value is None:
-        holder = _holder(node, setting)
         return holder.like({step: _replaced(holder, setting, level + 1)})
-    if isinstance(node.value, str) and (short := _written_out(path[:level])):
+    # A text alone may stand for a key: ``strategy: rsm``, ``placement: k_safe``, ``window: 30 s``.
+    short = None
+    if path[:level] in (["strategy"], ["hosts", "placement"]):
+        short = "kind"
+    elif path[0] == "slo" and level == 2:
+        short = "objective"
+    elif path[0] == "topology" and path[level - 1] == "window":
+        short = "length"
+    if isinstance(node.value, str) and short:
         return _replaced(node.like({short: node}), setting, level)
     message = f"{here} is {node.shown()} and has no keys of its own; set {here} as a whole"
     raise setting.node.refused(setting.key, message)
-
-
-def _holder(above: Node, setting: Setting) -> Node:
-    """A mapping for what is set: it came with the setting, unless that only fills a gap of the file."""
-    return (setting.node if setting.node.is_set else above).like({})
-
-
-def _written_out(path: Sequence[str]) -> str | None:
-    """The key that a text alone stands for: ``strategy: rsm``, ``placement: k_safe``, ``window: 30 s``;
-    in ``slo`` an objective.
-    """
-    if list(path) in (["strategy"], ["hosts", "placement"]):
-        return "kind"
-    if path[0] == "slo" and len(path) == 2:
-        return "objective"
-    return "length" if path[0] == "topology" and path[-1] == "window" else None

@@ -1,12 +1,14 @@
-"""Profiles: measured values that scenarios take unless they set the key themselves."""
+"""Profiles: measured values that scenarios take unless they set the key themselves; `loader` applies them,
+`prediction` uses their draws. What a profile may hold is said in `TOP` and `PARTS`.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +20,7 @@ from tideover.models.operators.base import BOLTS
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import library, precedence, yaml_source
 from tideover.scenarios.errors import ScenarioError, listed, suggest
-from tideover.scenarios.part_builder import PartBuilder, fields_of, join
+from tideover.scenarios.part_builder import BROKEN, PartBuilder, fields_of
 from tideover.scenarios.precedence import Setting
 from tideover.scenarios.yaml_source import FROM_SET, Giver, Node, Origin
 from tideover.sim.distributions import Distribution
@@ -141,13 +143,13 @@ def _path(name: str, node: Node, directory: Path) -> Path:
     return Path(name) if node.is_outside else directory / name
 
 
+def _text(path: Path) -> str:
+    return yaml_source.text_of(path, "give the path of a profile")
+
+
 def read(path: Path) -> Profile:
     """The profile in a file; raises ScenarioError."""
     return parse(_text(path), str(path))
-
-
-def _text(path: Path) -> str:
-    return yaml_source.text_of(path, "give the path of a profile")
 
 
 def again(name: str) -> Profile:
@@ -179,60 +181,62 @@ def parse(text: str, name: str) -> Profile:
     return found
 
 
+class _Measured(Part):
+    """What a profile may know the measured range of."""
+
+    rate: Rate
+    interval: Duration
+
+
 class _Reader(PartBuilder):
     """Reads a profile's tree; what is wrong is collected."""
 
     def name(self, root: Node) -> str | None:
         """What it is called, if it says so."""
-        node = root.value.get("name")
+        node = root.get("name")
         if node is not None and (not isinstance(node.value, str) or not node.value):
             self.refuse(node, "name", f"must be a text, not {node.shown()}")
         return None if node is None else str(node.value)
 
     def values(self, root: Node) -> Iterator[tuple[str, Node]]:
         """Dotted keys below ``values`` and what is given there."""
-        block = root.value.get("values")
+        block = root.get("values")
         if block is None:
             self.refuse(root, "values", f"is missing; a mapping of {', '.join(PARTS)}")
-        elif self.mapping(block, "values") and not self.unknown_keys(block, "values", PARTS):
-            for sort, node in block.value.items():
-                if sort == "run":
-                    yield from self._fields(node, sort, Run)
-                elif self.mapping(node, f"values.{sort}"):
-                    known = _classes()[sort]
-                    for kind, inner in node.value.items():
-                        if kind in known:
-                            yield from self._fields(inner, f"{sort}.{kind}", known[kind])
-                        else:
-                            message = f"unknown kind; {suggest(kind, known)}"
-                            self.refuse(inner, f"values.{sort}.{kind}", message)
+            return
+        if not self.mapping(block, "values") or self.unknown_keys(block, "values", PARTS):
+            return
+        places: list[tuple[Node, str, type[Part]]] = []
+        for sort, node in block.items():
+            if sort == "run":
+                places.append((node, sort, Run))
+                continue
+            known = _classes()[sort]
+            for kind, inner in node.items() if self.mapping(node, f"values.{sort}") else ():
+                if kind in known:
+                    places.append((inner, f"{sort}.{kind}", known[kind]))
+                else:
+                    self.refuse(inner, f"values.{sort}.{kind}", f"unknown kind; {suggest(kind, known)}")
+        for node, key, cls in places:
+            fields = measurable(cls)
+            if self.mapping(node, f"values.{key}"):
+                self.unknown_keys(node, f"values.{key}", fields)
+                for name, field in fields.items():
+                    value = node.get(name)
+                    if value is not None and self._value_of(cls, field, value, f"values.{key}.{name}")[0]:
+                        yield f"{key}.{name}", value.given(giver=Giver.PROFILE)
 
-    def _fields(self, node: Node, key: str, cls: type[Part]) -> Iterator[tuple[str, Node]]:
-        known = measurable(cls)
-        if self.mapping(node, f"values.{key}"):
-            self.unknown_keys(node, f"values.{key}", known)
-            for name in [name for name in known if name in node.value]:
-                value = node.value[name]
-                if self._checked(cls, known[name], value, f"values.{key}.{name}")[0]:
-                    yield f"{key}.{name}", value.given(giver=Giver.PROFILE)
-
-    def _checked(self, cls: type[Part], name: str, node: Node, key: str) -> tuple[bool, Any]:
+    def _value_of(self, cls: type[Part], field: str, node: Node, key: str) -> tuple[bool, Any]:
         """Whether a value can be that of a field, with a problem if not; and the value."""
-        info = cls.model_fields[name]
-        before = len(self.problems)
-        ok, value = self._value(info.annotation, node, key)
-        if ok:
-            value = self._valid(_adapter(cls, name), value, node, key)
+        before, value = len(self.problems), self.value(cls.model_fields[field].annotation, node, key)
+        if value is not BROKEN:
+            try:
+                value = _adapter(cls, field).validate_python(value, strict=True, context=self.context)
+            except ValidationError as error:
+                said = error.errors(include_url=False, include_input=False)[0]
+                self.refuse(node, key, f"{said.get('ctx', {}).get('error', said['msg'])}")
+                value = None
         return len(self.problems) == before, value
-
-    def _valid(self, kind: TypeAdapter[Any], value: Any, node: Node, key: str) -> Any:
-        """The value as pydantic has it; a problem, and None, if it is none of that kind."""
-        try:
-            return kind.validate_python(value, strict=True, context=self._context)
-        except ValidationError as error:
-            said = error.errors(include_url=False, include_input=False)[0]
-            self.refuse(node, key, f"{said.get('ctx', {}).get('error', said['msg'])}")
-            return None
 
     def free(self, root: Node, key: str) -> dict[str, Any]:
         """A mapping of whatever is worth saying."""
@@ -247,41 +251,36 @@ class _Reader(PartBuilder):
                 self.refuse(inner, place, f"there is no such value; {suggest(key, values)}")
             elif self.mapping(inner, place):
                 self.unknown_keys(inner, place, ("low", "high", "identified"))
-                self._ends(inner, place, partial(self._as_value_of, key))
-                known = inner.value.get("identified")
+                self._ends(inner, place, *_field(key))
+                known = inner.get("identified")
                 if known is not None and not isinstance(known.value, bool):
-                    at = join(place, "identified")
-                    self.refuse(known, at, f"must be true or false, not {known.shown()}")
+                    self.refuse(known, f"{place}.identified", f"must be true or false, not {known.shown()}")
                 found[key] = {"identified": True} | inner.plain()
         return found
 
     def ranges(self, root: Node) -> dict[str, tuple[float, float]]:
         """Lowest and highest that was measured, by what it is."""
-        found = {}
-        for name, inner in self.entries(root, "ranges", _RANGES).items():
-            place, kind = f"ranges.{name}", _RANGES.get(name)
-            if kind is not None and self.mapping(inner, place):
-                self.unknown_keys(inner, place, ("low", "high"))
-                ends = self._ends(inner, place, partial(self._as, kind))
-                if ends is not None:
-                    found[name] = ends
+        found: dict[str, tuple[float, float]] = {}
+        known = fields_of(_Measured)
+        for name, inner in self.entries(root, "ranges", known).items():
+            if name in known and self.mapping(inner, f"ranges.{name}"):
+                self.unknown_keys(inner, f"ranges.{name}", ("low", "high"))
+                ends = self._ends(inner, f"ranges.{name}", _Measured, name)
+                found |= {} if ends is None else {name: ends}
         return found
 
-    def _as_value_of(self, key: str, node: Node, at: str) -> Any:
-        return self._checked(*_field(key), node, at)[1]
-
-    def _as(self, kind: TypeAdapter[Any], node: Node, at: str) -> Any:
-        return self._valid(kind, node.plain(), node, at)
-
-    def _ends(self, node: Node, place: str, read: Callable[[Node, str], Any]) -> tuple[float, float] | None:
-        """Both ends of an interval, if they are there and can be compared."""
+    def _ends(self, node: Node, place: str, cls: type[Part], field: str) -> tuple[float, float] | None:
+        """Both ends of an interval of values of a field, if they are there and can be compared."""
         found: list[float] = []
         for name in ("low", "high"):
-            end, at = node.value.get(name), join(place, name)
+            end, at = node.get(name), f"{place}.{name}"
             if end is None:
                 self.refuse(node, at, "is missing; an interval has two ends, low and high")
-            elif (size := _size(read(end, at))) is not None:
-                found.append(size)
+                continue
+            _, value = self._value_of(cls, field, end, at)
+            value = value.mean_ns if isinstance(value, Distribution) else value
+            if isinstance(value, int | float) and not isinstance(value, bool):  # else it is no quantity
+                found.append(value)
         if len(found) < 2:
             return None
         if found[0] > found[1]:
@@ -298,21 +297,19 @@ class _Reader(PartBuilder):
         if not isinstance(keys.value, list) or not isinstance(rows.value, list):
             self.refuse(node, "draws", "needs keys (a list of dotted keys) and rows (a list of lists)")
             return
+        names = [key.value for key in keys.value]
         for i, key in enumerate(keys.value):
             if not isinstance(key.value, str) or key.value not in values:
-                self.refuse(
-                    key, f"draws.keys.{i}", f"there is no such value; {suggest(str(key.value), values)}"
-                )
+                said = f"there is no such value; {suggest(str(key.value), values)}"
+                self.refuse(key, f"draws.keys.{i}", said)
                 return
-        names = [key.value for key in keys.value]
         for i, row in enumerate(rows.value):
             if not isinstance(row.value, list) or len(row.value) != len(names):
-                self.refuse(
-                    row, f"draws.rows.{i}", f"must be a list of {len(names)} values, one for each key"
-                )
+                said = f"must be a list of {len(names)} values, one for each key"
+                self.refuse(row, f"draws.rows.{i}", said)
                 continue
             for name, item in zip(names, row.value, strict=True):
-                self._checked(*_field(name), item, f"draws.rows.{i}")
+                self._value_of(*_field(name), item, f"draws.rows.{i}")
             yield dict(zip(names, (item.plain() for item in row.value), strict=True))
 
     def scatter(self, root: Node) -> dict[str, float]:
@@ -325,17 +322,6 @@ class _Reader(PartBuilder):
                 message = f"must be a number, at least 0 and at most {MOST_SCATTER:g}, not {inner.shown()}"
                 self.refuse(inner, f"scatter.{name}", message)
         return {name: float(n.value) for name, n in given.items() if isinstance(n.value, int | float)}
-
-
-_RANGES: dict[str, TypeAdapter[Any]] = {"rate": TypeAdapter(Rate), "interval": TypeAdapter(Duration)}
-"""What a profile may know the measured range of."""
-
-
-def _size(value: Any) -> float | None:
-    """What says which of two values is greater; None for a value that is no quantity."""
-    if isinstance(value, Distribution):
-        return value.mean_ns
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 @cache
@@ -383,27 +369,25 @@ def apply(root: Node, profile: Profile) -> tuple[Node, dict[str, str]]:
             before, completed = completed, precedence.put(completed, Setting(key, profile.values[source]))
             if completed is not before:
                 taken[key] = source
-    return (completed, taken) if any(not _of_run(key) for key in taken) else (root, {})
-
-
-def _of_run(key: str) -> bool:
-    return key.startswith("run.")
+    return (completed, taken) if any(not key.startswith("run.") for key in taken) else (root, {})
 
 
 def why_idle(root: Node, profile: Profile) -> str:
     """Why a scenario takes nothing from a profile, in words."""
-    places = [key for key, _ in _places(root, profile) if not _of_run(key)]
+    places = [key for key, _ in _places(root, profile) if not key.startswith("run.")]
     if places:
         return f"the scenario itself gives all that the profile could: {', '.join(places)}"
-    wanted = _by_sort(key.split(".")[:2] for key in profile.values if not _of_run(key))
-    there = _by_sort((sort, kinds[0]) for sort, kinds, _ in _slots(root) if kinds[0])
+    wanted: dict[str, list[str]] = {}  # kinds of parts by their sort
+    for sort, kind, *_ in (key.split(".") for key in profile.values if not key.startswith("run.")):
+        wanted[sort] = [*dict.fromkeys([*wanted.get(sort, ()), kind])]
+    there: dict[str, list[str]] = {}
+    for sort, (kind, *_), _ in _slots(root):
+        there[sort] = [*dict.fromkeys([*there.get(sort, ()), *([str(kind)] if kind else [])])]
     if not wanted:
         return "it has no value for any strategy, failure or bolt"
-    parts = [f"{sort} {listed(kinds)}" for sort, kinds in wanted.items()]
-    here = [f"{sort} {listed(there[sort])}" for sort in wanted if sort in there]
-    return (
-        f"it has values for {', '.join(parts)}; the scenario has {', '.join(here) or 'nothing of the sort'}"
-    )
+    parts = ", ".join(f"{sort} {listed(kinds)}" for sort, kinds in wanted.items())
+    here = [f"{sort} {listed(there[sort])}" for sort in wanted if there.get(sort)]
+    return f"it has values for {parts}; the scenario has {', '.join(here) or 'nothing of the sort'}"
 
 
 def missing(root: Node, profile: Profile, key: str) -> str | None:
@@ -416,30 +400,19 @@ def missing(root: Node, profile: Profile, key: str) -> str | None:
     return f"profile {profile.name} does not give {source}{f', only {listed(near)}' if near else ''}"
 
 
-def _by_sort(kinds: Iterable[Iterable[Any]]) -> dict[str, list[str]]:
-    """Kinds of parts by their sort, each once."""
-    found: dict[str, list[str]] = {}
-    for sort, kind in kinds:
-        if str(kind) not in found.setdefault(sort, []):
-            found[sort].append(str(kind))
-    return found
-
-
 def _slots(root: Node) -> Iterator[tuple[str, tuple[Any, ...], str]]:
     """What profiles may know of a scenario: sort, kinds that it goes by (the first is told), and its key."""
-
-    def said(node: Node, key: str) -> Any:
-        found = node.get(key)
-        return None if found is None else found.value
-
     yield "strategy", (precedence.strategy_kind(root),), "strategy"
     yield "detector", (precedence.detector_kind(root),), "detector"
-    failures = said(root, "failures")
-    for i, node in enumerate(failures if isinstance(failures, list) else ()):
-        special = (DRIVER,) if said(node, "component") == DRIVER else ()
-        yield "failures", (*special, said(node, "kind")), f"failures.{i}"
+    failures = root.get("failures")
+    faults = failures.value if failures is not None and isinstance(failures.value, list) else []
+    for i, node in enumerate(faults):
+        special = (DRIVER,) if (of := node.get("component")) is not None and of.value == DRIVER else ()
+        kind = node.get("kind")
+        yield "failures", (*special, None if kind is None else kind.value), f"failures.{i}"
     for name, node in (root.get("topology") or root.like(None)).items():
-        yield "bolts", (said(node, "bolt"),), f"topology.{name}"
+        bolt = node.get("bolt")
+        yield "bolts", (None if bolt is None else bolt.value,), f"topology.{name}"
 
 
 def _source(root: Node, key: str) -> str | None:

@@ -1,14 +1,14 @@
-"""The reference of keys and results, as Markdown and as JSON Schema: what may stand in scenario files, sweep
-files and profiles, and what results have.
+"""The reference of keys and results, as Markdown (docs/reference.md) and as JSON Schema: what may stand in
+scenario files, sweep files and profiles, and what results have. Called by ``tideover scenarios``.
 
 Pydantic makes the schema from the parts that are registered, so a part from another package is in it too;
 added is what a file has and a class does not: kinds, short forms, and names of keys. The Markdown is made of
-the schema and the fields.
+the schema and the fields; a new sort of part is added to `_SORTS` and to `_sections`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -49,20 +49,23 @@ from tideover.sim.units import BANDWIDTH, DURATION, PERCENT, RATE, SIZE
 
 Schema = dict[str, Any]
 
-_NAMED: dict[type[Part], str] = {
-    Arrivals: "when a spout emits",
-    Backend: "where tasks keep state",
-    Source: "a queue that a spout reads",
-    Detector: "how failures are noticed, and what they hit is restarted",
-    Distribution: "a distribution of durations, or one duration",
-    Fault: "what breaks, and when",
-    Grouping: "which task of the receiver gets a tuple",
-    RestartStrategy: "how long a restart waits",
-    Placement: "which host takes which task",
-    Sink: "how what leaves the topology comes to its readers",
-    StoreKind: "a store",
-    Strategy: "how the system survives failure",
+_SORTS: dict[type[Part], tuple[str, str]] = {
+    Arrivals: ("when a spout emits", "[arrivals](#arrivals)"),
+    Backend: ("where tasks keep state", "[state backend](#state-backends)"),
+    Source: ("a queue that a spout reads", "[source](#sources)"),
+    Detector: ("how failures are noticed, and what they hit is restarted", "[detector](#detector)"),
+    Distribution: ("a distribution of durations, or one duration", "[distribution](#distributions)"),
+    Fault: ("what breaks, and when", "[failure](#failures)"),
+    Grouping: ("which task of the receiver gets a tuple", "[grouping](#groupings)"),
+    RestartStrategy: ("how long a restart waits", "[restart strategy](#restart-strategies)"),
+    Placement: ("which host takes which task", "[placement](#placements)"),
+    Sink: ("how what leaves the topology comes to its readers", "[sink](#sinks)"),
+    StoreKind: ("a store", "[store](#stores)"),
+    Strategy: ("how the system survives failure", "[strategy](#strategies)"),
 }
+"""What each registry has, for the schema, and a link to its section."""
+_LINKS = {base.__name__: link for base, (_, link) in _SORTS.items()}
+_LINKS["Component"] = "[spout](#spouts) or [bolt](#bolts)"
 _SHORT = (Backend, Detector, Grouping, Placement, RestartStrategy, Sink, Source, StoreKind, Strategy)
 """A kind alone will do, if it needs no key."""
 _PARAMETER = {
@@ -89,24 +92,19 @@ class _Keys(GenerateJsonSchema):
         for key, info in keys_of(part).items():
             properties[key].pop("default", None)
             if not info.is_required() and info.default is not None:
-                properties[key]["default"] = _default(info)
+                default = info.get_default(call_default_factory=True)
+                unit = unit_of(info.annotation, info.metadata)
+                if isinstance(default, Distribution):
+                    default = part_to_data(default)
+                elif isinstance(default, tuple(REGISTRIES)):
+                    default = kind_of(default)
+                properties[key]["default"] = unit.format(default) if unit else default
         whole = closed(properties, map(key_of, found.get("required", ())))
         bare = None if any(issubclass(part, base) for base in REGISTRIES) else BARE.get(part)
         return {"anyOf": [properties[bare], whole]} if bare else whole
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
-
-
-def _default(info: FieldInfo) -> Any:
-    """The default of a field, as a file would have it."""
-    unit = unit_of(info.annotation, info.metadata)
-    default = info.get_default(call_default_factory=True)
-    if isinstance(default, Distribution):
-        return part_to_data(default)
-    if isinstance(default, tuple(REGISTRIES)):
-        return kind_of(default)
-    return unit.format(default) if unit else default
 
 
 def keys_of(part: type[Part]) -> dict[str, FieldInfo]:
@@ -154,6 +152,10 @@ def part_schemas(*more: type[Part]) -> dict[type[Part], Schema]:
 def json_schema() -> Schema:
     """The schema (draft 2020-12) of a scenario file."""
     parts = part_schemas()
+    strategies = {
+        name: {"description": meaning_of(part), "anyOf": [parts[part], {"type": "null"}]}
+        for name, part in REGISTRIES[Strategy].items()
+    }
     scenario = parts[Scenario]["properties"]
     properties = {
         "name": {"type": "string"},
@@ -167,7 +169,7 @@ def json_schema() -> Schema:
             "additionalProperties": {"$ref": "#/$defs/Component"},
         },
         "strategy": {"$ref": "#/$defs/Strategy"},
-        "strategies": _strategies(parts),
+        "strategies": closed(strategies, []),
         "failures": {"type": "array", "items": {"$ref": "#/$defs/Fault"}},
         "detector": {"$ref": "#/$defs/Detector"},
         "hosts": scenario["hosts"],
@@ -189,7 +191,7 @@ def json_schema() -> Schema:
         **closed(properties, ["topology", "strategy", "run"]),
         "$defs": {
             "Component": _component(parts),
-            **{base.__name__: _named(base, meaning, parts) for base, meaning in _NAMED.items()},
+            **{base.__name__: _named(base, meaning, parts) for base, (meaning, _) in _SORTS.items()},
         },
     }
 
@@ -219,14 +221,6 @@ def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> S
         if name in parts[part]["properties"]:
             forms.append(parts[part])
     return {"description": meaning, "anyOf": forms}
-
-
-def _strategies(parts: dict[type[Part], Schema]) -> Schema:
-    kinds = {
-        name: {"description": meaning_of(part), "anyOf": [parts[part], {"type": "null"}]}
-        for name, part in REGISTRIES[Strategy].items()
-    }
-    return closed(kinds, [])
 
 
 def _component(parts: dict[type[Part], Schema]) -> Schema:
@@ -267,28 +261,21 @@ _MORE = {
 
 def results_reference() -> str:
     """Sections for the record and for each table, made from the schema (`tideover.models.schema`)."""
-    keys = [(f"`{key.name}`", key.unit, _meaning(key)) for key in RECORD]
-    parts = ["## Results", "", _INTRODUCTION, "", "### The record", ""]
-    parts += [*_table(("key", "unit", "meaning"), keys), "", _WHERE_SHARED, ""]
-    shared = [(f"`{key.name}`", key.unit, _meaning(key)) for key in SHARED_RECORD]
-    parts += [*_table(("key", "unit", "meaning"), shared), ""]
-    for table, columns in TABLES.items():
-        rows = [(f"`{one.name}`", _place(one), one.unit, _meaning(one)) for one in columns]
-        parts += [f"### `{table}`", "", f"{ROWS[table]} {_MORE[table]}", ""]
-        parts += [*_table(("column", "in the record", "unit", "meaning"), rows), ""]
-    return "\n".join(parts)
 
+    def table(columns: Iterable[Column], places: bool) -> str:
+        head = ["column", "in the record", "unit", "meaning"] if places else ["key", "unit", "meaning"]
+        rows = [head, ["---"] * len(head)]
+        for one in columns:
+            meaning = f"{one.meaning}; undefined if {one.undefined}" if one.undefined else one.meaning
+            place = f"`{'.'.join(one.record)}`" if one.record else "–"
+            rows.append([f"`{one.name}`", *([place] if places else []), one.unit, meaning])
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
-
-
-def _place(column: Column) -> str:
-    return f"`{'.'.join(column.record)}`" if column.record else "–"
-
-
-def _meaning(column: Column) -> str:
-    return f"{column.meaning}; undefined if {column.undefined}" if column.undefined else column.meaning
+    parts = ["## Results", _INTRODUCTION, "### The record", table(RECORD, False)]
+    parts += [_WHERE_SHARED, table(SHARED_RECORD, False)]
+    for name, columns in TABLES.items():
+        parts += [f"### `{name}`", f"{ROWS[name]} {_MORE[name]}", table(columns, True)]
+    return "\n\n".join(parts) + "\n"
 
 
 _OBJECTIVES = (
@@ -302,21 +289,6 @@ Row = tuple[str, str, str, str]
 
 COMMAND = "tideover scenarios reference"
 
-_LINKS = {
-    "Arrivals": "[arrivals](#arrivals)",
-    "Backend": "[state backend](#state-backends)",
-    "Component": "[spout](#spouts) or [bolt](#bolts)",
-    "Detector": "[detector](#detector)",
-    "Distribution": "[distribution](#distributions)",
-    "Fault": "[failure](#failures)",
-    "Grouping": "[grouping](#groupings)",
-    "RestartStrategy": "[restart strategy](#restart-strategies)",
-    "Placement": "[placement](#placements)",
-    "Sink": "[sink](#sinks)",
-    "Source": "[source](#sources)",
-    "StoreKind": "[store](#stores)",
-    "Strategy": "[strategy](#strategies)",
-}
 _TOP = {
     "strategies": "mapping of kinds to a [strategy](#strategies)'s keys",
     "hosts": "whole number, at least 1, at most 100,000 or a [cluster](#hosts)",
@@ -330,7 +302,6 @@ _TOP = {
     "profile": "text",
     "topology": "mapping of names to a " + _LINKS["Component"],
 }
-_TITLES: dict[type[Part], str] = {QueueSettings: "Queues"}
 _PLAIN = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
 _LIMITS = {
     "minimum": "at least",
@@ -422,114 +393,101 @@ class _EveryFault(Fault):
     """What all failures have in common."""
 
 
-class _Reference:
-    """The sections that list keys of parts, and all of them together."""
+def _sections(parts: dict[type[Part], Schema]) -> Iterator[str]:
+    """All sections, in their order."""
 
-    def __init__(self) -> None:
-        self.parts = part_schemas(_EveryFault, QueueSettings)
+    def rows(part: type[Part], without: Collection[str] = ()) -> Iterator[Row]:
+        return _rows(part, parts[part], without=without)
 
-    def text(self) -> str:
-        """All sections."""
-        schema = json_schema()
-        parameter = schema["properties"]["parameters"]["additionalProperties"]
-        links = self.rows(Links, required=False)
-        sections: list[str | Iterator[str]] = [
-            _HEAD,
-            " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS),
-            _section("Scenario", "The keys of a scenario file.", _schema_rows(schema, _TOP)),
-            self.topology(),
-            self.kinds("Distributions", Distribution, "Wherever a duration may vary."),
-            self.strategies(),
-            self.kinds("Sinks", Sink, _SINKS),
-            self.failures(),
-            self.kinds("Detector", Detector, _DETECTOR),
-            self.kinds("Restart strategies", RestartStrategy, _RESTARTS, level=3),
-            self.hosts(),
-            _section("Links", f"The key `links`. {_prose(Links)}", links),
-            self.part(QueueSettings, "The key `queues`, and `queue` of a component; short: the length."),
-            self.part(Store, "The key `store`: where checkpoints and snapshots are written to."),
-            self.kinds("Stores", StoreKind, _STORES),
-            self.part(Run, "The key `run`."),
-            self.objectives(),
-            _section("Short parameters", _SHORT_PARAMETERS, _schema_rows(parameter)),
-            _meanings("Sweep files", _SWEEPS, sweep_file.TOP),
-            _meanings("Profiles", _PROFILES, profiles.TOP),
-            _meanings("Values of a profile", "The keys of the block `values`.", profiles.PARTS, level=3),
-            results_reference(),
-        ]
-        texts = (one if isinstance(one, str) else "\n".join(one) for one in sections)
-        return "\n".join(text.rstrip() + "\n" for text in texts)
-
-    def topology(self) -> Iterator[str]:
-        """Spouts, bolts, arrivals and groupings."""
-        yield f"## Topology\n\n{_TOPOLOGY}\n"
-        yield _section("Spouts", _SPOUT_KEYS, self.rows(SpoutConfig, without=["spout"]), level=3)
-        yield from self.each(Spout, "spout", level=4)
-        yield _section("Bolts", "Keys of every bolt.", self.rows(BoltConfig, without=["bolt"]), level=3)
-        yield from self.each(Bolt, "bolt", level=4)
-        yield from self.kinds("Arrivals", Arrivals, "The key `arrivals` of a spout.", level=3)
-        yield from self.kinds("Groupings", Grouping, _FROM, level=3)
-        yield from self.kinds("Sources", Source, "The key `source` of a spout.", level=3)
-        yield from self.kinds("State backends", Backend, "The key `state` of a bolt.", level=3)
-
-    def strategies(self) -> Iterator[str]:
-        """Each with its promise."""
-        yield f"## Strategies\n\n{_STRATEGY}\n"
-        for name, part in REGISTRIES[Strategy].items():
-            survives = ", ".join(f"`{kind}`" for kind in sorted(part.survives)) or "nothing for sure"
-            if part.survives and not part.stateless_too:
-                survives += " (not of a bolt without state)"
-            more = f"Promise: {part.promise}. Survives: {survives}."
-            yield _section(f"`{name}`", f"{_prose(part)} {more}", self.rows(part), level=3)
-
-    def failures(self) -> Iterator[str]:
-        """What they have in common, and what each has beside that."""
-        intro = "The key `failures` is a list: `[{kind: crash_task, at: 75 s, component: count}]`. "
-        yield _section("Failures", intro + "Keys of every kind:", self.rows(_EveryFault))
-        common = self.parts[_EveryFault]["properties"]
-        for name, part in REGISTRIES[Fault].items():
-            own = self.parts[part]["properties"]
-            same = [key for key, entry in own.items() if common.get(key) == entry]
-            yield _section(f"`{name}`", _prose(part), self.rows(part, without=same), level=3)
-
-    def hosts(self) -> Iterator[str]:
-        """The cluster, its machines, and who runs where."""
-        yield self.part(Hosts, "The key `hosts`, if it is no number.")
-        yield _section("Machines", f"{_MACHINES} {_prose(MachineType)}", self.rows(MachineType), level=3)
-        yield from self.kinds("Placements", Placement, "The key `placement` of `hosts`.", level=3)
-
-    def objectives(self) -> Iterator[str]:
-        """Their keys, and the names that they know besides those of columns."""
-        yield _section("Objectives", _OBJECTIVES, self.rows(Slo))
-        yield "### Names of metrics\n\n| name | column | of the table | means |\n|---|---|---|---|"
-        for in_time, block in ((False, EVERYDAY), (True, EVERYDAY_IN_TIME)):
-            for name, (table, _) in block.items():
-                column = names(in_time)[name].column
-                yield f"| `{name}` | `{column.name}` | `{table}` | {column.meaning} |"
-        yield ""
-
-    def kinds(self, title: str, base: type[Part], intro: str, level: int = 2) -> Iterator[str]:
-        """A registry."""
-        yield f"{'#' * level} {title}\n\n{intro}\n"
-        yield from self.each(base, "kind", level + 1)
-
-    def each(self, base: type[Part], key: str, level: int) -> Iterator[str]:
-        """A section for each kind of a registry."""
+    def kinds(base: type[Part], title: str, intro: str, level: int = 2) -> Iterator[str]:
+        """A section for a registry, and one for each of its kinds."""
+        yield f"{'#' * level} {title}\n\n{intro}"
         for name, part in REGISTRIES[base].items():
-            yield _section(f"`{key}: {name}`", _prose(part), self.rows(part), level)
+            yield _section(f"`kind: {name}`", _prose(part), rows(part), level + 1)
 
-    def part(self, part: type[Part], intro: str) -> str:
-        """A section for a part that is no registry's."""
-        return _section(_TITLES.get(part, part.__name__), f"{intro} {_prose(part)}", self.rows(part))
+    schema = json_schema()
+    yield _HEAD
+    yield " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS)
+    yield _section("Scenario", "The keys of a scenario file.", _schema_rows(schema, _TOP))
+    yield f"## Topology\n\n{_TOPOLOGY}"
+    component: tuple[tuple[str, type[Part], type[Part], str], ...]
+    component = (
+        ("spout", Spout, SpoutConfig, _SPOUT_KEYS),
+        ("bolt", Bolt, BoltConfig, "Keys of every bolt."),
+    )
+    for role, base, config, intro in component:
+        yield _section(f"{role.title()}s", intro, rows(config, without=[role]), level=3)
+        for name, part in REGISTRIES[base].items():
+            yield _section(f"`{role}: {name}`", _prose(part), rows(part), level=4)
+    yield from kinds(Arrivals, "Arrivals", "The key `arrivals` of a spout.", 3)
+    yield from kinds(Grouping, "Groupings", _FROM, 3)
+    yield from kinds(Source, "Sources", "The key `source` of a spout.", 3)
+    yield from kinds(Backend, "State backends", "The key `state` of a bolt.", 3)
+    yield from kinds(Distribution, "Distributions", "Wherever a duration may vary.")
+    yield f"## Strategies\n\n{_STRATEGY}"
+    for name, strategy in REGISTRIES[Strategy].items():
+        survives = ", ".join(f"`{kind}`" for kind in sorted(strategy.survives)) or "nothing for sure"
+        if strategy.survives and not strategy.stateless_too:
+            survives += " (not of a bolt without state)"
+        more = f"Promise: {strategy.promise}. Survives: {survives}."
+        yield _section(f"`{name}`", f"{_prose(strategy)} {more}", rows(strategy), level=3)
+    yield from kinds(Sink, "Sinks", _SINKS)
+    intro = "The key `failures` is a list: `[{kind: crash_task, at: 75 s, component: count}]`. "
+    yield _section("Failures", intro + "Keys of every kind:", rows(_EveryFault))
+    common = parts[_EveryFault]["properties"]
+    for name, fault in REGISTRIES[Fault].items():  # with what it has beside the keys of all
+        own = parts[fault]["properties"]
+        same = [key for key, entry in own.items() if common.get(key) == entry]
+        yield _section(f"`{name}`", _prose(fault), rows(fault, without=same), level=3)
+    yield from kinds(Detector, "Detector", _DETECTOR)
+    yield from kinds(RestartStrategy, "Restart strategies", _RESTARTS, 3)
+    yield _section("Hosts", f"The key `hosts`, if it is no number. {_prose(Hosts)}", rows(Hosts))
+    yield _section("Machines", f"{_MACHINES} {_prose(MachineType)}", rows(MachineType), level=3)
+    yield from kinds(Placement, "Placements", "The key `placement` of `hosts`.", 3)
+    yield from _blocks(parts, schema)
 
-    def rows(self, part: type[Part], without: Collection[str] = (), required: bool = True) -> Iterator[Row]:
-        """A row a key; ``required``: False if the loader gives what is missing."""
-        return _rows(part, self.parts[part], without=without, required=required)
+
+def _blocks(parts: dict[type[Part], Schema], schema: Schema) -> Iterator[str]:
+    """The sections of a scenario's smaller blocks, of other files, and of results."""
+    links = _rows(Links, parts[Links], required=False)  # the loader gives what is missing
+    yield _section("Links", f"The key `links`. {_prose(Links)}", links)
+    intro = "The key `queues`, and `queue` of a component; short: the length."
+    for title, part, said in (
+        ("Queues", QueueSettings, intro),
+        ("Store", Store, "The key `store`: where checkpoints and snapshots are written to."),
+        ("Stores", None, _STORES),
+        ("Run", Run, "The key `run`."),
+        ("Objectives", Slo, _OBJECTIVES),
+    ):
+        if part is not None:
+            about = said if part is Slo else f"{said} {_prose(part)}"
+            yield _section(title, about, _rows(part, parts[part]))
+            continue
+        yield f"## {title}\n\n{said}"
+        for name, kind in REGISTRIES[StoreKind].items():
+            yield _section(f"`kind: {name}`", _prose(kind), _rows(kind, parts[kind]), level=3)
+    lines = ["### Names of metrics", "", "| name | column | of the table | means |", "|---|---|---|---|"]
+    for in_time, block in ((False, EVERYDAY), (True, EVERYDAY_IN_TIME)):
+        for name, (table, _) in block.items():
+            column = names(in_time)[name].column
+            lines.append(f"| `{name}` | `{column.name}` | `{table}` | {column.meaning} |")
+    yield "\n".join(lines)
+    parameter = schema["properties"]["parameters"]["additionalProperties"]
+    yield _section("Short parameters", _SHORT_PARAMETERS, _schema_rows(parameter))
+    for heading, intro, keys in (
+        ("## Sweep files", _SWEEPS, sweep_file.TOP),
+        ("## Profiles", _PROFILES, profiles.TOP),
+        ("### Values of a profile", "The keys of the block `values`.", profiles.PARTS),
+    ):
+        meanings = [f"| `{key}` | {meaning} |" for key, meaning in keys.items()]
+        yield "\n".join([heading, "", intro, "", "| key | meaning |", "|---|---|", *meanings])
+    yield results_reference()
 
 
 def markdown() -> str:
     """The whole reference."""
-    return _Reference().text()
+    parts = part_schemas(_EveryFault, QueueSettings)
+    return "\n".join(text.rstrip() + "\n" for text in _sections(parts))
 
 
 def _prose(part: type[Part]) -> str:
@@ -543,11 +501,6 @@ def _section(title: str, intro: str, rows: Iterable[Row], level: int = 2) -> str
     if table:
         lines += ["| key | takes | default | meaning |", "|---|---|---|---|", *table, ""]
     return "\n".join(lines)
-
-
-def _meanings(title: str, intro: str, keys: Mapping[str, str], level: int = 2) -> str:
-    table = [f"| `{key}` | {meaning} |" for key, meaning in keys.items()]
-    return "\n".join([f"{'#' * level} {title}", "", intro, "", "| key | meaning |", "|---|---|", *table, ""])
 
 
 def _rows(

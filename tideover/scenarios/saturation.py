@@ -1,9 +1,16 @@
-"""How much a scenario carries: the greatest rate at which its backlog does not grow."""
+"""How much a scenario carries: the greatest rate at which its backlog does not grow (``--saturate``).
+
+The rates of all spouts are scaled together, without failures, until the system cannot follow any more; then
+the two rates between which that happens are brought together. Each rate is *probed*: a run as short as the
+answer allows, in which the roots that are done are counted against those that the spouts were to emit. How
+long probes are, and how near the two rates come, is said by the constants; tests hold what is found against
+bounds that are computed by hand.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -33,6 +40,17 @@ BATCHES = 20
 _T_95 = 2.093
 """Student's t for the means of so many batches."""
 _LEAST = 10 * SLOT
+CLOSE = 1.003
+"""The two rates are so close together at the end."""
+_MOST_PROBES = 60
+_USUAL = {False: 4, True: 6}
+"""How many short and thorough probes a search takes as a rule."""
+_LEAP = 1000
+"""Most by which a rate is multiplied at once."""
+_MOST_FACTOR = 2.0**40
+
+Report = Callable[[int, float], None]
+"""Called with the number of probes that are done, and the rate (tuples/s) of the next."""
 
 
 @dataclass(frozen=True)
@@ -60,40 +78,53 @@ class Probe:
         return max((load.busy for load in self.loads), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "rate_per_s": self.rate,
-            "carried": self.carried,
-            "part_done": self.part_done,
-            "thorough": self.thorough,
-        }
+        shown = ("carried", "part_done", "thorough")
+        return {"rate_per_s": self.rate} | {name: getattr(self, name) for name in shown}
 
 
 @standing()  # the world goes when it ends
 def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
     """Try a rate: ``factor`` times the scenario's own."""
     sped = at_rate(scenario, factor)
-    rate = offered(sped)
     tried, lump = _tried(sped, _roots(scenario, thorough))
     begin, end = tried.run.warmup, tried.run.duration
     world = World(tried, judge_windows=False, looks=1)
     world.run()
-    wanted = _calls(world, begin, end)
-    emitted, done = (
-        int(series.until(end)[begin // SLOT + 1 :].sum())
-        for series in (world.recorder.entered, world.recorder.left)
+    wanted, slots = _calls(world, begin, end), slice(begin // SLOT + 1, None)
+    entered, left, done = (
+        series.until(end)[slots]
+        for series in (world.recorder.entered, world.recorder.left, world.recorder.done)
     )
-    acked = _acked(world, begin, end, wanted)
-    part = (done if acked is None else min(done, acked)) / wanted if wanted else 1.0
+    finished = int(left.sum())
+    cycle = tried.strategy.cycle()
+    if cycle is not None and "acker" in tried.strategy.roles:
+        # Acks wait for checkpoints, so as many more count as come in one period. A store that cannot follow
+        # makes checkpoints longer and longer, in which tuples are processed all the same: only their acks get
+        # fewer.
+        assert world.completion is not None
+        world.completion.latency.tally()
+        acked = world.completion.latency.count + math.ceil(wanted * cycle[1] / (end - begin))
+        finished = min(finished, acked)
+    part = finished / wanted if wanted else 1.0
+    size = max(1, len(done) // BATCHES)
+    means = done[: size * BATCHES].reshape(-1, size).mean(axis=1) * (lump * S / SLOT)
+    half = _T_95 * float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else 0.0
+    mean = float(done.mean()) * (lump * S / SLOT)
+    held_back = ""
+    if int(entered.sum()) < (1 - SLACK[thorough]) * wanted:
+        limits = ((spout.in_flight.most, spout.name) for spout in world.job.spouts)
+        found = (f"max_spout_pending ({n:,} a task) holds {who} back" for n, who in limits if n is not None)
+        held_back = next(found, "spouts have to wait")
     assert world.usage is not None
     return Probe(
         factor=factor,
-        rate=rate,
+        rate=offered(sped),
         thorough=thorough,
         part_done=part,
         carried=part >= 1 - SLACK[thorough],
-        throughput=_throughput(world, begin, end, lump),
+        throughput=(mean, mean - half, mean + half),
         loads=mean_loads([Used.of(world.usage).loads(begin, end)]),
-        held_back=_held_back(world) if emitted < (1 - SLACK[thorough]) * wanted else "",
+        held_back=held_back,
     )
 
 
@@ -115,22 +146,13 @@ def seconds(scenario: Scenario, thorough: bool) -> float:
     return effort(_tried(scenario, _roots(scenario, thorough))[0]).seconds
 
 
-def at_rate(scenario: Scenario, factor: float) -> Scenario:
-    """The scenario with the rates of all its spouts multiplied; no spout is faster than its ``emit_cost``
-    allows.
-    """
-    return _with_arrivals(scenario, lambda arrivals: _faster(arrivals, factor))
-
-
 def _with_arrivals(scenario: Scenario, change: Callable[[Arrivals], Arrivals]) -> Scenario:
     """The scenario with the arrivals of all its spouts changed."""
-    topology = {
-        name: config.model_copy(update={"arrivals": change(config.arrivals)})
-        if isinstance(config, SpoutConfig)
-        else config
-        for name, config in scenario.topology.items()
+    spouts = {name: config for name, config in scenario.topology.items() if isinstance(config, SpoutConfig)}
+    changed = {
+        name: spout.model_copy(update={"arrivals": change(spout.arrivals)}) for name, spout in spouts.items()
     }
-    return scenario.model_copy(update={"topology": topology})
+    return scenario.model_copy(update={"topology": {**scenario.topology, **changed}})
 
 
 def scales(scenario: Scenario) -> bool:
@@ -148,6 +170,13 @@ def _rates(arrivals: Arrivals) -> dict[str, float]:
     return {name: rate for name in names if (rate := getattr(arrivals, name)) is not None}
 
 
+def at_rate(scenario: Scenario, factor: float) -> Scenario:
+    """The scenario with the rates of all its spouts multiplied; no spout is faster than its ``emit_cost``
+    allows.
+    """
+    return _with_arrivals(scenario, lambda arrivals: _faster(arrivals, factor))
+
+
 def _faster(arrivals: Arrivals, factor: float) -> Arrivals:
     rates = _rates(arrivals)
     if rates:
@@ -155,12 +184,6 @@ def _faster(arrivals: Arrivals, factor: float) -> Arrivals:
     assert isinstance(arrivals, Periodic)
     pause = max(round(arrivals.gap_ns / factor) - arrivals.emit_cost, 0 if arrivals.emit_cost else 1)
     return arrivals.model_copy(update={"pause": pause})
-
-
-def fastest(scenario: Scenario) -> float:
-    """The factor at which all spouts emit as fast as they can: without a pause, or every 8 ns."""
-    every = (spout.arrivals for spout in _spouts(scenario))
-    return max(each.mean_gap_ns / max(8.0, getattr(each, "emit_cost", 0)) for each in every)
 
 
 def offered(scenario: Scenario) -> float:
@@ -176,17 +199,15 @@ def counted(scenario: Scenario, rate: float, roots: int) -> tuple[int, int, int]
     """How many tuples one stands for, and the stretch that is counted (ns): where it cannot be so short that
     there are few roots in it, they are lumps.
     """
-    lump = coarseness(scenario)
+    lump, strategy = coarseness(scenario), scenario.strategy
     begin, end = _stretch(scenario, rate / lump, roots)
     many = int(rate / lump * (end - begin) / S / roots)
-    return lump * many if many > 1 and _lumps(scenario) else lump, begin, end
-
-
-def _lumps(scenario: Scenario) -> bool:
-    """Whether lumps carry as much as single tuples: nothing limits how many there are of these."""
-    strategy, bounds = scenario.strategy, bounds_of(scenario.topology, scenario.queues).values()
+    # Lumps carry as much as single tuples if nothing limits how many there are of these.
+    bounds = bounds_of(scenario.topology, scenario.queues).values()
     limited = any(bound.length is not None for bound in bounds) or given(strategy, strategy.counts_tuples)
-    return not limited and not any(counting(scenario.topology, strategy))
+    if many < 2 or limited or any(counting(scenario.topology, strategy)):
+        return lump, begin, end
+    return lump * many, begin, end
 
 
 def _stretch(scenario: Scenario, rate: float, roots: int) -> tuple[int, int]:
@@ -219,8 +240,7 @@ def period_of(scenario: Scenario) -> int:
 
 def _calls(world: World, begin: int, end: int) -> int:
     """How many roots the spouts were to emit after ``begin``, up to ``end``: had nothing held them back."""
-    found = 0
-    draws = world.job.draws
+    found, draws = 0, world.job.draws
     for spout in world.job.spouts:
         config = spout.component.config
         assert isinstance(config, SpoutConfig)
@@ -230,56 +250,6 @@ def _calls(world: World, begin: int, end: int) -> int:
             found += int(calls.searchsorted(end, "right") - calls.searchsorted(begin, "right"))
             last, index = int(calls[-1]), index + len(calls)
     return found
-
-
-def _acked(world: World, begin: int, end: int, wanted: int) -> int | None:
-    """How many roots were acked, and as many more as come in one period, where acks wait for checkpoints;
-    None: they do not. A store that cannot follow makes checkpoints longer and longer, in which tuples are
-    processed all the same: only their acks get fewer.
-    """
-    strategy = world.scenario.strategy
-    cycle = strategy.cycle()
-    if cycle is None or "acker" not in strategy.roles:
-        return None
-    assert world.completion is not None
-    world.completion.latency.tally()
-    return world.completion.latency.count + math.ceil(wanted * cycle[1] / (end - begin))
-
-
-def _throughput(world: World, begin: int, end: int, lump: int) -> tuple[float, float, float]:
-    """Mean, and its 95 % interval from the means of batches (per second)."""
-    done = world.recorder.done.until(end)[begin // SLOT + 1 :]
-    size = max(1, len(done) // BATCHES)
-    means = done[: size * BATCHES].reshape(-1, size).mean(axis=1) * (lump * S / SLOT)
-    half = _T_95 * float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else 0.0
-    mean = float(done.mean()) * (lump * S / SLOT)
-    return mean, mean - half, mean + half
-
-
-def _held_back(world: World) -> str:
-    """What holds spouts back that have emitted too little."""
-    for spout in world.job.spouts:
-        if spout.in_flight.most is not None:
-            return f"max_spout_pending ({spout.in_flight.most:,} a task) holds {spout.name} back"
-    return "spouts have to wait"
-
-
-# The rates of all spouts are scaled together, without failures, until the system cannot follow any more;
-# then the two rates between which that happens are brought together. Each rate is *probed*: a run as short
-# as the answer allows, in which the roots that are done are counted against those that the spouts were to
-# emit.
-
-CLOSE = 1.003
-"""The two rates are so close together at the end."""
-_MOST_PROBES = 60
-_USUAL = {False: 4, True: 6}
-"""How many short and thorough probes a search takes as a rule."""
-_LEAP = 1000
-"""Most by which a rate is multiplied at once."""
-_MOST_FACTOR = 2.0**40
-
-Report = Callable[[int, float], None]
-"""Called with the number of probes that are done, and the rate (tuples/s) of the next."""
 
 
 @dataclass(frozen=True)
@@ -364,23 +334,6 @@ def _apart(*rates: float) -> list[str]:
     return [f"{rate:,.6f}" for rate in rates]
 
 
-def saturate(scenario: Scenario, report: Report | None = None) -> Saturation:
-    """Find the greatest sustained throughput of a scenario. Raises ScenarioError if its spouts have no single
-    rate; of a load that follows the time of day the greatest one is taken.
-    """
-    check(scenario)
-    search = _Search(_quiet(scenario), report)
-    search.run()
-    return _told(scenario, search)
-
-
-def expected(scenario: Scenario) -> tuple[int, float]:
-    """How many rates a search tries as a rule, and how long that takes on one core (s), very roughly."""
-    quiet = _quiet(scenario)
-    lasts = sum(many * seconds(quiet, thorough) for thorough, many in _USUAL.items())
-    return sum(_USUAL.values()), lasts
-
-
 def _quiet(scenario: Scenario) -> Scenario:
     """What is searched: nothing fails, and the load stays as it is at the peak of the day."""
 
@@ -388,6 +341,13 @@ def _quiet(scenario: Scenario) -> Scenario:
         return Periodic(rate=1e9 / arrivals.mean_gap_ns) if isinstance(arrivals, Day) else arrivals
 
     return _with_arrivals(scenario.model_copy(update={"failures": ()}), at_peak)
+
+
+def expected(scenario: Scenario) -> tuple[int, float]:
+    """How many rates a search tries as a rule, and how long that takes on one core (s), very roughly."""
+    quiet = _quiet(scenario)
+    lasts = sum(many * seconds(quiet, thorough) for thorough, many in _USUAL.items())
+    return sum(_USUAL.values()), lasts
 
 
 def check(scenario: Scenario) -> None:
@@ -405,74 +365,32 @@ def check(scenario: Scenario) -> None:
         raise ScenarioError([Problem("--saturate", None, key, said)])
 
 
-class _Search:
-    """Brings the greatest factor that is carried and the least that is not together."""
-
-    def __init__(self, scenario: Scenario, report: Report | None) -> None:
-        self._scenario, self._report = scenario, report
-        self._own = offered(scenario)
-        self.probes: list[Probe] = []
-        self.carried: Probe | None = None
-        self.too_much: Probe | None = None
-        self._most = min(_MOST_FACTOR, fastest(scenario))
-
-    def run(self) -> None:
-        """Double or halve, then bisect; where a resource will be full is known from how busy it is."""
-        factor: float | None = 1.0
-        while factor is not None and len(self.probes) < _MOST_PROBES:
-            self._try(factor)
-            factor = self._next()
-
-    def _try(self, factor: float) -> None:
-        width = self._width
-        if self._report is not None:
-            self._report(len(self.probes), factor * self._own)
-        doubted = self.too_much is not None and self.too_much.thorough
-        found = probe(self._scenario, factor, thorough=doubted or width < 8 * (CLOSE - 1))
-        self.probes.append(found)
-        if found.carried:
-            self.carried = found
-            if self.too_much is not None and not self.too_much.thorough and width < 2 * (CLOSE - 1):
-                self.too_much = None if found.factor >= self.too_much.factor else self.too_much
-        else:
-            self.too_much = found
-            if self.carried is not None and self.carried.factor >= factor:
-                self.carried = None
-
-    @property
-    def _width(self) -> float:
-        if self.carried is None or self.too_much is None:
-            return math.inf
-        return self.too_much.factor / self.carried.factor - 1
-
-    def _next(self) -> float | None:
-        """The next factor; None: they are close together, or there is nothing to be found."""
-        low, high = self.carried, self.too_much
-        if low is None:
-            assert high is not None
-            least = 0.99 if high.thorough else 0.97
-            return high.factor * min(least, max(0.1, high.part_done)) if high.factor > 1e-9 else None
-        guess = low.factor / low.busiest if low.busiest > 1e-6 else math.inf
-        if high is None:
-            if low.factor >= self._most:
-                return None
-            return min(self._most, max(1.02 * low.factor, min(1.02 * guess, _LEAP * low.factor)))
-        if self._width < CLOSE - 1:
-            rough = next((end for end in (low, high) if not end.thorough), None)
-            return None if rough is None else rough.factor
-        if high.thorough and not low.thorough:
-            return low.factor
-        below = 0.985 * guess
-        if self._width > 4 * (CLOSE - 1) and low.factor * 1.001 < below < high.factor / 1.002:
-            return below
-        return math.sqrt(low.factor * high.factor)
-
-
-def _told(scenario: Scenario, search: _Search) -> Saturation:
-    low, high = search.carried, search.too_much
+def saturate(scenario: Scenario, report: Report | None = None) -> Saturation:
+    """Find the greatest sustained throughput of a scenario. Raises ScenarioError if its spouts have no single
+    rate; of a load that follows the time of day the greatest one is taken.
+    """
+    check(scenario)
+    low, high, probes = _searched(_quiet(scenario), report)
     seen = low or high
     assert seen is not None
-    groups = list(_groups(seen))
+    groups = _groups(seen)
+    first = groups[0].busiest if groups else None
+    if first is not None and first.busy >= FULL:
+        limit = f"{first.words} {first.verb} {100 * first.busy:.1f} % busy"
+    elif high is None:
+        limit = "the spouts cannot emit faster, and nothing is full"
+    elif high.held_back:
+        limit = f"{high.held_back}; nothing is full"
+    else:
+        limit = "work is not done in time, though nothing is busy all the time"
+        if first is not None:
+            limit += f"; the busiest, {first.words}, is at {first.busy:.0%}"
+    then = "nothing else has anything to do"
+    for group in groups[1:]:
+        if group.full_at is not None:
+            load = group.busiest
+            then = f"{load.words}, {100 * load.busy:.1f} % busy: full at {group.full_at:,.0f} tuples/s"
+            break
     return Saturation(
         scenario=scenario,
         strategy=kind_of(scenario.strategy),
@@ -481,13 +399,65 @@ def _told(scenario: Scenario, search: _Search) -> Saturation:
         throughput=None if low is None else low.throughput,
         groups=groups,
         loads=seen.loads,
-        limit=_limit(groups, low, high),
-        then=_then(groups),
-        probes=list({probe.factor: probe for probe in search.probes}.values()),
+        limit=limit,
+        then=then,
+        probes=list({probe.factor: probe for probe in probes}.values()),
     )
 
 
-def _groups(seen: Probe) -> Iterator[Group]:
+def _searched(scenario: Scenario, report: Report | None) -> tuple[Probe | None, Probe | None, list[Probe]]:
+    """The greatest factor that is carried and the least that is not, and all probes: doubled or halved, then
+    bisected; where a resource will be full is known from how busy it is.
+    """
+    own = offered(scenario)
+    gaps = ((one.arrivals.mean_gap_ns, getattr(one.arrivals, "emit_cost", 0)) for one in _spouts(scenario))
+    # at which all spouts emit as fast as they can: without a pause, or every 8 ns
+    most = min(_MOST_FACTOR, max(gap / max(8.0, cost) for gap, cost in gaps))
+    low: Probe | None = None
+    high: Probe | None = None
+    probes: list[Probe] = []
+    factor: float | None = 1.0
+    while factor is not None and len(probes) < _MOST_PROBES:
+        width = math.inf if low is None or high is None else high.factor / low.factor - 1
+        if report is not None:
+            report(len(probes), factor * own)
+        doubted = high is not None and high.thorough
+        found = probe(scenario, factor, thorough=doubted or width < 8 * (CLOSE - 1))
+        probes.append(found)
+        if found.carried:
+            low = found
+            if high is not None and not high.thorough and width < 2 * (CLOSE - 1):
+                high = None if found.factor >= high.factor else high
+        else:
+            high = found
+            low = None if low is not None and low.factor >= factor else low
+        factor = _next(low, high, most)
+    return low, high, probes
+
+
+def _next(low: Probe | None, high: Probe | None, most: float) -> float | None:
+    """The factor to be tried next; None: they are close together, or there is nothing to be found."""
+    if low is None:
+        assert high is not None
+        least = 0.99 if high.thorough else 0.97
+        return high.factor * min(least, max(0.1, high.part_done)) if high.factor > 1e-9 else None
+    guess = low.factor / low.busiest if low.busiest > 1e-6 else math.inf
+    if high is None:
+        if low.factor >= most:
+            return None
+        return min(most, max(1.02 * low.factor, min(1.02 * guess, _LEAP * low.factor)))
+    width = high.factor / low.factor - 1
+    if width < CLOSE - 1:
+        return next((end.factor for end in (low, high) if not end.thorough), None)
+    if high.thorough and not low.thorough:
+        return low.factor
+    below = 0.985 * guess
+    if width > 4 * (CLOSE - 1) and low.factor * 1.001 < below < high.factor / 1.002:
+        return below
+    return math.sqrt(low.factor * high.factor)
+
+
+def _groups(seen: Probe) -> list[Group]:
     def sort(load: Load) -> str:
         return f"tasks of {load.name.partition('.')[0]}" if load.kind == "task" else load.words_of_kind
 
@@ -498,28 +468,4 @@ def _groups(seen: Probe) -> Iterator[Group]:
         mean = sum(load.busy for load in loads) / len(loads)
         full_at = seen.rate / busiest.busy if busiest.busy > 1e-6 else None
         found.append(Group(name, busiest, mean, full_at))
-    yield from sorted(found, key=lambda group: shortage(group.busiest))
-
-
-def _limit(groups: Sequence[Group], low: Probe | None, high: Probe | None) -> str:
-    """What it is short of."""
-    if groups and groups[0].busiest.busy >= FULL:
-        first = groups[0].busiest
-        return f"{first.words} {first.verb} {100 * first.busy:.1f} % busy"
-    if high is None:
-        return "the spouts cannot emit faster, and nothing is full"
-    if high.held_back:
-        return f"{high.held_back}; nothing is full"
-    told = "work is not done in time, though nothing is busy all the time"
-    if not groups:
-        return told
-    return f"{told}; the busiest, {groups[0].busiest.words}, is at {groups[0].busiest.busy:.0%}"
-
-
-def _then(groups: Sequence[Group]) -> str:
-    """What breaks next."""
-    others = [group for group in groups[1:] if group.full_at is not None]
-    if not others or others[0].full_at is None:
-        return "nothing else has anything to do"
-    then = others[0]
-    return f"{then.busiest.words}, {100 * then.busiest.busy:.1f} % busy: full at {then.full_at:,.0f} tuples/s"
+    return sorted(found, key=lambda group: shortage(group.busiest))

@@ -1,12 +1,14 @@
-"""From the tree of a scenario, complete as `precedence` makes it, to the scenario."""
+"""From the tree of a scenario, complete as `precedence` makes it, to the scenario: called by `loader`.
+
+What single keys may hold is said by their parts; here is what only whole scenarios have: which keys there
+are (`TOP`), components, short forms, and what may be meant by a key that there is not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from tideover.models.config import Scenario
 from tideover.models.detectors.base import Detector
@@ -48,10 +50,7 @@ TOP = {
 ARRIVAL_KEYS = tuple(fields_of(Periodic))
 
 
-class _Count(Part):
-    """The short form of a cluster: so many hosts, of which nothing else is said."""
-
-    hosts: Annotated[int, Field(ge=1, le=100_000)]
+MOST_HOSTS = 100_000
 
 
 class ScenarioBuilder(PartBuilder):
@@ -63,61 +62,65 @@ class ScenarioBuilder(PartBuilder):
             self.refuse(root.value["grid"], "grid", "belongs to a sweep; use this file with tideover sweep")
             return None
         self.unknown_keys(root, "", TOP)
-        draft = Draft(root)
-        draft.topology = self._topology(root)
-        draft.strategy = self._strategy(root)
-        draft.failures = self._failures(root)
-        run = self._child(root, "run", "give run: {duration: 240 s}")
-        draft.run = None if run is None else self.part(Run, run, "run")
-        detector, queues = self._given(root, "detector"), self._given(root, "queues")
-        draft.detector = None if detector is None else self.named(Detector, detector, "detector")
+        draft = Draft(root, self._topology())
+        draft.strategy = self._strategy()
+        draft.failures = self._failures()
+        if (run := self._needed("run", "give run: {duration: 240 s}")) is not None:
+            draft.run = self.part(Run, run, "run")
         given: dict[str, Any] = {
             "topology": {name: config for name, config in draft.topology.items() if config is not None},
             "strategy": draft.strategy,
-            "failures": tuple(f for f in draft.failures if f is not None),
+            "failures": tuple(fault for fault in draft.failures if fault is not None),
             "run": draft.run,
-            **({} if draft.detector is None else {"detector": draft.detector}),
-            "links": self._links(root),
-            **({} if queues is None else {"queues": self.part(QueueSettings, queues, "queues")}),
-            "store": self.part(Store, root.get("store") or root.like({}), "store"),
         }
-        draft.hosts = self._hosts(root)
-        if draft.hosts is not None or draft.hosts_unknown:
-            given["hosts"] = draft.hosts
+        if (detector := self._given("detector")) is not None:
+            draft.detector = self.named(Detector, detector, "detector")
+            given |= {} if draft.detector is None else {"detector": draft.detector}
+        links = root.get("links") or root.like({})
+        free = {key: Constant(value=0) for key in ("latency", "local") if links.get(key) is None}
+        given["links"] = self.part(Links, links, "links", free)
+        if (queues := self._given("queues")) is not None:
+            given["queues"] = self.part(QueueSettings, queues, "queues")
+        given["store"] = self.part(Store, root.get("store") or root.like({}), "store")
+        if (hosts := self._given("hosts")) is not None:
+            given["hosts"] = draft.hosts = self._hosts(hosts)
         top = {key: root.value[key] for key in ("name", "description", "stores", "slo") if key in root.value}
         top.setdefault("name", root.like(Path(root.origin.file).stem))
         scenario = self.part(Scenario, root.like(top), "", given)
         self.problems += checks.check(draft, scenario if not self.problems else None)
         return scenario
 
-    def unknown_keys(self, node: Node, key: str, known: Iterable[str]) -> list[str]:
+    def hint(self, node: Node, key: str, name: str, known: list[str]) -> str:
         """The same; of a key that was set on the command line it says where else there is one."""
-        known = list(known)
-        unknown = [name for name in node.value if name not in known]
-        for name in unknown:
-            child = node.value[name]
-            near = self._elsewhere(name, child) if child.is_set else []
-            if not key and (short := self.root.get(precedence.KEY)) is not None:
-                near = [other for other, _ in short.items() if is_misspelt(other, [name])][:1] or near
-            owners = [kind for kind, cls in STRATEGIES.items() if name in fields_of(cls)]
-            if owners and key == "strategy" and "kind" in node.value:
-                hint = f"it belongs to {listed(owners)}, not to {node.value['kind'].value}"
-            else:
-                hint = suggest(name, known, near)
-            self.refuse(child, join(key, name), f"unknown key; {hint}")
-        return unknown
+        owners = [kind for kind, cls in STRATEGIES.items() if name in fields_of(cls)]
+        if owners and key == "strategy" and "kind" in node.value:
+            return f"it belongs to {listed(owners)}, not to {node.value['kind'].value}"
+        near = self._elsewhere(name, node.value[name])
+        if not key and (short := self.root.get(precedence.KEY)) is not None:
+            near = [other for other, _ in short.items() if is_misspelt(other, [name])][:1] or near
+        return suggest(name, known, near)
 
     def _elsewhere(self, name: str, node: Node) -> list[str]:
-        """Dotted keys that end in what was set where no such key is.
+        """Dotted keys that end in what was set from outside where no such key is.
 
         ``sentences.rate=50/s`` and ``rate=50/s`` both find ``topology.sentences.rate``. ``name``, ``node``:
         the unknown key and its value.
         """
+        if not node.is_set:
+            return []
         tails = [name]
         while node.is_mapping and len(node.value) == 1:
             ((step, node),) = node.items()
             tails.append(f"{tails[-1]}.{step}")
-        known = list(dict.fromkeys([*_keys(self.root), *self._possible()]))
+        places: list[tuple[str, type[Part]]]  # where this file could have keys
+        places = [("run", Run), ("store", Store), ("links", Links), ("hosts", Hosts)]
+        places += [("strategy", cls) for _, cls in STRATEGIES.items()]
+        places += [(f"strategies.{kind}", cls) for kind, cls in STRATEGIES.items()]
+        for component, entry in (self.root.get("topology") or self.root).items():
+            if not entry.is_set and entry.is_mapping:
+                places.append((f"topology.{component}", BoltConfig if entry.get("bolt") else SpoutConfig))
+        possible = [join(place, field) for place, cls in places for field in fields_of(cls)]
+        known = list(dict.fromkeys([*_keys(self.root), *possible]))
         for tail in reversed(tails):
             found = [key for key in known if key.endswith(f".{tail}")]
             # The key of the strategy that is chosen stands for those of the block.
@@ -125,77 +128,63 @@ class ScenarioBuilder(PartBuilder):
                 return found
         return []
 
-    def _possible(self) -> Iterator[str]:
-        """Dotted keys that this file could have."""
-        places: list[tuple[str, type[Part]]] = [("run", Run), ("store", Store), ("links", Links)]
-        places += [("hosts", Hosts)]
-        places += [("strategy", cls) for _, cls in STRATEGIES.items()]
-        places += [(f"strategies.{kind}", cls) for kind, cls in STRATEGIES.items()]
-        for component, entry in (self.root.get("topology") or self.root).items():
-            if not entry.is_set and entry.is_mapping:
-                places.append((f"topology.{component}", BoltConfig if entry.get("bolt") else SpoutConfig))
-        for place, cls in places:
-            yield from (join(place, field) for field in fields_of(cls))
+    def _given(self, key: str) -> Node | None:
+        """What a block has, if it is there and not empty."""
+        node = self.root.get(key)
+        return None if node is None or node.value is None else node
 
-    def _child(self, root: Node, key: str, meaning: str) -> Node | None:
+    def _needed(self, key: str, meaning: str) -> Node | None:
         """A mapping that must be there."""
-        child = root.value.get(key)
+        child = self.root.get(key)
         if child is None:
-            if not is_misspelt(key, (name for name in root.value if name not in TOP)):
-                self.refuse(root, key, f"is missing; {meaning}")
+            if not is_misspelt(key, (name for name in self.root.value if name not in TOP)):
+                self.refuse(self.root, key, f"is missing; {meaning}")
         elif child.value is None:
             self.refuse(child, key, f"is empty; {meaning}")
         elif self.mapping(child, key):
             return child
         return None
 
-    def _topology(self, root: Node) -> dict[str, SpoutConfig | BoltConfig | None]:
-        node = self._child(root, "topology", "a mapping of components, each with spout: or bolt:")
-        configs: dict[str, SpoutConfig | BoltConfig | None] = {}
-        self.names = [name for name, entry in node.value.items() if not entry.is_set] if node else []
-        for name, entry in node.value.items() if node else ():
-            key = join("topology", name)
-            fault = checks.name_fault(name)
-            if fault:
-                self.refuse(entry, key, fault)
-            configs[name] = self._component(entry, key)
-        return configs
+    def _topology(self) -> dict[str, SpoutConfig | BoltConfig | None]:
+        node = self._needed("topology", "a mapping of components, each with spout: or bolt:")
+        entries = dict(node.items()) if node else {}
+        names = [name for name, entry in entries.items() if not entry.is_set]
+        return {name: self._component(name, entry, names) for name, entry in entries.items()}
 
-    def _component(self, entry: Node, key: str) -> SpoutConfig | BoltConfig | None:
-        if entry.is_set and not isinstance(entry.value, dict):
-            name = key.removeprefix("topology.")
-            if near := self._elsewhere(name, entry):
-                self.refuse(entry, key, f"there is no component {name!r}; {suggest(name, self.names, near)}")
-                return None
+    def _component(self, name: str, entry: Node, names: list[str]) -> SpoutConfig | BoltConfig | None:
+        """One of a topology that has components of these ``names``."""
+        key = join("topology", name)
+        if fault := checks.name_fault(name):
+            self.refuse(entry, key, fault)
+        if not entry.is_mapping and (near := self._elsewhere(name, entry)):
+            self.refuse(entry, key, f"there is no component {name!r}; {suggest(name, names, near)}")
+            return None
         if not self.mapping(entry, key):
             return None
-        if "spout" in entry.value and "bolt" in entry.value:
+        roles = [role for role in ("spout", "bolt") if role in entry.value]
+        if len(roles) == 2:
             self.refuse(entry.value["bolt"], join(key, "bolt"), "does not go with spout; give one of the two")
             return None
-        if "spout" in entry.value:
-            return self._spout(entry, key)
-        if "bolt" in entry.value:
-            return self._bolt(entry, key)
-        self.refuse(entry, key, "is neither a spout nor a bolt; give spout: or bolt: with a kind")
-        return None
-
-    def _spout(self, entry: Node, key: str) -> SpoutConfig | None:
-        cls = self.kind(SPOUTS, entry.value["spout"], join(key, "spout"))
+        if not roles:
+            self.refuse(entry, key, "is neither a spout nor a bolt; give spout: or bolt: with a kind")
+            return None
+        (role,) = roles
+        config: type[SpoutConfig | BoltConfig] = SpoutConfig if role == "spout" else BoltConfig
+        cls = self.kind(SPOUTS if role == "spout" else BOLTS, entry.value[role], join(key, role))
         own = [*fields_of(cls)] if cls else []
-        short = [k for k in ARRIVAL_KEYS if k not in own]
-        common = [k for k in fields_of(SpoutConfig) if k not in ("spout", "arrivals")]
+        short = [k for k in ARRIVAL_KEYS if k not in own] if role == "spout" else []
+        common = [k for k in fields_of(config) if k not in (role, "arrivals")]
+        known = [role, *own, *(["arrivals"] if role == "spout" else []), *short, *common]
         # What belongs to an unknown kind cannot be told.
-        known = ["spout", *own, "arrivals", *short, *common]
         unknown = self.unknown_keys(entry, key, known) if cls is not None else []
-        given = {
-            "spout": cls and self.part(cls, _only(entry, own), key, unknown=unknown),
-            "arrivals": self._arrivals(entry, key, short, unknown),
-        }
-        return self.part(SpoutConfig, _only(entry, common), key, given, unknown)
+        given = {role: cls and self.part(cls, _only(entry, own), key, unknown=unknown)}
+        if role == "spout":
+            given["arrivals"] = self._arrivals(entry, key, short, unknown)
+        return self.part(config, _only(entry, common), key, given, unknown)
 
     def _arrivals(self, entry: Node, key: str, short: list[str], unknown: list[str]) -> Arrivals | None:
         given = [k for k in short if k in entry.value]
-        node = entry.value.get("arrivals")
+        node = entry.get("arrivals")
         if node is None and given:
             return self.part(Periodic, _only(entry, short), key)
         if node is None:
@@ -207,18 +196,10 @@ class ScenarioBuilder(PartBuilder):
             self.refuse(entry.value[k], join(key, k), "does not go with arrivals; give it there")
         return self.named(Arrivals, node, join(key, "arrivals"))
 
-    def _bolt(self, entry: Node, key: str) -> BoltConfig | None:
-        cls = self.kind(BOLTS, entry.value["bolt"], join(key, "bolt"))
-        own = [*fields_of(cls)] if cls else []
-        common = [k for k in fields_of(BoltConfig) if k != "bolt"]
-        unknown = self.unknown_keys(entry, key, ["bolt", *own, *common]) if cls is not None else []
-        given = {"bolt": cls and self.part(cls, _only(entry, own), key, unknown=unknown)}
-        return self.part(BoltConfig, _only(entry, common), key, given, unknown)
-
-    def _strategy(self, root: Node) -> Strategy | None:
+    def _strategy(self) -> Strategy | None:
         """The strategy, which has what the block ``strategies`` says about its kind; and the block."""
         broken: list[Node] = []
-        for kind, given in self.entries(root, "strategies").items():
+        for kind, given in self.entries(self.root, "strategies").items():
             place = join("strategies", kind)
             cls = self.kind(STRATEGIES, given.like(kind), place)
             own = given.get("kind")
@@ -227,48 +208,32 @@ class ScenarioBuilder(PartBuilder):
                 broken.append(own)
             if cls is None or self.part(cls, given.like({}) if given.value is None else given, place) is None:
                 broken += [child for _, child in given.items()]
-        node = self._child(root, "strategy", f"give strategy: {{kind: …}}, one of {', '.join(STRATEGIES)}")
+        node = self._needed("strategy", f"give strategy: {{kind: …}}, one of {', '.join(STRATEGIES)}")
         if node is None:
             return None
         # What is wrong in the block was said there.
         usable = {key: child for key, child in node.items() if not any(child is other for other in broken)}
         return self.named(Strategy, node.like(usable), "strategy")
 
-    def _failures(self, root: Node) -> list[Fault | None]:
-        node = self._given(root, "failures")
-        if node is None:
-            return []
-        if not isinstance(node.value, list):
-            self.refuse(
-                node, "failures", "must be a list, as in [{at: 75 s, kind: lose_state, component: count}]"
-            )
-            return []
-        return [self.named(Fault, item, join("failures", str(i))) for i, item in enumerate(node.value)]
+    def _failures(self) -> list[Fault | None]:
+        node = self._given("failures")
+        if node is not None and not isinstance(node.value, list):
+            said = "must be a list, as in [{at: 75 s, kind: lose_state, component: count}]"
+            self.refuse(node, "failures", said)
+        faults = node.value if node is not None and isinstance(node.value, list) else []
+        return [self.named(Fault, item, join("failures", str(i))) for i, item in enumerate(faults)]
 
-    @staticmethod
-    def _given(root: Node, key: str) -> Node | None:
-        """What a block has, if it is there and not empty."""
-        node = root.get(key)
-        return None if node is None or node.value is None else node
-
-    def _hosts(self, root: Node) -> int | Hosts | None:
-        """A number of hosts, or a cluster; None if nothing is given, or nothing usable."""
-        node = self._given(root, "hosts")
-        if node is None:
-            return None
+    def _hosts(self, node: Node) -> int | Hosts | None:
+        """A number of hosts, or a cluster; None if it is nothing usable."""
         if node.is_mapping:
             return self.part(Hosts, node, "hosts")
-        if type(node.value) is not int:
-            what = "must be a whole number of hosts, or a mapping that names machines"
-            self.refuse(node, "hosts", f"{what}, not {node.shown()}")
-            return None
-        count = self.part(_Count, root.like({"hosts": node}), "")
-        return None if count is None else count.hosts
-
-    def _links(self, root: Node) -> Links | None:
-        node = root.get("links") or root.like({})
-        absent = [k for k in ("latency", "local") if node.get(k) is None]
-        return self.part(Links, node, "links", {k: Constant(value=0) for k in absent})
+        if type(node.value) is int and 1 <= node.value <= MOST_HOSTS:
+            return node.value
+        said = "must be a whole number of hosts, or a mapping that names machines"
+        if type(node.value) is int:
+            said = "must be at least 1" if node.value < 1 else f"must be at most {MOST_HOSTS}"
+        self.refuse(node, "hosts", f"{said}, not {node.shown()}")
+        return None
 
 
 def _only(node: Node, keys: Iterable[str]) -> Node:

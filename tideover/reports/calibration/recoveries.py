@@ -19,7 +19,7 @@ from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, 
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
 from tideover.scenarios import runs
-from tideover.scenarios.scenario import load
+from tideover.scenarios.loader import load
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
 from tideover.scenarios import library, loader, plugins
 from tideover.scenarios.errors import suggest
+from tideover.scenarios.loader import Scenario, Source, load
 from tideover.scenarios.precedence import Settings, read_settings
 from tideover.scenarios.runs import ALL, needed
-from tideover.scenarios.scenario import Scenario, Source, load
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.recipe import Point
 from tideover.scenarios.sweeps.rows import tidy

@@ -18,9 +18,9 @@ from tideover.models.evaluation.bottleneck import Load, Used
 from tideover.models.schema import LOSSY, remark
 from tideover.models.strategies.base import given
 from tideover.models.world import World
+from tideover.scenarios.loader import load
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.saturation import period_of
-from tideover.scenarios.scenario import load
 from tideover.scenarios.statistics.availability import Cause, down_s, simulated
 from tideover.scenarios.statistics.intervals import BOOTSTRAP_SEED, LEVEL, Estimate, estimate
 from tideover.sim.draws import Draws, Purpose, uniform01

@@ -9,6 +9,7 @@ from typing import Any
 
 from tideover.models.config import Scenario
 from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.scenarios.loader import load
 from tideover.scenarios.lost_time.curve import (
     FULL,
     Answer,
@@ -30,7 +31,6 @@ from tideover.scenarios.lost_time.curve import (
 )
 from tideover.scenarios.part_builder import fields_of
 from tideover.scenarios.planning import checkpoint_interval as formulas
-from tideover.scenarios.scenario import load
 from tideover.scenarios.statistics.availability import causes
 from tideover.sim.registry import kind_of
 from tideover.sim.units import MS, S, format_duration

@@ -16,8 +16,8 @@ from tideover.models.config import daily_share
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Cores, Nic, Slots
 from tideover.models.schema import HEADLINE
+from tideover.scenarios.loader import Scenario
 from tideover.scenarios.objectives.objective import Judgement, Objective, judge
-from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics.intervals import of_mean
 from tideover.sim.draws import Draws
 from tideover.sim.registry import Part, kind_of

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.models.config import Slo, topology_of
 from tideover.models.schema import HEADLINE, counted
+from tideover.scenarios.loader import Scenario
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.planning import checkpoint_interval as formulas
 from tideover.scenarios.planning.candidate import PARTS, Candidate, best_of, margin, mean_time_between
 from tideover.scenarios.planning.search import contends
 from tideover.scenarios.planning.spec import Space, Spec
-from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics.availability import Availability, conditioned
 from tideover.scenarios.sweeps import factors
 from tideover.sim.units import S

@@ -13,6 +13,7 @@ import numpy as np
 
 from tideover.models.advice import overloads
 from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import Scenario
 from tideover.scenarios.planning.candidate import (
     Candidate,
     Effort,
@@ -25,7 +26,6 @@ from tideover.scenarios.planning.candidate import (
     saved,
 )
 from tideover.scenarios.planning.spec import Index, Space
-from tideover.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
     import pandas as pd

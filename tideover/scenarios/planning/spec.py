@@ -12,15 +12,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tideover.models.strategies.base import STRATEGIES
-from tideover.scenarios import loader, plugins, precedence, saturation, scenario, yaml_source
+from tideover.scenarios import loader, plugins, precedence, saturation, yaml_source
 from tideover.scenarios.errors import ScenarioError, is_misspelt, listed, suggest
-from tideover.scenarios.loader import Tree
+from tideover.scenarios.loader import Scenario, Tree
 from tideover.scenarios.objectives.objective import LEVEL, Objective
 from tideover.scenarios.objectives.terms import parse_share
 from tideover.scenarios.part_builder import PartBuilder, fields_of, from_plain
 from tideover.scenarios.planning.candidate import Breaks, Effort, Machine, Prices, Wanted, kinds_of
 from tideover.scenarios.precedence import Setting, Settings, read_settings
-from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.sweeps import factors
 from tideover.scenarios.yaml_source import Giver, Node, Origin
 from tideover.sim.registry import Part
@@ -274,7 +273,7 @@ def read(source: Source, settings: Settings = ()) -> Spec:
     """
     plugins.load_installed()
     if isinstance(source, Mapping):
-        root, base = scenario.from_mapping(source, "plan")
+        root, base = loader.from_mapping(source, "plan")
         directory = Path()
     else:
         text = yaml_source.text_of(Path(source), "give the YAML file of a plan")
@@ -400,7 +399,7 @@ class _Reader(PartBuilder):
 
     def _base(self, base: Tree | None, settings: Settings) -> tuple[Node, Path, float | None]:
         """What all candidates have in common, where it looks for files, and the rate that is asked."""
-        tree, directory = base or scenario.scenario_of(self._root, self._directory)
+        tree, directory = base or loader.scenario_of(self._root, self._directory)
         fixed = [
             self._given(key, node, f"set.{key}") for key, node in self.entries(self._root, "set").items()
         ]

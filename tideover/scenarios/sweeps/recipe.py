@@ -19,9 +19,8 @@ import numpy as np
 from tideover.models.schema import TABLES, Column
 from tideover.scenarios import loader, plugins, precedence
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError, suggest
-from tideover.scenarios.loader import Resolved
+from tideover.scenarios.loader import Resolved, Scenario
 from tideover.scenarios.precedence import Setting
-from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.statistics import intervals
 from tideover.scenarios.sweeps.factors import Axis, Constraint, Factor, unknown_keys, whole_number
 from tideover.scenarios.sweeps.rows import metric_names

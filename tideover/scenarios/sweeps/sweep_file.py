@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tideover.models.job.components import Run
-from tideover.scenarios import library, plugins, precedence, profiles, scenario, yaml_source
+from tideover.scenarios import library, loader, plugins, precedence, profiles, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Tree
 from tideover.scenarios.precedence import Setting, Settings, read_settings
@@ -77,7 +77,7 @@ def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Rec
     plugins.load_installed()
     base, directory = None, Path()
     if isinstance(source, Mapping):
-        root, base = scenario.from_mapping(source, "sweep")
+        root, base = loader.from_mapping(source, "sweep")
     elif isinstance(source, str) and not library.is_path(source):
         root = yaml_source.parse(library.sweep_text(source), library.file_name(source))
     else:
@@ -199,7 +199,7 @@ class _SweepFile:
         tree = self.base
         if tree is None:
             try:
-                tree = scenario.scenario_of(self.root, self.directory)
+                tree = loader.scenario_of(self.root, self.directory)
             except ScenarioError as error:
                 self.problems += error.problems
         if self.problems or tree is None:
