@@ -1,4 +1,4 @@
-"""One long run: batch means, and where the warm-up ends."""
+"""Where the warm-up of a run ends."""
 
 import json
 
@@ -6,34 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from tideover import load
-from tideover.scenarios.statistics.intervals import batch_means
 from tideover.scenarios.statistics.warm_up import mser5, settling
-
-
-def test_batches_of_independent_values_make_student_s_interval():
-    """3,600 values: 30 batches of 120, whose means are as replications."""
-    values = np.random.default_rng(1).normal(5, 2, 3_605)
-    found = batch_means(values)
-    wanted = stats.ttest_1samp(values[5:].reshape(30, 120).mean(axis=1), 0).confidence_interval(0.95)
-    assert (found.batches, found.size, found.correlated) == (30, 120, False)
-    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
-
-
-def test_a_run_that_remembers_too_long_has_no_interval():
-    """A random walk: batches depend on one another however long they are."""
-    found = batch_means(np.cumsum(np.random.default_rng(2).normal(size=5_000)))
-    assert (found.correlated, found.low, found.high) == (True, None, None)
-    assert found.mean is not None
-
-
-def test_few_values_have_no_interval():
-    assert batch_means([1.0] * 39).low is None
-    assert (batch_means([1.0] * 40).low, batch_means([]).mean) == (1.0, None)
-    with pytest.raises(ValueError, match="every place"):
-        batch_means([1.0, float("nan")])
 
 
 def slow(series: np.ndarray) -> int:

@@ -260,9 +260,9 @@ def _quantile(objective: Terms, sample: _Sample) -> Judgement:
     """
     values, n, limit = sample.values, sample.values.size, objective.limit
     value = float(np.sort(values)[max(1, math.ceil(n * objective.share - _ROUNDING)) - 1])
-    found = quantile_interval(values, objective.share, objective.level)
-    low = -math.inf if found.low is None else found.low
-    high = math.inf if found.high is None else found.high
+    ends = quantile_interval(values, objective.share, objective.level)
+    low = -math.inf if ends[0] is None else ends[0]
+    high = math.inf if ends[1] is None else ends[1]
     meets = [bool(objective.meets(end)) for end in (value, low, high)]
     verdict = _verdict(meets[0], len({*meets}) == 1)
     hits = int(objective.meets(values).sum())

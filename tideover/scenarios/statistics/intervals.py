@@ -1,4 +1,8 @@
-"""Intervals of means, quantiles and paired differences over replications."""
+"""Intervals of means, quantiles and paired differences over replications.
+
+Objectives, plans, sweeps and reports call it; what a figure rests on (docs/statistics.md) is changed here,
+and `tests/scenarios/statistics` holds every interval to its coverage.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from tideover.models.schema import POINT, Column
 if TYPE_CHECKING:
     import pandas as pd
 
-
+Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 AT_95 = (
     12.706204736174694,
@@ -69,7 +73,7 @@ def half_width(n: int, std: float, level: float) -> float:
     return float(t_quantile(n - 1, level)) * std / math.sqrt(n)
 
 
-def of_mean(values: npt.NDArray[np.float64], level: float) -> Interval | None:
+def of_mean(values: Floats, level: float) -> Interval | None:
     """The interval of the mean of some values; None for fewer than two."""
     if values.size < 2:
         return None
@@ -102,6 +106,7 @@ class Estimate:
 
     @property
     def constant(self) -> bool:
+        """Whether all values are the same, but for rounding."""
         return self.std is not None and self.mean is not None and self.std <= 1e-9 * max(1.0, abs(self.mean))
 
     @property
@@ -143,16 +148,11 @@ def _bootstrap(values: np.ndarray) -> tuple[float, float]:
     if values.size > MOST_RESAMPLED:
         half = 1.959963984540054 * float(values.std()) / math.sqrt(values.size)
         return float(values.mean()) - half, float(values.mean()) + half
-    drawn = _few_resampled(values.size) if values.size <= FEW else _drawn(values.size)
+    drawn = _drawn(values.size) if values.size > FEW else _few_drawn(values.size)
     means = [values[places].mean(axis=1) for places in drawn]
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
     return float(low), float(high)
-
-
-@lru_cache(maxsize=4)
-def _few_resampled(n: int) -> list[npt.NDArray[np.int64]]:
-    return list(_drawn(n))
 
 
 def _drawn(n: int) -> Iterator[npt.NDArray[np.int64]]:
@@ -163,61 +163,42 @@ def _drawn(n: int) -> Iterator[npt.NDArray[np.int64]]:
         yield rng.integers(0, n, (min(chunk, RESAMPLES - start), n))
 
 
-Floats = npt.NDArray[np.float64]
+_few_drawn = lru_cache(maxsize=4)(lambda n: list(_drawn(n)))
 
 
-@dataclass(frozen=True)
-class Quantile:
-    """A quantile of the defined values, and an interval of it; ``n`` and ``undefined`` as in ``Estimate``.
-    ``low`` and ``high`` are each None where so few values have no limit: at the 95 % level, of the 95 %
-    quantile 72 values are needed for a ``high`` one, of the median 6.
-    """
-
-    n: int
-    undefined: int
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-def quantile_interval(values: Iterable[float | None], q: float, level: float = LEVEL) -> Quantile:
-    """The quantile ``q`` (0 < q < 1) of independent values, one a replication; None and NaN are undefined.
-    Values may be infinite: what was never reached.
+def quantile_interval(
+    values: npt.ArrayLike, q: float, level: float = LEVEL
+) -> tuple[float | None, float | None]:
+    """The interval of the quantile ``q`` (0 < q < 1) of independent values, one a replication, which may be
+    infinite: what was never reached. An end is None where so few values have no such limit: at the 95 %
+    level, of the 95 % quantile 72 values are needed for the upper one, of the median 6.
 
     How many of n values are below the quantile is binomial, whatever their distribution, so two of the
     ordered values are an interval (David and Nagaraja, Order Statistics, 2003, section 7.1). Those at or
     beyond the level cover more than it says where n is small; so each limit is interpolated between two
     neighbours, as Hettmansperger and Sheather (1986) do for the median and Nyblom (1992) for any quantile: it
-    then covers the level nearly, for all the usual distributions.
-
-    The quantile itself is interpolated linearly, as pandas and DuckDB do. Raises ValueError for another q.
+    then covers the level nearly, for all the usual distributions. Raises ValueError for another q.
     """
     if not 0 < q < 1:
         raise ValueError(f"the quantile is {q}; more than 0 and less than 1 is allowed")
-    every = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    known = np.sort(every[~np.isnan(every)])
-    n, undefined = len(known), len(every) - len(known)
-    if n == 0:
-        return Quantile(0, undefined, None, None, None)
-    low, high = _limit(known, q, level), _limit(-known[::-1], 1 - q, level)
-    part, below = math.modf(round(q * (n - 1), 9))
-    return Quantile(n, undefined, _mixed(known, int(below), part), low, None if high is None else -high)
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    high = _limit(-ordered[::-1], 1 - q, level)
+    return _limit(ordered, q, level), None if high is None else -high
 
 
 def _limit(ordered: Floats, q: float, level: float) -> float | None:
     """What the quantile is not below, with a probability of half the level and one half; None: too few."""
-    found = _between(len(ordered), q, level)
-    return None if found is None else _mixed(ordered, found[0] - 1, found[1])
-
-
-def _mixed(ordered: Floats, index: int, part: float) -> float:
-    """What lies this part of the way from a value to the next one; infinite values are no numbers to mix."""
-    low, high = float(ordered[index]), float(ordered[min(index + 1, len(ordered) - 1)])
+    place = _rank(len(ordered), q, level)
+    if place is None:
+        return None
+    rank, part = place
+    low, high = float(ordered[rank - 1]), float(ordered[min(rank, len(ordered) - 1)])
+    # infinite values are no numbers to mix
     return low if part == 0 or low == high or math.isinf(low) else low + part * (high - low)
 
 
 @lru_cache(maxsize=4096)
-def _between(n: int, q: float, level: float) -> tuple[int, float] | None:
+def _rank(n: int, q: float, level: float) -> tuple[int, float] | None:
     """The rank (from 1) of the value below the limit, and how far the limit is from there to the next one:
     Nyblom's formula, which for the median is that of Hettmansperger and Sheather.
     """
@@ -233,71 +214,6 @@ def _between(n: int, q: float, level: float) -> tuple[int, float] | None:
     here, beyond = float(chances[rank - 1]), float(chances[rank])
     least = rank * (1 - q) * (wanted - beyond)
     return rank, 1.0 / (1.0 + least / ((n - rank) * q * (here - wanted))) if here > wanted else 0.0
-
-
-TRIED = ((120, 30), (60, 30), (40, 20))
-"""Batches that are tested, and how many longer ones are then used."""
-_CORRELATED = 1.6448536269514722
-"""Von Neumann's ratio, standardised, is beyond this in 5 % of independent series."""
-
-
-@dataclass(frozen=True)
-class BatchMeans:
-    """The mean of a run, and its 95 % interval.
-
-    ``batches`` of ``size`` values each; ``correlated``: even the longest batches depend on one another, so
-    that there is no interval: the run is too short for one. A run of fewer than 40 values has none either.
-    """
-
-    n: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    batches: int
-    size: int
-    correlated: bool
-
-
-def batch_means(series: npt.ArrayLike) -> BatchMeans:
-    """The mean of a stationary series, warm-up cut off already, from means of batches that do not overlap.
-
-    Between 10 and 30 batches are enough: more of them hardly make the interval better (Schmeiser, Batch Size
-    Effects in the Analysis of Simulation Output, Operations Research 30, 1982). So 30 are used, or 20 of a
-    short run. Whether they are long enough is tested on two to four times as many, for which the test has
-    more power, by von Neumann's ratio: of independent values it is about 2 (Alexopoulos and Seila, Output
-    Data Analysis, in: Banks, Handbook of Simulation, 1998, section 7.3; Law, Simulation Modeling and
-    Analysis, section 9.5). Values left over are those at the front.
-
-    Raises ValueError for undefined values.
-    """
-    values = np.asarray(series, dtype=np.float64)
-    if np.isnan(values).any():
-        raise ValueError("batch means need a value at every place of the series")
-    n = len(values)
-    mean = float(values.mean()) if n else None
-    used = next((used for tested, used in TRIED if n >= tested and _independent(batches(values, tested))), 0)
-    if not used:
-        return BatchMeans(n, mean, None, None, 0, 0, correlated=n >= TRIED[-1][0])
-    means = batches(values, used)
-    half = half_width(used, float(means.std(ddof=1)), LEVEL)
-    middle = float(means.mean())
-    return BatchMeans(n, middle, middle - half, middle + half, used, n // used, correlated=False)
-
-
-def batches(values: Floats, count: int) -> Floats:
-    """Means of so many batches of equal length; values left over are dropped at the front."""
-    size = len(values) // count
-    return np.asarray(values[len(values) - count * size :].reshape(count, size).mean(axis=1))
-
-
-def _independent(means: Floats) -> bool:
-    """Whether von Neumann's ratio shows no positive correlation of neighbours, at the level of 5 %."""
-    squares = float(((means - means.mean()) ** 2).sum())
-    if squares == 0:
-        return True
-    ratio = float((np.diff(means) ** 2).sum()) / squares
-    n = len(means)
-    return (1 - ratio / 2) * math.sqrt((n * n - 1) / (n - 2)) <= _CORRELATED
 
 
 NOTHING = "nothing was replayed"
@@ -331,12 +247,11 @@ def of_replications(found: Iterable[tuple[Hashable, float | None]], column: Colu
 
 STRATEGY = "strategy"
 _FAULT = ("kind", "component", "failed_at_s")
-_RESAMPLES = 1_999
 
 
 @dataclass(frozen=True)
 class Paired:
-    """``column`` of ``first`` minus that of ``second``: two values of the factor ``key``.
+    """``column`` with the value ``first`` of a factor minus that with its value ``second``.
 
     ``difference.n``: pairs; one pair is one replication, in which the failures are averaged.
     ``difference.undefined``: replications with a partner in which one of the two values is undefined.
@@ -348,7 +263,6 @@ class Paired:
     column: str
     difference: Estimate
     unmatched: int
-    key: str = STRATEGY
 
     def mirrored(self) -> Paired:
         """The same comparison, seen from the other value."""
@@ -357,8 +271,9 @@ class Paired:
             return None if interval is None else (-interval[1], -interval[0])
 
         d = self.difference
-        turned = Estimate(d.n, d.undefined, _minus(d.mean), d.std, turn(d.t), turn(d.bootstrap))
-        return Paired(self.second, self.first, self.column, turned, self.unmatched, self.key)
+        mean = None if d.mean is None else -d.mean
+        turned = Estimate(d.n, d.undefined, mean, d.std, turn(d.t), turn(d.bootstrap))
+        return Paired(self.second, self.first, self.column, turned, self.unmatched)
 
 
 def paired(
@@ -395,11 +310,9 @@ def paired_columns(
     if str(first) > str(second):
         found = paired_columns(frame, second, first, columns, key=key, resample=resample)
         return [pair.mirrored() for pair in found]
-    unit, rows, every = _matched(frame, first, second, columns, key)
-    unmatched = len(every) - len(rows[unit].drop_duplicates())
-    means = _differences(rows, columns).groupby([rows[name] for name in unit], sort=True).mean()
+    matched, every, means = _matched(frame, first, second, columns, key)
     return [
-        Paired(first, second, column, estimate(means[column], resample=resample), unmatched, key)
+        Paired(first, second, column, estimate(means[column], resample=resample), len(every) - len(matched))
         for column in columns
     ]
 
@@ -413,104 +326,41 @@ def paired_in_groups(
     if str(first) > str(second):
         found = paired_in_groups(frame, second, first, column, group, key=key)
         return {number: one.mirrored() for number, one in found.items()}
-    unit, rows, every = _matched(frame, first, second, [column], key, (group,))
-    means = _differences(rows, [column])[column].groupby([rows[name] for name in unit], sort=True).mean()
-    numbers, begin = np.unique(means.index.get_level_values(0), return_index=True)
-    end = [*begin[1:], len(means)][: len(begin)]
-    values = {number: means.to_numpy()[i:j] for number, i, j in zip(numbers, begin, end, strict=True)}
-    matched = rows[unit].drop_duplicates()[group].value_counts()
+    matched, every, means = _matched(frame, first, second, [column], key, (group,))
+    values = dict(iter(means[column].groupby(level=0)))
+    partners = matched[group].value_counts()
     found = {}
     for number, units in zip(*np.unique(every[group], return_counts=True), strict=True):
-        alone = int(units) - int(matched.get(number, 0))
+        alone = int(units) - int(partners.get(number, 0))
         difference = estimate(values.get(number, ()), resample=False)
-        found[int(number)] = Paired(first, second, column, difference, alone, key)
+        found[int(number)] = Paired(first, second, column, difference, alone)
     return found
-
-
-def paired_quantiles(
-    frame: pd.DataFrame, first: Any, second: Any, column: str, q: float, *, key: str = STRATEGY
-) -> Quantile:
-    """The quantile ``q`` over replications with the first value minus that with the second, as ``paired``
-    matches them.
-
-    Quantiles are Harrell and Davis's (A New Distribution-Free Quantile Estimator, Biometrika 69, 1982): means
-    of all ordered values, weighted by how likely each is the quantile; with quantiles that are one value, or
-    two, the interval would be far too wide. It is Student's, with the standard deviation that resampled pairs
-    give, with a fixed seed (as Wilcox and Erceg-Hurn resample, Comparing Two Dependent Groups via Quantiles,
-    Journal of Applied Statistics 39, 2012; the percentiles that they take cover up to 98 % where the two
-    sides share most of their luck).
-
-    None for an end that ``quantile_interval`` does not know of either value: too few pairs. Replications in
-    which one of the two is undefined are left out, and counted. Raises ValueError like that.
-    """
-    if str(first) > str(second):
-        found = paired_quantiles(frame, second, first, column, q, key=key)
-        return Quantile(found.n, found.undefined, _minus(found.value), _minus(found.high), _minus(found.low))
-    unit, rows, _ = _matched(frame, first, second, [column], key)
-    values = [f"_{column}_first", f"_{column}_second"]
-    both = rows.groupby(unit, sort=True)[values].mean().to_numpy(dtype=np.float64)
-    known = both[~np.isnan(both).any(axis=1)]
-    sides = [quantile_interval(side, q) for side in known.T]
-    n, undefined = len(known), len(both) - len(known)
-    if n == 0:
-        return Quantile(0, undefined, None, None, None)
-    weights = _weights(n, q)
-    value = float(np.subtract(*(np.sort(side) @ weights for side in known.T)))
-    if any(side.low is None or side.high is None for side in sides):
-        return Quantile(n, undefined, value, None, None)
-    places = np.random.default_rng(BOOTSTRAP_SEED).integers(0, n, (_RESAMPLES, n))
-    resampled = np.subtract(*(np.sort(side[places], axis=1) @ weights for side in known.T))
-    half = float(t_quantile(n - 1, LEVEL) * resampled.std())
-    return Quantile(n, undefined, value, value - half, value + half)
-
-
-def _weights(n: int, q: float) -> npt.NDArray[np.float64]:
-    """How likely the quantile is each of the ordered values."""
-    from scipy.special import betainc
-
-    return np.diff(betainc((n + 1) * q, (n + 1) * (1 - q), np.arange(n + 1) / n))
 
 
 def _matched(
     frame: pd.DataFrame, first: Any, second: Any, columns: Sequence[str], key: str, by: Sequence[str] = ()
-) -> tuple[list[str], pd.DataFrame, pd.DataFrame]:
-    """Columns that say which replication it is, those ``by`` which it is told apart first; a row for each
-    pair of failures, or runs, with both values of each column (both undefined if one is); and a row for each
-    replication, with a partner or without.
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Replications that have a partner, and all of them; and, for each with a partner, the mean difference of
+    each column over its failures (undefined where one side of a failure is). Replications are told apart
+    ``by`` columns, and by whatever says which replication of which point a row is of.
     """
-    unit = [*by, *_replication_keys(frame, key)]
-    keys = [*unit, *(name for name in _FAULT if name in frame.columns)]
-    one, other = (_side(frame[frame[key] == value], keys, columns) for value in (first, second))
-    on, ends = [*keys, "_order"], ("_first", "_second")
-    joined = one.merge(other, on=on, how="outer", suffixes=ends, indicator=True)
-    rows = joined[joined["_merge"] == "both"].copy()
-    for column in columns:
-        both = [f"_{column}{end}" for end in ends]
-        rows.loc[rows[both].isna().any(axis=1), both] = np.nan
-    return unit, rows, joined[unit].drop_duplicates()
-
-
-def _replication_keys(frame: pd.DataFrame, key: str) -> list[str]:
-    """The columns that say which replication of which point a row is of, whatever the factor's value."""
     of_strategy = key in (STRATEGY, "strategy.kind")
     swept = [name for name in map(str, frame.columns) if "." in name and name not in (key, POINT.name)]
     others = [name for name in swept if not (of_strategy and name.startswith("strategy."))]
     same = [] if of_strategy or STRATEGY not in frame.columns else [STRATEGY]
-    return [*others, *same, "seed", "replication"]
+    unit = [*by, *others, *same, "seed", "replication"]
+    keys = [*unit, *(name for name in _FAULT if name in frame.columns)]
 
+    def side(rows: pd.DataFrame) -> pd.DataFrame:
+        values = {f"_{column}": rows[column].astype(float) for column in columns}
+        # pandas 3 merges no empty texts
+        words = {name: object for name in keys if rows[name].dtype.kind not in "biuf"}
+        return rows[keys].astype(words).assign(**values, _order=rows.groupby(keys, dropna=False).cumcount())
 
-def _side(rows: pd.DataFrame, keys: list[str], columns: Sequence[str]) -> pd.DataFrame:
-    values = {f"_{column}": rows[column].astype(float) for column in columns}
-    # pandas 3 merges no empty texts
-    words = {name: object for name in keys if rows[name].dtype.kind not in "biuf"}
-    return rows[keys].astype(words).assign(**values, _order=rows.groupby(keys, dropna=False).cumcount())
-
-
-def _differences(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame({each: rows[f"_{each}_first"] - rows[f"_{each}_second"] for each in columns})
-
-
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value
+    one, other = (side(frame[frame[key] == value]) for value in (first, second))
+    ends = ("_first", "_second")
+    joined = one.merge(other, on=[*keys, "_order"], how="outer", suffixes=ends, indicator=True)
+    rows = joined[joined["_merge"] == "both"]
+    differences = {column: rows[f"_{column}_first"] - rows[f"_{column}_second"] for column in columns}
+    means = rows[unit].assign(**differences).groupby(unit, sort=True)[[*columns]].mean()
+    return rows[unit].drop_duplicates(), joined[unit].drop_duplicates(), means
