@@ -1,4 +1,7 @@
-"""A scenario run and held against its objectives."""
+"""A scenario run and held against its objectives.
+
+`tideover check` and `tideover.check` call it; what a check prints as JSON, and its frame, is changed here.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from tideover.models.config import Scenario
 from tideover.models.schema import counted
 from tideover.scenarios import runs
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.objectives import objective
-from tideover.scenarios.objectives.objective import Judgement, Objective
+from tideover.scenarios.objectives.objective import KEY, Judgement, Objective
+from tideover.scenarios.yaml_source import Node, Origin
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
@@ -74,7 +77,8 @@ class Check:
 
     def __repr__(self) -> str:
         said = [f"{one.objective.text}: {one.verdict}" for one in self.judgements]
-        return "\n  ".join([f"<Check {self.result.scenario.name!r}: {_OK[self.ok]}", *said]) + ">"
+        found = "met" if self.ok else "broken"
+        return "\n  ".join([f"<Check {self.result.scenario.name!r}: {found}", *said]) + ">"
 
     def _repr_html_(self) -> str:
         from tideover.models.results import html
@@ -82,12 +86,8 @@ class Check:
         return html(_row(one) for one in self.judgements)
 
 
-_OK = {True: "met", False: "broken"}
-
-
 def _row(one: Judgement) -> dict[str, Any]:
-    shares = one.objective.rule in ("runs", "time")
-    unit = "ratio" if shares else one.objective.metric.column.unit
+    unit = "ratio" if one.objective.is_of_parts else one.objective.metric.column.unit
     found = {name: getattr(one, name) for name in ("value", "low", "high")}
     found |= {"level": one.objective.level, "limit": one.limit, "unit": unit}
     found |= {name: getattr(one, name) for name in ("n", "breaking", "bound", "verdict", "holds")}
@@ -100,27 +100,30 @@ def asked(scenario: Scenario, texts: Iterable[str] | None, source: str, file: st
     ``source``, ``file``: who gives these texts, and the scenario, as messages name it. Raises
     ScenarioError for a text that is none, for none at all, and for recoveries where nothing fails.
     """
+    found: list[Objective] = []
+    places: list[tuple[str, str]] = []
+    problems: list[Problem] = []
     if texts is None:
-        found = objective.objectives_of(scenario)
-        places = [(file, f"{objective.KEY}.{number}") for number in range(len(found))]
-    else:
-        given = list(texts)
-        found = objective.read(given, source)
-        places = [(source, text) for text in given]
-    if not found:
-        raise ScenarioError([Problem(file, None, objective.KEY, _NONE)])
-    idle = not scenario.failures and scenario.detector is None
-    problems = [
-        Problem(place, None, key, "nothing fails in this scenario, so nothing recovers; give it failures")
-        for one, (place, key) in zip(found, places, strict=True)
-        if idle and one.metric.table == "recoveries"
-    ]
+        found = [Objective.parse(one.objective, one.level) for one in scenario.slo]
+        places = [(file, f"{KEY}.{number}") for number in range(len(found))]
+    for text in texts or ():
+        try:
+            found.append(Objective.parse(text, at=Node(text, Origin(source)), key=text or repr(text)))
+            places.append((source, text))
+        except ScenarioError as error:
+            problems += error.problems
+    if not (found or problems):
+        said = "has no objectives; give some there, slo: [recovery_p95 <= 20 s, lost = 0], or by --objective"
+        problems.append(Problem(file, None, KEY, said))
+    if not problems and not scenario.failures and scenario.detector is None:
+        problems = [
+            Problem(place, None, key, "nothing fails in this scenario, so nothing recovers; give it failures")
+            for one, (place, key) in zip(found, places, strict=True)
+            if one.metric.table == "recoveries"
+        ]
     if problems:
         raise ScenarioError(problems)
     return found
-
-
-_NONE = "has no objectives; give some there, slo: [recovery_p95 <= 20 s, lost = 0], or by --objective"
 
 
 def check(
@@ -131,10 +134,7 @@ def check(
     report: Callable[[int, int], None] | None = None,
 ) -> Check:
     """Run a scenario and judge it; ``report`` as for ``runs.run``. Raises RunFailed."""
-    return judged(runs.run(scenario, report=report), objectives, strict=strict)
-
-
-def judged(result: Result, objectives: Iterable[Objective], *, strict: bool = False) -> Check:
+    result = runs.run(scenario, report=report)
     found = [
         one.judge(
             result.runs,

@@ -1,41 +1,66 @@
-"""Service level objectives: as they are written, and whether the replications of a scenario meet them."""
+"""Service level objectives: as they are written, and whether the replications of a scenario meet them.
+
+`check`, plans and the loader's checks (`problems`) call it. What a text means is in `Objective.parse` and
+`terms`; what of the replications is compared with a limit, and when that is sure, in `Objective.judge`.
+"""
 
 from __future__ import annotations
 
 import math
+import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.config import Scenario
+from tideover.models.job.components import Run
 from tideover.models.schema import HEADLINE, LOSSY, TIMES
 from tideover.scenarios.errors import Problem, ScenarioError, shorten
-from tideover.scenarios.objectives import terms
-from tideover.scenarios.objectives.terms import LEVEL, Metric, Rule, Terms, find, parse_limit, parse_share
-from tideover.scenarios.statistics.intervals import of_mean, quantile_interval
-from tideover.scenarios.yaml_source import Node, Origin
+from tideover.scenarios.objectives.terms import (
+    Metric,
+    bound_of_fraction,
+    find,
+    least_tries,
+    of_fraction,
+    parse_limit,
+    parse_share,
+)
+from tideover.scenarios.statistics.intervals import Interval, of_mean, quantile_interval
+from tideover.scenarios.yaml_source import Node
 
 if TYPE_CHECKING:
     import pandas as pd
 
+KEY = "slo"
+LEVEL = 0.95
+FORM = "METRIC[_STATISTIC] <= LIMIT [in 95 % of runs], as in recovery_p95 <= 20 s"
 
-# The replication is the unit of all statistics, since what happens within one is not independent. So a run
-# has one value: of its recoveries the mean where the objective speaks of a mean, and else the worst one.
-# What was not reached by the end of a run, and all of a run that failed, is worse than any limit; nothing
-# of that is left out.
-
-Floats = npt.NDArray[np.float64]
-Verdict = Literal["met", "broken", "unsure"]
-
+_FORM = re.compile(
+    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_. -]*?)\s*(?P<sign><=|>=|==|=|<|>|≤|≥)\s*(?P<limit>.+?)"
+    r"(?:\s+in\s+(?P<share>\S+?\s*%)\s+of\s+(?P<of>\S.*?))?\s*"
+)
+_SIGNS = {"==": "=", "≤": "<=", "≥": ">="}
+_MEETS: dict[str, Callable[[Any, Any], Any]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
+    "=": operator.eq,
+}
 _MAY_BE_ABSENT = ("state_recovery_s", "sink_spacing_s")
 _LATENCIES = ("latency_ms", "end_to_end_ms")
 _ROUNDING = 1e-9
 _MOST_NEEDED = 1_000_000
+_TOO_NEAR = ("it is too near to its limit to be decided by more replications",)
+
+Floats = npt.NDArray[np.float64]
+Frames = Mapping[str, "pd.DataFrame | None"]
+Rule = Literal["every", "mean", "quantile", "runs", "time"]
+Verdict = Literal["met", "broken", "unsure"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +82,7 @@ class Judgement:
     endings     of a time to recover: how each recovery ended
     """
 
-    objective: Terms
+    objective: Objective
     value: float | None
     low: float | None
     high: float | None
@@ -71,254 +96,31 @@ class Judgement:
     endings: tuple[str, ...] = ()
 
 
-class _Sample(NamedTuple):
-    """One value a replication, in their order; and what is to be said of those that have none."""
-
-    values: Floats
-    notes: tuple[str, ...] = ()
-
-
-def judge(objective: Terms, frames: Mapping[str, pd.DataFrame | None], warmup_s: float) -> Judgement:
-    """Judge the replications of one scenario; raises ValueError if a frame is missing that is needed."""
-    table = objective.metric.table
-    frame, runs = frames[table], frames["runs"]
-    if frame is None or runs is None:
-        raise ValueError(f"{objective.text}: needs the table {table}")
-    if objective.metric.column.name not in frame.columns and len(frame):
-        column = objective.metric.column
-        return _nothing(objective, (f"this scenario has no {column.name} ({column.meaning})",))
-    sample = _samples(objective, runs, frame, warmup_s)
-    if not sample.values.size:
-        found = _nothing(objective, sample.notes)
-    else:
-        judging = {"every": _every, "runs": _part_of_runs, "quantile": _quantile}
-        found = judging.get(objective.rule, _mean)(objective, sample)
-    return replace(found, endings=tuple(frame["ended"])) if _is_told_with_endings(objective) else found
-
-
-def _is_told_with_endings(objective: Terms) -> bool:
-    return objective.metric.table == "recoveries" and objective.metric.column.name in TIMES
-
-
-def _nothing(objective: Terms, notes: tuple[str, ...]) -> Judgement:
-    """No run says anything of it."""
-    limit = objective.share if objective.rule in ("runs", "time") else objective.limit
-    return Judgement(objective, None, None, None, limit, 0, "unsure", False, notes=notes)
-
-
-def _samples(objective: Terms, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s: float) -> _Sample:
-    numbers = runs["replication"].to_numpy(np.int64)
-    failed = set(numbers[runs["error"].notna().to_numpy()]) if "error" in runs.columns else set()
-    notes = [f"{len(failed)} of {len(numbers)} runs failed, and count as broken"] if failed else []
-    if objective.metric.table == "runs":
-        name = objective.metric.column.name
-        values = frame[name].to_numpy(np.float64)
-        at_most = f"{name.removesuffix('_ms')}_at_most_ms"
-        if at_most in frame and objective.sign in ("<=", "<"):
-            values = np.where(np.isnan(values), frame[at_most].to_numpy(np.float64), values)
-        unknown = int(np.isnan(values).sum()) - len(failed)
-        if unknown > 0:
-            said = objective.metric.column.undefined
-            notes.append(f"{unknown} of {len(numbers)} runs have no value ({said}), and count as broken")
-        return _Sample(np.where(np.isnan(values), objective.worst, values), tuple(notes))
-    rows = _rows(objective, frame, warmup_s)
-    of_run = _by_run(frame["replication"].to_numpy(np.int64)[rows.kept], rows.values[rows.kept])
-    broken = 0.0 if objective.rule == "time" else objective.worst
-    found, without = [], 0
-    for number in numbers:
-        if number in failed:
-            found.append(broken)
-        elif number in of_run:
-            found.append(_reduced(objective, of_run[number]))
-        else:
-            without += 1
-    notes += rows.notes
-    if without:
-        notes.append(f"{without} of {len(numbers)} runs have nothing of it to judge, and are left out")
-    return _Sample(np.array(found, dtype=np.float64), tuple(notes))
-
-
-class _Rows(NamedTuple):
-    """A value for each row of a table, and which rows count."""
-
-    values: Floats
-    kept: npt.NDArray[np.bool_]
-    notes: tuple[str, ...] = ()
-
-
-def _rows(objective: Terms, frame: pd.DataFrame, warmup_s: float) -> _Rows:
-    if not len(frame):
-        return _Rows(np.empty(0), np.empty(0, dtype=bool))
-    values = frame[objective.metric.column.name].to_numpy(np.float64)
-    undefined = np.isnan(values)
-    if objective.metric.table == "recoveries":
-        return _recoveries(objective, frame, values, undefined)
-    if objective.metric.table == "timeline":
-        # A second in which nothing was processed is broken if that is an outage, and says nothing if not.
-        backlog, normal, second = (
-            frame[name].to_numpy(np.float64) for name in ("backlog", "backlog_without_failures", "second")
-        )
-        met = np.where(undefined, False, objective.meets(values))
-        return _Rows(met.astype(np.float64), (second >= warmup_s) & (~undefined | (backlog > normal)))
-    return _Rows(values, ~undefined)
-
-
-def _recoveries(
-    objective: Terms, frame: pd.DataFrame, values: Floats, undefined: npt.NDArray[np.bool_]
-) -> _Rows:
-    """What is undefined was not reached, but for what a recovery may be without."""
-    column = objective.metric.column
-    absent = np.zeros(len(frame), dtype=bool)
-    if column.name in _MAY_BE_ABSENT or column.record[:1] in [(name,) for name in _LATENCIES]:
-        absent = undefined & ~np.isnan(frame[HEADLINE].to_numpy(np.float64))
-    cut_off = int((undefined & ~absent).sum())
-    notes = []
-    if cut_off:
-        notes.append(f"{cut_off} of {len(frame)} recoveries were cut off by the end of the run: broken")
-    lossy = int((frame["ended"] == LOSSY).sum()) if _is_told_with_endings(objective) else 0
-    if lossy:
-        notes.append(f"{lossy} of {len(frame)} recoveries have lost roots for good, and count all the same")
-    if absent.any():
-        notes.append(f"{int(absent.sum())} of {len(frame)} recoveries are left out: {column.undefined}")
-    return _Rows(np.where(undefined, objective.worst, values), ~absent, tuple(notes))
-
-
-def _by_run(numbers: npt.NDArray[np.int64], values: Floats) -> dict[int, Floats]:
-    order = np.argsort(numbers, kind="stable")
-    found, first = np.unique(numbers[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(values[order], first[1:]), strict=bool(len(found))))
-
-
-def _reduced(objective: Terms, values: Floats) -> float:
-    """One value of a run: its busiest task, or the mean of its recoveries or seconds, or its worst one."""
-    if objective.metric.table == "tasks":
-        return float(values.max())
-    if objective.rule in ("mean", "time"):
-        return float(values.mean())
-    return _worst(objective, values)
-
-
-def _worst(objective: Terms, values: Floats) -> float:
-    if objective.sign == "=":
-        return float(values[np.argmax(np.abs(values - objective.limit))])
-    return float(values.min() if objective.sign in (">=", ">") else values.max())
-
-
-def _every(objective: Terms, sample: _Sample) -> Judgement:
-    """Broken by a single run. If there is none, the bound says how many may break it all the same."""
-    n = sample.values.size
-    breaking = n - int(objective.meets(sample.values).sum())
-    holds = breaking == 0
-    return Judgement(
-        objective,
-        _worst(objective, sample.values),
-        None,
-        None,
-        objective.limit,
-        n,
-        "met" if holds else "broken",
-        holds,
-        breaking,
-        terms.bound_of_fraction(breaking, n, objective.level),
-        sample.notes,
-    )
-
-
-def _part_of_runs(objective: Terms, sample: _Sample) -> Judgement:
-    n = sample.values.size
-    hits = int(objective.meets(sample.values).sum())
-    low, high = terms.of_fraction(hits, n, objective.level)
-    holds = hits >= objective.share * n - _ROUNDING
-    verdict = _verdict(holds, low >= objective.share or high < objective.share)
-    notes = (*sample.notes, *_more_runs(objective, verdict, hits, n, objective.share))
-    return Judgement(
-        objective, hits / n, low, high, objective.share, n, verdict, holds, n - hits, None, notes
-    )
-
-
-def _mean(objective: Terms, sample: _Sample) -> Judgement:
-    """Of the runs' values, or of their parts of the time, with its interval."""
-    values, n = sample.values, sample.values.size
-    limit = objective.share if objective.rule == "time" else objective.limit
-    if not np.isfinite(values).all():
-        note = sample.notes
-        return Judgement(objective, objective.worst, None, None, limit, n, "broken", False, None, None, note)
-    value, ends = float(values.mean()), of_mean(values, objective.level)
-    if objective.rule == "time":
-        meets = [end >= limit - _ROUNDING for end in (value, *(ends or ()))]
-    else:
-        meets = [bool(objective.meets(end)) for end in (value, *(ends or ()))]
-    verdict = _verdict(meets[0], ends is not None and len({*meets}) == 1)
-    notes = (*sample.notes, *(_more_for_mean(value, limit, ends, n) if verdict == "unsure" else ()))
-    low, high = ends or (None, None)
-    return Judgement(objective, value, low, high, limit, n, verdict, meets[0], None, None, notes)
-
-
-def _quantile(objective: Terms, sample: _Sample) -> Judgement:
-    """The least value that a part ``share`` of the runs does not exceed, so that none is taken for a better
-    one. An end of the interval that so few runs do not allow is infinite.
-    """
-    values, n, limit = sample.values, sample.values.size, objective.limit
-    value = float(np.sort(values)[max(1, math.ceil(n * objective.share - _ROUNDING)) - 1])
-    ends = quantile_interval(values, objective.share, objective.level)
-    low = -math.inf if ends[0] is None else ends[0]
-    high = math.inf if ends[1] is None else ends[1]
-    meets = [bool(objective.meets(end)) for end in (value, low, high)]
-    verdict = _verdict(meets[0], len({*meets}) == 1)
-    hits = int(objective.meets(values).sum())
-    share = objective.share if objective.worst > 0 else 1 - objective.share
-    notes = (*sample.notes, *_more_runs(objective, verdict, hits, n, share))
-    return Judgement(objective, value, low, high, limit, n, verdict, meets[0], n - hits, None, notes)
-
-
-def _verdict(holds: bool, sure: bool) -> Verdict:
-    return "unsure" if not sure else "met" if holds else "broken"
-
-
-def _more_runs(objective: Terms, verdict: Verdict, hits: int, n: int, share: float) -> tuple[str, ...]:
-    """How many replications would decide it, if as large a part of them met the limit as now."""
-    if verdict != "unsure":
-        return ()
-    if n < objective.needed:
-        return (f"{n} replications are too few to decide it: at least {objective.needed:,} are needed",)
-    many = n
-    while many < _MOST_NEEDED:
-        many = math.ceil(many * 1.1)
-        low, high = terms.of_fraction(round(hits / n * many), many, objective.level)
-        if low >= share or high < share:
-            return (f"about {_rounded(many):,} replications would decide it",)
-    return ("it is too near to its limit to be decided by more replications",)
-
-
-def _more_for_mean(value: float, limit: float, ends: terms.Interval | None, n: int) -> tuple[str, ...]:
-    """The same for a mean, whose interval shrinks with the root of their number."""
-    if ends is None:
-        return ("a single replication has no interval: at least 2 are needed",)
-    gap, half = abs(value - limit), (ends[1] - ends[0]) / 2
-    many = n * (half / gap) ** 2 if gap else math.inf
-    if many > _MOST_NEEDED:
-        return ("it is too near to its limit to be decided by more replications",)
-    return (f"about {_rounded(max(many, n + 1)):,} replications would decide it",)
-
-
-def _rounded(many: float) -> int:
-    """Upwards, to two digits: more it is not known."""
-    digits = max(0, math.floor(math.log10(many)) - 1)
-    return math.ceil(many / 10**digits) * 10**digits
-
-
-FORM = "METRIC[_STATISTIC] <= LIMIT [in 95 % of runs], as in recovery_p95 <= 20 s"
-
-_FORM = re.compile(
-    r"\s*(?P<name>[A-Za-z][A-Za-z0-9_. -]*?)\s*(?P<sign><=|>=|==|=|<|>|≤|≥)\s*(?P<limit>.+?)"
-    r"(?:\s+in\s+(?P<share>\S+?\s*%)\s+of\s+(?P<of>\S.*?))?\s*"
-)
-_SIGNS = {"==": "=", "≤": "<=", "≥": ">="}
-
-
 @dataclass(frozen=True)
-class Objective(Terms):
-    """What is asked of a run, as it was written (``text``), and in its terms."""
+class Objective:
+    """What is asked of a run.
+
+    text       as it was written, but for spaces
+    metric     table and column
+    rule       what of the replications has to meet the limit:
+               every     each of them
+               mean      their mean
+               quantile  their quantile ``share``
+               runs      at least the part ``share`` of them
+               time      at least the part ``share`` of the seconds, mean over the replications
+    sign       ``<=``, ``<``, ``>=``, ``>`` or ``=``
+    limit      in the column's unit
+    share      as ``rule`` says; 1 for ``every``, unused for ``mean``
+    level      of the interval, between a half and one
+    """
+
+    text: str
+    metric: Metric
+    rule: Rule
+    sign: str
+    limit: float
+    share: float = 1.0
+    level: float = LEVEL
 
     @staticmethod
     def parse(text: str, level: float = LEVEL, *, at: Node | None = None, key: str = "") -> Objective:
@@ -339,6 +141,54 @@ class Objective(Terms):
                 raise at.refused(key, str(error)) from None
             raise ScenarioError([Problem("objective", None, shorten(text, 80), str(error))]) from None
 
+    @property
+    def is_of_parts(self) -> bool:
+        """Whether a part of the runs, or of the time, is asked for."""
+        return self.rule in ("runs", "time")
+
+    @property
+    def is_least(self) -> bool:
+        """Whether the limit is a lower one."""
+        return self.sign in (">=", ">")
+
+    @property
+    def worst(self) -> float:
+        """The value that breaks the objective whatever its limit."""
+        return -math.inf if self.is_least else math.inf
+
+    @property
+    def needed(self) -> int:
+        """So few replications at least can decide it: an interval of the mean needs two; a quantile, or a
+        part of the runs, so many that even if all of them meet the limit the interval does so.
+        """
+        if self.rule == "every":
+            return 1
+        if self.rule in ("mean", "time"):
+            return 2
+        easier = self.share if self.rule == "runs" or self.sign in ("<=", "<") else 1 - self.share
+        return least_tries(easier, self.level)
+
+    def meets(self, value: Any) -> Any:
+        return _MEETS[self.sign](value, self.limit)
+
+    def remarks(self, run: Run) -> list[str]:
+        """What an expert would say of it before any such run."""
+        found = []
+        whole = self.rule == "time" and self.share == 1
+        if whole or (self.metric.column.name == "availability" and self.limit == 1):
+            found.append(
+                f"{self.text}: an objective of 100 % leaves no error budget: any failure breaks it; ask for "
+                "less, such as 99.9 % (Beyer et al. (2016), Site Reliability Engineering, ch. 3)"
+            )
+        lumps = "run.lump" if run.lump > 1 else "run.lump_rate" if run.lump_rate is not None else None
+        if lumps and self.metric.column.name.startswith(("latency", "end_to_end")):
+            found.append(
+                f"{self.text}: latencies are those of lumps of tuples ({lumps}), which wait and are served "
+                "as one, mostly longer than a tuple's: it may be met where it is called broken; without "
+                "lumps they are exact, and a run takes longer"
+            )
+        return found
+
     def judge(
         self,
         runs: pd.DataFrame,
@@ -354,7 +204,23 @@ class Objective(Terms):
         ``tasks`` by ``utilisation``. Raises ValueError if one of them is missing.
         """
         frames = {"runs": runs, "recoveries": recoveries, "timeline": timeline, "tasks": tasks}
-        return judge(self, frames, warmup_s)
+        table, column = self.metric.table, self.metric.column
+        if (frame := frames[table]) is None:
+            raise ValueError(f"{self.text}: needs the table {table}")
+        if column.name not in frame.columns and len(frame):
+            said = f"this scenario has no {column.name} ({column.meaning})"
+            return self._judgement(None, notes=(said,))
+        values, notes = _sample(self, runs, frame, warmup_s)
+        timed = table == "recoveries" and column.name in TIMES
+        endings = tuple(frame["ended"]) if timed else ()
+        if not values.size:
+            return self._judgement(None, notes=notes, endings=endings)
+        return _judged(self, values, notes, endings)
+
+    def _judgement(self, value: float | None, n: int = 0, **others: Any) -> Judgement:
+        """Without any more to say: that it is unsure."""
+        known: dict[str, Any] = {"low": None, "high": None, "verdict": "unsure", "holds": False} | others
+        return Judgement(self, value, limit=self.share if self.is_of_parts else self.limit, n=n, **known)
 
 
 def _parsed(text: str, level: float) -> Objective:
@@ -391,7 +257,7 @@ def _rule(
             return "time", share
         return ("every", 1.0) if share == 1 else ("runs", share)
     if not statistic:
-        alone = sign == "=" or metric.is_count or metric.is_extreme
+        alone = sign == "=" or metric.is_asked_of_every_run
         return ("every", 1.0) if alone else ("mean", 1.0)
     if statistic in ("max", "min"):
         if sign not in ("=", *(("<=", "<") if statistic == "max" else (">=", ">"))):
@@ -408,14 +274,167 @@ def _rule(
     return "quantile", q
 
 
-KEY = "slo"
+# The replication is the unit of all statistics, since what happens within one is not independent. So a run
+# has one value: of its recoveries the mean where the objective speaks of a mean, and else the worst one.
+# What was not reached by the end of a run, and all of a run that failed, is worse than any limit; nothing
+# of that is left out.
 
 
-def objectives_of(scenario: Scenario) -> list[Objective]:
-    """The objectives that a scenario names; raises ScenarioError for one that is none, which only a scenario
-    that was not loaded can have.
+def _sample(
+    objective: Objective, runs: pd.DataFrame, frame: pd.DataFrame, warmup_s: float
+) -> tuple[Floats, tuple[str, ...]]:
+    """One value a replication, in their order; and what is to be said of those that have none."""
+    numbers = runs["replication"].to_numpy(np.int64)
+    failed = set(numbers[runs["error"].notna().to_numpy()]) if "error" in runs.columns else set()
+    notes = [f"{len(failed)} of {len(numbers)} runs failed, and count as broken"] if failed else []
+    table, name = objective.metric.table, objective.metric.column.name
+    values = frame[name].to_numpy(np.float64) if len(frame) else np.empty(0)
+    undefined = np.isnan(values)
+    if table == "runs":
+        at_most = f"{name.removesuffix('_ms')}_at_most_ms"
+        if at_most in frame and objective.sign in ("<=", "<"):
+            values = np.where(undefined, frame[at_most].to_numpy(np.float64), values)
+        unknown = int(np.isnan(values).sum()) - len(failed)
+        if unknown > 0:
+            said = objective.metric.column.undefined
+            notes.append(f"{unknown} of {len(numbers)} runs have no value ({said}), and count as broken")
+        return np.where(np.isnan(values), objective.worst, values), tuple(notes)
+    kept = ~undefined
+    if table == "recoveries" and len(frame):
+        values, kept, more = _recoveries(objective, frame, values)
+        notes += more
+    elif table == "timeline" and len(frame):
+        # A second in which nothing was processed is broken if that is an outage, and says nothing if not.
+        backlog, normal, second = (
+            frame[name].to_numpy(np.float64) for name in ("backlog", "backlog_without_failures", "second")
+        )
+        values = np.where(undefined, False, objective.meets(values)).astype(np.float64)
+        kept = (second >= warmup_s) & (kept | (backlog > normal))
+    of_run: dict[int, list[float]] = {}
+    if len(frame):
+        for number, value in zip(frame["replication"].to_numpy()[kept], values[kept], strict=True):
+            of_run.setdefault(int(number), []).append(value)
+    found, without = [], 0
+    for number in numbers:
+        if number in failed:
+            found.append(0.0 if objective.rule == "time" else objective.worst)
+        elif (mine := of_run.get(number)) is None:
+            without += 1
+        elif table == "tasks":  # its busiest one
+            found.append(max(mine))
+        elif objective.rule in ("mean", "time"):
+            found.append(float(np.mean(mine)))
+        else:
+            found.append(_worst(objective, np.array(mine)))
+    if without:
+        notes.append(f"{without} of {len(numbers)} runs have nothing of it to judge, and are left out")
+    return np.array(found, dtype=np.float64), tuple(notes)
+
+
+def _recoveries(
+    objective: Objective, frame: pd.DataFrame, values: Floats
+) -> tuple[Floats, npt.NDArray[np.bool_], list[str]]:
+    """The value of each recovery, which of them count, and notes. What is undefined was not reached, but for
+    what a recovery may be without.
     """
-    return [Objective.parse(one.objective, one.level) for one in scenario.slo]
+    column, undefined = objective.metric.column, np.isnan(values)
+    absent = np.zeros(len(frame), dtype=bool)
+    if column.name in _MAY_BE_ABSENT or column.record[:1] in [(name,) for name in _LATENCIES]:
+        absent = undefined & ~np.isnan(frame[HEADLINE].to_numpy(np.float64))
+    cut_off = int((undefined & ~absent).sum())
+    notes = []
+    if cut_off:
+        notes.append(f"{cut_off} of {len(frame)} recoveries were cut off by the end of the run: broken")
+    lossy = int((frame["ended"] == LOSSY).sum()) if column.name in TIMES else 0
+    if lossy:
+        notes.append(f"{lossy} of {len(frame)} recoveries have lost roots for good, and count all the same")
+    if absent.any():
+        notes.append(f"{int(absent.sum())} of {len(frame)} recoveries are left out: {column.undefined}")
+    return np.where(undefined, objective.worst, values), ~absent, notes
+
+
+def _worst(objective: Objective, values: Floats) -> float:
+    if objective.sign == "=":
+        return float(values[np.argmax(np.abs(values - objective.limit))])
+    return float(values.min() if objective.is_least else values.max())
+
+
+def _judged(
+    objective: Objective, values: Floats, notes: tuple[str, ...], endings: tuple[str, ...]
+) -> Judgement:
+    """What values of replications, one at least, say of an objective."""
+    n, share, level = values.size, objective.share, objective.level
+    hits = int(objective.meets(values).sum())
+    found: dict[str, Any] = {}
+    more: tuple[str, ...] = ()
+    if objective.rule == "every":
+        # broken by a single run; if there is none, the bound says how many may break it all the same
+        value, holds, sure = _worst(objective, values), hits == n, True
+        found = {"breaking": n - hits, "bound": bound_of_fraction(n - hits, n, level)}
+    elif objective.rule == "runs":
+        value, holds = hits / n, hits >= share * n - _ROUNDING
+        low, high = of_fraction(hits, n, level)
+        sure = low >= share or high < share
+        found = {"low": low, "high": high, "breaking": n - hits}
+        more = _more_runs(objective, hits, n, share)
+    elif objective.rule == "quantile":
+        # the least value that a part of the runs does not exceed, so that none is taken for a better one; an
+        # end of the interval that so few runs do not allow is infinite
+        value = float(np.sort(values)[max(1, math.ceil(n * share - _ROUNDING)) - 1])
+        least, most = quantile_interval(values, share, level)
+        low, high = -math.inf if least is None else least, math.inf if most is None else most
+        holds, *others = (bool(objective.meets(end)) for end in (value, low, high))
+        sure = others == [holds, holds]
+        found = {"low": low, "high": high, "breaking": n - hits}
+        more = _more_runs(objective, hits, n, 1 - share if objective.is_least else share)
+    elif not np.isfinite(values).all():
+        value, holds, sure = objective.worst, False, True
+    else:
+        limit = share if objective.rule == "time" else objective.limit
+        value, ends = float(values.mean()), of_mean(values, level)
+        each = (value, *(ends or ()))
+        if objective.rule == "time":
+            holds, *others = (end >= limit - _ROUNDING for end in each)
+        else:
+            holds, *others = (bool(objective.meets(end)) for end in each)
+        sure = others == [holds, holds]
+        found = {"low": ends and ends[0], "high": ends and ends[1]}
+        more = _more_for_mean(value, limit, ends, n)
+    verdict = "unsure" if not sure else "met" if holds else "broken"
+    notes = notes if sure else (*notes, *more)
+    return objective._judgement(value, n, verdict=verdict, holds=holds, notes=notes, endings=endings, **found)
+
+
+def _more_runs(objective: Objective, hits: int, n: int, share: float) -> tuple[str, ...]:
+    """How many replications would decide it, if as large a part of them met the limit as now."""
+    if n < objective.needed:
+        return (f"{n} replications are too few to decide it: at least {objective.needed:,} are needed",)
+    many = n
+    while many < _MOST_NEEDED:
+        many = math.ceil(many * 1.1)
+        low, high = of_fraction(round(hits / n * many), many, objective.level)
+        if low >= share or high < share:
+            return (f"about {_rounded(many):,} replications would decide it",)
+    return _TOO_NEAR
+
+
+def _more_for_mean(value: float, limit: float, ends: Interval | None, n: int) -> tuple[str, ...]:
+    """The same for a mean, whose interval shrinks with the root of their number."""
+    if ends is None:
+        return ("a single replication has no interval: at least 2 are needed",)
+    gap, half = abs(value - limit), (ends[1] - ends[0]) / 2
+    many = n * (half / gap) ** 2 if gap else math.inf
+    return (
+        _TOO_NEAR
+        if many > _MOST_NEEDED
+        else (f"about {_rounded(max(many, n + 1)):,} replications would decide it",)
+    )
+
+
+def _rounded(many: float) -> int:
+    """Upwards, to two digits: more it is not known."""
+    digits = max(0, math.floor(math.log10(many)) - 1)
+    return math.ceil(many / 10**digits) * 10**digits
 
 
 def problems(root: Node) -> Iterator[Problem]:
@@ -430,18 +449,3 @@ def problems(root: Node) -> Iterator[Problem]:
                 Objective.parse(node.value, at=node, key=key)
             except ScenarioError as error:
                 yield from error.problems
-
-
-def read(texts: Sequence[str], source: str) -> list[Objective]:
-    """The objectives of texts that did not come in a file but from ``source``; raises ScenarioError with all
-    that is wrong.
-    """
-    found, wrong = [], []
-    for text in texts:
-        try:
-            found.append(Objective.parse(text, at=Node(text, Origin(source)), key=text or repr(text)))
-        except ScenarioError as error:
-            wrong += error.problems
-    if wrong:
-        raise ScenarioError(wrong)
-    return found

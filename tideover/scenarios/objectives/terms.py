@@ -1,18 +1,18 @@
-"""The terms of objectives: what they may speak of, how large it has to be, and how sure that is."""
+"""The words of objectives: what they may speak of, how large it has to be, and how sure a part is.
+
+`objective` reads them, the reference lists them; another everyday name, or unit of a limit, is added here.
+"""
 
 from __future__ import annotations
 
 import difflib
 import math
-import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, Literal
 
-from tideover.models.job.components import Run
 from tideover.models.schema import HEADLINE, TABLES, Column, named
 from tideover.scenarios.statistics.intervals import Interval
 from tideover.sim.units import DAY, HOUR, MS, S, parse_duration, parse_rate, parse_size
@@ -147,13 +147,9 @@ class Metric:
     column: Column
 
     @property
-    def is_count(self) -> bool:
-        return self.column.unit in COUNTED
-
-    @property
-    def is_extreme(self) -> bool:
-        """Whether a run's value is a maximum or a minimum already."""
-        return bool(re.search(r"(^|_)(max|min)(_|$)", self.column.name))
+    def is_asked_of_every_run(self) -> bool:
+        """Whether, where no statistic is named, every run is meant: of a count, a maximum or a minimum."""
+        return self.column.unit in COUNTED or bool(re.search(r"(^|_)(max|min)(_|$)", self.column.name))
 
 
 def find(name: str, in_time: bool = False) -> tuple[Metric, str]:
@@ -183,7 +179,12 @@ def names(in_time: bool = False) -> Mapping[str, Metric]:
     unit, and the everyday names. Of two columns of one name that of ``runs`` is meant.
     """
     tables = ("timeline",) if in_time else ("runs", "recoveries")
-    metrics = [Metric(table, column) for table in tables for column in _measured(table)]
+    metrics = [
+        Metric(table, column)
+        for table in tables
+        for column in TABLES[table]
+        if column.dtype in ("int64", "float64") and column.unit not in _NO_MEASURE
+    ]
     found: dict[str, Metric] = {}
     for form in ("{0}.{1}", "{0}.{2}", "{1}", "{2}"):
         for metric in metrics:
@@ -193,12 +194,6 @@ def names(in_time: bool = False) -> Mapping[str, Metric]:
     for everyday, (table, name) in (EVERYDAY_IN_TIME if in_time else EVERYDAY).items():
         found[everyday] = Metric(table, named(table, name))
     return found
-
-
-def _measured(table: str) -> Iterable[Column]:
-    for column in TABLES[table]:
-        if column.dtype in ("int64", "float64") and column.unit not in _NO_MEASURE:
-            yield column
 
 
 def _hint(name: str, known: Mapping[str, Metric]) -> str:
@@ -222,81 +217,3 @@ def _hint(name: str, known: Mapping[str, Metric]) -> str:
 
 def _close(name: str, known: Sequence[str], cutoff: float = 0.6) -> list[str]:
     return difflib.get_close_matches(name[:100], known, 1, cutoff)
-
-
-LEVEL = 0.95
-
-Rule = Literal["every", "mean", "quantile", "runs", "time"]
-
-_MEETS: dict[str, Callable[[Any, Any], Any]] = {
-    "<=": operator.le,
-    "<": operator.lt,
-    ">=": operator.ge,
-    ">": operator.gt,
-    "=": operator.eq,
-}
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What is asked of a run.
-
-    text       as it was written, but for spaces
-    metric     table and column
-    rule       what of the replications has to meet the limit:
-               every     each of them
-               mean      their mean
-               quantile  their quantile ``share``
-               runs      at least the part ``share`` of them
-               time      at least the part ``share`` of the seconds, mean over the replications
-    sign       ``<=``, ``<``, ``>=``, ``>`` or ``=``
-    limit      in the column's unit
-    share      as ``rule`` says; 1 for ``every``, unused for ``mean``
-    level      of the interval, between a half and one
-    """
-
-    text: str
-    metric: Metric
-    rule: Rule
-    sign: str
-    limit: float
-    share: float = 1.0
-    level: float = LEVEL
-
-    def meets(self, value: Any) -> Any:
-        return _MEETS[self.sign](value, self.limit)
-
-    @property
-    def worst(self) -> float:
-        """The value that breaks the objective whatever its limit."""
-        return -math.inf if self.sign in (">=", ">") else math.inf
-
-    @property
-    def needed(self) -> int:
-        """So few replications at least can decide it: an interval of the mean needs two; a quantile, or a
-        part of the runs, so many that even if all of them meet the limit the interval does so.
-        """
-        if self.rule == "every":
-            return 1
-        if self.rule in ("mean", "time"):
-            return 2
-        easier = self.share if self.rule == "runs" or self.sign in ("<=", "<") else 1 - self.share
-        return least_tries(easier, self.level)
-
-    def remarks(self, run: Run) -> list[str]:
-        """What an expert would say of it before any such run."""
-        found = []
-        whole = self.rule == "time" and self.share == 1
-        if whole or (self.metric.column.name == "availability" and self.limit == 1):
-            found.append(
-                f"{self.text}: an objective of 100 % leaves no error budget: any failure breaks it; ask for "
-                "less, such as 99.9 % (Beyer et al. (2016), Site Reliability Engineering, ch. 3)"
-            )
-        lumps = "run.lump" if run.lump > 1 else "run.lump_rate" if run.lump_rate is not None else None
-        if lumps and self.metric.column.name.startswith(("latency", "end_to_end")):
-            found.append(
-                f"{self.text}: latencies are those of lumps of tuples ({lumps}), which wait and are served "
-                "as one, mostly longer than a tuple's: it may be met where it is called broken; without "
-                "lumps they are exact, and a run takes longer"
-            )
-        return found

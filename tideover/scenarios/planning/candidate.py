@@ -17,7 +17,7 @@ from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Cores, Nic, Slots
 from tideover.models.schema import HEADLINE
 from tideover.scenarios.loader import Scenario
-from tideover.scenarios.objectives.objective import Judgement, Objective, judge
+from tideover.scenarios.objectives.objective import Judgement, Objective
 from tideover.scenarios.statistics.intervals import of_mean
 from tideover.sim.draws import Draws
 from tideover.sim.registry import Part, kind_of
@@ -195,8 +195,7 @@ class Candidate:
         if self.error is not None:
             return True
         doubted = (replace(one.objective, level=level) for one in self.judgements if not one.holds)
-        frames = {"runs": self.runs, "recoveries": self.recoveries, "timeline": None, "tasks": None}
-        return any(judge(one, frames, 0.0).verdict == "broken" for one in doubted)
+        return any(one.judge(self.runs, self.recoveries).verdict == "broken" for one in doubted)
 
 
 def judged(
@@ -259,11 +258,11 @@ def margin(judgement: Judgement) -> float:
     objective, value = judgement.objective, judgement.value
     if value is None:
         return -math.inf
-    limit, above = judgement.limit, objective.sign in (">=", ">")
-    if objective.rule in ("runs", "time") or (objective.metric.column.unit == "ratio" and above):
+    limit, above = judgement.limit, objective.is_least
+    if objective.is_of_parts or (objective.metric.column.unit == "ratio" and above):
         value, limit, above = 1 - value, 1 - limit, False
     scale = abs(limit) if abs(limit) > 1e-12 else 1.0
-    if objective.sign == "=" and objective.rule not in ("runs", "time"):
+    if objective.sign == "=" and not objective.is_of_parts:
         return math.inf if judgement.holds else -abs(value - limit) / scale
     return ((value - limit) if above else (limit - value)) / scale
 
