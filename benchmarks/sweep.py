@@ -9,8 +9,8 @@ from benchmarks.worlds import small
 from tideover.scenarios.spark.session import spark_session
 from tideover.scenarios.spark.settings import Place
 from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.sweeps.recipe import Recipe
 from tideover.scenarios.sweeps.sweep import sweep
+from tideover.scenarios.sweeps.sweep_file import Recipe
 from tideover.sim.units import S
 
 CORES = 2

@@ -13,9 +13,10 @@ from tideover.models.simulation import Replication
 from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.dataset import Sweep
 from tideover.scenarios.sweeps.engine import Engine
-from tideover.scenarios.sweeps.files import LocalFiles
-from tideover.scenarios.sweeps.recipe import Recipe
+from tideover.scenarios.sweeps.files import Files
+from tideover.scenarios.sweeps.survey import Point, checked, survey
 from tideover.scenarios.sweeps.sweep import Options, complete
+from tideover.scenarios.sweeps.sweep_file import Recipe
 
 SHORT = {
     "run.duration": "40s",
@@ -26,9 +27,15 @@ SHORT = {
 }
 
 
+def points(asked: Recipe) -> list[Point]:
+    """All points of a recipe, built; raises ScenarioError with what is wrong with them."""
+    checked(survey(asked, range(asked.total), "any"))
+    return [asked.point(number) for number in range(asked.total)]
+
+
 def done(asked: Recipe, place: Path, **options: bool) -> Sweep:
     """The sweep, in a directory of this machine."""
-    files = LocalFiles(place)
+    files = Files(place)
     return Sweep(complete(asked, Engine(files), options=Options(**options)), files)
 
 

@@ -11,7 +11,7 @@ from tests.contract import CONTRACT, check, strict
 from tideover.cli import output, sweeps
 from tideover.scenarios import library, runs
 from tideover.scenarios.sweeps import engine, files
-from tideover.scenarios.sweeps.files import LocalFiles
+from tideover.scenarios.sweeps.files import Files
 
 SWEEP = """\
 scenario: mine.yaml
@@ -121,7 +121,7 @@ def test_whatever_it_depends_on_makes_it_anew(sweep, made, tmp_path, monkeypatch
     changes = [
         lambda: (tmp_path / "sweep.yaml").write_text(SWEEP.replace("50 s", "60 s")),
         lambda: (tmp_path / "mine.yaml").write_text((tmp_path / "mine.yaml").read_text() + "\n"),
-        lambda: (out / "dataset" / files.read(LocalFiles(out / "dataset")).files[0]).unlink(),
+        lambda: (out / "dataset" / files.read(Files(out / "dataset")).files[0]).unlink(),
         lambda: (out / "dataset" / "manifest.json").unlink(),
         lambda: monkeypatch.setattr(runs, "code", lambda: "another"),
     ]

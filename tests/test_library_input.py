@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tideover
+from tests.sweeps import points
 from tideover import api
 from tideover.scenarios import library
 from tideover.scenarios.part_builder import to_data
@@ -40,10 +41,10 @@ def test_numpys_numbers_are_numbers_in_a_mapping() -> None:
 def test_a_grid_takes_any_list_of_numbers(values: object) -> None:
     """The points of ``run.seed`` in 0, 1, 2, whatever the list is made of; as settings, too."""
     spec = {"scenario": "wordcount", "grid": {"run.seed": [0, 1, 2]}}
-    wanted = sweep_file.read(spec).checked()
+    wanted = points(sweep_file.read(spec))
     assert [point.scenario.run.seed for point in wanted] == [0, 1, 2]
-    assert sweep_file.read(spec | {"grid": {"run.seed": values}}).checked() == wanted
-    assert sweep_file.read(spec | {"grid": {"run.seed": [7]}}, {"run.seed": values}).checked() == wanted
+    assert points(sweep_file.read(spec | {"grid": {"run.seed": values}})) == wanted
+    assert points(sweep_file.read(spec | {"grid": {"run.seed": [7]}}, {"run.seed": values})) == wanted
 
 
 def test_paths_are_texts(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_settings_may_be_a_mapping() -> None:
     compared = [api.compared("wordcount", TWO_STRATEGIES, given) for given in (mapping, texts)]
     assert compared[0] == compared[1]
     spec = {"scenario": "wordcount", "grid": {"failures.0.at": ["65 s", "75 s"]}}
-    assert sweep_file.read(spec, mapping).checked() == sweep_file.read(spec, texts).checked()
+    assert points(sweep_file.read(spec, mapping)) == points(sweep_file.read(spec, texts))
 
 
 def test_a_short_parameter_may_be_set_by_a_mapping() -> None:
@@ -161,7 +162,7 @@ def test_of_several_numbers_it_is_a_list(values: object) -> None:
     """As a grid takes it: the swept values are then these texts."""
     assert tideover.seconds(values) == ["1 s", "2.5 s"]
     spec = {"scenario": "wordcount", "grid": {"failures.0.at": tideover.seconds(np.array([65, 75.5]))}}
-    times = [point.scenario.failures[0].at for point in sweep_file.read(spec).checked()]
+    times = [point.scenario.failures[0].at for point in points(sweep_file.read(spec))]
     assert times == [65_000_000_000, 75_500_000_000]
 
 

@@ -12,6 +12,7 @@ import jedi
 import pytest
 
 import tideover
+from tests.sweeps import points
 from tideover import api, parts
 from tideover.models.strategies.base import STRATEGIES
 from tideover.parts.typed import typed
@@ -158,8 +159,8 @@ def test_a_sweep_of_a_scenario_knows_its_short_parameters_and_its_folder(tmp_pat
         "run: {duration: 60 s}\n"
     )
     scenario = tideover.load(tmp_path / "mine.yaml")
-    wanted = sweep_file.read({"scenario": tmp_path / "mine.yaml", "grid": {"scale": [1, 2]}}).checked()
-    assert sweep_file.read({"scenario": scenario, "grid": {"scale": [1, 2]}}).checked() == wanted
+    wanted = points(sweep_file.read({"scenario": tmp_path / "mine.yaml", "grid": {"scale": [1, 2]}}))
+    assert points(sweep_file.read({"scenario": scenario, "grid": {"scale": [1, 2]}})) == wanted
 
 
 def test_a_sweep_sets_what_was_changed_before(base: tideover.Scenario, tmp_path: Path) -> None:
@@ -170,15 +171,15 @@ def test_a_sweep_sets_what_was_changed_before(base: tideover.Scenario, tmp_path:
         "set": {"run.seed": 4, "run.warmup": "20 s", "strategy.timeout_phase": "2 s"},
         "grid": {"strategy.message_timeout": ["8 s", "9 s"]},
     }
-    found = sweep_file.read({"scenario": changed, **sweep}).checked()
-    assert found == sweep_file.read({"scenario": tmp_path / "mine.yaml", **sweep}).checked()
+    found = points(sweep_file.read({"scenario": changed, **sweep}))
+    assert found == points(sweep_file.read({"scenario": tmp_path / "mine.yaml", **sweep}))
     wanted = tideover.SourceReplay(message_timeout="9 s", timeout_phase="2 s")
     assert found[1].scenario == changed.with_({"run.seed": 4, "run.warmup": "20 s"}, strategy=wanted)
 
 
 def test_points_and_compared_scenarios_can_be_varied(base: tideover.Scenario) -> None:
-    points = sweep_file.read({"scenario": base, "grid": {"run.seed": [5]}}).checked()
-    assert tideover.load(points[0].scenario, {"run.seed": 1}) == base
+    (point,) = points(sweep_file.read({"scenario": base, "grid": {"run.seed": [5]}}))
+    assert tideover.load(point.scenario, {"run.seed": 1}) == base
     compared = api.compared(base, [REPLAY, RESTORE])
     assert compared["rsm"].with_(strategy=REPLAY) == compared["source_replay"]
 

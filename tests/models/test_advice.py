@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.models.loaded import log_and_job
+from tests.sweeps import points
 from tideover.models.advice import in_short, task_loads, warnings
 from tideover.models.config import topology_of
 from tideover.models.simulation import simulate
@@ -269,7 +270,7 @@ def test_of_many_scenarios_one_remark_of_a_kind_is_shown() -> None:
         "strategy.checkpoint_interval": ["2 s", "4 s", "8 s"],
     }
     recipe = sweep_file.read({"scenario": "wordcount", "set": {"failures.0.within": None}, "grid": swept})
-    (said,) = in_short(each for point in recipe.checked() for each in warnings(point.scenario))
+    (said,) = in_short(each for point in points(recipe) for each in warnings(point.scenario))
     assert said.startswith("failures.0.at: in every replication it strikes 1 s into an interval of 2 s")
     assert said.endswith("(and 2 more of this kind)")
 

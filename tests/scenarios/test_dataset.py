@@ -24,10 +24,10 @@ from tideover.scenarios.loader import load
 from tideover.scenarios.sweeps import engine, files, rows, sweep_file
 from tideover.scenarios.sweeps.dataset import Sweep
 from tideover.scenarios.sweeps.engine import Engine
-from tideover.scenarios.sweeps.files import ASIDE, Damaged, LocalFiles, NoDataset, aside
-from tideover.scenarios.sweeps.recipe import Recipe
+from tideover.scenarios.sweeps.files import ASIDE, Damaged, Files, NoDataset, aside
 from tideover.scenarios.sweeps.reduction import METRICS
 from tideover.scenarios.sweeps.sweep import RunsFailed, complete
+from tideover.scenarios.sweeps.sweep_file import Recipe
 
 CORES = {"machines": {"node": {"count": 2, "cores": 2}}}
 RATE = "topology.sentences.rate"
@@ -407,7 +407,7 @@ def test_a_sweep_that_was_interrupted_knows_what_it_has_written(whole, tmp_path,
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        complete(two(), Engine(LocalFiles(tmp_path)), report=end)
+        complete(two(), Engine(Files(tmp_path)), report=end)
     known = json.loads((tmp_path / files.NAME).read_text())
     (path,) = (tmp_path / "data").iterdir()
     assert {chunk["file"]: bool(chunk["sha256"]) for chunk in known["chunks"]}[f"data/{path.name}"]

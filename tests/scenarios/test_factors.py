@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scenarios.refused import broken_file, refused, told
+from tests.sweeps import points
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.sweeps.factors import Range
-from tideover.scenarios.sweeps.recipe import Recipe
-from tideover.scenarios.sweeps.sweep_file import read
+from tideover.scenarios.sweeps.sweep_file import Recipe, read
 from tideover.sim.units import parse_bandwidth, parse_duration, parse_rate, parse_size
 
 RATE, AT, SEED, KIND = "topology.sentences.rate", "failures.0.at", "run.seed", "strategy.kind"
@@ -241,7 +241,7 @@ def test_a_value_of_a_range_that_spoils_a_point_is_told_in_the_line_of_the_range
     path = tmp_path / "sweep.yaml"
     other = "topology.count.parallelism: {from: 0, to: 4, steps: 5}"
     path.write_text(FILE.replace("topology.sentences.rate: {from: 10/s, to: 100/s, steps: 4}", other))
-    told(refused(read(path).checked), f"{path}:3: grid.topology.count.parallelism: ", "at least 1")
+    told(refused(lambda: points(read(path))), f"{path}:3: grid.topology.count.parallelism: ", "at least 1")
 
 
 INTERVAL, WINDOW, K, HOSTS = "strategy.checkpoint_interval", "topology.count.window", "strategy.k", "hosts"

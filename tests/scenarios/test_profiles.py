@@ -11,6 +11,7 @@ import pytest
 
 import tideover
 from tests.scenarios.refused import refused, told
+from tests.sweeps import points
 from tideover.scenarios import library, loader, profiles, yaml_source
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load, load_text
@@ -235,9 +236,9 @@ def test_a_profile_may_give_nothing_to_some_of_several(files):
     with pytest.raises(ScenarioError, match="other gives nothing"):
         loader.load_for_strategies(files, ["source_replay", "none"])
     swept = {"scenario": str(files), "grid": {"strategy.kind": ["none", "aligned_snapshots"]}}
-    assert len(sweep_file.read(swept).checked()) == 2
+    assert len(points(sweep_file.read(swept))) == 2
     with pytest.raises(ScenarioError, match=f"^{files}:12: profile: other gives nothing"):
-        sweep_file.read(swept | {"grid": {"strategy.kind": ["none", "source_replay"]}}).checked()
+        points(sweep_file.read(swept | {"grid": {"strategy.kind": ["none", "source_replay"]}}))
 
 
 def test_what_is_missing_is_told_with_the_profile(files):

@@ -9,8 +9,7 @@ import pytest
 from tideover.models.simulation import simulate
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.statistics.sensitivity import indices
-from tideover.scenarios.sweeps.recipe import Recipe
-from tideover.scenarios.sweeps.sweep_file import read
+from tideover.scenarios.sweeps.sweep_file import Recipe, read
 
 KEYS = ("topology.a.x", "topology.a.y", "topology.a.z")
 ENDS = {"from": -np.pi, "to": np.pi}

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.scenarios.refused import refused
+from tests.sweeps import points
 from tideover.models.config import Scenario
 from tideover.scenarios import loader, yaml_source
 from tideover.scenarios.errors import ScenarioError
@@ -290,7 +291,7 @@ def check(folder: Path, key: Key, sources: set[str], short: frozenset[str]) -> N
 
 def test_a_set_of_a_swept_key_takes_the_place_of_the_grids_values():
     spec = {"scenario": "wordcount", "grid": {"run.seed": [1, 2]}}
-    assert [p.scenario.run.seed for p in sweep_file.read(spec, ["run.seed=[5, 6, 7]"]).checked()] == [5, 6, 7]
+    assert [p.scenario.run.seed for p in points(sweep_file.read(spec, ["run.seed=[5, 6, 7]"]))] == [5, 6, 7]
     found = sweep_file.read(spec, ["run.seed=5"]).resolved(0)
     assert said(found.root.get("run", "seed").origin) == "--set: grid.run.seed"
 
@@ -360,7 +361,7 @@ def test_problems_of_settings_are_told_where_they_were_set(tmp_path):
         "grid:\n  rate: [10/s, 7 s]\n  run.warmup: [3]\n"
     )
     with pytest.raises(ScenarioError) as caught:
-        sweep_file.read(path, {"run.replications": 0}).checked()
+        points(sweep_file.read(path, {"run.replications": 0}))
     assert [(p.file, p.line, p.key) for p in caught.value.problems] == [
         (str(path), 2, "set.restart"),
         (str(path), 3, "seed"),

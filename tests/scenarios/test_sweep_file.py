@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pyspark import cloudpickle
 
 from tests.scenarios.refused import broken_file, refused, told
+from tests.sweeps import points
 from tideover.models.strategies.base import STRATEGIES, Strategy
 from tideover.scenarios import library, runs
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
-from tideover.scenarios.sweeps.recipe import Fixed, Recipe
-from tideover.scenarios.sweeps.sweep_file import read
+from tideover.scenarios.sweeps.sweep_file import Recipe, fixed, read
 
 FILE = """\
 scenario: wordcount
@@ -40,9 +40,9 @@ def read_file(tmp_path: Path, text: str, *settings: str) -> Recipe:
 
 def test_the_command_line_changes_keys_of_all_points_and_values_of_the_grid(tmp_path):
     found = read_file(tmp_path, FILE, "failures.0.at=[70 s]", "run.seed=9", "strategy.kind=none")
-    points = [tuple(point.values.values()) for point in found.checked()]
-    assert points == [("none", "10/s", "70 s"), ("none", "20/s", "70 s")]
-    assert {point.scenario.run.seed for point in found.checked()} == {9}
+    every = [tuple(point.values.values()) for point in points(found)]
+    assert every == [("none", "10/s", "70 s"), ("none", "20/s", "70 s")]
+    assert {point.scenario.run.seed for point in points(found)} == {9}
 
 
 def test_the_scenario_may_be_a_file_beside_it_or_stand_inside(tmp_path):
@@ -54,7 +54,7 @@ def test_the_scenario_may_be_a_file_beside_it_or_stand_inside(tmp_path):
     beside = read(inside / "sweep.yaml")
     indented = "".join(f"  {line}\n" for line in text.splitlines())
     within = read_file(tmp_path, f"scenario:\n{indented}grid: {{run.seed: [1, 2]}}\n")
-    assert [p.scenario for p in beside.checked()] == [p.scenario for p in within.checked()]
+    assert [p.scenario for p in points(beside)] == [p.scenario for p in points(within)]
 
 
 # What is replaced in the file, by what, then line, key, part of the message.
@@ -84,7 +84,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("row", BROKEN)
 def test_a_broken_sweep_file_is_refused_in_its_line(row, tmp_path):
-    broken_file(lambda path: read(path).checked(), tmp_path / "sweep.yaml", FILE, row)
+    broken_file(lambda path: points(read(path)), tmp_path / "sweep.yaml", FILE, row)
 
 
 def test_a_grid_that_is_too_large_is_refused_at_once():
@@ -135,13 +135,13 @@ def test_a_number_names_what_the_product_has_there(sizes, data):
 
 def test_a_point_is_the_scenario_with_its_values_set():
     recipe = read(SPEC)
-    assert (recipe.name, recipe.replications) == ("word count", Fixed(3))
+    assert (recipe.name, recipe.replications) == ("word count", fixed(3))
     assert recipe.parameters == {"strategy.kind": "", "topology.sentences.rate": "1/s", "run.seed": ""}
     for number in range(recipe.total):
         point = recipe.point(number)
         given = [f"{key}={value}" for key, value in point.values.items()]
         assert point.scenario == load("wordcount", ["run.duration=180s", "run.replications=3", *given])
-    assert recipe.checked() == tuple(recipe.point(number) for number in range(recipe.total))
+    assert points(recipe) == [recipe.point(number) for number in range(recipe.total)]
 
 
 @pytest.mark.parametrize("number", [-1, 12])
@@ -162,7 +162,7 @@ def test_a_recipe_reads_points_when_they_are_asked_for(tmp_path):
 
 def test_replications_are_the_same_for_all_points():
     """The number of runs is known without any point being made."""
-    assert read({"scenario": "wordcount", "grid": {}}).replications == Fixed(5)
+    assert read({"scenario": "wordcount", "grid": {}}).replications == fixed(5)
     recipe = read({"scenario": "wordcount", "grid": {"run.replications": [5, 7]}})
     assert recipe.point(0).scenario.run.replications == 5
     with pytest.raises(ScenarioError, match=r"run\.replications: is 7 in point 1; it cannot be swept"):
@@ -175,7 +175,7 @@ def test_a_pickled_recipe_makes_the_same_points(pickler):
     recipe.point(0)
     again = pickle.loads(pickler.dumps(recipe))  # type: ignore[attr-defined]
     assert again == recipe
-    assert again.checked() == recipe.checked()
+    assert points(again) == points(recipe)
 
 
 def test_what_is_pickled_does_not_grow_with_the_number_of_points():
@@ -230,9 +230,9 @@ def test_a_recipe_needs_no_file_of_a_profile(swept, tmp_path):
     grid = {"strategy.kind": ["rsm"]} | ({"profile": paths} if swept else {})
     recipe = read({"scenario": tmp_path / "mine.yaml", "grid": grid})
     (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
-    here = recipe.checked()
+    here = points(recipe)
     for file in tmp_path.glob("*.yaml"):
         file.unlink()
-    assert pickle.loads(pickle.dumps(recipe)).checked() == here
+    assert points(pickle.loads(pickle.dumps(recipe))) == here
     asked = "[recipe.point(number).scenario.profile.name for number in range(recipe.total)]"
     assert elsewhere(tmp_path / "recipe", asked) == f"{names}"

@@ -15,10 +15,9 @@ from scipy.stats import t as student
 from tests.scenarios.refused import broken_file
 from tests.sweeps import SHORT, content, done
 from tideover.scenarios.sweeps import sweep_file
-from tideover.scenarios.sweeps.recipe import Fixed, Recipe, Until, rounds, too_wide
 from tideover.scenarios.sweeps.rows import AT_LEAST, COLUMNS, QUANTILES, summarise, summarise_points
 from tideover.scenarios.sweeps.survey import CHUNK_S, MOST_RUNS, Surveyed, Unit, chunks, shares, units
-from tideover.scenarios.sweeps.sweep_file import read
+from tideover.scenarios.sweeps.sweep_file import Recipe, Until, fixed, read
 
 TIME = "time_to_recover_s"
 
@@ -102,7 +101,7 @@ def test_what_a_file_says():
     found = recipe(block)
     assert found.replications == Until(TIME, 1.0, False, 3, 9, 0.9)
     assert found.point(0).scenario.run.replications == 3
-    assert recipe(block, "run.replications=4").replications == Fixed(4)
+    assert recipe(block, "run.replications=4").replications == fixed(4)
 
 
 FILE = """\
@@ -157,7 +156,7 @@ def half_width(values: np.ndarray) -> float:
 
 
 def test_a_fixed_number_is_one_round():
-    assert list(rounds(Fixed(4), 2, lambda metric: pytest.fail(metric))) == [[(0, 4), (0, 4)]]
+    assert list(fixed(4).rounds(2, lambda metric: pytest.fail(metric))) == [[(0, 4), (0, 4)]]
 
 
 def test_each_point_has_as_many_as_it_needs():
@@ -174,7 +173,7 @@ def test_each_point_has_as_many_as_it_needs():
         ]
         return pa.Table.from_pylist(rows)
 
-    for wanted in rounds(Until("lost", 0.5, False, least=4, most=200), 3, estimates):
+    for wanted in Until("lost", 0.5, False, least=4, most=200).rounds(3, estimates):
         assert [first for first, _ in wanted] == counts
         counts = [last for _, last in wanted]
     assert counts[0] == 4
@@ -188,9 +187,9 @@ def test_an_interval_that_stays_too_wide_is_told():
     rows = [{"point": n, "n": 4, "mean": 10.0, "std": std} for n, std in enumerate((0.0, 0.6, 0.7))]
     limit = stats.t.ppf(0.975, 3) * 0.65 / 2  # between the second and the third
     table = pa.Table.from_pylist(rows)
-    (said,) = too_wide(Until("lost", limit, False, least=4, most=4), 4, lambda metric: table)
+    (said,) = Until("lost", limit, False, least=4, most=4).too_wide(4, lambda metric: table)
     assert said.endswith("wider than was asked for 2 of 4 points, with all 4 replications")
-    assert too_wide(Until("lost", 5.0, False), 3, lambda metric: table) == []
+    assert Until("lost", 5.0, False).too_wide(3, lambda metric: table) == []
 
 
 def test_a_sweep_goes_on_until_all_are_narrow_and_again_from_where_it_was(tmp_path):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tideover.scenarios.planning.result import Plan
     from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.sweeps.dataset import Sweep
-    from tideover.scenarios.sweeps.recipe import Recipe
     from tideover.scenarios.sweeps.sweep import Options
+    from tideover.scenarios.sweeps.sweep_file import Recipe
 
 
 def simulated(
@@ -211,14 +211,14 @@ def _forecast(recipe: Recipe, out: Path | None, data: str | None, options: Any, 
 
     from tideover.reports.sweeps.page import forecast_view
     from tideover.scenarios.sweeps.dataset import FOLDER
-    from tideover.scenarios.sweeps.files import LocalFiles, local_path
+    from tideover.scenarios.sweeps.files import Files, local_path
     from tideover.scenarios.sweeps.sweep import forecast
 
     directory = local_path(data or (Path(".tideover-nothing") if out is None else out / FOLDER))
     if directory is None:
         raise BadInput(f"--data: {data}: --dry-run only looks at directories of this machine")
     with Bar() as bar:
-        found = forecast(recipe, LocalFiles(directory), options, bar)
+        found = forecast(recipe, Files(directory), options, bar)
     if as_json:
         listed = [{"point": number, "swept": recipe.values(number)} for number in range(recipe.total)]
         output.print_json(asdict(found) | {"points": listed})

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-    from tideover.scenarios.sweeps.recipe import Recipe
     from tideover.scenarios.sweeps.sweep import Forecast
+    from tideover.scenarios.sweeps.sweep_file import Recipe
 
 
 # Which factors of a sampled sweep the time to recover depends on: a table, and a tornado.

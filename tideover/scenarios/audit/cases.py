@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +20,8 @@ from tideover.scenarios.loader import Scenario, Source, load
 from tideover.scenarios.precedence import Settings, read_settings
 from tideover.scenarios.runs import ALL, needed
 from tideover.scenarios.sweeps.engine import Engine
-from tideover.scenarios.sweeps.recipe import Point
 from tideover.scenarios.sweeps.rows import tidy
+from tideover.scenarios.sweeps.survey import Made
 from tideover.scenarios.sweeps.sweep import Report, runs_of
 from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.kernel import ORDER, Rank
@@ -406,24 +407,8 @@ def _duration(option: str, text: str | None) -> int | None:
         raise NotAsked(f"{option}: {error}") from None
 
 
-@dataclass(frozen=True)
-class Struck:
-    """A scenario with the faults of each case, as points of a sweep."""
-
-    scenario: config.Scenario
-    cases: tuple[Case, ...]
-    name: str = "audit"
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def total(self) -> int:
-        return len(self.cases)
-
-    def values(self, number: int) -> Mapping[str, Any]:
-        return {}
-
-    def point(self, number: int) -> Point:
-        return Point(number, {}, Scenario.of(self.cases[number].scenario(self.scenario)))
+def _struck(scenario: config.Scenario, case: Case) -> Scenario:
+    return Scenario.of(case.scenario(scenario))
 
 
 def verdicts(
@@ -431,6 +416,7 @@ def verdicts(
 ) -> list[Verdict]:
     if not cases:
         return []
-    found = runs_of(Struck(scenario, cases), [(0, 1)] * len(cases), doer, report)
+    points = Made("audit", cases, partial(_struck, scenario))
+    found = runs_of(points, [(0, 1)] * len(cases), doer, report)
     rows = {row["point"]: row for row in tidy(found, "runs", {}).to_pylist()}
     return [Verdict.of(rows[number]) for number in range(len(cases))]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from tideover.scenarios.planning.result import TRIES, Headroom, Plan, headroom
 from tideover.scenarios.planning.search import ASK, Ask, Evaluator, Racing, Search, Session, Tables, tables
 from tideover.scenarios.planning.spec import Space, Spec
 from tideover.scenarios.saturation import scales
+from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.spark.settings import Place
 from tideover.scenarios.sweeps import rows, sweep
 from tideover.scenarios.sweeps.engine import Engine
-from tideover.scenarios.sweeps.recipe import Point
-from tideover.scenarios.sweeps.survey import LEAST_S
+from tideover.scenarios.sweeps.survey import LEAST_S, Made
 from tideover.scenarios.sweeps.sweep import runs_of
 
 _LOOKED_AT = 40
@@ -72,29 +72,8 @@ Say = Callable[[str, float], None]
 """Called with what is being done, and the number of runs at the planned load that are done."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Requests as the points of a sweep. A run is known by its scenario, so what an earlier call or an
-    interrupted plan has done is not done again.
-    """
-
-    space: Space
-    asks: tuple[Ask, ...]
-    name: str = "plan"
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def total(self) -> int:
-        return len(self.asks)
-
-    def values(self, number: int) -> Mapping[str, Any]:
-        """What the columns of a dataset say of a request: nothing."""
-        return {}
-
-    def point(self, number: int) -> Point:
-        """The scenario of a request; raises ScenarioError."""
-        ask = self.asks[number]
-        return Point(number, {}, self.space.at(ask.values, ask.load))
+def _scenario(space: Space, ask: Ask) -> Scenario:
+    return space.at(ask.values, ask.load)
 
 
 class OnEngine:
@@ -103,7 +82,8 @@ class OnEngine:
         self._runs = 0  # at the planned load
 
     def __call__(self, asks: Sequence[Ask]) -> Tables:
-        asked = Asked(self._space, tuple(asks))
+        # a run is known by its scenario, so what an earlier call or an interrupted plan has done is there
+        asked = Made("plan", tuple(asks), partial(_scenario, self._space))
         wanted = [(ask.first, ask.last + 1) for ask in asks]
         planned = all(ask.load == 1 for ask in asks)
 

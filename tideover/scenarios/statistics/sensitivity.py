@@ -14,7 +14,7 @@ from tideover.scenarios.sweeps.factors import Sampled
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.scenarios.sweeps.recipe import Recipe
+    from tideover.scenarios.sweeps.sweep_file import Recipe
 
 RESAMPLES = 300
 

@@ -20,7 +20,15 @@ from tideover.scenarios.sweeps import files as manifest
 from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.factors import written
-from tideover.scenarios.sweeps.files import Damaged, Files, LocalFiles, Manifest, NoDataset, local_path, named
+from tideover.scenarios.sweeps.files import (
+    Damaged,
+    Files,
+    HadoopFiles,
+    Manifest,
+    NoDataset,
+    local_path,
+    named,
+)
 from tideover.scenarios.sweeps.reduction import (
     STRATEGIES,
     Reduction,
@@ -69,7 +77,7 @@ class Sweep:
         if directory is None:
             raise NoDataset(f"{place}: is not on this machine; give Spark the files that its manifest names")
         for folder in (directory / FOLDER, directory):
-            files = LocalFiles(folder)
+            files = Files(folder)
             if (known := manifest.read(files)) is not None:
                 if not known.complete:
                     raise NoDataset(f"{folder}: the sweep has not ended; the same command goes on with it")
@@ -131,7 +139,7 @@ class Sweep:
         if key not in self.parameters:
             raise KeyError(f"{key!r} was not swept; swept: {', '.join(self.parameters)}")
         how = self._differences(key)
-        if how is None or not isinstance(self._files, LocalFiles):
+        if how is None or isinstance(self._files, HadoopFiles):
             return self._reduced(None)
         return Engine(self._files).reduced(self.manifest, how).to_pandas()
 

@@ -1,6 +1,7 @@
 """What does a sweep's work: an executor's share of it (`Task`), and the engine that does it in this process.
 
 `OnSpark` is the same engine with Spark behind it; both make the same rows. `Work` says what there is to do.
+What becomes of a run, a failed one too, is changed in `Task`.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.runs import LONGEST_ERROR, code, told
 from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.factors import as_number
-from tideover.scenarios.sweeps.files import Files, LocalFiles, Manifest, path_of
-from tideover.scenarios.sweeps.recipe import Points, Refused
+from tideover.scenarios.sweeps.files import Files, Manifest, path_of
 from tideover.scenarios.sweeps.reduction import Reduction
-from tideover.scenarios.sweeps.survey import Chunk, Surveyed, Unit, split, survey
+from tideover.scenarios.sweeps.survey import Chunk, Points, Refused, Surveyed, Unit, split, survey
 from tideover.sim.units import S
 
 BATCH_BYTES = 1 << 22
@@ -93,12 +93,6 @@ class Task:
         scenario = self.recipe.point(point).scenario
         return scenario, to_data(scenario)
 
-    def _about(self, unit: Unit, scenario: Scenario) -> dict[str, Any]:
-        """Which run it is, the point and its swept values, and when the run ends."""
-        values = self.recipe.values(unit.point)
-        swept = {column.name: _value(values[key], column) for key, column in self.swept.items()}
-        return {"run": unit.run, "point": unit.point, rows.ENDS.name: scenario.run.duration / S} | swept
-
     def _row(self, unit: Unit, scenario: Scenario, document: dict[str, Any]) -> dict[str, Any]:
         try:
             done = simulate(scenario, unit.replication)
@@ -114,12 +108,17 @@ class Task:
         empty: dict[str, Any] = {name: [] for name in (*rows.LISTS, "remarks")}
         return row | empty | self._about(unit, scenario)
 
-
-def _value(value: Any, column: Column) -> Any:
-    found = as_number(value, column.unit)
-    if column.dtype == "string":
-        return found if isinstance(found, str | None) else json.dumps(found)
-    return None if found != found else found
+    def _about(self, unit: Unit, scenario: Scenario) -> dict[str, Any]:
+        """Which run it is, the point and its swept values, and when the run ends."""
+        values = self.recipe.values(unit.point)
+        found: dict[str, Any] = {"run": unit.run, "point": unit.point}
+        found[rows.ENDS.name] = scenario.run.duration / S
+        for key, column in self.swept.items():
+            value = as_number(values[key], column.unit)
+            if column.dtype == "string" and not isinstance(value, str | None):
+                value = json.dumps(value)
+            found[column.name] = None if value != value else value
+        return found
 
 
 Tell = Callable[[str, float], None]
@@ -137,13 +136,13 @@ class Done(NamedTuple):
 class Engine:
     """Does runs in this process, one after the other: no Spark, no Java. ``files``: where the rows go."""
 
-    def __init__(self, files: LocalFiles) -> None:
-        self._local = files
+    def __init__(self, files: Files) -> None:
+        self._files = files
 
     @property
     def files(self) -> Files:
         """Where the dataset lies."""
-        return self._local
+        return self._files
 
     def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:
         """Look at points."""
@@ -200,13 +199,12 @@ class Engine:
                 self.files.remove(path)
 
     def _parts(self, known: Manifest, how: Reduction) -> Iterator[pa.Table]:
-        dataset = self._local.dataset(known.files)
         members: dict[int, list[int]] = {}
         for point, part in how.parts_of(known).items():
             members.setdefault(part, []).append(point)
         for part in sorted(members):
             mine = pc.field("point").isin(members[part])
-            yield how(dataset.to_table(columns=list(how.needs), filter=mine))
+            yield how(self.files.table(known.files, how.needs, mine))
 
     def _write(self, table: pa.Table, path: str) -> None:
         """As Spark does: compressed, and each page with its checksum."""

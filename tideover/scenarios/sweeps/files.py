@@ -1,7 +1,7 @@
 """Where a sweep's dataset lies, its manifest, and whether its files are as they were written.
 
-Engines write through `Files`, `Work` keeps the `Manifest`, `Sweep` reads both. What the manifest has is a
-file format: a change of it needs another `FORMAT`.
+Engines write through `Files`, `Work` keeps the `Manifest`, `Sweep` reads both. Another file system is added
+here. What the manifest has is a file format: a change of it needs another `FORMAT`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import re
 import shutil
 import socket
 import uuid
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -52,8 +51,23 @@ class Damaged(NoDataset):
     """There is one, but files of it are not as they were written; the message names them."""
 
 
-class Files(ABC):
-    """The files of one dataset, by their path in it (``data/….parquet``).
+def aside() -> str:
+    """A new name for what is not finished; it tells whose it is."""
+    return f"{ASIDE}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+
+
+def local_path(place: str | os.PathLike[str]) -> Path | None:
+    """The directory of this machine that a path or a ``file:`` URL names; None for other file systems."""
+    text = os.fspath(place)
+    if not _SCHEME.match(text) or isinstance(place, Path):
+        return Path(text)
+    url = urlparse(text)
+    return Path(unquote(url.path)) if url.scheme.lower() == "file" and not url.netloc else None
+
+
+class Files:
+    """The files of one dataset, by their path in it (``data/….parquet``): in a directory of this machine,
+    which executors see, too.
 
     A file is there whole or not at all: it is written aside and then takes its name. Two that write the same
     file do no harm, as both write the same rows. What happens to it afterwards (a disk that fails, a copy
@@ -64,8 +78,9 @@ class Files(ABC):
     sound  Parquet files that this process has written, or read to their ends
     """
 
-    def __init__(self, url: str, where: str) -> None:
-        self.url, self.where = url, where
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.absolute()
+        self.url, self.where = self.directory.as_uri(), str(self.directory)
         self.sound: set[str] = set()
 
     def names(self, folder: str) -> list[str]:
@@ -93,79 +108,20 @@ class Files(ABC):
         """Remove what processes of this machine left that are gone; who is at work keeps what is theirs."""
         for folder in ("", DATA):
             for name in self._listed(folder):
-                if _abandoned(name):
+                host, _, process = name.removeprefix(ASIDE).rpartition("-")[0].rpartition("-")
+                mine = name.startswith(ASIDE) and host == socket.gethostname() and process.isdigit()
+                if mine and not psutil.pid_exists(int(process)):
                     self.remove(f"{folder}/{name}".lstrip("/"))
 
-    @abstractmethod
     def read(self, path: str) -> bytes | None:
         """What a file holds; None if there is none."""
-
-    @abstractmethod
-    def remove(self, path: str) -> None:
-        """Remove a file or a folder, if it is there."""
-
-    @abstractmethod
-    def table(
-        self, paths: Sequence[str], columns: Sequence[str] | None = None, where: Any = None
-    ) -> pa.Table:
-        """The rows of some Parquet files, one after the other; ``where``: an expression of pyarrow."""
-
-    @abstractmethod
-    def checksums(self, paths: Iterable[str]) -> dict[str, str]:
-        """The SHA-256 of each of these files that is there."""
-
-    @abstractmethod
-    def unreadable(self, paths: Collection[str]) -> set[str]:
-        """Which of these Parquet files cannot be read to their ends."""
-
-    @abstractmethod
-    def _listed(self, folder: str) -> list[str]:
-        """All names in a folder, none if there is no such folder."""
-
-    @abstractmethod
-    def _create(self, path: str, content: bytes) -> None:
-        """Write a new file."""
-
-    @abstractmethod
-    def _rename(self, part: str, path: str) -> None:
-        """Let a file take the place of another."""
-
-
-def aside() -> str:
-    """A new name for what is not finished; it tells whose it is."""
-    return f"{ASIDE}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-
-
-def _abandoned(name: str) -> bool:
-    """Whether a process of this machine wrote this aside, and is gone."""
-    host, _, process = name.removeprefix(ASIDE).rpartition("-")[0].rpartition("-")
-    mine = name.startswith(ASIDE) and host == socket.gethostname() and process.isdigit()
-    return mine and not psutil.pid_exists(int(process))
-
-
-def local_path(place: str | os.PathLike[str]) -> Path | None:
-    """The directory of this machine that a path or a ``file:`` URL names; None for other file systems."""
-    text = os.fspath(place)
-    if not _SCHEME.match(text) or isinstance(place, Path):
-        return Path(text)
-    url = urlparse(text)
-    return Path(unquote(url.path)) if url.scheme.lower() == "file" and not url.netloc else None
-
-
-class LocalFiles(Files):
-    """A directory of this machine, which executors see, too."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory.absolute()
-        super().__init__(self.directory.as_uri(), str(self.directory))
-
-    def read(self, path: str) -> bytes | None:
         try:
             return (self.directory / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def remove(self, path: str) -> None:
+        """Remove a file or a folder, if it is there."""
         target = self.directory / path
         if target.is_dir():
             shutil.rmtree(target, ignore_errors=True)
@@ -173,16 +129,14 @@ class LocalFiles(Files):
             target.unlink(missing_ok=True)
 
     def table(
-        self, paths: Sequence[str], columns: Sequence[str] | None = None, where: Any = None
+        self, paths: Iterable[str], columns: Sequence[str] | None = None, where: Any = None
     ) -> pa.Table:
-        chosen = None if columns is None else list(columns)
-        return self.dataset(paths).to_table(columns=chosen, filter=where)
-
-    def dataset(self, paths: Iterable[str]) -> Any:
-        """Some Parquet files as a dataset of pyarrow."""
-        return ds.dataset([str(self.directory / path) for path in paths], format="parquet")
+        """The rows of some Parquet files, one after the other; ``where``: an expression of pyarrow."""
+        found = ds.dataset([str(self.directory / path) for path in paths], format="parquet")
+        return found.to_table(columns=None if columns is None else [*columns], filter=where)
 
     def checksums(self, paths: Iterable[str]) -> dict[str, str]:
+        """The SHA-256 of each of these files that is there."""
         found = {}
         for path in paths:
             with suppress(FileNotFoundError, NotADirectoryError), (self.directory / path).open("rb") as file:
@@ -190,9 +144,11 @@ class LocalFiles(Files):
         return found
 
     def unreadable(self, paths: Collection[str]) -> set[str]:
+        """Which of these Parquet files cannot be read to their ends."""
         return {path for path in paths if not _readable(self.directory / path)}
 
     def _listed(self, folder: str) -> list[str]:
+        """All names in a folder, none if there is no such folder."""
         try:
             return os.listdir(self.directory / folder)
         except (FileNotFoundError, NotADirectoryError):
@@ -215,7 +171,8 @@ class HadoopFiles(Files):
     """A directory of a file system that Spark's own Hadoop client reaches: ``hdfs:``, ``s3a:`` and so on."""
 
     def __init__(self, url: str, spark: SparkSession) -> None:
-        super().__init__(url.rstrip("/"), url.rstrip("/"))
+        self.url = self.where = url.rstrip("/")
+        self.sound = set()
         self._spark = spark
         self._jvm: Any = spark._jvm
         conf: Any = spark._jsparkSession.sessionState().newHadoopConf()
@@ -235,7 +192,7 @@ class HadoopFiles(Files):
         self._fs.delete(self._path(path), True)
 
     def table(
-        self, paths: Sequence[str], columns: Sequence[str] | None = None, where: Any = None
+        self, paths: Iterable[str], columns: Sequence[str] | None = None, where: Any = None
     ) -> pa.Table:
         rows = self._spark.read.parquet(*(f"{self.url}/{path}" for path in paths))
         found = rows if columns is None else rows.select(*(f"`{name}`" for name in columns))

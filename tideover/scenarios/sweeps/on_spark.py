@@ -27,18 +27,9 @@ from tideover.scenarios.spark.session import Cluster, cluster
 from tideover.scenarios.spark.settings import schema_text
 from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.engine import Done, Engine, Task, Tell, noted
-from tideover.scenarios.sweeps.files import (
-    Files,
-    HadoopFiles,
-    LocalFiles,
-    Manifest,
-    aside,
-    local_path,
-    path_of,
-)
-from tideover.scenarios.sweeps.recipe import Points, Refused
+from tideover.scenarios.sweeps.files import Files, HadoopFiles, Manifest, aside, local_path, path_of
 from tideover.scenarios.sweeps.reduction import Reduction
-from tideover.scenarios.sweeps.survey import Chunk, Surveyed, Unit, shares, split, survey
+from tideover.scenarios.sweeps.survey import Chunk, Points, Refused, Surveyed, Unit, shares, split, survey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -135,7 +126,7 @@ class OnSpark(Engine):
     @cached_property
     def files(self) -> Files:
         directory = local_path(self._url)
-        return HadoopFiles(self._url, self.spark) if directory is None else LocalFiles(directory)
+        return HadoopFiles(self._url, self.spark) if directory is None else Files(directory)
 
     def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:
         """Look at points, on the executors if they are many."""
@@ -183,7 +174,7 @@ class OnSpark(Engine):
                 raise
 
     def index(self, paths: Sequence[str]) -> pa.Table:
-        if isinstance(self.files, LocalFiles) or not paths:
+        if not isinstance(self.files, HadoopFiles) or not paths:
             return super().index(paths)
         from pyspark.sql import functions as f
 

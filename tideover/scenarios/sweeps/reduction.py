@@ -2,7 +2,7 @@
 remarks, and paired differences.
 
 Points are cut into parts by their number alone, so a part has the same rows wherever it is made. A new kind
-of summary is one more function that returns a `Reduction`; `Work` lists those that a sweep keeps.
+of summary is one more function that returns a `Reduction`; `of_sweep` lists those that a sweep keeps.
 """
 
 from __future__ import annotations
@@ -62,6 +62,12 @@ class Reduction:
         """The file of each part; a part without rows has none."""
         count = max(self.parts_of(known).values()) + 1
         return [f"{self.folder}/part-{number:05}.parquet" for number in range(count)]
+
+
+def of_sweep(swept: Mapping[str, Column], points: Sequence[Mapping[str, Any]]) -> list[Reduction]:
+    """Those that every sweep keeps; ``points``: the swept values of each."""
+    differences = (of_differences(key, swept, points) for key in STRATEGIES if key in swept)
+    return [of_points(swept), of_figures(), of_remarks(), *(one for one in differences if one is not None)]
 
 
 def of_points(swept: Mapping[str, Column]) -> Reduction:

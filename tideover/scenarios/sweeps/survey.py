@@ -1,7 +1,8 @@
 """What is known of a sweep before anything runs: its points, the runs that are there already, and chunks.
 
-Points are built where the runs are, on executors, from the recipe and a number; the driver only learns a few
-numbers of each. Names of runs and chunks are in the dataset: another way to make them does all runs again.
+A sweep's recipe, plans and audits give `Points`, `Work` cuts their runs into chunks. Points are built where
+the runs are, on executors, from the recipe and a number; the driver only learns a few numbers of each. Names
+of runs and chunks are in the dataset: another way to make them does all runs again.
 """
 
 from __future__ import annotations
@@ -10,19 +11,83 @@ import hashlib
 import heapq
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tideover.models.advice import warnings
 from tideover.models.effort import effort
 from tideover.models.evaluation.undisturbed import identity, without_failures
-from tideover.scenarios.errors import Problem
+from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.runs import digest
-from tideover.scenarios.sweeps.recipe import Points, Refused, built
+from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.sweeps.rows import FORMAT
 from tideover.sim.units import S
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination: its number, the swept values by key, as they were written, and the whole scenario.
+
+    ``idle``: why its profile gives it nothing, if so.
+    """
+
+    number: int
+    values: Mapping[str, Any]
+    scenario: Scenario
+    idle: tuple[Problem, ...] = ()
+
+
+class Points(ABC):
+    """What can be simulated point by point. None is made before it is asked for, and whoever has them (they
+    can be pickled) makes the same. ``remarks``: what an expert would say of them.
+    """
+
+    name: str
+    remarks: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """Number of points."""
+
+    @abstractmethod
+    def values(self, number: int) -> Mapping[str, Any]:
+        """The swept values of a point by key, as they were written; raises ScenarioError if there is none."""
+
+    @abstractmethod
+    def point(self, number: int) -> Point:
+        """A point, built and checked; raises ScenarioError."""
+
+
+@dataclass(frozen=True)
+class Made(Points):
+    """Scenarios made of items by a function, of which tables say nothing else."""
+
+    name: str
+    items: tuple[Any, ...]
+    of: Callable[[Any], Scenario]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return len(self.items)
+
+    def values(self, number: int) -> dict[str, Any]:
+        return {}
+
+    def point(self, number: int) -> Point:
+        return Point(number, {}, self.of(self.items[number]))
+
+
+class Refused(NamedTuple):
+    """A point that cannot be built."""
+
+    number: int
+    problems: tuple[Problem, ...]
+
 
 LEAST_S = 0.02
 """What a run costs at least, beside what it simulates."""
@@ -56,11 +121,13 @@ class Surveyed:
         return hashlib.sha256(f"{FORMAT} {self.identity} {replication}".encode()).hexdigest()[:32]
 
 
-def survey(recipe: Points, numbers: Iterable[int], model: str) -> Iterator[Surveyed | Refused]:
+def survey(points: Points, numbers: Iterable[int], model: str) -> Iterator[Surveyed | Refused]:
     """Look at some points; ``model``: hash of the code that simulates them."""
-    for point in built(recipe, numbers):
-        if isinstance(point, Refused):
-            yield point
+    for number in numbers:
+        try:
+            point = points.point(number)
+        except ScenarioError as error:
+            yield Refused(number, tuple(error.problems))
             continue
         scenario = point.scenario
         said = json.dumps([to_data(scenario), dict(point.values)], default=str)
@@ -74,6 +141,22 @@ def survey(recipe: Points, numbers: Iterable[int], model: str) -> Iterator[Surve
             tuple(map(sys.intern, warnings(scenario))),
             point.idle,
         )
+
+
+def checked(found: Iterable[Surveyed | Refused]) -> list[Surveyed]:
+    """The points in their order; raises ScenarioError with what is wrong with those that were refused, up to
+    a number of problems, or if a profile gives nothing to any point.
+    """
+    points: list[Surveyed] = []
+    problems: dict[Problem, None] = {}
+    for one in sorted(found, key=lambda one: one.number):
+        if not isinstance(one, Refused):
+            points.append(one)
+        elif len(problems) < MOST_SHOWN:
+            problems |= dict.fromkeys(one.problems)
+    if problems or (points and all(point.idle for point in points)):
+        raise ScenarioError(list(problems) or [problem for point in points for problem in point.idle][:1])
+    return points
 
 
 # A sweep's runs in chunks: what is written, and kept, at once.

@@ -1,9 +1,10 @@
 """A sweep's work: every replication of every point, as Spark jobs or in this process, into a dataset.
 
-A run is one row, a failed one too. What is to be done is cut into chunks in a way that depends on nothing but
-what was asked (`survey.chunks`), each of which becomes a file, whole or not at all (`files`). So a sweep that
-was interrupted, by whatever, goes on with the chunks that are missing, and ends with the same rows. Plans and
-audits do their runs here, too (`runs_of`, `kept`).
+The commands and `tideover.sweep` call `sweep` and `forecast`; plans and audits do their runs here, too
+(`kept`, `runs_of`). What is to be done is cut into chunks in a way that depends on nothing but what was asked
+(`survey.chunks`), each of which becomes a file, whole or not at all (`files`); so a sweep that was
+interrupted, by whatever, goes on with the chunks that are missing, and ends with the same rows. Which runs
+are missing, and which may be taken from other sweeps, is changed in `Work`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import os
 import resource
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,27 +33,21 @@ from tideover.scenarios.sweeps import files as manifest
 from tideover.scenarios.sweeps.dataset import FOLDER, Sweep
 from tideover.scenarios.sweeps.engine import Engine, Task
 from tideover.scenarios.sweeps.factors import as_number
-from tideover.scenarios.sweeps.files import LocalFiles, Manifest, local_path, named, path_of, swept_column
+from tideover.scenarios.sweeps.files import Files, Manifest, local_path, named, path_of, swept_column
 from tideover.scenarios.sweeps.on_spark import on_spark
-from tideover.scenarios.sweeps.recipe import Points, Recipe, Until, Wanted, checked, rounds, too_wide
-from tideover.scenarios.sweeps.reduction import (
-    STRATEGIES,
-    Reduction,
-    of_differences,
-    of_figures,
-    of_points,
-    of_remarks,
-)
+from tideover.scenarios.sweeps.reduction import of_figures, of_sweep
 from tideover.scenarios.sweeps.survey import (
     WITH_SECONDS,
     WITHOUT_SECONDS,
     Chunk,
-    Surveyed,
+    Points,
     Unit,
+    checked,
     chunks,
     split,
     units,
 )
+from tideover.scenarios.sweeps.sweep_file import Recipe, Wanted
 
 MOST_SECONDS = 500_000
 """A sweep of more simulated seconds than this keeps no timeline: it would be most of the result."""
@@ -103,7 +97,7 @@ def sweep(
     """
     temporary = None
     if place is None:
-        temporary = tempfile.TemporaryDirectory(prefix="tideover-sweep-", ignore_cleanup_errors=True)
+        temporary = TemporaryDirectory(prefix="tideover-sweep-", ignore_cleanup_errors=True)
         place = temporary.name
     with engine(where or Place(), place, lambda what: report(what, 0, 0)) as doer:
         known = complete(recipe, doer, options=options, inputs=inputs, report=report)
@@ -128,7 +122,7 @@ def engine(where: Place, place: str | os.PathLike[str], say: Callable[[str], Non
     if where.master is None and where.remote is None:
         if directory is None:
             raise ValueError(f"{place}: only Spark reaches that; name a directory of this machine")
-        yield Engine(LocalFiles(directory))
+        yield Engine(Files(directory))
         return
     session = spark_session(
         where.master or LOCAL, remote=where.remote, conf=where.conf, archive=where.archive
@@ -152,8 +146,7 @@ def runs_of(points: Points, wanted: Wanted, doer: Engine, report: Report = no_re
     """The rows of these replications of each point, from the first to before the last, in no order; those
     that ``doer`` has are not done again. Raises as a sweep does.
     """
-    found = checked(doer.survey(points, range(points.total), lambda what, done: None))
-    work = Work(found, Task(points, {}, timeline=False), doer, KEEP_GOING, report)
+    work = Work(points, doer, KEEP_GOING, report)
     if work.plan(wanted):
         work.make(wanted)
     return doer.files.table(work.known.files)
@@ -173,32 +166,14 @@ def complete(
     ScenarioError for a point that cannot be built, RunsFailed, and what the engine and the files raise.
     """
     engine.files.tidy_up()
-    work = begun(recipe, engine, options, report, inputs)
-    for wanted in rounds(recipe.replications, len(work.points), work.estimates):
+    work = Work(recipe, engine, options, report, inputs)
+    for wanted in recipe.replications.rounds(len(work.points), work.estimates):
         if work.plan(wanted):
             work.write()
             work.make(wanted, work.write)
-    if isinstance(recipe.replications, Until):
-        said = too_wide(recipe.replications, len(work.points), work.estimates)
-        work.known = replace(work.known, remarks=[*work.known.remarks, *said])
+    said = recipe.replications.too_wide(len(work.points), work.estimates)
+    work.known = replace(work.known, remarks=[*work.known.remarks, *said])
     return work.settled()
-
-
-def begun(
-    recipe: Recipe, engine: Engine, options: Options, report: Report, inputs: str | None = None
-) -> Work:
-    """A sweep's points are looked at, and what is there of it; raises as ``complete`` does."""
-    before = None
-    try:
-        before = manifest.read(engine.files)
-    except manifest.Damaged as error:
-        again = "it is made anew, and of the data what can be read to the end is not done again"
-        warnings.warn(f"{error}: {again}", stacklevel=2)
-    total = recipe.total
-    points = checked(engine.survey(recipe, range(total), lambda what, done: report(what, done, total)))
-    simulated = sum(point.simulated_s for point in points) * recipe.replications.most
-    task = Task(recipe, _swept(recipe), simulated <= MOST_SECONDS)
-    return Work(points, task, engine, options, report, inputs, before)
 
 
 def _swept(recipe: Recipe) -> dict[str, Column]:
@@ -217,7 +192,7 @@ def _swept(recipe: Recipe) -> dict[str, Column]:
 
 
 class Work:
-    """A sweep's runs, as far as they are missing.
+    """The runs of a sweep, or of other points, which keep no manifest, as far as they are missing.
 
     damaged   files that are not as they were written
     index     a row for each run that is there: its name, its file, and whether it failed
@@ -225,23 +200,31 @@ class Work:
     """
 
     def __init__(
-        self,
-        points: Sequence[Surveyed],
-        task: Task,
-        engine: Engine,
-        options: Options,
-        report: Report,
-        inputs: str | None = None,
-        before: Manifest | None = None,
+        self, recipe: Points, engine: Engine, options: Options, report: Report, inputs: str | None = None
     ) -> None:
-        self.points, self.task, self.engine, self.files = points, task, engine, engine.files
-        self.options, self.report, self.before = options, report, before
+        """Look at all points, and at what is there; raises ScenarioError for a point that cannot be built."""
+        self.engine, self.files, self.options, self.report = engine, engine.files, options, report
+        self.before: Manifest | None = None
+        total = recipe.total
+        if isinstance(recipe, Recipe):
+            try:
+                self.before = manifest.read(self.files)
+            except manifest.Damaged as error:
+                again = "it is made anew, and of the data what can be read to the end is not done again"
+                warnings.warn(f"{error}: {again}", stacklevel=3)
+            found = engine.survey(recipe, range(total), lambda what, done: report(what, done, total))
+            self.points = checked(found)
+            simulated = sum(point.simulated_s for point in self.points) * recipe.replications.most
+            self.task = Task(recipe, _swept(recipe), simulated <= MOST_SECONDS)
+        else:
+            self.points = checked(engine.survey(recipe, range(total), lambda what, done: None))
+            self.task = Task(recipe, {}, timeline=False)
         there = {f"{manifest.DATA}/{name}" for name in self.files.names(manifest.DATA)}
         self.damaged: set[str] = set()
-        sums = {} if before is None else before.checksums
-        found = self.files.checksums(path for path in sorted(sums) if path in there)
-        self._spoiled(path for path in found if found[path] != sums[path])
-        self._sums = {path: found[path] for path in found if path not in self.damaged}
+        sums = {} if self.before is None else self.before.checksums
+        known = self.files.checksums(path for path in sorted(sums) if path in there)
+        self._spoiled(path for path in known if known[path] != sums[path])
+        self._sums = {path: known[path] for path in known if path not in self.damaged}
         """The checksums of files that are as they were written."""
         self.index = engine.index(sorted(there - self.damaged))
         self._indexed = set(self.index["file"].unique().to_pylist())
@@ -249,17 +232,17 @@ class Work:
         self._made: set[str] = set()
         self._estimates: dict[tuple[str, int], pa.Table] = {}
         self.known = Manifest(
-            name=task.recipe.name,
+            name=recipe.name,
             inputs=inputs,
             model=code(),
             version=tideover.__version__,
-            swept=task.swept,
-            points=len(points),
-            timeline=task.timeline,
-            remarks=[*task.recipe.remarks, *in_short(text for point in points for text in point.remarks)],
+            swept=self.task.swept,
+            points=len(self.points),
+            timeline=self.task.timeline,
+            remarks=[*recipe.remarks, *in_short(text for point in self.points for text in point.remarks)],
             chunks=(),
             complete=False,
-            columns=manifest.described(task.schema),
+            columns=manifest.described(self.task.schema),
             checksums={},
         )
 
@@ -283,14 +266,12 @@ class Work:
         self._spoiled(bad)
         return {*paths} - self.damaged
 
-    def write(self) -> None:
+    def write(self, summaries: Sequence[str] = (), complete: bool = False) -> Manifest:
         """Say in the manifest what is there."""
-        self.files.write(manifest.NAME, self._with_sums(self.known.files).to_bytes())
-
-    def _with_sums(self, paths: Iterable[str], complete: bool = False) -> Manifest:
-        """The manifest with the checksums of these files."""
-        sums = {path: self._sums[path] for path in paths if path in self._sums}
-        return replace(self.known, complete=complete, checksums=sums)
+        sums = {path: self._sums[path] for path in (*self.known.files, *summaries) if path in self._sums}
+        found = replace(self.known, complete=complete, checksums=sums)
+        self.files.write(manifest.NAME, found.to_bytes())
+        return found
 
     def chunks(self, wanted: Wanted) -> Iterator[Chunk]:
         """The runs of each point from one replication up to another, in chunks."""
@@ -302,7 +283,7 @@ class Work:
         self.known = replace(self.known, chunks=[*self.known.chunks, *names])
         return len(self.whole()) < len(self.known.chunks)
 
-    def make(self, wanted: Wanted, done_some: Callable[[], None] = lambda: None) -> None:
+    def make(self, wanted: Wanted, done_some: Callable[[], object] = lambda: None) -> None:
         """Do the chunks of these runs that are not there; ``done_some`` is called when some are."""
         there = self.whole()
         before = sum(runs for name, runs in self.known.chunks if name in there)
@@ -343,37 +324,22 @@ class Work:
         bad = self.files.unreadable(changed)
         self._sums |= {path: found[path] for path in changed if path not in bad}
         self._sums |= self.files.checksums(path for path in files if path not in self._sums)
-        same = (
-            before is not None and self._summarised(before) and before == replace(self.known, complete=True)
-        )
-        if before is not None and same and not self._made:
-            return before
-        reductions = [of_points(self.task.swept), of_figures(), of_remarks(), *self._differences()]
+        if before is not None:
+            told = {path: sum for path, sum in before.checksums.items() if path not in {*before.files}}
+            found = self.files.checksums(told)
+            if spoiled := sorted(path for path in found if found[path] != told[path]):
+                warnings.warn(f"{self.files.where}: damaged: {named(spoiled)}; made anew", stacklevel=2)
+            whole = found == told and {*before.files} <= before.checksums.keys()
+            if whole and before == replace(self.known, complete=True) and not self._made:
+                return before
+        values = [self.task.recipe.values(number) for number in range(len(self.points))]
+        reductions = of_sweep(self.task.swept, values)
         for done, one in enumerate(reductions):
             self.report(f"summarising {one.folder}", done, len(reductions))
             self.engine.reduce(self.known, one)
         parts = [path for one in reductions for path in one.paths(self.known)]
         self._sums |= self.files.checksums(parts)
-        whole = self._with_sums([*files, *parts], complete=True)
-        self.files.write(manifest.NAME, whole.to_bytes())
-        return whole
-
-    def _summarised(self, before: Manifest) -> bool:
-        """Whether the summaries are there, as they were written, and all files are vouched for."""
-        files = set(before.files)
-        told = {path: known for path, known in before.checksums.items() if path not in files}
-        found = self.files.checksums(told)
-        if bad := sorted(path for path in found if found[path] != told[path]):
-            warnings.warn(f"{self.files.where}: damaged: {named(bad)}; made anew", stacklevel=2)
-        return found == told and files <= before.checksums.keys()
-
-    def _differences(self) -> Iterator[Reduction]:
-        """Those between strategies, if they are swept."""
-        for key in STRATEGIES:
-            if key in self.task.swept:
-                values = [self.task.recipe.values(number) for number in range(len(self.points))]
-                if (found := of_differences(key, self.task.swept, values)) is not None:
-                    yield found
+        return self.write(parts, complete=True)
 
     def whole(self) -> set[str]:
         """The names of those planned chunks that are there and need not be done again."""
@@ -439,12 +405,12 @@ class Forecast:
     remarks: tuple[str, ...]
 
 
-def forecast(recipe: Recipe, files: LocalFiles, options: Options, report: Report = no_report) -> Forecast:
+def forecast(recipe: Recipe, files: Files, options: Options, report: Report = no_report) -> Forecast:
     """Look at all points and at what is there, and simulate at most three runs; nothing is written.
 
     Raises ScenarioError for a point that cannot be built.
     """
-    work = begun(recipe, Engine(files), options, report)
+    work = Work(recipe, Engine(files), options, report)
     total, least = len(work.points), recipe.replications.least
     chunks = list(work.chunks([(0, least)] * total))
     work.known = replace(work.known, chunks=[(chunk.name, len(chunk.units)) for chunk in chunks])
@@ -455,6 +421,15 @@ def forecast(recipe: Recipe, files: LocalFiles, options: Options, report: Report
     mine = set(work.known.files)
     report("timing some runs", 0, 0)
     seconds, worker, row = pilot(work.task, todo)
+    before, why = work.before, "the scenario, its points or the number of replications have changed since"
+    if before is None:
+        why = "nothing is there yet"
+    elif before.model != code():
+        why = "the code that simulates them has changed since"
+    elif work.damaged:
+        why = "files are damaged"
+    elif not before.complete:
+        why = "the sweep was interrupted, or has been changed since"
     return Forecast(
         points=total,
         runs=total * least,
@@ -463,26 +438,12 @@ def forecast(recipe: Recipe, files: LocalFiles, options: Options, report: Report
         reused=len(missing) - len(todo),
         failed=sum(path in mine for path in failed),
         to_do=len(todo),
-        why=(_why(work),) if todo else (),
+        why=(why,) if todo else (),
         core_s=seconds,
         worker_bytes=worker,
         dataset_bytes=round(row * len(todo)),
         remarks=tuple(work.known.remarks),
     )
-
-
-def _why(work: Work) -> str:
-    """Why runs are not there."""
-    before = work.before
-    if before is None:
-        return "nothing is there yet"
-    if before.model != code():
-        return "the code that simulates them has changed since"
-    if work.damaged:
-        return "files are damaged"
-    if not before.complete:
-        return "the sweep was interrupted, or has been changed since"
-    return "the scenario, its points or the number of replications have changed since"
 
 
 def pilot(task: Task, todo: Sequence[Unit]) -> tuple[float, int, float]:

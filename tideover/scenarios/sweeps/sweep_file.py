@@ -1,5 +1,8 @@
 """Sweep files: one scenario, and values that some of its keys take; every combination is a point.
 
+The commands and `tideover.sweep` call `read`; what it makes, a `Recipe`, goes to the engines. A key of sweep
+files is added here, and so is how many replications a point has; what a key may take is in `factors`.
+
 ```yaml
 scenario: wordcount                       # a built-in name, a path from this file's folder, or a mapping
 set: {run.duration: 180 s}                # keys for all points
@@ -18,19 +21,31 @@ seed: 1                                   # optional; short for run.seed
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tideover.models.job.components import Run
+from tideover.models.schema import TABLES, Column
 from tideover.scenarios import library, loader, plugins, precedence, profiles, yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, suggest
-from tideover.scenarios.loader import Tree
+from tideover.scenarios.loader import Resolved, Scenario, Tree
 from tideover.scenarios.precedence import Setting, Settings, read_settings
-from tideover.scenarios.sweeps import factors, recipe
-from tideover.scenarios.sweeps.factors import Axis, Factor
-from tideover.scenarios.sweeps.recipe import REPLICATIONS, Fixed, Recipe, Until
-from tideover.scenarios.yaml_source import Giver, Node
+from tideover.scenarios.statistics import intervals
+from tideover.scenarios.sweeps import factors
+from tideover.scenarios.sweeps.factors import Axis, Constraint, Factor
+from tideover.scenarios.sweeps.rows import metric_names
+from tideover.scenarios.sweeps.survey import Point, Points
+from tideover.scenarios.yaml_source import Giver, Node, Origin
+from tideover.sim.units import MS, S, parse_duration, parse_size
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TOP = {
     "name": "a short title; default: the scenario's",
@@ -56,7 +71,8 @@ TOP = {
 
 FACTORS = ("grid", "zip", "sample")
 """Keys under which keys of the scenario take several values."""
-
+REPLICATIONS = "run.replications"
+"""The key of a scenario that a sweep decides for all points alike."""
 SHORT = {"replications": REPLICATIONS, "seed": "run.seed"}
 """Keys of a sweep file that stand for a key of its scenario."""
 
@@ -64,6 +80,182 @@ MOST_POINTS = 100_000
 MOST_COMBINATIONS = 1_000_000
 """Of which constraints leave points."""
 MOST_RUNS = 1_000_000
+
+# How many replications each point has: a number, or as many as make an interval narrow enough.
+#
+# ```yaml
+# replications: {until: time_to_recover_s, half_width: 5 %, least: 5, most: 200, level: 95 %}
+# ```
+
+_PARSERS: dict[str, Callable[[str], float]] = {
+    "s": lambda text: parse_duration(text) / S,
+    "ms": lambda text: parse_duration(text) / MS,
+    "B": parse_size,
+}
+_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%")
+_LEAST, _MOST, _LEVEL = 5, 200, 0.95
+_MOST_ALLOWED = 100_000
+Wanted = list[tuple[int, int]]
+"""For each point from which replication up to which."""
+
+
+@dataclass(frozen=True)
+class Until:
+    """At least so many replications of every point, at most so many, and as many as it takes until the
+    confidence interval of the mean of ``metric``, a column of runs or recoveries, is at most ``half_width``
+    wide on each side: in the column's unit, or a part of the mean if ``relative``.
+    """
+
+    metric: str
+    half_width: float
+    relative: bool
+    least: int = _LEAST
+    most: int = _MOST
+    level: float = _LEVEL
+
+    def further(self, done: int, n: int, mean: float, std: float) -> int:
+        """How many replications a point should have next; ``done`` if these are enough, or ``most`` allowed.
+
+        ``done``: replications that there are, of which ``n`` have a value, with this mean and standard
+        deviation (of n - 1 degrees of freedom; NaN where undefined). It is the least number at which
+        Student's interval is narrow enough, should the deviation stay what it is (Law, Simulation Modeling
+        and Analysis, section 9.4.1), at most twice ``done``: the deviation of few values may be far off.
+        """
+        if done < self.least:
+            return self.least
+        limit = min(2 * done, self.most)
+        if n < 2 or done >= self.most:
+            return max(done, limit)
+        if self.narrow(n, mean, std):
+            return done
+        target = self._target(mean)
+        low, high = n, max(n + 1, n * limit // done)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (
+                (low, middle) if intervals.half_width(middle, std, self.level) <= target else (middle, high)
+            )
+        return min(limit, max(done + 1, math.ceil(high * done / n)))
+
+    def narrow(self, n: int, mean: float, std: float) -> bool:
+        """Whether the interval of ``n`` values is as narrow as was asked."""
+        return n > 1 and intervals.half_width(n, std, self.level) <= self._target(mean)
+
+    def _target(self, mean: float) -> float:
+        return self.half_width * abs(mean) if self.relative else self.half_width
+
+    def rounds(self, points: int, estimates: Callable[[str], pa.Table]) -> Iterator[Wanted]:
+        """What is to be done, round by round; ``estimates`` of a metric (``point``, ``n``, ``mean``, ``std``)
+        are asked for when a round is over. It depends on what the rounds before found, and on nothing else.
+        """
+        counts = [self.least] * points
+        yield [(0, count) for count in counts]
+        while self.metric:
+            known = _known(estimates(self.metric), points)
+            further = [self.further(done, *one) for done, one in zip(counts, known, strict=True)]
+            if further == counts:
+                return
+            yield list(zip(counts, further, strict=True))
+            counts = further
+
+    def too_wide(self, points: int, estimates: Callable[[str], pa.Table]) -> list[str]:
+        """What is to be said after all rounds of points whose interval is wider than was asked."""
+        known = _known(estimates(self.metric), points) if self.metric else []
+        many = sum(not self.narrow(*one) for one in known)
+        if not many:
+            return []
+        whose = "the only point" if points == 1 else f"{many:,} of {points:,} points"
+        said = f"replications: the interval of {self.metric} is wider than was asked for {whose}, with all"
+        return [f"{said} {self.most} replications"]
+
+
+def fixed(count: int) -> Until:
+    """So many replications of every point, whatever they find."""
+    return Until("", 0.0, False, count, count)
+
+
+def _known(found: pa.Table, points: int) -> list[tuple[int, float, float]]:
+    """Number of values, mean and standard deviation of a metric of each point; NaN where undefined."""
+    frame = found.to_pandas().set_index("point").reindex(range(points))
+    columns = (frame["n"].fillna(0).astype(int), frame["mean"], frame["std"])
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@dataclass(frozen=True)
+class Recipe(plugins.Carrier, Points):
+    """All points of a sweep, in the order of the file: the last factor changes fastest.
+
+    ``base``: what all points have in common; ``directory``: where that looks for files; ``axes``: what
+    differs, every combination but those that break one of the ``constraints``; ``origin``: of the sweep's
+    file; ``remarks``: what an expert would say of it; ``profiles``: texts of profiles' files, by path.
+    """
+
+    name: str
+    base: Node
+    directory: Path
+    axes: tuple[Axis, ...]
+    replications: Until
+    origin: Origin
+    constraints: tuple[Constraint, ...] = ()
+    remarks: tuple[str, ...] = ()
+    profiles: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def parameters(self) -> dict[str, str]:
+        """The swept keys, in the order of the file, and the unit in which tables hold the values of each
+        (`factors.unit_of`).
+        """
+        keys = (factor.key for axis in self.axes for factor in axis.factors)
+        return dict(zip(keys, (unit for axis in self.axes for unit in axis.units()), strict=True))
+
+    @cached_property
+    def total(self) -> int:
+        return math.prod(map(len, self.axes)) if self._kept is None else len(self._kept)
+
+    @cached_property
+    def _kept(self) -> np.ndarray | None:
+        """Numbers of the combinations that break no constraint; None for all."""
+        if not self.constraints:
+            return None
+        kept = np.ones([len(axis) for axis in self.axes], bool)
+        for constraint in self.constraints:
+            kept &= constraint.holds(self.axes)
+        return np.flatnonzero(kept)
+
+    def values(self, number: int) -> dict[str, Any]:
+        return {setting.key: setting.node.plain() for setting in self._settings(number)}
+
+    def point(self, number: int) -> Point:
+        settings = self._settings(number)
+        root = self.base
+        if root.get(*REPLICATIONS.split(".")) is None:  # a profile has no say in it
+            node = Node(self.replications.least, self.origin._replace(giver=Giver.SWEEP))
+            root = precedence.settle(root, [Setting(REPLICATIONS, node)])
+        found = loader.build_one(precedence.settle(root, settings), self.directory, self.profiles)
+        count = found.scenario.run.replications
+        if count != self.replications.least:
+            message = f"is {count} in point {number}; it cannot be swept: give replications for all points"
+            raise Node(None, self.origin).refused(REPLICATIONS, message)
+        values = {setting.key: setting.node.plain() for setting in settings}
+        return Point(number, values, Scenario.of(found.scenario), found.idle)
+
+    def resolved(self, number: int) -> Resolved:
+        """The scenario of a point, and the tree that it was made of; raises ScenarioError."""
+        root = precedence.settle(self.base, self._settings(number))
+        return loader.build_one(root, self.directory, self.profiles)
+
+    def _settings(self, number: int) -> list[Setting]:
+        """The values of a point; raises ScenarioError if there is none."""
+        if not 0 <= number < self.total:
+            message = f"there is no point {number}; points are 0 to {self.total - 1}"
+            raise Node(None, self.origin).refused("grid", message)
+        place = number if self._kept is None else int(self._kept[number])
+        positions = np.unravel_index(place, [*map(len, self.axes)])
+        return [
+            factor.set_to(node)
+            for axis, position in zip(self.axes, positions, strict=True)
+            for factor, node in zip(axis.factors, axis.at(int(position)), strict=True)
+        ]
 
 
 def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Recipe:
@@ -107,11 +299,11 @@ class _SweepFile:
         ]
         replications = root.get("replications")
         of_interval = replications is not None and replications.is_mapping
-        self.until = recipe.read(replications, self.problems) if replications and of_interval else None
+        self.until = self._until(replications) if replications and of_interval else None
         """What ends the replications of a point, if not their number."""
         short = ((SHORT[name], root.get(name), name) for name in SHORT)
         given += [(key, node, name) for key, node, name in short if node is not None and not node.is_mapping]
-        self.fixed = [_given(*one) for one in given]
+        self.fixed = [self._given(*one) for one in given]
         self.axes = tuple(axis for axis in self._axes() if axis.factors)
 
     def recipe(self) -> Recipe:
@@ -184,14 +376,14 @@ class _SweepFile:
         """The first key of the file that has factors."""
         return next((name for name in FACTORS if self.root.get(name) is not None), FACTORS[0])
 
-    def _replications(self, base: Node) -> Fixed | Until:
+    def _replications(self, base: Node) -> Until:
         """Of every point. A count that is none is told with the points, which it spoils all."""
         node = base.get(*REPLICATIONS.split("."))
         if self.until is not None and (node is None or node.origin.giver is not Giver.SETTING):
             return self.until
         count = node.value if node is not None else None
         default = Run.model_fields["replications"].default
-        return Fixed(count if isinstance(count, int) and count > 0 else default)
+        return fixed(count if isinstance(count, int) and count > 0 else default)
 
     def _base(self) -> tuple[Node, Path]:
         """The tree that all points have in common, and where it looks for files."""
@@ -212,7 +404,7 @@ class _SweepFile:
         fixed = self.fixed
         if self.until is not None:
             node = Node(self.until.least, self.root.value["replications"].origin)
-            fixed = [*fixed, _given(REPLICATIONS, node, "replications.least")]
+            fixed = [*fixed, self._given(REPLICATIONS, node, "replications.least")]
         return precedence.settle(precedence.settle(tree.root, fixed), self.settings), tree.directory
 
     def _check_keys(self) -> None:
@@ -243,7 +435,76 @@ class _SweepFile:
             return None
         return list(node.items())
 
+    @staticmethod
+    def _given(key: str, node: Node, shown: str) -> Setting:
+        """A value of the sweep for a key of its scenario; ``shown``: what the sweep's file calls the key."""
+        return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
 
-def _given(key: str, node: Node, shown: str) -> Setting:
-    """A value of the sweep for a key of its scenario; ``shown``: what the sweep's file calls the key."""
-    return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
+    def _until(self, node: Node) -> Until | None:
+        """What a mapping under ``replications`` says; None if something is wrong with it."""
+        problems, before = self.problems, len(self.problems)
+        known = ("until", "half_width", "least", "most", "level")
+        problems += factors.unknown_keys(node, "replications", known)
+        metric = self._metric(node)
+        width = self._width(node, metric and metric[1])
+        bounds = (2, _MOST_ALLOWED)
+        least = factors.whole_number(node, "replications", "least", bounds, _LEAST, problems) or _LEAST
+        bounds = (max(2, least), _MOST_ALLOWED)
+        most = factors.whole_number(node, "replications", "most", bounds, max(_MOST, least), problems)
+        level = node.get("level")
+        confidence = _LEVEL if level is None else _percent(level.value)
+        if confidence is None or not 0.5 <= confidence < 1:
+            message = "must be a confidence of at least 50 % and less than 100 %, as in 95 %"
+            problems.append((level or node).problem("replications.level", message))
+        if len(problems) > before or not (metric and width and most and confidence):
+            return None
+        return Until(metric[0], *width, least, most, confidence)
+
+    def _metric(self, node: Node) -> tuple[str, Column] | None:
+        """A number of runs or recoveries: what a summary calls it, and its column."""
+        until, key = node.get("until"), "replications.until"
+        if until is None:
+            self.problems.append(node.problem(key, "is missing; give a column, as time_to_recover_s"))
+            return None
+        known = {
+            name: column
+            for table in ("runs", "recoveries")
+            for column in TABLES[table]
+            if (name := metric_names(table).get(column.name)) is not None
+        }
+        if not isinstance(until.value, str) or until.value not in known:
+            hint = suggest(str(until.plain()), known)
+            self.problems.append(until.problem(key, f"{until.shown()} is no number of a run; {hint}"))
+            return None
+        return until.value, known[until.value]
+
+    def _width(self, node: Node, column: Column | None) -> tuple[float, bool] | None:
+        """Half the width, and whether it is a part of the mean."""
+        given, key = node.get("half_width"), "replications.half_width"
+        if given is None:
+            message = "is missing; give a part of the mean, as 5 %, or a width in the unit of the column"
+            self.problems.append(node.problem(key, message))
+            return None
+        if part := _percent(given.value):
+            return part, True
+        if column is None:
+            return None
+        try:
+            if column.unit in _PARSERS:
+                value = float(_PARSERS[column.unit](str(given.value)))
+            elif isinstance(given.value, bool) or not isinstance(given.value, int | float):
+                raise ValueError(f"{given.value!r} is not a number ({column.unit})")
+            else:
+                value = float(given.value)
+        except ValueError as error:
+            self.problems.append(given.problem(key, f"{error}; or give a part of the mean, as 5 %"))
+            return None
+        if not (math.isfinite(value) and value > 0):
+            self.problems.append(given.problem(key, f"must be more than 0, not {given.shown()}"))
+            return None
+        return value, False
+
+
+def _percent(value: Any) -> float | None:
+    match = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if match is None else float(match[1]) / 100
