@@ -23,7 +23,8 @@ def slow(series: np.ndarray) -> int:
 def test_the_rule_is_what_it_says(seed, n, bias):
     rng = np.random.default_rng(seed)
     series = rng.normal(size=n) + bias * np.exp(-np.arange(n) / 20)
-    assert mser5(series).values == slow(series)
+    wanted = slow(series)
+    assert mser5(series) == (wanted if wanted <= n // 5 // 2 * 5 else None)
 
 
 def test_a_warm_up_is_found():
@@ -31,13 +32,13 @@ def test_a_warm_up_is_found():
     rng = np.random.default_rng(3)
     series = rng.poisson(10 * np.minimum(1, np.arange(2_000) / 200))
     found = mser5(series)
-    assert 120 <= found.values <= 300
-    assert not found.too_short
+    assert found is not None
+    assert 120 <= found <= 300
 
 
 def test_what_never_settles_is_too_short():
-    assert mser5(np.arange(200.0)).too_short
-    assert mser5(np.ones(49)).too_short
+    assert mser5(np.arange(200.0)) is None
+    assert mser5(np.ones(49)) is None
     with pytest.raises(ValueError, match="every place"):
         mser5([float("nan")] * 60)
 

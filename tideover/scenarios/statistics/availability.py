@@ -1,9 +1,13 @@
-"""Availability with rare failures, without waiting for them."""
+"""Availability with rare failures, without waiting for them: `find`, for `tideover availability`.
+
+Audits of lost time take causes and single runs from here, plans `conditioned`. Which failures make a cause is
+changed in `causes`, what follows from their recoveries in `conditioned`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,19 +82,14 @@ def compound_poisson(parts: Sequence[tuple[float, Floats]]) -> Compound:
     first = max(0, int((mean - _SPREAD * spread - longest) / step))
     exponent = np.zeros(cells // 2 + 1, dtype=np.complex128)
     for count, values in parts:
-        exponent += count * (np.fft.rfft(_on_lattice(values, step, cells)) - 1)
+        # each value's chance is divided between its two neighbours on the lattice so that the mean is kept
+        low = np.floor(values / step).astype(np.int64)
+        part = values / step - low
+        on_lattice = np.bincount(low, 1 - part, cells) + np.bincount(low + 1, part, cells)
+        exponent += count * (np.fft.rfft(on_lattice / len(values)) - 1)
     whole = np.maximum(np.fft.irfft(np.exp(exponent), cells), 0.0)  # of the sum modulo the lattice
     chance = np.roll(whole, -(first % cells))
     return Compound(first * step, step, chance / chance.sum())
-
-
-def _on_lattice(values: Floats, step: float, cells: int) -> Floats:
-    """Each value's chance, divided between its two neighbours on the lattice so that the mean is kept."""
-    places = values / step
-    low = np.floor(places).astype(np.int64)
-    part = places - low
-    found = np.bincount(low, 1 - part, cells) + np.bincount(low + 1, part, cells)
-    return np.asarray(found / len(values))
 
 
 UNITS = {
@@ -128,33 +127,45 @@ def causes(scenario: Scenario, mtbf: Mapping[str, str]) -> tuple[list[Cause], li
 
     Raises ScenarioError for anything else in ``mtbf``, and if nothing fails.
     """
-    given = {key: _pause(key, text) for key, text in mtbf.items()}
+    pauses: dict[str, float] = {}
+    for key, text in mtbf.items():
+        try:
+            pauses[key] = parse_duration(text) / S
+        except ValueError as error:
+            raise _refused(key, str(error)) from None
+        if pauses[key] <= 0:
+            raise _refused(key, f"{text!r}: more than 0 s is needed")
     deployment = deployment_of(scenario)
+    known = [f"failures.{i}" for i in range(len(scenario.failures))]
     found: list[Cause] = []
     remarks: list[str] = []
     used: set[int] = set()
-    for key, pause in given.items():
+    for key, pause in pauses.items():
         if key in UNITS:
             place, fault = _pattern(scenario, key)
-            strikes = tuple(of_each(key, fault, deployment))
+            strikes = [_at_random(each, scenario) for each in of_each(key, fault, deployment)]
             if not strikes:
                 raise _refused(key, f"the scenario has no {key}")
-            used.add(place)
             many = f"{len(strikes)} {key}{'s' if len(strikes) > 1 else ''}"
-            found.append(Cause(many, len(strikes) / pause, tuple(_at_random(f, scenario) for f in strikes)))
+            found.append(Cause(many, len(strikes) / pause, tuple(strikes)))
+        elif key not in known:
+            raise _refused(key, f"unknown; {suggest(key, [*UNITS, *known])}")
         else:
-            place = _numbered(key, scenario)
-            used.add(place)
+            place = known.index(key)
             fault = scenario.failures[place]
             if fault.drawn and not fault.within:
                 raise _refused(key, "has a rate of its own, by every or as machines_fail")
             found.append(Cause(f"{key} ({fault.kind})", 1 / pause, (_at_random(fault, scenario),)))
+        used.add(place)
     for i, fault in enumerate(scenario.failures):
         if i in used:
             continue
-        if cause := _recurring(f"failures.{i}", fault, scenario, deployment):
-            found.append(cause)
-            if fault.every is not None and fault.every.kind != "exponential":
+        if isinstance(fault, MachinesFail):
+            found.append(_machines(f"failures.{i}", fault, scenario, deployment))
+        elif fault.every is not None:
+            once = _at_random(fault.model_copy(update={"every": None}), scenario)
+            found.append(Cause(f"failures.{i} ({fault.kind})", S / fault.every.mean_ns, (once,)))
+            if fault.every.kind != "exponential":
                 remarks.append(
                     f"failures.{i}.every is {fault.every.kind}: availability takes its failures for a "
                     "Poisson process of the same rate, which matters only where recoveries overlap"
@@ -170,24 +181,6 @@ def causes(scenario: Scenario, mtbf: Mapping[str, str]) -> tuple[list[Cause], li
 
 def _refused(key: str, message: str) -> ScenarioError:
     return ScenarioError([Problem("--mtbf", None, key or "(option)", message)])
-
-
-def _pause(key: str, text: str) -> float:
-    """Seconds of a mean time between failures."""
-    try:
-        pause = parse_duration(text)
-    except ValueError as error:
-        raise _refused(key, str(error)) from None
-    if pause <= 0:
-        raise _refused(key, f"{text!r}: more than 0 s is needed")
-    return pause / S
-
-
-def _numbered(key: str, scenario: Scenario) -> int:
-    known = [f"failures.{i}" for i in range(len(scenario.failures))]
-    if key not in known:
-        raise _refused(key, f"unknown; {suggest(key, [*UNITS, *known])}")
-    return known.index(key)
 
 
 def _pattern(scenario: Scenario, unit: str) -> tuple[int, Fault]:
@@ -207,12 +200,13 @@ def _pattern(scenario: Scenario, unit: str) -> tuple[int, Fault]:
     return -1, kind.model_validate({"at": scenario.run.warmup, "within": None} | aimed)
 
 
-def of_each(unit: str, fault: Fault, deployment: Deployment) -> Iterator[Fault]:
+def of_each(unit: str, fault: Fault, deployment: Deployment) -> list[Fault]:
     """The failure of each ``unit`` (of `UNITS`) that has tasks."""
     cluster = deployment.cluster
     hosts = sorted(set(cluster.at.values()))
+    aims: Sequence[dict[str, Any]]
     if unit == "host":
-        aims: Sequence[dict[str, Any]] = [{"host": host} for host in hosts]
+        aims = [{"host": host} for host in hosts]
     elif unit == "rack":
         aims = [{"rack": rack} for rack in sorted({cluster.hosts[host].rack for host in hosts})]
     elif unit == "worker":
@@ -225,25 +219,19 @@ def of_each(unit: str, fault: Fault, deployment: Deployment) -> Iterator[Fault]:
             for component, task, replica in cluster.at
             if component in hit
         ]
-    for aim in aims:
-        yield fault.model_copy(update=aim)
+    return [fault.model_copy(update=aim) for aim in aims]
 
 
-def _recurring(key: str, fault: Fault, scenario: Scenario, deployment: Deployment) -> Cause | None:
-    """The cause of a failure that comes again and again by itself."""
-    if isinstance(fault, MachinesFail):
-        if fault.repair.kind != "constant":
-            raise _refused(key, "repairs of drawn lengths cannot be struck one at a time; give their mean")
-        repair = round(fault.repair.mean_ns)
-        same = {name: getattr(fault, name) for name in ("detection", "restart", "while_down")}
-        crash = FAULTS["crash_host"].model_validate(same | {"at": 0, "host": 0, "repair": repair or None})
-        strikes = tuple(_at_random(each, scenario) for each in of_each("host", crash, deployment))
-        rate = len(strikes) / ((fault.lifetime.mean_ns + repair) / S)
-        return Cause(f"{key} ({len(strikes)} machines)", rate, strikes)
-    if fault.every is not None:
-        once = fault.model_copy(update={"every": None})
-        return Cause(f"{key} ({fault.kind})", S / fault.every.mean_ns, (_at_random(once, scenario),))
-    return None
+def _machines(key: str, fault: MachinesFail, scenario: Scenario, deployment: Deployment) -> Cause:
+    """Crashes of all hosts, as often as machines fail."""
+    if fault.repair.kind != "constant":
+        raise _refused(key, "repairs of drawn lengths cannot be struck one at a time; give their mean")
+    repair = round(fault.repair.mean_ns)
+    same = {name: getattr(fault, name) for name in ("detection", "restart", "while_down")}
+    crash = FAULTS["crash_host"].model_validate(same | {"at": 0, "host": 0, "repair": repair or None})
+    strikes = tuple(_at_random(each, scenario) for each in of_each("host", crash, deployment))
+    rate = len(strikes) / ((fault.lifetime.mean_ns + repair) / S)
+    return Cause(f"{key} ({len(strikes)} machines)", rate, strikes)
 
 
 def _at_random(fault: Fault, scenario: Scenario) -> Fault:
@@ -323,11 +311,6 @@ class Availability:
         """Replications that had not recovered at their end."""
         return sum(one.undefined for one in self.recovery_s.values())
 
-    @property
-    def overlap(self) -> float | None:
-        """Probability that a failure strikes while another one is recovered from."""
-        return None if self.value is None else 1 - self.value
-
     def to_dict(self) -> dict[str, Any]:
         names = [name for name in self.__dataclass_fields__ if name not in ("recovery_s", "rate_per_s")]
         kinds = {
@@ -365,17 +348,39 @@ def conditioned(
     >>> round(found.value, 6), round(found.minutes_per_year, 1), round(found.burnt, 2)
     (0.999925, 39.4, 0.75)
     """
-    times = {kind: _replications(kind, values) for kind, values in recoveries_by_kind.items()}
-    _check(times, rate_per_s, objective, over_s)
+    times: dict[str, Floats] = {}
+    for kind, values in recoveries_by_kind.items():
+        rows = np.array(values, dtype=np.float64)
+        if rows.size == 0:
+            raise ValueError(f"{kind}: recoveries of at least one replication are needed")
+        if (rows < 0).any():
+            raise ValueError(f"{kind}: a recovery time is below 0")
+        times[kind] = rows.reshape(len(rows), -1)
+    if not times:
+        raise ValueError("no kind of failure")
+    if missing := [kind for kind in times if kind not in rate_per_s]:
+        raise ValueError(f"no rate is given for {', '.join(missing)}")
+    rates = {kind: float(rate_per_s[kind]) for kind in times}
+    for kind, rate in rates.items():
+        if not 0 <= rate < math.inf:
+            raise ValueError(f"{kind}: the rate is {rate_per_s[kind]}; 0 or more per second is allowed")
+    if objective is not None and not 0 < objective < 1:
+        raise ValueError(f"the objective is {objective}; more than 0 and less than 1 is allowed")
+    if not 0 < over_s < math.inf:
+        raise ValueError(f"the period is {over_s} s; more than 0 is allowed")
     means = {kind: estimate(rows.mean(axis=1), resample=False) for kind, rows in times.items()}
     budget = None if objective is None else (1 - objective) * over_s
-    rates = {kind: float(rate_per_s[kind]) for kind in times}
     if any(one.undefined and rates[kind] for kind, one in means.items()):
         return Availability(means, rates, over_s, objective, budget)
     load = sum(rates[kind] * (one.mean or 0.0) for kind, one in means.items())
     half = _half_width(means, rates)
     low, high = (None, None) if half is None else (math.exp(-load - half), math.exp(-max(0.0, load - half)))
-    down, mean = _down(times, rates, load, over_s), -math.expm1(-load) * over_s
+    # sums count twice what overlaps: rates are lowered so that the mean is right
+    once = -math.expm1(-load) / load if load else 1.0
+    every = ((rates[kind], rows) for kind, rows in times.items())
+    known = [(rate, rows) for rate, rows in every if rate and not np.isnan(rows).any()]
+    down = compound_poisson([(once * rate * over_s, rows.ravel()) for rate, rows in known])
+    mean = -math.expm1(-load) * over_s
     return Availability(
         means,
         rates,
@@ -395,31 +400,6 @@ def conditioned(
     )
 
 
-def _replications(kind: str, values: Recoveries) -> Floats:
-    rows = np.array(values, dtype=np.float64)
-    if rows.size == 0:
-        raise ValueError(f"{kind}: recoveries of at least one replication are needed")
-    if (rows < 0).any():
-        raise ValueError(f"{kind}: a recovery time is below 0")
-    return rows.reshape(len(rows), -1)
-
-
-def _check(
-    times: Mapping[str, Floats], rates: Mapping[str, float], objective: float | None, over_s: float
-) -> None:
-    if not times:
-        raise ValueError("no kind of failure")
-    if missing := [kind for kind in times if kind not in rates]:
-        raise ValueError(f"no rate is given for {', '.join(missing)}")
-    for kind in times:
-        if not 0 <= rates[kind] < math.inf:
-            raise ValueError(f"{kind}: the rate is {rates[kind]}; 0 or more per second is allowed")
-    if objective is not None and not 0 < objective < 1:
-        raise ValueError(f"the objective is {objective}; more than 0 and less than 1 is allowed")
-    if not 0 < over_s < math.inf:
-        raise ValueError(f"the period is {over_s} s; more than 0 is allowed")
-
-
 def _half_width(means: Mapping[str, Estimate], rates: Mapping[str, float]) -> float | None:
     """Half the width of the interval of the sum of rate * E[R]; None: one of them has no interval."""
     parts = []
@@ -433,15 +413,6 @@ def _half_width(means: Mapping[str, Estimate], rates: Mapping[str, float]) -> fl
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / n for part, n in parts)
     return float(t_quantile(freedom, LEVEL)) * math.sqrt(variance)
-
-
-def _down(times: Mapping[str, Floats], rates: Mapping[str, float], load: float, over_s: float) -> Compound:
-    """How long the system is down in a period. Sums count twice what overlaps: rates are lowered so that the
-    mean is right.
-    """
-    once = -math.expm1(-load) / load if load else 1.0
-    known = [(kind, rows) for kind, rows in times.items() if rates[kind] and not np.isnan(rows).any()]
-    return compound_poisson([(once * rates[kind] * over_s, rows.ravel()) for kind, rows in known])
 
 
 FEW = 10
@@ -511,9 +482,21 @@ def find(
             endings[cause.name] += [row["ended"] for row in done.recoveries]
     rates = {cause.name: cause.rate_per_s for cause in found}
     availability = conditioned(down, rates, objective=objective, over_s=over_s)
-    told_of = [*warnings(found[0].struck(scenario, 0)), *remarks, *_remarks(availability, count)]
+    remarks = [*warnings(found[0].struck(scenario, 0)), *remarks]
+    if availability.undefined:
+        remarks.append(
+            f"availability is unknown: {availability.undefined} runs had not recovered at their end; a "
+            "longer run.duration may show when they do"
+        )
+    if count < FEW:
+        remarks.append(f"run.replications is {count}: recovery times are hardly known; try 30")
+    if availability.value is not None and 1 - availability.value > CROWDED:
+        remarks.append(
+            f"{1 - availability.value:.0%} of failures strike during a recovery from another: what they do "
+            "to one another is not simulated; each is taken to last as long as it does alone"
+        )
     times = {cause.name: moments(cause) for cause in found}
-    return Dependability(scenario, kind_of(scenario.strategy), availability, times, endings, told_of)
+    return Dependability(scenario, kind_of(scenario.strategy), availability, times, endings, remarks)
 
 
 def simulated(scenario: Scenario, replication: int, what: str) -> Replication:
@@ -531,20 +514,3 @@ def down_s(done: Replication, scenario: Scenario) -> float | None:
     part = done.dependability["availability"]
     assert part is not None
     return (1 - part) * (scenario.run.duration - scenario.run.warmup) / S
-
-
-def _remarks(found: Availability, count: int) -> list[str]:
-    said = []
-    if found.undefined:
-        said.append(
-            f"availability is unknown: {found.undefined} runs had not recovered at their end; a longer "
-            "run.duration may show when they do"
-        )
-    if count < FEW:
-        said.append(f"run.replications is {count}: recovery times are hardly known; try 30")
-    if found.value is not None and 1 - found.value > CROWDED:
-        said.append(
-            f"{1 - found.value:.0%} of failures strike during a recovery from another: what they do to one "
-            "another is not simulated; each is taken to last as long as it does alone"
-        )
-    return said

@@ -1,8 +1,11 @@
-"""Sensitivity: which of the factors of a sweep a metric depends on, and how much."""
+"""Sensitivity: which of the factors of a sweep a metric depends on, and how much. `tideover sweep` calls it.
+
+Another analysis goes with another design of `factors.DESIGNS`, and is one more function here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,18 +53,15 @@ def indices(recipe: Recipe, metric: Mapping[int, float]) -> pd.DataFrame:
     values = np.array([metric.get(number, np.nan) for number in range(recipe.total)], float)
     if missing := int(np.isnan(values).sum()):
         raise ValueError(f"{missing} of {values.size} points have no value; indices need all of them")
-    rows = [row for one in range(recipe.total // len(axis)) for row in _rows(recipe, axis, values, one)]
-    return pd.DataFrame(rows)
-
-
-def _rows(recipe: Recipe, axis: Sampled, values: np.ndarray, block: int) -> Iterator[dict[str, Any]]:
-    """A row for each factor, of one combination of the others."""
-    first = block * len(axis)
-    found = _ANALYSES[axis.design](axis, values[first : first + len(axis)])
     keys = [factor.key for factor in axis.factors]
-    others = {key: value for key, value in recipe.values(first).items() if key not in keys}
-    for number, key in enumerate(keys):
-        yield others | {"factor": key} | {name: float(column[number]) for name, column in found.items()}
+    rows = []
+    for first in range(0, recipe.total, len(axis)):
+        found = _ANALYSES[axis.design](axis, values[first : first + len(axis)])
+        others = {key: value for key, value in recipe.values(first).items() if key not in keys}
+        for number, key in enumerate(keys):
+            figures = {name: float(column[number]) for name, column in found.items()}
+            rows.append(others | {"factor": key} | figures)
+    return pd.DataFrame(rows)
 
 
 def _sobol(axis: Sampled, values: np.ndarray) -> dict[str, np.ndarray]:

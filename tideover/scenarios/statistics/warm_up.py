@@ -1,4 +1,7 @@
-"""Where the warm-up of a run ends."""
+"""Where the warm-up of a run ends: `settling`, for `tideover run --find-warmup`.
+
+The curves that are asked, and the rule by which they have settled, are changed here.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,10 @@ BATCH = 5
 """Values that are averaged first: MSER-5."""
 
 
-@dataclass(frozen=True)
-class Truncation:
-    """How many values at the front of a series are warm-up; ``too_short``: more than half of it, or fewer
-    than ten batches, so that the series does not tell.
-    """
-
-    values: int
-    too_short: bool
-
-
-def mser5(series: npt.ArrayLike) -> Truncation:
-    """The marginal standard error rule on means of five values: drop so many at the front that the interval
-    of the mean of the rest is narrowest.
+def mser5(series: npt.ArrayLike) -> int | None:
+    """How many values at the front are warm-up, by the marginal standard error rule on means of five values:
+    drop so many that the interval of the mean of the rest is narrowest. None: the series is too short to
+    tell, as that is more than half of it, or it has fewer than ten batches.
 
     White, An Effective Truncation Heuristic for Bias Reduction in Simulation Output, Simulation 69, 1997;
     White, Cobb and Spratt, A Comparison of Five Steady-State Truncation Heuristics, WSC 2000, with the rule
@@ -44,7 +38,7 @@ def mser5(series: npt.ArrayLike) -> Truncation:
         raise ValueError("the rule needs a value at every place of the series")
     count = len(values) // BATCH
     if count < 2 * BATCH:
-        return Truncation(0, too_short=True)
+        return None
     means = values[: count * BATCH].reshape(count, BATCH).mean(axis=1)
     means = means - means.mean()  # sums of squares of what is far from 0 would lose digits
     left = np.arange(count, 0, -1)
@@ -53,7 +47,7 @@ def mser5(series: npt.ArrayLike) -> Truncation:
     candidates = np.maximum(errors, 0.0)[: count - BATCH + 1]
     # of points that differ by rounding alone, the first: a series that is constant at last has many
     least = int(np.argmax(candidates <= candidates.min() + 1e-14 * squares[0]))
-    return Truncation(least * BATCH, too_short=least > count // 2)
+    return None if least > count // 2 else least * BATCH
 
 
 MOST_RUNS = 10
@@ -129,7 +123,5 @@ def _settled(curves: np.ndarray) -> int | None:
     counts = known.sum(axis=0)
     seconds = np.flatnonzero(counts)
     mean = np.where(known, curves, 0.0).sum(axis=0)[seconds] / counts[seconds]
-    truncation = mser5(mean)
-    if truncation.too_short:
-        return None
-    return int(seconds[truncation.values]) if truncation.values else 0
+    first = mser5(mean)
+    return int(seconds[first]) if first else first
