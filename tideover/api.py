@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tideover.scenarios.audit.audit import Audit
     from tideover.scenarios.hours import Hours
     from tideover.scenarios.objectives.check import Check
-    from tideover.scenarios.planning.result import Plan
+    from tideover.scenarios.planning.plan import Plan
     from tideover.scenarios.planning.search import Evaluator, Search, Session
     from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.saturation import Saturation

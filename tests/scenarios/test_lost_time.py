@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tideover
+from tests.theory.checkpoints import behind
 from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.models.schema import LOSSY, remark
 from tideover.models.world import World
@@ -17,7 +18,7 @@ from tideover.scenarios.lost_time.curve import Kept, Part, Point, as_good, keeps
 from tideover.scenarios.lost_time.detector import Pauses
 from tideover.scenarios.lost_time.detector import ask as timeouts_asked
 from tideover.scenarios.lost_time.interval import AtInterval, BestInterval, ask
-from tideover.scenarios.planning.checkpoint_interval import at_load, behind, young
+from tideover.scenarios.planning.checkpoint_interval import at_load, young
 from tideover.sim.distributions import Constant, Exponential
 from tideover.sim.units import DAY, MS, S
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tideover.reports.html import Page
-    from tideover.scenarios.planning.result import Plan
+    from tideover.scenarios.planning.plan import Plan
     from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.sweeps.dataset import Sweep
     from tideover.scenarios.sweeps.sweep import Options

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 import tideover
 from tests.scenarios.planning.worlds import BASE, World
+from tests.theory.checkpoints import utilisation
 from tideover.models.config import daily_share
 from tideover.scenarios import saturation
 from tideover.scenarios.loader import load
 from tideover.scenarios.objectives.objective import Objective
 from tideover.scenarios.planning.candidate import judged, margin, saved
-from tideover.scenarios.planning.checkpoint_interval import closed_form, daly, utilisation, young
+from tideover.scenarios.planning.checkpoint_interval import closed_form, daly, young
 from tideover.scenarios.planning.plan import kept
 from tideover.scenarios.planning.search import Ask, Session, promising, tables
 from tideover.scenarios.planning.spec import read

@@ -16,8 +16,9 @@ from tests.scenarios.planning.worlds import (
     recovery_that_is_down,
     seconds,
 )
+from tests.theory.checkpoints import utilisation
 from tideover.scenarios.planning import plan as planning
-from tideover.scenarios.planning.checkpoint_interval import closed_form, utilisation
+from tideover.scenarios.planning.checkpoint_interval import closed_form
 from tideover.scenarios.planning.plan import kept
 from tideover.scenarios.planning.search import Ask
 from tideover.scenarios.planning.spec import Space, read

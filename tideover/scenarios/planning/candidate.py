@@ -1,9 +1,13 @@
-"""What is for sale and what it costs; what is known of one candidate."""
+"""What is for sale and what it costs; what is known of one candidate.
+
+`spec` reads the parts, `search` judges candidates by their runs (`judged`), `plan` tells of them. What a
+month costs is changed in `judged`, what is for sale in `Machine` and `Prices`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,7 +24,7 @@ from tideover.scenarios.loader import Scenario
 from tideover.scenarios.objectives.objective import Judgement, Objective
 from tideover.scenarios.statistics.intervals import of_mean
 from tideover.sim.draws import Draws
-from tideover.sim.registry import Part, kind_of
+from tideover.sim.registry import Part
 from tideover.sim.units import MS, Duration, S
 
 if TYPE_CHECKING:
@@ -76,11 +80,15 @@ class Breaks(Part):
     ] = "system"
 
     def per_s(self, scenario: config.Scenario) -> float:
-        """Rate in a scenario, per second."""
-        return (host_count(scenario) if self.of == "host" else 1) * S / self.every
-
-    def per_month(self, scenario: config.Scenario) -> float:
-        return self.per_s(scenario) * SECONDS_PER_MONTH
+        """Rate in a scenario, per second; of hosts, if it does not say how many, one for each task."""
+        hosts = scenario.hosts
+        if self.of == "system":
+            many = 1
+        elif hosts is None:
+            many = sum(component.parallelism for component in scenario.topology.values())
+        else:
+            many = hosts.count if isinstance(hosts, Hosts) else hosts
+        return many * S / self.every
 
 
 class Effort(Part):
@@ -96,31 +104,12 @@ class Effort(Part):
         return self
 
 
-def host_count(scenario: config.Scenario) -> int:
-    """How many hosts a scenario has; where it does not say, one for each task."""
-    if isinstance(scenario.hosts, Hosts):
-        return scenario.hosts.count
-    if scenario.hosts is not None:
-        return scenario.hosts
-    return sum(component.parallelism for component in scenario.topology.values())
-
-
 def machines_per_month(scenario: config.Scenario) -> float:
     """What all machines of a scenario cost in a month, those without work among them: they are paid for."""
     if not isinstance(scenario.hosts, Hosts):
         return 0.0
     each = ((machine.price or 0.0) * machine.count for machine in scenario.hosts.machines.values())
     return HOURS_PER_MONTH * sum(each)
-
-
-def kinds_of(scenario: config.Scenario) -> list[str]:
-    return list(dict.fromkeys(kind_of(failure) for failure in scenario.failures))
-
-
-def mean_time_between(scenario: config.Scenario, failures: Iterable[Breaks]) -> float | None:
-    """Seconds between two failures of any kind; None: there are none."""
-    rate = sum(breaks.per_s(scenario) for breaks in failures)
-    return 1 / rate if rate else None
 
 
 Floats = npt.NDArray[np.float64]
@@ -165,6 +154,11 @@ class Candidate:
     @property
     def cost(self) -> float:
         return float(self.total.mean())
+
+    @property
+    def mean_costs(self) -> dict[str, float]:
+        """What each part costs per month."""
+        return {part: float(self.costs[part].mean()) for part in PARTS}
 
     @property
     def cost_interval(self) -> tuple[float, float]:
@@ -214,7 +208,16 @@ def judged(
     """
     failed = runs["error"].dropna()
     error = str(failed.iloc[0]) if len(failed) else None
-    down = _down(wanted, scenario, runs, recoveries)
+    times = recoveries[HEADLINE].to_numpy(np.float64)
+    times = np.where(np.isnan(times), np.inf, times)
+    of, kinds = recoveries["replication"].to_numpy(np.int64), recoveries["kind"].to_numpy()
+    # for each replication, seconds of recovery for each second between failures; infinite if something was
+    # not recovered from by the end of the run
+    down = np.zeros(len(runs))
+    for kind, breaks in wanted.failures.items():
+        for at, number in enumerate(runs["replication"].to_numpy(np.int64)):
+            each = times[(kinds == kind) & (of == number)]
+            down[at] += breaks.per_s(scenario) * (float(each.mean()) if each.size else 0.0)
     if wanted.failures:
         runs = runs.assign(availability=np.exp(-down))
     seconds = scenario.run.duration / S
@@ -231,23 +234,6 @@ def judged(
     }
     judgements = tuple(one.judge(runs, recoveries) for one in wanted.objectives)
     return Candidate(values, scenario, runs, recoveries, costs, judgements, wanted.level, error)
-
-
-def _down(wanted: Wanted, scenario: Scenario, runs: pd.DataFrame, recoveries: pd.DataFrame) -> Floats:
-    """For each replication, seconds of recovery for each second between failures; infinite if something was
-    not recovered from by the end of the run.
-    """
-    found = np.zeros(len(runs))
-    numbers = runs["replication"].to_numpy(np.int64)
-    times = recoveries[HEADLINE].to_numpy(np.float64)
-    times = np.where(np.isnan(times), np.inf, times)
-    of, kinds = recoveries["replication"].to_numpy(np.int64), recoveries["kind"].to_numpy()
-    for kind, breaks in wanted.failures.items():
-        mine = kinds == kind
-        for at, number in enumerate(numbers):
-            each = times[mine & (of == number)]
-            found[at] += breaks.per_s(scenario) * (float(each.mean()) if each.size else 0.0)
-    return found
 
 
 def margin(judgement: Judgement) -> float:

@@ -1,4 +1,4 @@
-"""How far apart checkpoints should be, by the formulas of the literature.
+"""How far apart checkpoints should be, by the formulas of the literature: plans and lost time show them.
 
 All of them weigh what checkpoints take against the work that a failure takes back. In all: ``cost``, how long
 one checkpoint keeps the system from working (c), and ``mtbf``, the mean time between failures (M), which come
@@ -39,7 +39,7 @@ def daly(cost: float, mtbf: float) -> float:
 
 
 def closed_form(cost: float, mtbf: float) -> float:
-    """The interval of greatest ``utilisation``: T* = c + (1 + W0(-exp(-c/M - 1))) M, with Lambert's W.
+    """The interval of greatest utilisation: T* = c + (1 + W0(-exp(-c/M - 1))) M, with Lambert's W.
 
     S. Jayasekara, A. Harwood, S. Karunasekera, *A Utilization Model for Optimization of Checkpoint Intervals
     in Distributed Stream Processing Systems*, Future Generation Computer Systems, 2020 (arXiv 1911.11915).
@@ -54,25 +54,8 @@ def closed_form(cost: float, mtbf: float) -> float:
     return cost + mtbf * (1 + float(lambertw(-math.exp(-cost / mtbf - 1)).real))
 
 
-def utilisation(interval: float, cost: float, mtbf: float, restart: float = 0.0) -> float:
-    """Part of the time that goes into work that stays: (T - c) / ((exp(T/M) - 1) (M + R)).
-
-    An interval of T begins anew, ``restart`` (R) after each failure in it, until it is through once without
-    one. On average it fails exp(T/M) - 1 times before, which takes as many times M + R all in all (nothing
-    fails while it restarts); T - c of that is work.
-
-    >>> round(utilisation(10.0, 1.0, 1e9), 6)
-    0.9
-    """
-    _check(cost, mtbf)
-    if interval <= cost:
-        return 0.0
-    kept = math.exp(-interval / mtbf) / -math.expm1(-interval / mtbf)
-    return kept * (interval - cost) / (mtbf + restart)
-
-
 def at_load(cost: float, mtbf: float, load: float, down: float = 0.0) -> float:
-    """The interval at which a stream is `behind` for the least part of the time, where checkpoints are short
+    """The interval at which a stream is behind for the least part of the time, where checkpoints are short
     beside it: sqrt(2 c (M / load + down / (1 - load))).
 
     As the load goes to 1 and failures are rare, it is Young's: a program that always has work.
@@ -81,34 +64,9 @@ def at_load(cost: float, mtbf: float, load: float, down: float = 0.0) -> float:
     (85, 60)
     """
     _check(cost, mtbf)
-    _check_load(load)
-    return math.sqrt(2 * cost * (mtbf / load + down / (1 - load)))
-
-
-def behind(interval: float, cost: float, mtbf: float, load: float, down: float = 0.0) -> float:
-    """Part of the time in which a stream is behind because of checkpoints and failures, to first order in
-    how often it fails; infinite if it never catches up.
-
-    ``load``: part of the time that it works without checkpoints; so what waits is worked off in load /
-    (1 - load) of the time for which it stood still. It does for ``cost`` in each interval, and after a
-    failure for ``down``; what came since the last checkpoint, which is half an interval old on average, is
-    then done again, while checkpoints go on.
-
-    >>> round(behind(85.0, 2.0, 900.0, 0.5), 3)
-    0.097
-    """
-    _check(cost, mtbf)
-    _check_load(load)
-    part = cost / interval
-    spare = 1 - load - part
-    if spare <= 0:
-        return math.inf
-    return part / (1 - load) + (down * (1 - part) + load * interval / 2) / spare / mtbf
-
-
-def _check_load(load: float) -> None:
     if not 0 < load < 1:
         raise ValueError(f"a load of {load}: more than 0 and less than 1 is needed")
+    return math.sqrt(2 * cost * (mtbf / load + down / (1 - load)))
 
 
 def _check(cost: float, mtbf: float) -> None:

@@ -1,10 +1,14 @@
-"""How the cheapest candidate is looked for, and what has been found out so far."""
+"""How the cheapest candidate is looked for (`Racing`), and what has been found out so far (`Session`).
+
+`plan` asks a `Search` and tells it; anybody's optimiser can take its place, and anybody's `Evaluator` do the
+runs. What is tried next is changed in `Racing`.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -12,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from tideover.models.advice import overloads
+from tideover.models.schema import frame
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import Scenario
 from tideover.scenarios.planning.candidate import (
@@ -69,8 +74,6 @@ class Evaluator(Protocol):
 
 def tables(runs: Sequence[Mapping[str, Any]], recoveries: Sequence[Mapping[str, Any]]) -> Tables:
     """Tables of these rows, in the types of their columns."""
-    from tideover.models.schema import frame
-
     return Tables(frame("runs", runs), frame("recoveries", recoveries))
 
 
@@ -114,28 +117,26 @@ class Session:
         return self._overloaded[index]
 
     def evaluate(self, asks: Sequence[Ask]) -> list[Candidate]:
-        """All that is known of each candidate that is asked for. Raises ScenarioError for one that cannot be
-        built.
+        """All that is known of each candidate that is asked for: runs that are not there are done, and it is
+        judged anew. Raises ScenarioError for one that cannot be built.
         """
+        keys = [(json.dumps(ask.values), ask.load) for ask in asks]
         todo: dict[Key, Ask] = {}
-        for ask in asks:
-            key = _key(ask)
+        for key, ask in zip(keys, asks, strict=True):
             done = self._found[key].n if key in self._found else 0
             if self._built(ask.values, ask.load) is None:
                 self._space.at(ask.values, ask.load)  # raises
             if ask.last >= max(done, todo[key].last + 1 if key in todo else 0):
                 todo[key] = Ask(ask.values, done, ask.last, ask.load)
-        if todo:
-            self._add(list(todo.values()))
-        return [self._found[_key(ask)] for ask in asks]
-
-    def _add(self, asks: Sequence[Ask]) -> None:
-        """Have these runs done; what is known of a candidate is judged anew."""
-        found = self._evaluator(asks)
-        for number, ask in enumerate(asks):
-            key, frames = _key(ask), [_of(table, number) for table in found]
-            if before := self._found.get(key):
-                frames = list(map(_joined, (before.runs, before.recoveries), frames))
+        found = self._evaluator([*todo.values()]) if todo else ()
+        for number, (key, ask) in enumerate(todo.items()):
+            before, frames = self._found.get(key), []
+            for place, table in enumerate(found):
+                mine = table[table[ASK] == number].drop(columns=ASK)
+                mine = mine.sort_values("replication", kind="stable", ignore_index=True)
+                if before is not None:
+                    mine = _joined((before.runs, before.recoveries)[place], mine)
+                frames.append(mine)
             scenario = self._built(ask.values, ask.load)
             assert scenario is not None
             self._found[key] = judged(self._wanted, ask.values, scenario, *frames)
@@ -143,6 +144,7 @@ class Session:
                 self.runs += ask.runs
             else:
                 self.elsewhere += ask.runs
+        return [self._found[key] for key in keys]
 
     def _built(self, values: Mapping[str, Any], load: float = 1.0) -> Scenario | None:
         key = json.dumps(values), load
@@ -153,16 +155,6 @@ class Session:
                 self._scenarios[key] = None
                 self.impossible[key[0]] = error.problems[0].message
         return self._scenarios[key]
-
-
-def _key(ask: Ask) -> Key:
-    return json.dumps(ask.values), ask.load
-
-
-def _of(table: pd.DataFrame, number: int) -> pd.DataFrame:
-    """The rows of one request, in the order of their replications."""
-    mine = table[table[ASK] == number].drop(columns=ASK)
-    return mine.sort_values("replication", kind="stable", ignore_index=True)
 
 
 def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
@@ -271,41 +263,68 @@ class Racing:
         self._spent = 0
         self._counts = looks(effort)
         self._level = 1 - (1 - confidence) / len(self._counts)
-        strides = [stride(len(c.levels)) if c.ordered else 1 for c in space.choices]
+        self._first = [stride(len(c.levels)) if c.ordered else 1 for c in space.choices]
         self._ordered = [i for i, c in enumerate(space.choices) if c.ordered and len(c.levels) > 1]
         self._strides: dict[Index, list[int]] = {}
-        self._first = strides
-        self.waiting = self._coarse(strides)
-        """Of the coarse grid what was not tried yet."""
+        axes = [
+            sorted({*range(0, len(choice.levels), step), len(choice.levels) - 1})
+            for choice, step in zip(space.choices, self._first, strict=True)
+        ]
+        every = dict.fromkeys(map(space.canonical, itertools.product(*axes)))
+        floors = {index: cost for index in every if (cost := floor(index)) is not None}
+        self.waiting = sorted(floors, key=lambda index: (overloaded(index), floors[index]))
+        """Of the coarse grid those that can be built and were not tried yet: those with the cheapest machines
+        first, and last those that cannot keep up.
+        """
 
     def ask(self) -> list[Ask]:
         for wanted in (self._next_coarse, self._refine, self._predicted, self._race, self._for_the_front):
-            asks = [self._ask(index) for index in wanted()]
-            if asks:
-                self._spent += sum(ask.runs for ask in asks)
-                return asks
+            if indices := wanted():
+                self._asked = indices
+                more = {index: self._more(index) for index in indices}
+                self._spent += sum(more.values())
+                return [
+                    Ask(self._space.values(index), self._done(index), self._done(index) + more[index] - 1)
+                    for index in indices
+                ]
         return []
 
     def tell(self, candidates: Sequence[Candidate]) -> None:
         self._known.update(zip(self._asked, candidates, strict=True))
         self._asked = []
 
-    def _ask(self, index: Index) -> Ask:
-        self._asked.append(index)
-        done = self._known[index].n if index in self._known else 0
-        return Ask(self._space.values(index), done, done + self._more(index) - 1)
+    def _done(self, index: Index) -> int:
+        """Replications that a candidate has."""
+        return self._known[index].n if index in self._known else 0
 
-    def _coarse(self, strides: Sequence[int]) -> list[Index]:
-        """The candidates of the coarse grid that can be built, those with the cheapest machines first, and
-        last those that cannot keep up.
-        """
-        axes = [
-            sorted({*range(0, len(choice.levels), step), len(choice.levels) - 1})
-            for choice, step in zip(self._space.choices, strides, strict=True)
-        ]
-        every = dict.fromkeys(map(self._space.canonical, itertools.product(*axes)))
-        floors = {index: floor for index in every if (floor := self._floor(index)) is not None}
-        return sorted(floors, key=lambda index: (self._overloaded(index), floors[index]))
+    def _more(self, index: Index) -> int:
+        """Replications until the next look at a candidate."""
+        done = self._done(index)
+        return next(count for count in self._counts if count > done) - done
+
+    @property
+    def left(self) -> int:
+        """So many runs of a quarter of an exhaustive search are left."""
+        return int(SHARE * self._space.total * self._effort.most) - self._spent
+
+    def _leader(self) -> Candidate | None:
+        return best_of(list(self._known.values()))
+
+    def _merit(self, index: Index) -> tuple[float, float]:
+        """The less the better: what is missed, then what it costs."""
+        one = self._known[index]
+        return one.violation if not one.holds else -1.0, one.cost
+
+    def _group(self, index: Index) -> Index:
+        """What a candidate has of the choices without order."""
+        return tuple(0 if i in self._ordered else at for i, at in enumerate(index))
+
+    def _groups(self) -> dict[Index, list[Index]]:
+        """The candidates that are known, by the choices without order."""
+        found: dict[Index, list[Index]] = {}
+        for index in self._known:
+            found.setdefault(self._group(index), []).append(index)
+        return found
 
     def _next_coarse(self) -> list[Index]:
         """Those of the next machines, if they may be cheaper than the leader."""
@@ -328,9 +347,9 @@ class Racing:
     def _refine(self) -> list[Index]:
         """New neighbours of the best of each combination of choices without order."""
         leader, found = self._leader(), dict[Index, None]()
-        for group in self._groups():
+        for group, members in self._groups().items():
             steps = self._strides.setdefault(group, list(self._first))
-            best = min(self._members(group), key=self._merit)
+            best = min(members, key=self._merit)
             while True:
                 near = [
                     index
@@ -342,50 +361,6 @@ class Racing:
                 steps[:] = [max(1, step // 2) for step in steps]
             found |= dict.fromkeys(near)
         return list(found)
-
-    def _predicted(self) -> list[Index]:
-        """Candidates that may be better by what is interpolated between those that were tried."""
-        leader, found = self._leader(), list[Index]()
-        for group in self._groups():
-            tried = [index for index in self._members(group) if self._known[index].error is None]
-            others = [index for index in self._grid[group] if index not in self._known]
-            if self.left <= 0 or not self._ordered or not tried:
-                break
-            near = promising(
-                self._places(tried),
-                np.array([self._known[index].cost for index in tried]),
-                np.array([[margin(each) for each in self._known[index].judgements] for index in tried]),
-                self._places(others),
-                None if leader is None else leader.cost,
-            )
-            worth = (others[number] for number in near if self._floor(others[number]) is not None)
-            found += itertools.islice(worth, _BATCH)
-        return found
-
-    @cached_property
-    def _grid(self) -> dict[Index, list[Index]]:
-        found: dict[Index, list[Index]] = {}
-        for index in self._space:
-            found.setdefault(self._group(index), []).append(index)
-        return found
-
-    def _places(self, indices: Sequence[Index]) -> Floats:
-        """Where candidates are, by their ordered choices."""
-        return np.array([[index[i] for i in self._ordered] for index in indices], np.float64)
-
-    def _groups(self) -> Iterable[Index]:
-        return dict.fromkeys(self._group(index) for index in self._known)
-
-    def _group(self, index: Index) -> Index:
-        return tuple(0 if i in self._ordered else at for i, at in enumerate(index))
-
-    def _members(self, group: Index) -> list[Index]:
-        return [index for index in self._known if self._group(index) == group]
-
-    def _merit(self, index: Index) -> tuple[float, float]:
-        """The less the better: what is missed, then what it costs."""
-        one = self._known[index]
-        return one.violation if not one.holds else -1.0, one.cost
 
     def _neighbours(self, index: Index, steps: Sequence[int]) -> Iterator[Index]:
         """One step away, along each ordered choice or some of them at once."""
@@ -402,8 +377,36 @@ class Racing:
                 if near != index and self._floor(near) is not None:
                     yield near
 
-    def _leader(self) -> Candidate | None:
-        return best_of(list(self._known.values()))
+    def _predicted(self) -> list[Index]:
+        """Candidates that may be better by what is interpolated between those that were tried."""
+
+        def places(indices: Sequence[Index]) -> Floats:
+            return np.array([[index[i] for i in self._ordered] for index in indices], np.float64)
+
+        leader, found = self._leader(), list[Index]()
+        for group, members in self._groups().items():
+            tried = [index for index in members if self._known[index].error is None]
+            if self.left <= 0 or not self._ordered or not tried:
+                break
+            others = [index for index in self._grid[group] if index not in self._known]
+            near = promising(
+                places(tried),
+                np.array([self._known[index].cost for index in tried]),
+                np.array([[margin(each) for each in self._known[index].judgements] for index in tried]),
+                places(others),
+                None if leader is None else leader.cost,
+            )
+            worth = (others[number] for number in near if self._floor(others[number]) is not None)
+            found += itertools.islice(worth, _BATCH)
+        return found
+
+    @cached_property
+    def _grid(self) -> dict[Index, list[Index]]:
+        """All candidates, by the choices without order."""
+        found: dict[Index, list[Index]] = {}
+        for index in self._space:
+            found.setdefault(self._group(index), []).append(index)
+        return found
 
     def _race(self) -> list[Index]:
         """The leader and whatever may be better, the most promising first, as far as they have not got all
@@ -422,16 +425,6 @@ class Racing:
                 break
             found.append(index)
         return found
-
-    @property
-    def left(self) -> int:
-        """So many runs of a quarter of an exhaustive search are left."""
-        return int(SHARE * self._space.total * self._effort.most) - self._spent
-
-    def _more(self, index: Index) -> int:
-        """Replications until the next look at a candidate."""
-        done = self._known[index].n if index in self._known else 0
-        return next(count for count in self._counts if count > done) - done
 
     def _for_the_front(self) -> list[Index]:
         """The rest of the coarse grid, as far as a quarter of all runs goes."""

@@ -1,4 +1,8 @@
-"""A plan's file: what is asked, of what, at which prices; and the candidates it may choose among."""
+"""A plan's file: what is asked, of what, at which prices; and the candidates it may choose among.
+
+`read` is called by the command and by `tideover.plan`; the search takes candidates from the `Space`. A key of
+plans' files is added to `TOP` and `_Reader`, a key that chooses machines to `Space._hosts`.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,11 @@ from tideover.scenarios.loader import Scenario, Tree
 from tideover.scenarios.objectives.objective import LEVEL, Objective
 from tideover.scenarios.objectives.terms import parse_share
 from tideover.scenarios.part_builder import PartBuilder, fields_of, from_plain
-from tideover.scenarios.planning.candidate import Breaks, Effort, Machine, Prices, Wanted, kinds_of
+from tideover.scenarios.planning.candidate import Breaks, Effort, Machine, Prices, Wanted
 from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.sweeps import factors
 from tideover.scenarios.yaml_source import Giver, Node, Origin
-from tideover.sim.registry import Part
+from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import parse_rate
 
 TYPE, COUNT = "hosts.type", "hosts.count"
@@ -125,16 +129,12 @@ class Space(plugins.Carrier):
                     hint = suggest(level.value, sorted(STRATEGIES))
                     raise level.refused(f"choices.{choice.key}", f"{said}; {hint}")
         every = {self._kind(index) for index in self._kinds()}
+        kinds = [kind for kind in every if kind is not None and kind in STRATEGIES]
+        known = {key for kind in kinds for key in fields_of(STRATEGIES[kind])}
         for choice in self.choices:
             if not any(concerns(choice.key, kind) for kind in every):
-                known = [
-                    key
-                    for kind in every
-                    if kind and kind in STRATEGIES
-                    for key in fields_of(STRATEGIES[kind])
-                ]
                 step = choice.key.split(".")[-1]
-                said = f"no strategy that can be chosen has this key; {suggest(step, sorted({*known}))}"
+                said = f"no strategy that can be chosen has this key; {suggest(step, sorted(known))}"
                 raise choice.levels[0].refused(f"choices.{choice.key}", said)
 
     def alone(self) -> Iterator[Index]:
@@ -306,7 +306,6 @@ class _Reader(PartBuilder):
         effort = (self.part(Effort, node, "search.replications") if node is not None else None) or Effort()
         machines = self._parts(Machine, "machines")
         choices = self._choices()
-        self._stop()
         tree, directory, rate = self._base(base, settings)
         space = Space(tree, directory, choices, machines, rate)
         first = self._check(space, failures)
@@ -320,10 +319,6 @@ class _Reader(PartBuilder):
         title = root.get("name") or tree.get("name")
         name = str(title.plain()) if title is not None and title.value is not None else "plan"
         return Spec(name, space, Wanted(objectives, prices, failures, level), effort, tuple(remarks))
-
-    def _stop(self) -> None:
-        if self.problems:
-            raise ScenarioError(self.problems)
 
     def _missing(self, node: Node | None, key: str, said: str) -> None:
         """A key that has to be given; nothing is said of it if it was misspelt, which is told already."""
@@ -383,22 +378,23 @@ class _Reader(PartBuilder):
         if node is None or not node.is_mapping or not node.value:
             self._missing(node, "choices", "give lists of values by key, as in {strategy.kind: [rsm]}")
             return ()
-        return tuple(Choice(key, self._levels(key, child)) for key, child in node.items())
-
-    def _levels(self, key: str, node: Node) -> tuple[Node, ...]:
-        """The values of a choice."""
-        found = node.value
-        if node.is_mapping:
-            found = factors.values(node, f"choices.{key}", self.problems)
-        elif not isinstance(found, list) or not found:
-            has = "an empty list" if found == [] else node.shown()
-            said = f"must be a list of values, as in [10 s, 20 s], or a range, not {has}"
-            self.refuse(node, f"choices.{key}", said)
-            found = []
-        return tuple(found)
+        choices = []
+        for key, child in node.items():
+            levels = child.value
+            if child.is_mapping:
+                levels = factors.values(child, f"choices.{key}", self.problems)
+            elif not isinstance(levels, list) or not levels:
+                has = "an empty list" if levels == [] else child.shown()
+                said = f"must be a list of values, as in [10 s, 20 s], or a range, not {has}"
+                self.refuse(child, f"choices.{key}", said)
+                levels = []
+            choices.append(Choice(key, tuple(levels)))
+        return tuple(choices)
 
     def _base(self, base: Tree | None, settings: Settings) -> tuple[Node, Path, float | None]:
         """What all candidates have in common, where it looks for files, and the rate that is asked."""
+        if self.problems:
+            raise ScenarioError(self.problems)
         tree, directory = base or loader.scenario_of(self._root, self._directory)
         fixed = [
             self._given(key, node, f"set.{key}") for key, node in self.entries(self._root, "set").items()
@@ -413,7 +409,8 @@ class _Reader(PartBuilder):
                 rate = parse_rate(load.value if isinstance(load.value, str) else str(load.value))
             except ValueError as error:
                 self.refuse(load, "load", f"{error}; or a mapping of keys")
-        self._stop()
+        if self.problems:
+            raise ScenarioError(self.problems)
         tree = precedence.settle(tree, fixed)
         return precedence.settle(tree, read_settings(settings)), directory, rate
 
@@ -421,7 +418,7 @@ class _Reader(PartBuilder):
         return Setting(key, node.given(giver=Giver.SWEEP, key=key, shown=shown))
 
     def _check(self, space: Space, failures: Mapping[str, Breaks]) -> Scenario:
-        """What can be told before any candidate is built but one, which is returned."""
+        """What can be told before any candidate is built but the first that can be, which is returned."""
         if space.most > MOST:
             said = f"are {space.most:,} combinations; at most {MOST:,} are allowed"
             raise self._root.value["choices"].refused("choices", said)
@@ -433,8 +430,17 @@ class _Reader(PartBuilder):
                 # wrong by itself, whatever goes with it; what only has no place here may be fine elsewhere
                 if wrong := [problem for problem in error.problems if problem.key.startswith("choices.")]:
                     raise ScenarioError(wrong) from None
-        first = self._first(space)
-        known = kinds_of(first)
+        first, unbuilt = None, None
+        for index in itertools.islice(space, MOST_TRIED):
+            try:
+                first = space.at(space.values(index))
+                break
+            except ScenarioError as error:
+                unbuilt = unbuilt or error
+        if first is None:
+            assert unbuilt is not None
+            raise unbuilt
+        known = list(dict.fromkeys(kind_of(failure) for failure in first.failures))
         for kind in failures:
             if kind not in known:
                 node = self._root.value["failures"].value[kind]
@@ -442,14 +448,3 @@ class _Reader(PartBuilder):
                 said = f"the scenario has no failure of this kind, so no recovery from one is seen; {has}"
                 raise node.refused(f"failures.{kind}", said)
         return first
-
-    def _first(self, space: Space) -> Scenario:
-        """The first candidate that can be built; raises ScenarioError if none of the first ones can."""
-        error = None
-        for index in itertools.islice(space, MOST_TRIED):
-            try:
-                return space.at(space.values(index))
-            except ScenarioError as found:
-                error = error or found
-        assert error is not None
-        raise error
