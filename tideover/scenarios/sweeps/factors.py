@@ -13,7 +13,7 @@ import re
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -480,166 +480,136 @@ _TEXT = "text"
 """What texts have for a unit."""
 
 
-@dataclass(frozen=True)
-class Term:
-    """A swept key, or a value."""
-
-    key: str | None
-    value: Any = None
-
-
-Sum = tuple[tuple[int, tuple[Term, ...]], ...]
-"""Products, each with its sign."""
-_Amounts = tuple[np.ndarray, str]
-"""Numbers or texts by the position on each axis, and their unit."""
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """A comparison of two sums."""
-
-    left: Sum
-    sign: str
-    right: Sum
-
-    def holds(self, axes: Sequence[Axis]) -> np.ndarray:
-        """Whether it holds, by the position on each axis (an axis that it says nothing of has length 1).
-
-        Raises ValueError for values that cannot be compared.
-        """
-        (left, unit), (right, other) = _total(self.left, axes), _total(self.right, axes)
-        if unit != other:
-            raise ValueError(f"compares {_what(unit)} with {_what(other)}")
-        if unit == _TEXT and self.sign not in _EQUAL:
-            raise ValueError(f"compares texts by {self.sign}; they can only be equal or not")
-        texts = unit == _TEXT
-        equal = np.asarray(left == right, bool) if texts else np.isclose(left, right, rtol=_CLOSE, atol=0)
-        if self.sign in _EQUAL:
-            return ~equal if self.sign == "!=" else equal
-        less = left < right if self.sign.startswith("<") else left > right
-        found: np.ndarray = (less | equal) if self.sign.endswith("=") else (less & ~equal)
-        return found
-
-
-def _total(side: Sum, axes: Sequence[Axis]) -> _Amounts:
-    """A sum of products."""
-    (_, first), *others = side
-    total, unit = _product(first, axes)
-    for sign, terms in others:
-        numbers, other = _product(terms, axes)
-        if unit != other or other == _TEXT:
-            raise ValueError(f"adds {_what(other)} to {_what(unit)}")
-        total = total + sign * numbers
-    return total, unit
-
-
-def _product(terms: Sequence[Term], axes: Sequence[Axis]) -> _Amounts:
-    (product, unit), *others = (_amounts(term, axes) for term in terms)
-    for numbers, other in others:
-        if (unit and other) or _TEXT in (unit, other):
-            raise ValueError(f"multiplies {_what(unit)} by {_what(other)}; one must be a number")
-        product, unit = product * numbers, unit + other
-    return product, unit
-
-
-def _amounts(term: Term, axes: Sequence[Axis]) -> _Amounts:
-    """The values of a term along its axis. Nothing (null) is neither equal to, nor less, nor more than
-    anything.
+class Term(NamedTuple):
+    """Numbers or texts by the position on each axis (an axis that they do not depend on has length 1), and
+    their unit; ``swept``: whether a swept key is meant.
     """
-    place, values = 0, [term.value]
-    if term.key is not None:
-        places = ((a, i, f.key) for a, axis in enumerate(axes) for i, f in enumerate(axis.factors))
-        place, values = next((a, _column(axes[a], i)) for a, i, key in places if key == term.key)
-    given = [value for value in values if value is not None]
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given):
-        unit, found = "", np.array([np.nan if value is None else value for value in values], float)
-    elif unit := unit_of(values):
-        found = np.array([as_number(value, unit) for value in values], float)
-    else:
-        unit = _TEXT
-        found = np.array([None if value is None else as_text(value) for value in values], object)
-    shape = [1] * len(axes)
-    shape[place] = len(values)
-    return found.reshape(shape), unit
+
+    amounts: np.ndarray
+    unit: str
+    swept: bool = False
 
 
-def _column(axis: Axis, column: int) -> list[Any]:
-    return [axis.at(position)[column].plain() for position in range(len(axis))]
-
-
-def _what(unit: str) -> str:
-    return {_TEXT: "a text", "": "a number"}.get(unit, f"a quantity in {unit}")
-
-
-def read(
-    block: Node | None, axes: Sequence[Axis], base: Node, problems: list[Problem]
-) -> Iterator[Constraint]:
-    """The constraints of a block ``where``; ``base``: the scenario, whose keys they may name."""
-    if block is None or block.value is None:
-        return
+def read(block: Node | None, axes: Sequence[Axis], base: Node, problems: list[Problem]) -> array[int] | None:
+    """The numbers of the combinations that break no constraint of a block ``where``; None: of all. ``base``:
+    the scenario, whose keys they may name.
+    """
+    if block is None or block.value is None or block.value == []:
+        return None
     if not isinstance(block.value, list):
         message = f"must be a list of comparisons, as in [checkpoint_interval < 30 s], not {block.shown()}"
         problems.append(block.problem("where", message))
-        return
+        return None
     for axis in axes:
-        if isinstance(axis, Sampled) and axis.design in FOR_INDICES and block.value:
+        if isinstance(axis, Sampled) and axis.design in FOR_INDICES:
             message = f"does not go with design: {axis.design}, of whose points none may be left out"
             problems.append(block.problem("where", message))
+    kept = np.ones([len(axis) for axis in axes], bool)
     for number, node in enumerate(block.value):
         try:
-            found = _parsed(node, axes, base)
-            found.holds(axes)
-            yield found
+            kept &= _holds(node, axes, base)
         except ValueError as error:
             shown = f"{node.value}: {error}" if isinstance(node.value, str) else str(error)
             problems.append(node.problem(f"where.{number}", shown))
+    return array("q", np.flatnonzero(kept).tolist())
 
 
-def _parsed(node: Node, axes: Sequence[Axis], base: Node) -> Constraint:
-    """The constraint of a text; raises ValueError that says what is wrong, and what is allowed."""
+def _holds(node: Node, axes: Sequence[Axis], base: Node) -> np.ndarray:
+    """Whether a constraint holds, by the position on each axis; raises ValueError that says what is wrong,
+    and what is allowed.
+    """
     match = _COMPARISON.fullmatch(node.value) if isinstance(node.value, str) else None
     if match is None:
         raise ValueError(
             "is no comparison; write two sides with one of < <= > >= = != between, "
             "as in 'strategy.checkpoint_interval < 30 s'"
         )
-    swept = [factor.key for axis in axes for factor in axis.factors]
-
-    def side(text: str) -> Sum:
+    sign = match[2]
+    sides = []
+    for text in (match[1], match[3]):
         first, *others = re.split(r"\s([+-])\s", text.strip())
-        signed = [("+", first), *zip(others[::2], others[1::2], strict=True)]
-        products = ((sign, (word.strip() for word in product.split("*"))) for sign, product in signed)
-        return tuple(
-            (1 if sign == "+" else -1, tuple(_term(word, swept, axes, base) for word in words))
-            for sign, words in products
-        )
+        products = [("+", first), *zip(others[::2], others[1::2], strict=True)]
+        sides.append([(s, [_term(w.strip(), axes, base) for w in p.split("*")]) for s, p in products])
+    if not any(term.swept for side in sides for _, terms in side for term in terms):
+        raise ValueError(f"names no swept key ({', '.join(_swept(axes))})")
+    (left, unit), (right, other) = (_total(side) for side in sides)
+    if unit != other:
+        raise ValueError(f"compares {_what(unit)} with {_what(other)}")
+    if unit == _TEXT and sign not in _EQUAL:
+        raise ValueError(f"compares texts by {sign}; they can only be equal or not")
+    texts = unit == _TEXT
+    equal = np.asarray(left == right, bool) if texts else np.isclose(left, right, rtol=_CLOSE, atol=0)
+    if sign in _EQUAL:
+        return ~equal if sign == "!=" else equal
+    less = left < right if sign.startswith("<") else left > right
+    return (less | equal) if sign.endswith("=") else (less & ~equal)
 
-    found = Constraint(side(match[1]), match[2], side(match[3]))
-    if not any(term.key for side in (found.left, found.right) for _, terms in side for term in terms):
-        raise ValueError(f"names no swept key ({', '.join(swept)})")
-    return found
+
+def _total(side: Sequence[tuple[str, Sequence[Term]]]) -> tuple[np.ndarray, str]:
+    """A sum of products, each with its sign, and its unit."""
+    products = []
+    for sign, ((product, unit, _), *others) in side:
+        for amounts, other, _ in others:
+            if (unit and other) or _TEXT in (unit, other):
+                raise ValueError(f"multiplies {_what(unit)} by {_what(other)}; one must be a number")
+            product, unit = product * amounts, unit + other
+        products.append((product, unit, sign))
+    (total, unit, _), *more = products
+    for product, other, sign in more:
+        if unit != other or other == _TEXT:
+            raise ValueError(f"adds {_what(other)} to {_what(unit)}")
+        total = total + product if sign == "+" else total - product
+    return total, unit
 
 
-def _term(word: str, swept: Sequence[str], axes: Sequence[Axis], base: Node) -> Term:
-    """What a word of a constraint stands for."""
+def _term(word: str, axes: Sequence[Axis], base: Node) -> Term:
+    """What a word of a constraint stands for: a swept key, or a value."""
     if not word:
         raise ValueError("has nothing on one side of a sign")
     value = scalar(word)
     if not isinstance(value, str) or unit_of([value]):
-        return Term(None, value)
+        return _amounts([value])
+    swept = _swept(axes)
     if not _KEY.fullmatch(word):
         raise ValueError(f"{word!r} is neither a key nor a value; known keys: {', '.join(swept)}")
     ends = [key for key in swept if f".{key}".endswith(f".{word}")]
     if word in ends or len(ends) == 1:
-        return Term(word if word in ends else ends[0])
+        place, i = swept[word if word in ends else ends[0]]
+        values = _column(axes[place], i)
+        shape = [1] * len(axes)
+        shape[place] = len(values)
+        amounts, unit, _ = _amounts(values)
+        return Term(amounts.reshape(shape), unit, swept=True)
     if ends:
         raise ValueError(f"{word} may be {' or '.join(ends)}; write more of it")
     there = base.get(*word.split("."))
     if there is not None and not isinstance(there.value, dict | list):
-        return Term(None, there.value)
-    columns = ((axis, i) for axis in axes for i, _ in enumerate(axis.factors))
-    values = (value for axis, i in columns for value in _column(axis, i))
-    texts = list(dict.fromkeys(v for v in values if isinstance(v, str) and _KEY.fullmatch(v)))
+        return _amounts([there.value])
+    every = (value for place, i in swept.values() for value in _column(axes[place], i))
+    texts = list(dict.fromkeys(v for v in every if isinstance(v, str) and _KEY.fullmatch(v)))
     if word not in texts:
         raise ValueError(f"{word!r} is neither a key nor a value of one; {suggest(word, [*swept, *texts])}")
-    return Term(None, word)
+    return _amounts([word])
+
+
+def _swept(axes: Sequence[Axis]) -> dict[str, tuple[int, int]]:
+    """Of each swept key its axis, and its place there."""
+    return {f.key: (place, i) for place, axis in enumerate(axes) for i, f in enumerate(axis.factors)}
+
+
+def _column(axis: Axis, i: int) -> list[Any]:
+    return [axis.at(position)[i].plain() for position in range(len(axis))]
+
+
+def _amounts(values: Sequence[Any]) -> Term:
+    """Nothing (null) is neither equal to, nor less, nor more than anything."""
+    given = [value for value in values if value is not None]
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given):
+        return Term(np.array([np.nan if value is None else value for value in values], float), "")
+    if unit := unit_of(values):
+        return Term(np.array([as_number(value, unit) for value in values], float), unit)
+    return Term(np.array([None if value is None else as_text(value) for value in values], object), _TEXT)
+
+
+def _what(unit: str) -> str:
+    return {_TEXT: "a text", "": "a number"}.get(unit, f"a quantity in {unit}")

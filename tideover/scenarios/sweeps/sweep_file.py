@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,7 +39,7 @@ from tideover.scenarios.loader import Resolved, Scenario, Tree
 from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.statistics import intervals
 from tideover.scenarios.sweeps import factors
-from tideover.scenarios.sweeps.factors import Axis, Constraint, Factor
+from tideover.scenarios.sweeps.factors import Axis, Factor
 from tideover.scenarios.sweeps.rows import metric_names
 from tideover.scenarios.sweeps.survey import Point, Points
 from tideover.scenarios.yaml_source import Giver, Node, Origin
@@ -186,7 +187,7 @@ class Recipe(plugins.Carrier, Points):
     """All points of a sweep, in the order of the file: the last factor changes fastest.
 
     ``base``: what all points have in common; ``directory``: where that looks for files; ``axes``: what
-    differs, every combination but those that break one of the ``constraints``; ``origin``: of the sweep's
+    differs; ``kept``: numbers of the combinations that are points, None: all; ``origin``: of the sweep's
     file; ``remarks``: what an expert would say of it; ``profiles``: texts of profiles' files, by path.
     """
 
@@ -196,7 +197,7 @@ class Recipe(plugins.Carrier, Points):
     axes: tuple[Axis, ...]
     replications: Until
     origin: Origin
-    constraints: tuple[Constraint, ...] = ()
+    kept: array[int] | None = None
     remarks: tuple[str, ...] = ()
     profiles: Mapping[str, str] = field(default_factory=dict)
 
@@ -210,17 +211,7 @@ class Recipe(plugins.Carrier, Points):
 
     @cached_property
     def total(self) -> int:
-        return math.prod(map(len, self.axes)) if self._kept is None else len(self._kept)
-
-    @cached_property
-    def _kept(self) -> np.ndarray | None:
-        """Numbers of the combinations that break no constraint; None for all."""
-        if not self.constraints:
-            return None
-        kept = np.ones([len(axis) for axis in self.axes], bool)
-        for constraint in self.constraints:
-            kept &= constraint.holds(self.axes)
-        return np.flatnonzero(kept)
+        return math.prod(map(len, self.axes)) if self.kept is None else len(self.kept)
 
     def values(self, number: int) -> dict[str, Any]:
         return {setting.key: setting.node.plain() for setting in self._settings(number)}
@@ -249,7 +240,7 @@ class Recipe(plugins.Carrier, Points):
         if not 0 <= number < self.total:
             message = f"there is no point {number}; points are 0 to {self.total - 1}"
             raise Node(None, self.origin).refused("grid", message)
-        place = number if self._kept is None else int(self._kept[number])
+        place = number if self.kept is None else self.kept[number]
         positions = np.unravel_index(place, [*map(len, self.axes)])
         return [
             factor.set_to(node)
@@ -310,7 +301,7 @@ class _SweepFile:
         """Everything that the file says."""
         base, directory = self._base()
         title = self.root.get("name") or base.get("name")
-        where = tuple(factors.read(self.root.get("where"), self.axes, base, self.problems))
+        kept = factors.read(self.root.get("where"), self.axes, base, self.problems)
         if self.problems:
             raise ScenarioError(self.problems)
         found = Recipe(
@@ -320,7 +311,7 @@ class _SweepFile:
             axes=self.axes,
             replications=self._replications(base),
             origin=self.root.origin,
-            constraints=where,
+            kept=kept,
             remarks=tuple(self.remarks),
             profiles=profiles.texts_of(self._values(base, profiles.KEY), directory),
         )
