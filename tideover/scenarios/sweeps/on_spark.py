@@ -1,5 +1,5 @@
 """The engine that leaves a sweep's work to Spark, in jobs of a few seconds, two at a time so that no core
-waits for the last one.
+waits for the last one. `sweep.engine` makes it; how work is cut into jobs and tasks is changed here.
 
 Only what Spark Connect has, too: ranges, ``mapInArrow``, readers and writers. Rows go from the executor that
 made them to the file; the driver sees names and counts.
@@ -7,7 +7,6 @@ made them to the file; the driver sees names and counts.
 
 from __future__ import annotations
 
-import functools
 import gc
 import pickle
 import re
@@ -15,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Any
 
@@ -48,13 +47,12 @@ CHUNK, PART = "chunk", "part"
 
 ENDED = "the process that simulated it ended"
 """Why a run failed that ends every process that simulates it."""
-_CRASHED = re.compile(r"worker (process )?(exited|crashed|died)|ExecutorLostFailure|EOFException", re.I)
+_LOST_WORKER = re.compile(r"worker (process )?(exited|crashed|died)|ExecutorLostFailure|EOFException", re.I)
+"""In the error of a job that failed because a worker's process ended, as often as Spark tried."""
 _FILE = "([^/]+/[^/]+)$"
 """The path in the dataset, of a file's URL."""
 
 Batches = Iterator["pa.RecordBatch"]
-Mapper = Callable[[Batches], Batches]
-"""What a task of Spark's does with the batches that come to it: sent to the executors."""
 
 
 class SweepFailed(RuntimeError):
@@ -117,16 +115,10 @@ class OnSpark(Engine):
         """What runs Spark's jobs."""
         return self._start()
 
-    @property
-    def spark(self) -> SparkSession:
-        """The session."""
-        session: SparkSession = self.cluster.session
-        return session
-
     @cached_property
     def files(self) -> Files:
         directory = local_path(self._url)
-        return HadoopFiles(self._url, self.spark) if directory is None else Files(directory)
+        return HadoopFiles(self._url, self.cluster.session) if directory is None else Files(directory)
 
     def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:
         """Look at points, on the executors if they are many."""
@@ -137,7 +129,9 @@ class OnSpark(Engine):
         for start in range(0, len(numbers), _AT_ONCE * cores):
             block = numbers[start : start + _AT_ONCE * cores]
             shared = [block[i :: _PARTITIONS * cores] for i in range(min(len(block), _PARTITIONS * cores))]
-            for row in self._mapped(len(shared), surveyor(recipe, shared), "found binary").collect():
+            # the hash is found here: there, parts that were sent may have no source
+            look = partial(_surveyed, recipe, shared, code())
+            for row in self._mapped(len(shared), look, "found binary").collect():
                 yield from pickle.loads(row["found"])
             tell("checking points", start + len(block))
 
@@ -155,7 +149,7 @@ class OnSpark(Engine):
                 while True:
                     for job in islice(waiting, 2 - len(active)):
                         tag = f"tideover-{next(self._number)}"
-                        future = pool.submit(self._tagged, tag, task, there, job)
+                        future = pool.submit(self._job, task, there, job, tag)
                         active[future] = tag, sum(len(chunk.units) for chunk in job)
                     if not active:
                         return
@@ -193,13 +187,13 @@ class OnSpark(Engine):
         from pyspark.sql import functions as f
 
         parts = how.parts_of(known)
-        place = self.spark.createDataFrame(pa.table({"point": [*parts], PART: [*parts.values()]}))
+        place = self.cluster.session.createDataFrame(pa.table({"point": [*parts], PART: [*parts.values()]}))
         found = self._read(known.files).join(f.broadcast(place), "point")
         # mapInArrow takes a dot in the name of what it is given for a field of a struct
         plain = (f.col(f"`{name}`").alias(f"column{i}") for i, name in enumerate(how.needs))
         tasks = min(len(set(parts.values())), _PARTITIONS * self.cluster.cores)
         kind = schema_text(how.schema.append(pa.field(PART, pa.int64())))
-        return found.select(*plain, PART).repartition(tasks, PART).mapInArrow(reducer(how), kind)
+        return found.select(*plain, PART).repartition(tasks, PART).mapInArrow(partial(_reduced, how), kind)
 
     def _jobs(self, chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
         """Chunks that are done in one job: enough for all cores."""
@@ -212,16 +206,19 @@ class OnSpark(Engine):
         if job:
             yield job
 
-    def _tagged(self, tag: str, task: Task, there: Mapping[str, str], job: Sequence[Chunk]) -> list[Done]:
-        with self.cluster.tagged(tag):
-            return self._job(task, there, job)
-
-    def _job(self, task: Task, there: Mapping[str, str], job: Sequence[Chunk]) -> list[Done]:
-        """One job. If it loses its workers, each chunk is tried alone, and then its runs in halves."""
+    def _job(
+        self, task: Task, there: Mapping[str, str], job: Sequence[Chunk], tag: str | None = None
+    ) -> list[Done]:
+        """One job, known by its tag. If it loses its workers, each chunk is tried alone, and then its runs in
+        halves.
+        """
+        if tag is not None:
+            with self.cluster.tagged(tag):
+                return self._job(task, there, job)
         try:
             return [self._placed(self._rows(task, there, job), job)]
         except Exception as error:
-            if not _lost_worker(error):
+            if not _LOST_WORKER.search(str(error)):
                 raise
         if len(job) > 1:
             return [done for chunk in job for done in self._job(task, there, [chunk])]
@@ -241,12 +238,11 @@ class OnSpark(Engine):
             self._rows(task, there, [chunk]).write.parquet(f"{self.files.url}/{path}")
             return [path]
         except Exception as error:
-            if not _lost_worker(error):
+            if not _LOST_WORKER.search(str(error)):
                 raise
         if len(chunk.units) == 1:
-            failed = self._mapped(
-                1, simulator(task, [chunk.units], {chunk.units[0].run: chunk.name}, ENDED), _kind(task)
-            )
+            fail = partial(_failed, task, chunk)
+            failed = self._mapped(1, fail, _kind(task))
             failed.write.mode("overwrite").parquet(f"{self.files.url}/{path}")
             return [path]
         middle = len(chunk.units) // 2
@@ -259,14 +255,14 @@ class OnSpark(Engine):
         place = {unit.run: chunk.name for chunk in job for unit in chunk.units}
         known, todo = split(there, units)
         parts = shares(todo, _PARTITIONS * self.cluster.cores)
-        found = self._mapped(len(parts), simulator(task, parts, place), _kind(task))
+        found = self._mapped(len(parts), partial(_simulated, task, parts, place), _kind(task))
         if known:
             taken = self._read(known)
             taken = taken.where(taken["run"].isin([name for each in known.values() for name in each]))
             # one file may have a run that is taken from another, or one that failed there
             taken = taken.where(taken["error"].isNull()).dropDuplicates(["run"])
             taken = taken.drop(*rows.names(task.swept))
-            found = found.unionByName(taken.mapInArrow(renamer(task, units, place), _kind(task)))
+            found = found.unionByName(taken.mapInArrow(partial(_again, task, units, place), _kind(task)))
         return found
 
     def _placed(self, found: DataFrame, job: Sequence[Chunk]) -> Done:
@@ -296,16 +292,13 @@ class OnSpark(Engine):
             self.files.remove(part)
 
     def _read(self, paths: Iterable[str], **options: Any) -> DataFrame:
-        return self.spark.read.options(**options).parquet(*(f"{self.files.url}/{path}" for path in paths))
+        return self.cluster.session.read.options(**options).parquet(
+            *(f"{self.files.url}/{path}" for path in paths)
+        )
 
-    def _mapped(self, count: int, work: Mapper, kind: str) -> DataFrame:
+    def _mapped(self, count: int, work: Callable[[Batches], Batches], kind: str) -> DataFrame:
         """What is made of the numbers from 0 to ``count`` - 1, each in a task of its own."""
-        return self.spark.range(0, count, 1, max(count, 1)).mapInArrow(work, kind)
-
-
-def _lost_worker(error: Exception) -> bool:
-    """Whether a Spark job failed because a worker's process ended, as often as Spark tried."""
-    return _CRASHED.search(str(error)) is not None
+        return self.cluster.session.range(0, count, 1, max(count, 1)).mapInArrow(work, kind)
 
 
 def _kind(task: Task) -> str:
@@ -313,65 +306,52 @@ def _kind(task: Task) -> str:
     return schema_text(task.schema.append(pa.field(CHUNK, pa.string())))
 
 
-# What Spark's tasks do.
+# What Spark's tasks do with the batches that come to them; batches of a range are numbers of parts.
 
 
-def surveyor(recipe: Points, shared: Sequence[Sequence[int]]) -> Mapper:
+def _surveyed(recipe: Points, shared: Sequence[Sequence[int]], model: str, batches: Batches) -> Batches:
     """Looks at points."""
-    model = code()  # here: there, parts that were sent may have no source
-
-    def work(batches: Batches) -> Batches:
-        for number in _numbers(batches):
-            found = pickle.dumps(list(survey(recipe, shared[number], model)))
-            yield pa.RecordBatch.from_pydict({"found": pa.array([found], pa.binary())})
-
-    return work
+    for number in _numbers(batches):
+        found = pickle.dumps(list(survey(recipe, shared[number], model)))
+        yield pa.RecordBatch.from_pydict({"found": pa.array([found], pa.binary())})
 
 
-def simulator(
-    task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, str], why: str | None = None
-) -> Mapper:
-    """Does the runs of the parts with these numbers; ``why`` they cannot be done, if so."""
-
-    def work(batches: Batches) -> Batches:
-        _freeze_imports()
-        for number in _numbers(batches):
-            units = parts[number]
-            made = task.simulated(units) if why is None else (task.failed(unit, why) for unit in units)
-            for found in made:
-                yield _with_chunk(found, place)
-
-    return work
+def _simulated(
+    task: Task, parts: Sequence[Sequence[Unit]], place: Mapping[str, str], batches: Batches
+) -> Batches:
+    """Does the runs of parts."""
+    _freeze_imports()
+    for number in _numbers(batches):
+        for found in task.simulated(parts[number]):
+            yield _with_chunk(found, place)
 
 
-def renamer(task: Task, units: Sequence[Unit], place: Mapping[str, str]) -> Mapper:
+def _failed(task: Task, chunk: Chunk, batches: Batches) -> Batches:
+    """Says of a chunk's only run that it cannot be done."""
+    (unit,) = chunk.units
+    for _ in _numbers(batches):
+        yield _with_chunk(task.failed(unit, ENDED), {unit.run: chunk.name})
+
+
+def _again(task: Task, units: Sequence[Unit], place: Mapping[str, str], batches: Batches) -> Batches:
     """Takes rows that are there already."""
-
-    def work(batches: Batches) -> Batches:
-        for batch in batches:
-            for part in task.again(pa.Table.from_batches([batch]), units).to_batches():
-                yield _with_chunk(part, place)
-
-    return work
+    for batch in batches:
+        for part in task.again(pa.Table.from_batches([batch]), units).to_batches():
+            yield _with_chunk(part, place)
 
 
-def reducer(how: Reduction) -> Mapper:
+def _reduced(how: Reduction, batches: Batches) -> Batches:
     """Reduces the rows of some parts: they all come to it."""
-
-    def work(batches: Batches) -> Batches:
-        found = list(batches)
-        if not found:
-            return
-        table = pa.Table.from_batches(found).rename_columns([*how.needs, PART])
-        for number in sorted(table[PART].unique().to_pylist()):
-            made = how(table.filter(pc.equal(table[PART], number)).drop_columns([PART]))
-            yield from made.append_column(PART, pa.array([number] * made.num_rows, pa.int64())).to_batches()
-
-    return work
+    found = list(batches)
+    if not found:
+        return
+    table = pa.Table.from_batches(found).rename_columns([*how.needs, PART])
+    for number in sorted(table[PART].unique().to_pylist()):
+        made = how(table.filter(pc.equal(table[PART], number)).drop_columns([PART]))
+        yield from made.append_column(PART, pa.array([number] * made.num_rows, pa.int64())).to_batches()
 
 
 def _numbers(batches: Batches) -> Iterator[int]:
-    """The numbers of a range of Spark's."""
     return (number for batch in batches for number in batch["id"].to_pylist())
 
 
@@ -380,7 +360,7 @@ def _with_chunk(found: pa.RecordBatch, place: Mapping[str, str]) -> pa.RecordBat
     return found.append_column(CHUNK, pa.array(names, pa.string()))
 
 
-@functools.cache
+@cache
 def _freeze_imports() -> None:
     """Take what this worker has imported out of the garbage collection that Spark orders after each task.
 
