@@ -97,7 +97,7 @@ def test_tables_are_as_described_and_on_file(tiny_run):
     out, tables, _ = tiny_run
     assert set(tables) == set(TABLES)
     for name, columns in TABLES.items():
-        assert list(tables[name].columns) == list(columns)
+        assert list(tables[name].columns) == [column.name for column in columns]
         assert (out / campaign.MEASUREMENTS / f"{name}.parquet").exists()
     assert tables["sessions"].spark[0].startswith("4.")
 

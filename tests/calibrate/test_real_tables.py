@@ -11,8 +11,7 @@ import pytest
 
 from tideover.calibrate.real.pipelines import EventLog
 from tideover.calibrate.real.plan import CLUSTER, Episode, Fault, SessionPlan
-from tideover.calibrate.real.tables import TABLES, frame, tables
-from tideover.calibrate.real.truth import keys_until, words_of_window
+from tideover.calibrate.real.tables import TABLES, frame, keys_until, tables, words_of_window
 
 T0 = 1_000_000_000
 
@@ -215,5 +214,5 @@ def test_a_column_that_is_not_described_is_refused():
 
 def test_every_column_says_what_it_is():
     for columns in TABLES.values():
-        assert all(column.meaning for column in columns.values())
-        assert list(frame("faults", []).columns) == list(TABLES["faults"])
+        assert all(column.meaning for column in columns)
+        assert list(frame("faults", []).columns) == [column.name for column in TABLES["faults"]]

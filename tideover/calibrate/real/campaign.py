@@ -1,4 +1,8 @@
-"""All sessions of a plan, one after the other; what is done already is not done again."""
+"""All sessions of a plan, one after the other; what is done already is not done again.
+
+``tideover calibrate`` calls ``run``. What is in a directory's files lets an interrupted calibration go on, so
+their names and contents stay.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class NotPossible(RuntimeError):
 
 
 def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None) -> dict[str, pd.DataFrame]:
-    """Carry out what is not done yet, and return the tables of all sessions (see ``columns.TABLES``).
+    """Carry out what is not done yet, and return the tables of all sessions (see `tables.TABLES`).
 
     They are also written to OUT/measurements/<table>.parquet. A session that failed has its reason in the
     column ``error`` of ``sessions``, and is tried again the next time.
@@ -52,7 +56,12 @@ def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None)
         for session in plan.sessions:
 
             def tell(seconds: float, session: SessionPlan = session, before: float = passed) -> None:
-                progress((before + max(0.0, seconds)) / plan.seconds, _describe(session, seconds))
+                told = "starting Spark, warming up" if seconds <= 0 else "settling"
+                for number, episode in enumerate(session.episodes, 1):
+                    if episode.begin_s <= seconds < episode.end_s:
+                        fault = f", {episode.fault.kind.replace('_', ' ')}" if episode.fault else ""
+                        told = f"episode {number} of {len(session.episodes)}, {episode.rate_per_s}/s{fault}"
+                progress((before + max(0.0, seconds)) / plan.seconds, f"{session.name}: {told}")
 
             tell(0.0)
             directory = out / "sessions" / session.name
@@ -100,15 +109,6 @@ def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) ->
         shutil.rmtree(directory / path, ignore_errors=True)
     if not error:
         (directory / _DONE).write_text(json.dumps(asdict(session)))
-
-
-def _describe(session: SessionPlan, seconds: float) -> str:
-    at = next((n for n, e in enumerate(session.episodes) if e.begin_s <= seconds < e.end_s), None)
-    if at is None:
-        return f"{session.name}: {'starting Spark, warming up' if seconds <= 0 else 'settling'}"
-    episode = session.episodes[at]
-    fault = f", {episode.fault.kind.replace('_', ' ')}" if episode.fault else ""
-    return f"{session.name}: episode {at + 1} of {len(session.episodes)}, {episode.rate_per_s}/s{fault}"
 
 
 @contextmanager

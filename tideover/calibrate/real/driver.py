@@ -3,6 +3,8 @@
 It starts Spark, warms it up in its first life, says that it is ready, waits for a line on its standard
 input that holds the beginning of the input, runs the query until the standard input is closed, and then ends
 with all that it started. So nobody is left behind when the process that supervises it dies.
+
+`supervisor` starts it; the events that it writes are read there and by `tables`.
 """
 
 from __future__ import annotations
@@ -19,13 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.calibrate.real.pipelines import (
     MICROSECONDS,
+    NAME,
     EventLog,
     Schedule,
+    ScheduleSource,
     Sink,
     counts,
     oldest_unfinished,
+    options,
 )
-from tideover.calibrate.real.plan import SPEC, DriverSpec, executors_of
+from tideover.calibrate.real.plan import SPEC, DriverSpec, executors_of, spark_settings
 from tideover.scenarios.spark.settings import is_embedded
 
 if TYPE_CHECKING:
@@ -53,7 +58,8 @@ class Driver:
         """Returns the exit code: 0 never (it is ended from outside), 3: the query failed."""
         spark = _session(self.spec)
         self.log.write("spark", version=spark.version)
-        executors = self._wait_for_executors(spark)
+        while len(executors := _executors(spark)) < executors_of(self.spec.plan.master)[0]:
+            time.sleep(POLL_S)
         if self.spec.life == 0:
             self._warm_up(spark)
         self.log.write("ready", executors=executors)
@@ -67,11 +73,6 @@ class Driver:
         query = self._start(spark)
         self._watch(spark, query, executors)
         return 3
-
-    def _wait_for_executors(self, spark: SparkSession) -> list[str]:
-        while len(found := _executors(spark)) < executors_of(self.spec.plan.master)[0]:
-            time.sleep(POLL_S)
-        return found
 
     def _warm_up(self, spark: SparkSession) -> None:
         """Do the same work on an input of its own, for as long as it takes.
@@ -134,11 +135,8 @@ class Driver:
         checkpoint: Path,
     ) -> StreamingQuery:
         """Begin to count the rows of an input, from this one on."""
-        from tideover.calibrate.real.pipelines import NAME, options
-        from tideover.calibrate.real.truth import content
-
         plan = self.spec.plan
-        rows = spark.readStream.format(NAME).options(**options(schedule, content(plan, start))).load()
+        rows = spark.readStream.format(NAME).options(**options(schedule, plan.content(start))).load()
         return (
             counts(rows, plan.pipeline, plan.window_s, plan.work)
             .writeStream.outputMode("update")
@@ -153,9 +151,6 @@ def _session(spec: DriverSpec) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
-
-    from tideover.calibrate.real.pipelines import ScheduleSource
-    from tideover.calibrate.real.plan import spark_settings
 
     spec.spark_events.mkdir(parents=True)
     conf = SparkConf(loadDefaults=False).setAll(list(spark_settings(spec).items()))
@@ -203,10 +198,5 @@ def _end_all() -> None:
     os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
-def main() -> int:
-    """Run the driver that the one argument describes."""
-    return Driver(SPEC.validate_json(Path(sys.argv[1]).read_bytes())).main()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(Driver(SPEC.validate_json(Path(sys.argv[1]).read_bytes())).main())

@@ -1,4 +1,8 @@
-"""The pipelines that are run for real: the schedule of their input, source and sink, and the raw record."""
+"""The pipelines that are run for real: the schedule of their input, source and sink, and the raw record.
+
+`driver` runs them, `supervisor` and `tables` read what they leave. What a sink or a log writes is read by
+later lives and by the tables, so a format has one writer and one reader, both here.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
-from tideover.models.operators.kinds import SENTENCES
 from tideover.sim.draws import mix
 
 if TYPE_CHECKING:
@@ -38,14 +41,13 @@ class EventLog:
         self._lock = threading.Lock()
         self._always = always
 
+        self.close = self._file.close
+
     def write(self, event: str, at: float | None = None, **details: Any) -> None:
         at = time.time() if at is None else at
         line = json.dumps({"event": event, "at": at, **self._always, **details})
         with self._lock:
             self._file.write(line + "\n")
-
-    def close(self) -> None:
-        self._file.close()
 
 
 def read_events(path: Path) -> Iterator[dict[str, Any]]:
@@ -89,38 +91,33 @@ class Schedule:
             raise ValueError("pieces: a rate must be a whole number of rows per second, 0 or more")
 
     @cached_property
-    def _starts(self) -> Rows:
-        return np.array([round(start * MICROSECONDS) for start, _ in self.pieces], np.int64)
-
-    @cached_property
-    def _rates(self) -> Rows:
-        return np.array([rate for _, rate in self.pieces], np.int64)
-
-    @cached_property
-    def _first(self) -> Rows:
-        """The first row of each piece, and the number of all rows."""
-        ends = np.append(self._starts[1:], round(self.end_s * MICROSECONDS))
-        sizes = -(-(ends - self._starts) * self._rates // MICROSECONDS)
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    def _parts(self) -> tuple[Rows, Rows, Rows]:
+        """Of each piece the beginning (µs), the rate and the first row; behind these the number of all."""
+        starts = np.array([round(start * MICROSECONDS) for start, _ in self.pieces], np.int64)
+        rates = np.array([rate for _, rate in self.pieces], np.int64)
+        lasts = np.diff(starts, append=round(self.end_s * MICROSECONDS))
+        sizes = -(-lasts * rates // MICROSECONDS)
+        return starts, rates, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     @property
     def rows(self) -> int:
-        return int(self._first[-1])
+        return int(self._parts[2][-1])
 
     def stamps(self, rows: Rows) -> Rows:
         """When these rows came into being, in µs since t0."""
-        piece = np.searchsorted(self._first[:-1], rows, side="right") - 1
-        rate = np.maximum(self._rates[piece], 1)
-        return self._starts[piece] + (rows - self._first[piece]) * MICROSECONDS // rate
+        starts, rates, first = self._parts
+        piece = np.searchsorted(first[:-1], rows, side="right") - 1
+        return starts[piece] + (rows - first[piece]) * MICROSECONDS // np.maximum(rates[piece], 1)
 
     def rows_before(self, moment_us: int) -> int:
         """How many rows have a stamp before this moment, in µs since t0."""
         if moment_us <= 0:
             return 0
-        piece = int(np.searchsorted(self._starts, moment_us, side="right")) - 1
+        starts, rates, first = self._parts
+        piece = int(np.searchsorted(starts, moment_us, side="right")) - 1
         # The stamp floor(j * 10^6 / rate) is below m exactly where j < m * rate / 10^6.
-        inside = -(-(moment_us - int(self._starts[piece])) * int(self._rates[piece]) // MICROSECONDS)
-        return min(int(self._first[piece]) + inside, int(self._first[piece + 1]))
+        inside = -(-(moment_us - int(starts[piece])) * int(rates[piece]) // MICROSECONDS)
+        return min(int(first[piece]) + inside, int(first[piece + 1]))
 
 
 def choices(seed: int, rows: Rows, among: int) -> Rows:
@@ -181,12 +178,12 @@ class ScheduleSource(DataSource):
         return ScheduleReader(self.schedule, self.content)
 
 
+@dataclass(frozen=True)
 class Slice(InputPartition):
     """Every n-th chunk of a batch would mix the order; a contiguous piece keeps it."""
 
-    def __init__(self, first: int, end: int) -> None:
-        self.first = first
-        self.end = end
+    first: int
+    end: int
 
 
 class ScheduleReader(DataSourceStreamReader):
@@ -210,15 +207,13 @@ class ScheduleReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Slice)
         for first in range(partition.first, partition.end, _CHUNK):
-            yield self._batch(np.arange(first, min(first + _CHUNK, partition.end), dtype=np.int64))
-
-    def _batch(self, rows: np.ndarray) -> pa.RecordBatch:
-        stamps = self.schedule.stamps(rows) + self.schedule.t0 * MICROSECONDS
-        name, column = "key", pa.array(self.content.numbers(rows))
-        if self.content.sentences:
-            name, column = "sentence", pa.array(self.content.sentences).take(column)
-        stamp = pa.array(stamps, pa.timestamp("us", tz="UTC"))
-        return pa.RecordBatch.from_arrays([stamp, column], names=["stamp", name])
+            rows = np.arange(first, min(first + _CHUNK, partition.end), dtype=np.int64)
+            stamps = self.schedule.stamps(rows) + self.schedule.t0 * MICROSECONDS
+            name, column = "key", pa.array(self.content.numbers(rows))
+            if self.content.sentences:
+                name, column = "sentence", pa.array(self.content.sentences).take(column)
+            stamp = pa.array(stamps, pa.timestamp("us", tz="UTC"))
+            yield pa.RecordBatch.from_arrays([stamp, column], names=["stamp", name])
 
 
 # The sink is what a reader of the results sees, so it outlives every process: files, each of which appears
@@ -257,21 +252,17 @@ class Sink:
 
     def __call__(self, rows: DataFrame, batch: int) -> None:
         """Take a batch's results: Spark calls it once the batch is planned, and collecting runs it."""
-        table = rows.toArrow()
-        end = self.end_row(batch)
-        self._keep(table, batch, end)
-        seen = time.time()
-        self.log.write("in_sink", seen, run=self.run, batch=batch, end_row=end, results=table.num_rows)
-        if self.window_s is not None:
-            self._take(table, self.window_s)
-            self._finish(end, self.window_s, seen)
-
-    def _keep(self, table: pa.Table, batch: int, end: int) -> None:
+        table, end = rows.toArrow(), self.end_row(batch)
         table = table.replace_schema_metadata({"end_row": str(end)})
         aside = self._batches / f".{batch:06}"
         with pa.OSFile(str(aside), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
         aside.rename(self._batches / f"{batch:06}.arrow")
+        seen = time.time()
+        self.log.write("in_sink", seen, run=self.run, batch=batch, end_row=end, results=table.num_rows)
+        if self.window_s is not None:
+            self._take(table, self.window_s)
+            self._finish(end, self.window_s, seen)
 
     def _take(self, table: pa.Table, window_s: int) -> None:
         columns = (table.column(name).to_pylist() for name in ("start", "word", "count"))
@@ -329,14 +320,6 @@ def read_windows(directory: Path) -> dict[int, dict[str, Any]]:
 
 Pipeline = Literal["word_count", "running_count"]
 
-_HASHED = 64
-"""Bytes that one unit of work hashes."""
-
-
-def sentences(pipeline: Pipeline) -> tuple[str, ...]:
-    """The sentences that the rows are taken from; none where the rows hold keys."""
-    return SENTENCES if pipeline == "word_count" else ()
-
 
 def counts(rows: DataFrame, pipeline: Pipeline, window_s: int, work: int) -> DataFrame:
     """The streaming counts, to be written in update mode.
@@ -349,7 +332,7 @@ def counts(rows: DataFrame, pipeline: Pipeline, window_s: int, work: int) -> Dat
     column = "sentence" if pipeline == "word_count" else "key"
     if work:
         # Always true, which the optimiser cannot know; done where the rows are read, before the shuffle.
-        text = sf.rpad(sf.col(column).cast("string"), _HASHED * work, "-")
+        text = sf.rpad(sf.col(column).cast("string"), 64 * work, "-")
         rows = rows.where(sf.length(sf.sha2(text, 512)) == 128)
     if pipeline == "running_count":
         return rows.groupBy("key").count()

@@ -1,4 +1,8 @@
-"""What is to be measured: sessions of episodes, planned beforehand; how Spark is set up for them."""
+"""What is to be measured: sessions of episodes, planned beforehand; how Spark is set up for them.
+
+`campaign` carries out a plan, `supervisor` and `driver` a session of it. A new plan is a function like
+`quick`; what is in a plan is written to its sessions' files, so a renamed field makes old ones void.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,14 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import TypeAdapter
 
-from tideover.calibrate.real.pipelines import Pipeline, Schedule
+from tideover.calibrate.real.pipelines import Content, Pipeline, Schedule
+from tideover.models.operators.kinds import SENTENCES
 from tideover.scenarios.java import Java, java_environment
 from tideover.scenarios.spark import settings as sweeps
 
@@ -116,6 +120,11 @@ class SessionPlan:
         """The input, if it begins at this unix time."""
         return Schedule(t0, self.pieces, self.end_s)
 
+    def content(self, start: int = 0) -> Content:
+        """What the rows hold, for a query that begins to read at the row ``start``."""
+        sentences = SENTENCES if self.pipeline == "word_count" else ()
+        return Content(self.seed, start, self.partitions, sentences, self.keys)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -189,20 +198,12 @@ _SETTLE_S = 10.0
 """The first batches of a query, though all is warm, take a few seconds, and have a backlog to work off."""
 _PRELOAD_S = 24.0
 """With a million keys, it is two long batches until each has been seen."""
-
-_LENGTH_S: dict[FaultName, float] = {"kill_executor": 15.0, "kill_driver": 34.0, "stop_executor": 15.0}
 _STEADY_S = 12.0
 
-
-class Kill(NamedTuple):
-    """What is done, at which rate per s, and at which fraction of a second: triggers are at whole seconds."""
-
-    kind: FaultName
-    rate: int
-    fraction: float
-
-
-_EXECUTOR, _DRIVER = partial(Kill, "kill_executor"), partial(Kill, "kill_driver")
+Kill = tuple[FaultName, int, float]
+"""What is done, at which rate per s, and at which fraction of a second: triggers are at whole seconds."""
+_EXECUTOR: FaultName = "kill_executor"
+_DRIVER: FaultName = "kill_driver"
 
 
 def tiny(seed: int = 1) -> Plan:
@@ -217,14 +218,12 @@ def quick(seed: int = 1) -> Plan:
     """About six minutes, all three strategies: kills of both kinds for the fit, and one of each strategy that
     is held out.
     """
-    executor, driver = _EXECUTOR, _DRIVER
-    micro_batch = [executor(2000, 0.25), executor(4000, 0.7), driver(3000, 0.6), executor(3000, 0.35)]
-    others = [executor(2000, 0.3), driver(3000, 0.6), executor(3000, 0.7)]
-    sessions = [
-        _steady("keys-10000", "running_count", LOCAL, 10_000, seed, [2000, 10_000, 5000], held_out=[2])
-    ]
+    most: list[Kill] = [(_EXECUTOR, 2000, 0.25), (_EXECUTOR, 4000, 0.7), (_DRIVER, 3000, 0.6)]
+    most += [(_EXECUTOR, 3000, 0.35)]
+    others: list[Kill] = [(_EXECUTOR, 2000, 0.3), (_DRIVER, 3000, 0.6), (_EXECUTOR, 3000, 0.7)]
+    sessions = [_steady(seed, [2000, 10_000, 5000], [2], keys=10_000)]
     for strategy in STRATEGIES:
-        kills = micro_batch if strategy == "micro_batch" else others
+        kills = most if strategy == "micro_batch" else others
         sessions.append(_kills("", strategy, seed, kills, held_out=[len(kills) - 1]))
     return Plan("quick", tuple(sessions))
 
@@ -233,67 +232,55 @@ def full(seed: int = 1) -> Plan:
     """About half an hour: steady states over rates and state sizes, and for each strategy six kills for the
     fit and six that are held out, at other rates and other moments.
     """
-    sizes = [100, 10_000, 100_000, 1_000_000]
-    unseen = [3000, 300_000]
-    steady = [
-        *(_steady(f"keys-{n}", "running_count", LOCAL, n, seed, [2000, 8000, 16_000]) for n in sizes),
-        *(
-            _steady(f"keys-{n}", "running_count", LOCAL, n, seed + 1, [5000, 12_000, 3000], [0, 1, 2])
-            for n in unseen
-        ),
-        _steady("words", "word_count", LOCAL, 0, seed, [1000, 4000, 2500, 6000], [2, 3]),
-        _steady("words-cluster", "word_count", CLUSTER, 0, seed, [1000, 5000, 3000, 7000], [2, 3]),
+    sessions = [
+        *(_steady(seed, [2000, 8000, 16_000], keys=n) for n in (100, 10_000, 100_000, 1_000_000)),
+        *(_steady(seed + 1, [5000, 12_000, 3000], [0, 1, 2], keys=n) for n in (3000, 300_000)),
+        _steady(seed, [1000, 4000, 2500, 6000], [2, 3]),
+        _steady(seed, [1000, 5000, 3000, 7000], [2, 3], master=CLUSTER),
     ]
-    return Plan("full", (*steady, *_recoveries(seed)))
-
-
-def _recoveries(seed: int) -> list[SessionPlan]:
-    executor, driver = _EXECUTOR, _DRIVER
-    fit = [executor(2000, 0.25), executor(4000, 0.7), driver(2000, 0.3)]
-    fit += [executor(5000, 0.1), executor(3000, 0.55), driver(4000, 0.75)]
-    held_out = [executor(3000, 0.15), executor(4500, 0.45), driver(3000, 0.6)]
-    held_out += [executor(2500, 0.8), executor(3500, 0.35), driver(3500, 0.2)]
-    sessions = []
+    fit: list[Kill] = [(_EXECUTOR, 2000, 0.25), (_EXECUTOR, 4000, 0.7), (_DRIVER, 2000, 0.3)]
+    fit += [(_EXECUTOR, 5000, 0.1), (_EXECUTOR, 3000, 0.55), (_DRIVER, 4000, 0.75)]
+    held_out: list[Kill] = [(_EXECUTOR, 3000, 0.15), (_EXECUTOR, 4500, 0.45), (_DRIVER, 3000, 0.6)]
+    held_out += [(_EXECUTOR, 2500, 0.8), (_EXECUTOR, 3500, 0.35), (_DRIVER, 3500, 0.2)]
     for strategy in STRATEGIES:
-        stops = [Kill("stop_executor", 3000, 0.3)] if strategy == "micro_batch" else []
+        stops: list[Kill] = [("stop_executor", 3000, 0.3)] if strategy == "micro_batch" else []
         sessions += [
             _kills("-fit", strategy, seed, [*fit, *stops]),
             _kills("-held-out", strategy, seed + 1, [*held_out, *stops], range(len(held_out) + 1)),
         ]
-    return sessions
+    return Plan("full", tuple(sessions))
 
 
 def _steady(
-    name: str,
-    pipeline: Pipeline,
-    master: str,
-    keys: int,
-    seed: int,
-    rates: Sequence[int],
-    held_out: Sequence[int] = (),
+    seed: int, rates: Sequence[int], held_out: Sequence[int] = (), *, keys: int = 0, master: str = LOCAL
 ) -> SessionPlan:
-    """Rates one after the other; those at the places ``held_out`` are not for the fit."""
+    """Rates one after the other; those at the places ``held_out`` are not for the fit. A running count of so
+    many keys, or else a word count.
+    """
+    pipeline: Pipeline = "running_count" if keys else "word_count"
+    name = f"keys-{keys}" if keys else "words-cluster" if master == CLUSTER else "words"
     begin = _PRELOAD_S if keys >= 1_000_000 else _SETTLE_S
     episodes = []
     for place, rate in enumerate(rates):
         episodes.append(Episode(begin, begin + _STEADY_S, rate, "steady", place in held_out))
         begin += _STEADY_S
-    work = WORK if pipeline == "word_count" else 0
-    return SessionPlan(f"steady-{name}", "micro_batch", pipeline, master, seed, tuple(episodes), keys, work)
+    return SessionPlan(
+        f"steady-{name}", "micro_batch", pipeline, master, seed, tuple(episodes), keys, 0 if keys else WORK
+    )
 
 
 def _kills(
     suffix: str, strategy: StrategyName, seed: int, kills: Sequence[Kill], held_out: Sequence[int] = ()
 ) -> SessionPlan:
     """One fault after the other, each a few seconds after its rate began."""
-    name = f"recovery-{strategy.replace('_', '-')}{suffix}"
     begin = _SETTLE_S
     episodes = []
     for place, (kind, rate, fraction) in enumerate(kills):
-        end = begin + _LENGTH_S[kind]
+        end = begin + (34.0 if kind == "kill_driver" else 15.0)
         fault = Fault(kind, 4.0 + fraction, stop_s=4.0 if kind == "stop_executor" else 0.0)
         episodes.append(Episode(begin, end, rate, "recovery", place in held_out, fault))
         begin = end
+    name = f"recovery-{strategy.replace('_', '-')}{suffix}"
     return SessionPlan(name, strategy, "word_count", CLUSTER, seed, tuple(episodes), work=WORK)
 
 

@@ -1,4 +1,8 @@
-"""Runs one session: starts the drivers, does harm when it is planned, stops all that it started."""
+"""Runs one session: starts the drivers, does harm when it is planned, stops all that it started.
+
+`campaign` makes a `Supervisor` for each session. The events that it writes are read by `tables`; whatever is
+started has to be in the `Registry` first.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,13 @@ import uuid
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import psutil
-from pydantic import TypeAdapter
 
 import tideover
-from tideover.calibrate.real.pipelines import EventLog, Schedule, read_events, read_windows
+from tideover.calibrate.real.pipelines import EventLog, read_events
 from tideover.calibrate.real.plan import SPEC, TAG, DriverSpec, Fault, SessionPlan, environment
 from tideover.scenarios.java import Java, JavaNotFound, find_java
 
@@ -71,8 +73,13 @@ class Registry:
 
 def tagged(tags: Collection[str]) -> list[psutil.Process]:
     """All living processes whose environment holds one of the tags."""
-    others = (process for process in psutil.process_iter() if process.pid != os.getpid())
-    return [process for process in others if _environment(process).get(TAG) in tags]
+    found = []
+    for process in psutil.process_iter():
+        # Else it has ended, or belongs to somebody else: not ours in any case.
+        with suppress(psutil.Error, OSError):
+            if process.pid != os.getpid() and process.environ().get(TAG) in tags:
+                found.append(process)
+    return found
 
 
 def end(tags: Collection[str]) -> list[int]:
@@ -106,67 +113,22 @@ def executors(driver: int, tag: str) -> dict[int, psutil.Process]:
     return dict(sorted(found.items()))
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL the process group that this process leads: the machine of the driver is gone."""
-    if process.poll() is None:  # as long as it is not waited for, its number is nobody else's
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _environment(process: psutil.Process) -> dict[str, str]:
-    try:
-        return dict(process.environ())
-    except (psutil.Error, OSError):  # it has ended, or it belongs to somebody else: not ours in any case
-        return {}
-
-
 class NoVictim(RuntimeError):
     """The process that was to be harmed is not there."""
 
 
-def strike(moment: float, victim: int, harm: Callable[[], None], events: Path) -> dict[str, float]:
-    """Wait for the moment (unix time), look at the query's logs, and do harm at once.
-
-    Returns what was done: ``at`` (unix time), ``victim`` (number of the executor; -1: the driver), the
-    batches that were ``logged`` last and ``committed`` last (-1: none), and ``logged_at`` (unix time of the
-    former).
+def _progress(checkpoint: Path | None) -> dict[str, float]:
+    """The batches of a query that were ``logged`` last and ``committed`` last (-1: none), and ``logged_at``
+    (unix time of the former).
     """
-    begun = [event["checkpoint"] for event in read_events(events) if event["event"] == "query"]
-    checkpoint = Path(begun[-1]) if begun else None
-    time.sleep(max(0.0, moment - time.time()))
-    logged, committed, logged_at = _progress(checkpoint)
-    at = time.time()
-    harm()
-    return {"at": at, "victim": victim, "logged": logged, "committed": committed, "logged_at": logged_at}
-
-
-def oldest(executors: dict[int, psutil.Process]) -> tuple[int, psutil.Process]:
-    """The executor that is there longest: the one that holds state, since state stays where it is.
-
-    Raises:
-        NoVictim: there is none
-    """
-    if not executors:
-        raise NoVictim("there is no executor that could be killed or stopped")
-    return next(iter(executors.items()))
-
-
-def _progress(checkpoint: Path | None) -> tuple[int, int, float]:
-    if checkpoint is None:
-        return -1, -1, float("nan")
-    logged, committed = (_newest(checkpoint / name) for name in ("offsets", "commits"))
-    try:
-        return logged, committed, (checkpoint / "offsets" / str(logged)).stat().st_mtime
-    except OSError:
-        return logged, committed, float("nan")
-
-
-def _newest(directory: Path) -> int:
-    names = (path.name for path in directory.glob("*"))
-    return max((int(name) for name in names if name.isdigit()), default=-1)
-
-
-EVERY_S = 1.0
+    found: dict[str, float] = {"logged": -1, "committed": -1, "logged_at": float("nan")}
+    if checkpoint is not None:
+        for key, name in (("logged", "offsets"), ("committed", "commits")):
+            names = [path.name for path in (checkpoint / name).glob("*")]
+            found[key] = max((int(name) for name in names if name.isdigit()), default=-1)
+        with suppress(OSError):
+            found["logged_at"] = (checkpoint / "offsets" / str(found["logged"])).stat().st_mtime
+    return found
 
 
 class OtherWork:
@@ -185,7 +147,7 @@ class OtherWork:
         roots: the pids of our processes; their descendants are ours too.
         """
         now = time.monotonic()
-        if now - self._at < EVERY_S:
+        if now - self._at < 1.0:
             return None
         busy, ours = _busy(), _spent(roots)
         others = None
@@ -221,11 +183,16 @@ NEEDED_BYTES = 3 * 2**30
 
 def machine() -> dict[str, str]:
     memory = psutil.virtual_memory().total / 2**30
+    processor = platform.processor() or platform.machine()
+    if sys.platform == "linux":
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+        models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        processor = next(models, processor)
     return {
         "tideover": tideover.__version__,
         "python": platform.python_version(),
         "os": platform.system(),
-        "machine": f"{_processor()}, {psutil.cpu_count()} cores, {memory:.0f} GiB",
+        "machine": f"{processor}, {psutil.cpu_count()} cores, {memory:.0f} GiB",
     }
 
 
@@ -248,55 +215,6 @@ def requirements() -> list[str]:
     return problems
 
 
-def _processor() -> str:
-    if sys.platform == "linux":
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-Row = dict[str, Any]
-NAN = float("nan")
-
-
-@dataclass(frozen=True)
-class Session:
-    """The raw record of one session: events of each life of each driver, by the numbers of query and life,
-    and the supervisor's own.
-    """
-
-    directory: Path
-    plan: SessionPlan
-    schedule: Schedule
-    java: str
-    lives: dict[tuple[int, int], list[Row]]
-    supervisor: list[Row]
-
-    @classmethod
-    def read(cls, directory: Path) -> Session:
-        begun = json.loads((directory / "session.json").read_text())
-        plan = TypeAdapter(SessionPlan).validate_python(begun["plan"])
-        schedule, lives = plan.schedule(begun["t0"]), {}
-        for path in directory.glob("driver-*.jsonl"):
-            _, query, life = path.stem.split("-")
-            lives[int(query), int(life)] = list(read_events(path))
-        supervisor = list(read_events(directory / "supervisor.jsonl"))
-        return cls(directory, plan, schedule, begun["java"], dict(sorted(lives.items())), supervisor)
-
-    @cached_property
-    def windows(self) -> dict[int, dict[str, int]]:
-        return read_windows(self.directory / "sink")
-
-    def since(self, unix: float) -> float:
-        return unix - self.schedule.t0
-
-    def first_after(self, at: float, events: list[Row], **fields: object) -> float:
-        """When the first event with these fields came after ``at`` (unix time), s since t0; NaN: none did."""
-        found = [event["at"] for event in events if event["at"] > at and fields.items() <= event.items()]
-        return self.since(min(found)) if found else NAN
-
-
 _TICK_S = 0.2
 _START_S = 180.0
 """A driver that is not ready by then, on however slow a machine, will not be."""
@@ -315,14 +233,6 @@ class SessionFailed(RuntimeError):
     """A session could not be carried out. The message ends with what Spark printed last."""
 
 
-@dataclass(frozen=True)
-class _Query:
-    """The driver of one query, in its present life."""
-
-    spec: DriverSpec
-    process: subprocess.Popen[bytes]
-
-
 @dataclass(eq=False)
 class Supervisor:
     """Carries out one session in an empty directory of its own; started processes are noted in the registry,
@@ -338,7 +248,7 @@ class Supervisor:
     def __post_init__(self) -> None:
         self.scratch = self.directory / "scratch"
         self.log = EventLog(self.directory / "supervisor.jsonl")
-        self.queries: dict[int, _Query] = {}
+        self.queries: dict[int, tuple[DriverSpec, subprocess.Popen[bytes]]] = {}  # in their present lives
         self.others = OtherWork()
         self.t0 = 0
 
@@ -348,25 +258,34 @@ class Supervisor:
         Raises:
             SessionFailed: a driver did not start, ended by itself, or did not get done
         """
+        plan = self.plan
         try:
-            for number in range(self.plan.queries):
+            for number in range(plan.queries):
                 self._spawn(number, life=0)
             self._wait(self._ready, _START_S, "Spark is not ready")
             # The windows are aligned to the epoch, and the first shall begin with the input.
-            self.t0 = (int(time.time()) // self.plan.window_s + 1) * self.plan.window_s
-            begun = {"t0": self.t0, "java": f"{self.java.version}", "plan": asdict(self.plan)}
+            self.t0 = (int(time.time()) // plan.window_s + 1) * plan.window_s
+            begun = {"t0": self.t0, "java": f"{self.java.version}", "plan": asdict(plan)}
             (self.directory / "session.json").write_text(json.dumps(begun, indent=1))
-            for query in self.queries.values():
-                self._tell(query)
-            for number, episode in enumerate(self.plan.episodes):
+            for number in self.queries:
+                self._tell(number)
+            for number, episode in enumerate(plan.episodes):
                 if episode.fault is not None:
                     self._strike(number, episode.begin_s + episode.fault.at_s, episode.fault)
-            self._until(self.plan.end_s)
+            self._until(plan.end_s)
             self._wait(self._drained, _DRAIN_S, "the last rows are not counted")
         except NoVictim as error:
-            raise SessionFailed(f"session {self.plan.name}: {error}") from error
+            raise SessionFailed(f"session {plan.name}: {error}") from error
         finally:
-            self._end()
+            for _, process in self.queries.values():
+                if process.poll() is None:  # as long as it is not waited for, its number is nobody else's
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+                if process.stdin is not None:
+                    with suppress(BrokenPipeError):
+                        process.stdin.close()
+            self.registry.end_leftovers()
+            shutil.rmtree(self.scratch, ignore_errors=True)
             self.log.close()
 
     def _spawn(self, number: int, life: int) -> None:
@@ -385,26 +304,26 @@ class Supervisor:
                 env=environment(self.java, spec.tag, scratch),
                 start_new_session=True,  # a process group of its own, which can be ended as a whole
             )
-        self.queries[number] = _Query(spec, process)
+        self.queries[number] = spec, process
         self.registry.note(spec.tag, process.pid)
 
-    def _tell(self, query: _Query) -> None:
+    def _tell(self, number: int) -> None:
         """Tell a driver when the input begins; it reads that when it is ready."""
-        assert query.process.stdin is not None
+        _, process = self.queries[number]
+        assert process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended, as _look_after will say
-            query.process.stdin.write(json.dumps({"t0": self.t0}).encode() + b"\n")
-            query.process.stdin.flush()
-
-    def _events(self) -> list[list[dict[str, Any]]]:
-        return [list(read_events(query.spec.events)) for query in self.queries.values()]
+            process.stdin.write(json.dumps({"t0": self.t0}).encode() + b"\n")
+            process.stdin.flush()
 
     def _ready(self) -> bool:
-        return all(any(e["event"] == "ready" for e in events) for events in self._events())
+        specs = [spec for spec, _ in self.queries.values()]
+        return all(any(e["event"] == "ready" for e in read_events(spec.events)) for spec in specs)
 
     def _drained(self) -> bool:
         """Whether every query has ended a batch that reaches to the last row."""
         rows = self.plan.schedule(self.t0).rows
-        for events in self._events():
+        for spec, _ in self.queries.values():
+            events = list(read_events(spec.events))
             last = [e["batch"] for e in events if e["event"] == "in_sink" and e["end_row"] == rows]
             if not any(e["event"] == "progress" and e["progress"]["batchId"] in last for e in events):
                 return False
@@ -421,16 +340,16 @@ class Supervisor:
     def _until(self, moment_s: float) -> None:
         while (left := self.t0 + moment_s - time.time()) > 0:
             self._look_after()
-            cores = self.others.look([os.getpid(), *(query.process.pid for query in self.queries.values())])
+            cores = self.others.look([os.getpid(), *(process.pid for _, process in self.queries.values())])
             if cores is not None:
                 self.log.write("others", cores=cores)
             self.progress(moment_s - left)
             time.sleep(min(left, _TICK_S))
 
     def _look_after(self) -> None:
-        for query in self.queries.values():
-            if query.process.poll() is not None:
-                raise self._failed(f"a driver ended by itself with code {query.process.returncode}")
+        for _, process in self.queries.values():
+            if process.poll() is not None:
+                raise self._failed(f"a driver ended by itself with code {process.returncode}")
 
     def _failed(self, what: str) -> SessionFailed:
         logs = [self.directory / "printed.log", *sorted(self.scratch.glob("*/spark.log"))]
@@ -440,15 +359,18 @@ class Supervisor:
     def _strike(self, number: int, at_s: float, fault: Fault) -> None:
         """Do what the fault of an episode is, ``at_s`` s after t0, and what follows from it."""
         self._until(at_s - _LOOK_S)
-        query = self.queries[fault.query]
-        process = query.process
+        spec, process = self.queries[fault.query]
         if fault.kind == "kill_driver":
             self._harm(number, at_s, fault, -1, lambda: os.killpg(process.pid, signal.SIGKILL))
             process.wait()
-            self._spawn(fault.query, query.spec.life + 1)
-            self._tell(self.queries[fault.query])
+            self._spawn(fault.query, spec.life + 1)
+            self._tell(fault.query)
             return
-        victim, executor = oldest(executors(process.pid, query.spec.tag))
+        there = executors(process.pid, spec.tag)
+        if not there:
+            raise NoVictim("there is no executor that could be killed or stopped")
+        # The one that is there longest is the one that holds state, since state stays where it is.
+        victim, executor = next(iter(there.items()))
         if fault.kind == "kill_executor":
             self._harm(number, at_s, fault, victim, executor.kill)
             return
@@ -458,19 +380,15 @@ class Supervisor:
         self.log.write("continued", episode=number, query=fault.query, executor=victim)
 
     def _harm(self, number: int, at_s: float, fault: Fault, victim: int, harm: Callable[[], None]) -> float:
-        """Do it at its moment, and note it; returns when it was done (unix time)."""
-        spec = self.queries[fault.query].spec
-        struck = strike(self.t0 + at_s, victim, harm, spec.events)
-        at = struck.pop("at")
+        """Wait for the moment, look at the query's logs, do harm at once, and note it with the victim (number
+        of the executor; -1: the driver); returns when it was done (unix time).
+        """
+        spec, _ = self.queries[fault.query]
+        begun = [event["checkpoint"] for event in read_events(spec.events) if event["event"] == "query"]
+        time.sleep(max(0.0, self.t0 + at_s - time.time()))
+        progress = _progress(Path(begun[-1]) if begun else None)
+        at = time.time()
+        harm()
         about = {"episode": number, "kind": fault.kind, "query": spec.query, "life": spec.life}
-        self.log.write("fault", at, **about, **struck)
+        self.log.write("fault", at, **about, victim=victim, **progress)
         return at
-
-    def _end(self) -> None:
-        for query in self.queries.values():
-            end_group(query.process)
-            if query.process.stdin is not None:
-                with suppress(BrokenPipeError):
-                    query.process.stdin.close()
-        self.registry.end_leftovers()
-        shutil.rmtree(self.scratch, ignore_errors=True)

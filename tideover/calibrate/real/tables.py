@@ -1,274 +1,327 @@
-"""From the raw events of a session to its tables."""
+"""From the raw events of a session to its tables, and what should have been counted.
+
+`campaign` calls ``tables`` for each session. A new column is described in ``TABLES``, and filled in by the
+function of its table.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import TypeAdapter
 
-from tideover.calibrate.real import truth
-from tideover.calibrate.real.pipelines import MICROSECONDS, read_batches
-from tideover.calibrate.real.plan import LOCALITY_WAIT_S, Episode, SessionPlan, executors_of
-from tideover.calibrate.real.supervisor import NAN, Row, Session, machine
-from tideover.calibrate.real.truth import Ledger
+from tideover.calibrate.episodes import NAN
+from tideover.calibrate.real.pipelines import (
+    MICROSECONDS,
+    Rows,
+    Schedule,
+    read_batches,
+    read_events,
+    read_windows,
+)
+from tideover.calibrate.real.plan import LOCALITY_WAIT_S, SessionPlan, executors_of
+from tideover.calibrate.real.supervisor import machine
+from tideover.models.schema import Column
 
-Dtype = Literal["string", "int64", "float64", "bool"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column. ``unit`` is "" for names and texts; ``undefined`` says when a value is missing."""
-
-    meaning: str
-    unit: str = ""
-    dtype: Dtype = "float64"
-    undefined: str = ""
-
-
-def _text(meaning: str) -> Column:
-    return Column(meaning, "", "string")
-
-
-def _count(meaning: str, unit: str) -> Column:
-    return Column(meaning, unit, "int64")
-
-
-def _time(meaning: str, undefined: str = "") -> Column:
-    return Column(f"{meaning}, since the session's t0", "s", "float64", undefined)
-
-
-def _phase(meaning: str) -> Column:
-    return Column(meaning, "ms", "float64", _UNENDED)
-
+Row = dict[str, Any]
 
 _UNENDED = "its driver was killed before it could tell; only its results were seen"
-_SESSION = _text("name of the session")
-_EPISODE = _count("number of the episode in its session", "index")
-_LIFE = {
-    "query": _count("0, or 1 for the second of two queries", "index"),
-    "life": _count("how often the query's driver was started before", "index"),
-}
-_RUN = {
-    "session": _SESSION,
-    **_LIFE,
-    "run": _count("how often the query was started before in this life of its driver", "index"),
-}
-_BATCH = {**_RUN, "batch": _count("Spark's number of the batch", "index")}
 
-TABLES: dict[str, dict[str, Column]] = {
-    "sessions": {
-        "session": _SESSION,
-        "strategy": _text("micro_batch, source_replay or active_replication"),
-        "pipeline": _text("word_count (windows) or running_count (keys)"),
-        "master": _text("Spark's master"),
-        "keys": _count("keys of a running count", "keys"),
-        "work": _count("extra work per row: so many times 64 bytes are hashed with SHA-512", "units"),
-        "trigger_s": Column("trigger interval", "s"),
-        "window_s": _count("length of the windows", "s"),
-        "partitions": _count("partitions of the source and of the state", "partitions"),
-        "executors": _count("executors of each query; 0: the driver itself runs the tasks", "executors"),
-        "cores": _count("tasks that a query runs at the same time", "cores"),
-        "locality_wait_s": Column("how long a task waits for the executor that has, or had, its state", "s"),
-        "seed": _count("seed of the content", "number"),
-        "schedule": _text("JSON: t0, pieces [[from_s, rate_per_s], ...], end_s"),
-        "t0": _text("when the input began, UTC"),
-        "spark": _text("version of Spark"),
-        "java": _text("version of Java"),
-        "tideover": _text("version of Tideover"),
-        "python": _text("version of Python"),
-        "os": _text("operating system"),
-        "machine": _text("processor, cores, memory"),
-        "error": _text("why the session was not carried out to its end; empty if it was"),
-    },
-    "episodes": {
-        "session": _SESSION,
-        "episode": _EPISODE,
-        "purpose": _text("steady or recovery"),
-        "held_out": Column("not for the fit: compared with what is predicted", "", "bool"),
-        "begin_s": _time("beginning"),
-        "end_s": _time("end"),
-        "rate_per_s": _count("rows per second", "1/s"),
-        "fault": _text("none, kill_executor, kill_driver or stop_executor"),
-        "planned_s": _time("when the fault is planned", "no fault"),
-        "stop_s": Column("how long the executor is stopped", "s", "float64", "no executor is stopped"),
-        "emitted": _count("words in the windows that lie in the episode; rows of a running count", "tuples"),
-        "counted_right": _count("of these, counted as they should be", "tuples"),
-        "missing": _count("of these, not counted", "tuples"),
-        "extra": _count("counted too often", "tuples"),
-        "windows": _count("windows that lie in the episode", "windows"),
-        "windows_right": _count("of these, with a result that is exact", "windows"),
-        "latency_p50_s": Column("median, over its rows, of the time from stamp to sink", "s"),
-        "latency_p95_s": Column("95th percentile of the same", "s"),
-        "others_cores": Column(
+
+def _text(name: str, meaning: str) -> Column:
+    return Column(name, meaning, "", "string")
+
+
+def _count(name: str, meaning: str, unit: str = "index") -> Column:
+    return Column(name, meaning, unit, "int64")
+
+
+def _time(name: str, meaning: str, undefined: str = "") -> Column:
+    return Column(name, f"{meaning}, since the session's t0", "s", "float64", undefined)
+
+
+_SESSION = _text("session", "name of the session")
+_EPISODE = _count("episode", "number of the episode in its session")
+_LIFE = (
+    _count("query", "0, or 1 for the second of two queries"),
+    _count("life", "how often the query's driver was started before"),
+)
+_RUN = (
+    _SESSION,
+    *_LIFE,
+    _count("run", "how often the query was started before in this life of its driver"),
+)
+_BATCH = (*_RUN, _count("batch", "Spark's number of the batch"))
+
+_PHASES = {
+    "latest_offset_ms": ("latestOffset", "asking the source how far it is"),
+    "wal_ms": ("walCommit", "writing the batch's range to the offset log"),
+    "planning_ms": ("queryPlanning", "planning"),
+    "get_batch_ms": ("getBatch", "asking the source for the rows, without reading them"),
+    "add_batch_ms": ("addBatch", "running both stages, and handing the results to the sink"),
+    "commit_ms": ("commitOffsets", "writing the commit log"),
+    "trigger_ms": ("triggerExecution", "the whole batch"),
+}
+"""Of a batch, as Spark's progress has it: its key there, and what it is."""
+_STATE = {
+    "state_rows": ("numRowsTotal", "rows in the state after the batch"),
+    "state_updated": ("numRowsUpdated", "rows of the state that the batch wrote"),
+    "state_update_ms": ("allUpdatesTimeMs", "writing them, summed over the partitions"),
+    "state_commit_ms": ("commitTimeMs", "committing the state, summed over the partitions"),
+}
+_ROCKSDB = {
+    "rocksdb_load_ms": ("rocksdbLoadLatencyMs", "RocksDB: loading a version of the state, summed"),
+    "rocksdb_flush_ms": ("rocksdbCommitFlushLatency", "RocksDB: flush at commit, summed"),
+    "rocksdb_checkpoint_ms": (
+        "rocksdbCommitCheckpointLatency",
+        "RocksDB: local checkpoint at commit, summed",
+    ),
+    "rocksdb_sync_ms": (
+        "rocksdbCommitFileSyncLatencyMs",
+        "RocksDB: copying files to the checkpoint directory, summed",
+    ),
+    "rocksdb_bytes": ("rocksdbSstFileSize", "RocksDB: size of all state files"),
+}
+
+
+def _told(told: Mapping[str, tuple[str, str]]) -> Iterable[Column]:
+    """Columns of what Spark says of a batch that has ended."""
+    for name, (_, meaning) in told.items():
+        unit = {"ms": "ms", "bytes": "bytes"}.get(name.rpartition("_")[2], "rows")
+        yield Column(name, meaning, unit, undefined=_UNENDED)
+
+
+_PLANNED = (
+    _text("strategy", "micro_batch, source_replay or active_replication"),
+    _text("pipeline", "word_count (windows) or running_count (keys)"),
+    _text("master", "Spark's master"),
+    _count("keys", "keys of a running count", "keys"),
+    _count("work", "extra work per row: so many times 64 bytes are hashed with SHA-512", "units"),
+    Column("trigger_s", "trigger interval", "s"),
+    _count("window_s", "length of the windows", "s"),
+    _count("partitions", "partitions of the source and of the state", "partitions"),
+)
+"""Columns of ``sessions`` that are as they are in the plan; the seed is, too."""
+_PLANNED_EPISODE = (
+    _text("purpose", "steady or recovery"),
+    Column("held_out", "not for the fit: compared with what is predicted", "", "bool"),
+    _time("begin_s", "beginning"),
+    _time("end_s", "end"),
+    _count("rate_per_s", "rows per second", "1/s"),
+)
+TABLES: dict[str, tuple[Column, ...]] = {
+    "sessions": (
+        _SESSION,
+        *_PLANNED,
+        _count("executors", "executors of each query; 0: the driver itself runs the tasks", "executors"),
+        _count("cores", "tasks that a query runs at the same time", "cores"),
+        Column("locality_wait_s", "how long a task waits for the executor that has, or had, its state", "s"),
+        _count("seed", "seed of the content", "number"),
+        _text("schedule", "JSON: t0, pieces [[from_s, rate_per_s], ...], end_s"),
+        _text("t0", "when the input began, UTC"),
+        _text("spark", "version of Spark"),
+        _text("java", "version of Java"),
+        _text("tideover", "version of Tideover"),
+        _text("python", "version of Python"),
+        _text("os", "operating system"),
+        _text("machine", "processor, cores, memory"),
+        _text("error", "why the session was not carried out to its end; empty if it was"),
+    ),
+    "episodes": (
+        _SESSION,
+        _EPISODE,
+        *_PLANNED_EPISODE,
+        _text("fault", "none, kill_executor, kill_driver or stop_executor"),
+        _time("planned_s", "when the fault is planned", "no fault"),
+        Column("stop_s", "how long the executor is stopped", "s", undefined="no executor is stopped"),
+        _count("emitted", "words in the windows that lie in the episode; rows of a running count", "tuples"),
+        _count("counted_right", "of these, counted as they should be", "tuples"),
+        _count("missing", "of these, not counted", "tuples"),
+        _count("extra", "counted too often", "tuples"),
+        _count("windows", "windows that lie in the episode", "windows"),
+        _count("windows_right", "of these, with a result that is exact", "windows"),
+        Column("latency_p50_s", "median, over its rows, of the time from stamp to sink", "s"),
+        Column("latency_p95_s", "95th percentile of the same", "s"),
+        Column(
+            "others_cores",
             "cores busy with other programs, on average: above some tenths the episode was disturbed",
             "cores",
             undefined="the episode was shorter than a second",
         ),
-    },
-    "batches": {
-        **_BATCH,
-        "start_s": _time("when it was triggered", _UNENDED),
-        "latest_offset_ms": _phase("asking the source how far it is"),
-        "wal_ms": _phase("writing the batch's range to the offset log"),
-        "planning_ms": _phase("planning"),
-        "get_batch_ms": _phase("asking the source for the rows, without reading them"),
-        "add_batch_ms": _phase("running both stages, and handing the results to the sink"),
-        "commit_ms": _phase("writing the commit log"),
-        "trigger_ms": _phase("the whole batch"),
-        "first_row": _count("first row of the batch", "index"),
-        "last_row": _count("the row after its last", "index"),
-        "rows": _count("rows of the batch", "rows"),
-        "state_rows": Column("rows in the state after the batch", "rows", undefined=_UNENDED),
-        "state_updated": Column("rows of the state that the batch wrote", "rows", undefined=_UNENDED),
-        "state_update_ms": _phase("writing them, summed over the partitions"),
-        "state_commit_ms": _phase("committing the state, summed over the partitions"),
-        "rocksdb_load_ms": _phase("RocksDB: loading a version of the state, summed"),
-        "rocksdb_flush_ms": _phase("RocksDB: flush at commit, summed"),
-        "rocksdb_checkpoint_ms": _phase("RocksDB: local checkpoint at commit, summed"),
-        "rocksdb_sync_ms": _phase("RocksDB: copying files to the checkpoint directory, summed"),
-        "rocksdb_bytes": Column("RocksDB: size of all state files", "bytes", undefined=_UNENDED),
-        "sink_s": _time("when its results were in the sink", "they never were"),
-        "end_s": _time("when it ended", _UNENDED),
-    },
-    "tasks": {
-        **_BATCH,
-        "stage": _text(
-            "map: reads rows, writes the shuffle; reduce: counts, commits a partition of the state"
+    ),
+    "batches": (
+        *_BATCH,
+        _time("start_s", "when it was triggered", _UNENDED),
+        *_told(_PHASES),
+        _count("first_row", "first row of the batch"),
+        _count("last_row", "the row after its last"),
+        _count("rows", "rows of the batch", "rows"),
+        *_told(_STATE),
+        *_told(_ROCKSDB),
+        _time("sink_s", "when its results were in the sink", "they never were"),
+        _time("end_s", "when it ended", _UNENDED),
+    ),
+    "tasks": (
+        *_BATCH,
+        _text(
+            "stage", "map: reads rows, writes the shuffle; reduce: counts, commits a partition of the state"
         ),
-        "stage_attempt": _count("how often the stage failed before", "index"),
-        "partition": _count("number of the task in its stage", "index"),
-        "attempt": _count("how often the task was tried before in this attempt of the stage", "index"),
-        "executor": _text("number of the executor; driver for a local master"),
-        "locality": _text(
-            "how near it is to where it prefers to be; reduce tasks prefer where their state is"
+        _count("stage_attempt", "how often the stage failed before"),
+        _count("partition", "number of the task in its stage"),
+        _count("attempt", "how often the task was tried before in this attempt of the stage"),
+        _text("executor", "number of the executor; driver for a local master"),
+        _text(
+            "locality", "how near it is to where it prefers to be; reduce tasks prefer where their state is"
         ),
-        "result": _text("Success, ExecutorLostFailure, FetchFailed, ..."),
-        "launch_s": _time("when it was sent to the executor"),
-        "finish_s": _time("when its end was known to the driver"),
-        "run_ms": Column("time that it ran", "ms", undefined="it did not succeed"),
-        "cold_ms": Column("time until it could run: code and data are loaded", "ms", undefined="as run_ms"),
-    },
-    "windows": {
-        **_RUN,
-        "window": _count("number of the window; the first begins at t0", "index"),
-        "end_s": _time("where the window ends"),
-        "seen_s": _time("when its result was complete in the sink"),
-        "first": Column("the first result of this window, which the sink keeps", "", "bool"),
-        "right": Column("the result that the sink keeps is exact", "", "bool"),
-    },
-    "faults": {
-        "session": _SESSION,
-        "episode": _EPISODE,
-        **_LIFE,
-        "fault": _text("kill_executor, kill_driver or stop_executor"),
-        "at_s": _time("when the signal was sent"),
-        "victim": _count("number of the executor, the oldest; -1: the driver", "index"),
-        "batch_running": Column("the batch that ran", "index", undefined="between batches"),
-        "in_batch_s": Column("time since that batch began", "s", undefined="between batches"),
-        "logged": Column("the batch that ran was in the offset log already", "", "bool"),
-        "detected_s": _time("when it was noticed", "a stopped executor is not noticed"),
-        "ready_s": _time("when the new executor was registered; the new query was started; the stop ended"),
-        "first_batch_s": _time("when the first results after it were in the sink", "there were none"),
-    },
+        _text("result", "Success, ExecutorLostFailure, FetchFailed, ..."),
+        _time("launch_s", "when it was sent to the executor"),
+        _time("finish_s", "when its end was known to the driver"),
+        Column("run_ms", "time that it ran", "ms", undefined="it did not succeed"),
+        Column("cold_ms", "time until it could run: code and data are loaded", "ms", undefined="as run_ms"),
+    ),
+    "windows": (
+        *_RUN,
+        _count("window", "number of the window; the first begins at t0"),
+        _time("end_s", "where the window ends"),
+        _time("seen_s", "when its result was complete in the sink"),
+        Column("first", "the first result of this window, which the sink keeps", "", "bool"),
+        Column("right", "the result that the sink keeps is exact", "", "bool"),
+    ),
+    "faults": (
+        _SESSION,
+        _EPISODE,
+        *_LIFE,
+        _text("fault", "kill_executor, kill_driver or stop_executor"),
+        _time("at_s", "when the signal was sent"),
+        _count("victim", "number of the executor, the oldest; -1: the driver"),
+        Column("batch_running", "the batch that ran", "index", undefined="between batches"),
+        Column("in_batch_s", "time since that batch began", "s", undefined="between batches"),
+        Column("logged", "the batch that ran was in the offset log already", "", "bool"),
+        _time("detected_s", "when it was noticed", "a stopped executor is not noticed"),
+        _time("ready_s", "when the new executor was registered; the new query was started; the stop ended"),
+        _time("first_batch_s", "when the first results after it were in the sink", "there were none"),
+    ),
 }
 
 
-def frame(table: str, rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+def frame(table: str, rows: Iterable[Row]) -> pd.DataFrame:
     """The rows as a table with all its columns, in their order and with their types.
 
     Raises:
         KeyError: a row has a column that is not described
     """
-    columns = TABLES[table]
-    rows = list(rows)
-    unknown = {name for row in rows for name in row} - set(columns)
-    if unknown:
+    rows, columns = list(rows), TABLES[table]
+    if unknown := {name for row in rows for name in row} - {column.name for column in columns}:
         raise KeyError(f"table {table!r}: columns {sorted(unknown)} are not described")
-    return pd.DataFrame(
-        {
-            name: pd.Series(
-                [row.get(name, "" if column.dtype == "string" else NAN) for row in rows], dtype=column.dtype
-            )
-            for name, column in columns.items()
-        }
-    )
+    cells = {c: [row.get(c.name, "" if c.dtype == "string" else NAN) for row in rows] for c in columns}
+    return pd.DataFrame({c.name: pd.Series(values, dtype=c.dtype) for c, values in cells.items()})
 
 
-def read_tasks(directory: Path, since: Callable[[float], float]) -> list[Row]:
-    """The tasks that one life of a driver ran for its batches, from Spark's own event log.
-
-    directory: where Spark wrote its log. since: turns a unix time into s since t0; what ran before that has
-    warmed up. A batch has two stages: the one that reads the rows and writes the shuffle is called map, the
-    other one reduce.
+class Session:
+    """The raw record of one session: events of each life of each driver (``lives``, by the numbers of query
+    and life), the supervisor's own, and the finished windows' results, by number.
     """
-    rows: list[Row] = []
-    for path in sorted(directory.glob("*")):
-        rows += [row for row in _from_log(path, since) if row["launch_s"] >= 0]
-    return rows
+
+    def __init__(self, directory: Path) -> None:
+        begun = json.loads((directory / "session.json").read_text())
+        self.directory, self.java = directory, begun["java"]
+        self.plan = TypeAdapter(SessionPlan).validate_python(begun["plan"])
+        self.schedule = self.plan.schedule(begun["t0"])
+        named = {path: path.stem.split("-") for path in directory.glob("driver-*.jsonl")}
+        lives = {(int(query), int(life)): path for path, (_, query, life) in named.items()}
+        self.lives = {life: list(read_events(path)) for life, path in sorted(lives.items())}
+        self.supervisor = list(read_events(directory / "supervisor.jsonl"))
+        self.windows = read_windows(directory / "sink")
+
+    def since(self, unix: float) -> float:
+        """Time since t0, s."""
+        return unix - self.schedule.t0
+
+    def first_after(self, at: float, events: list[Row], **fields: object) -> float:
+        """When the first event with these fields came after ``at`` (unix time), s since t0; NaN: none did."""
+        found = [event["at"] for event in events if event["at"] > at and fields.items() <= event.items()]
+        return self.since(min(found)) if found else NAN
+
+    def identity(self, query: int, life: int, run: int, batch: int) -> Row:
+        return {"session": self.plan.name, "query": query, "life": life, "run": run, "batch": batch}
 
 
-def _from_log(path: Path, since: Callable[[float], float]) -> list[Row]:
-    batches: dict[int, tuple[str, int]] = {}  # by stage: the run of the query, and the batch
-    rows = []
-    for line in path.read_text(errors="replace").splitlines(keepends=True):
-        if line.startswith('{"Event":"SparkListenerJobStart"') and line.endswith("\n"):
-            event = json.loads(line)
-            properties = event.get("Properties") or {}
-            if "streaming.sql.batchId" in properties:
-                found = properties["spark.jobGroup.id"], int(properties["streaming.sql.batchId"])
-                batches |= dict.fromkeys(event["Stage IDs"], found)
-        elif line.startswith('{"Event":"SparkListenerTaskEnd"') and line.endswith("\n"):
-            event = json.loads(line)
-            if event["Stage ID"] in batches:
-                rows.append(_row(event, *batches[event["Stage ID"]], since))
-    return rows
-
-
-def _row(event: Row, run_id: str, batch: int, since: Callable[[float], float]) -> Row:
-    info, metrics = event["Task Info"], event.get("Task Metrics") or {}
+def tables(directory: Path, error: str = "") -> dict[str, pd.DataFrame]:
+    """All tables of a session that began; ``error``: why it did not come to its end."""
+    session = Session(directory)
+    batches = frame("batches", _batches(session))
+    versions = [e["version"] for events in session.lives.values() for e in events if e["event"] == "spark"]
+    about = {
+        **described(session.plan),
+        "schedule": json.dumps(asdict(session.schedule)),
+        "t0": datetime.fromtimestamp(session.schedule.t0, UTC).isoformat(),
+        "spark": versions[0] if versions else "",
+        "java": session.java,
+        "error": error,
+    }
     return {
-        "run_id": run_id,
-        "batch": batch,
-        "stage": "map" if event["Task Type"] == "ShuffleMapTask" else "reduce",
-        "stage_attempt": event["Stage Attempt ID"],
-        "partition": info["Index"],
-        "attempt": info["Attempt"],
-        "executor": info["Executor ID"],
-        "locality": info["Locality"],
-        "result": event["Task End Reason"]["Reason"],
-        "launch_s": since(info["Launch Time"] / 1000),
-        "finish_s": since(info["Finish Time"] / 1000),
-        "run_ms": metrics.get("Executor Run Time", NAN),
-        "cold_ms": metrics.get("Executor Deserialize Time", NAN),
+        "sessions": frame("sessions", [about]),
+        "episodes": frame("episodes", _episodes(session, batches)),
+        "batches": batches,
+        "tasks": frame("tasks", _tasks(session)),
+        "windows": frame("windows", _windows(session)),
+        "faults": frame("faults", _faults(session, batches)),
     }
 
 
-def episodes(session: Session, batches: pd.DataFrame) -> list[Row]:
-    counted = _words_counted if session.plan.pipeline == "word_count" else _keys_counted
-    copied = ("purpose", "held_out", "begin_s", "end_s", "rate_per_s")
+def described(plan: SessionPlan) -> Row:
+    """What is known of a session before it begins: a part of its row in ``sessions``."""
+    executors, cores = executors_of(plan.master)
+    return {
+        "session": plan.name,
+        **{column.name: getattr(plan, column.name) for column in _PLANNED},
+        "executors": executors,
+        "cores": cores,
+        "locality_wait_s": LOCALITY_WAIT_S,
+        "seed": plan.seed,
+        **machine(),
+    }
+
+
+def _episodes(session: Session, batches: pd.DataFrame) -> list[Row]:
+    plan, schedule = session.plan, session.schedule
+    counted = (_words_counted if plan.pipeline == "word_count" else _keys_counted)(session)
+    looks = [(session.since(e["at"]), e["cores"]) for e in session.supervisor if e["event"] == "others"]
+    known = batches.dropna(subset=["sink_s"])
+    spans, sinks = known[["first_row", "last_row"]].to_numpy(np.int64), known["sink_s"]
     rows = []
-    for number, (episode, counts) in enumerate(zip(session.plan.episodes, counted(session), strict=True)):
+    for number, (episode, counts) in enumerate(zip(plan.episodes, counted, strict=True)):
         fault = episode.fault
-        p50, p95 = _latencies(session, batches, episode)
+        ends = (episode.begin_s, episode.end_s)
+        first, last = (schedule.rows_before(round(s * MICROSECONDS)) for s in ends)
+        seen = np.full(last - first, np.inf)  # when the sink first has each row
+        for (a, b), sink_s in zip(np.clip(spans, first, last) - first, sinks, strict=True):
+            np.minimum(seen[a:b], sink_s, out=seen[a:b])
+        latency = seen - schedule.stamps(np.arange(first, last)) / MICROSECONDS
+        latency = latency[np.isfinite(latency)]
+        p50, p95 = np.percentile(latency, [50, 95]).tolist() if len(latency) else (NAN, NAN)
+        others = [cores for at, cores in looks if ends[0] <= at < ends[1]]
         rows.append(
             {
-                "session": session.plan.name,
+                "session": plan.name,
                 "episode": number,
-                **{name: getattr(episode, name) for name in copied},
+                **{column.name: getattr(episode, column.name) for column in _PLANNED_EPISODE},
                 "fault": fault.kind if fault else "none",
                 "planned_s": episode.begin_s + fault.at_s if fault else NAN,
                 "stop_s": fault.stop_s if fault and fault.kind == "stop_executor" else NAN,
                 **counts,
                 "latency_p50_s": p50,
                 "latency_p95_s": p95,
-                "others_cores": _others(session, episode),
+                "others_cores": float(np.mean(others)) if others else NAN,
             }
         )
     return rows
@@ -276,18 +329,32 @@ def episodes(session: Session, batches: pd.DataFrame) -> list[Row]:
 
 def _words_counted(session: Session) -> list[Row]:
     """Of each episode, the windows that lie in it wholly."""
-    plan = session.plan
-    rows = []
+    plan, rows = session.plan, []
     for episode in plan.episodes:
         windows = range(math.ceil(episode.begin_s / plan.window_s), math.floor(episode.end_s / plan.window_s))
-        ledger, right, emitted = Ledger(), 0, 0
+        row = Counter(emitted=0, counted_right=0, missing=0, extra=0, windows=len(windows), windows_right=0)
         for window in windows:
-            true = truth.words_of_window(plan, session.schedule, window)
-            emitted += true.total()
-            ledger += truth.compare_words(true, session.windows.get(window, {}))
-            right += true == session.windows.get(window)
-        rows.append(_counted(emitted, ledger, len(windows), right))
+            true = words_of_window(plan, session.schedule, window)
+            got = Counter(session.windows.get(window, {}))
+            row["emitted"] += true.total()
+            row["counted_right"] += (true & got).total()
+            row["missing"] += (true - got).total()
+            row["extra"] += (got - true).total()
+            row["windows_right"] += true == session.windows.get(window)
+        rows.append(dict(row))
     return rows
+
+
+def words_of_window(plan: SessionPlan, schedule: Schedule, window: int) -> Counter[str]:
+    """The true counts of one window of a word count."""
+    edges = [schedule.rows_before((window + k) * plan.window_s * MICROSECONDS) for k in (0, 1)]
+    rows = plan.content()
+    numbers, times = np.unique(rows.numbers(np.arange(*edges, dtype=np.int64)), return_counts=True)
+    found: Counter[str] = Counter()
+    for number, n in zip(numbers.tolist(), times.tolist(), strict=True):
+        for word in rows.sentences[number].split():
+            found[word] += n
+    return found
 
 
 def _keys_counted(session: Session) -> list[Row]:
@@ -296,123 +363,39 @@ def _keys_counted(session: Session) -> list[Row]:
     """
     plan, schedule = session.plan, session.schedule
     got = np.zeros(plan.keys, np.int64)
-    ends = [schedule.rows_before(round(episode.end_s * MICROSECONDS)) for episode in plan.episodes]
+    begin, *ends = (
+        schedule.rows_before(round(s * MICROSECONDS))
+        for s in (plan.episodes[0].begin_s, *(episode.end_s for episode in plan.episodes))
+    )
+    none = {"emitted": 0, "counted_right": 0, "missing": 0, "extra": 0, "windows": 0, "windows_right": 0}
     rows: list[Row] = []
-    begin, before = schedule.rows_before(round(plan.episodes[0].begin_s * MICROSECONDS)), Ledger()
+    before = np.zeros(2, np.int64)
     for end, table in read_batches(session.directory / "sink" / "batches" / "0"):
         got[table.column("key").to_numpy()] = table.column("count").to_numpy()
         while len(rows) < len(ends) and end >= ends[len(rows)]:
-            now = truth.compare_keys(truth.keys_until(plan, end), got)
-            missing, extra = max(0, now.missing - before.missing), max(0, now.extra - before.extra)
-            rows.append(_counted(end - begin, Ledger(end - begin - missing, missing, extra)))
+            less = keys_until(plan, end) - got
+            now = np.array([np.maximum(less, 0).sum(), np.maximum(-less, 0).sum()])
+            missing, extra = np.maximum(0, now - before).tolist()
+            counts = {"emitted": end - begin, "counted_right": end - begin - missing}
+            rows.append(none | counts | {"missing": missing, "extra": extra})
             begin, before = end, now
-    return rows + [_counted(0, Ledger())] * (len(ends) - len(rows))
+    return rows + [none] * (len(ends) - len(rows))
 
 
-def _counted(emitted: int, ledger: Ledger, windows: int = 0, right: int = 0) -> Row:
-    return {
-        "emitted": emitted,
-        "counted_right": ledger.right,
-        "missing": ledger.missing,
-        "extra": ledger.extra,
-        "windows": windows,
-        "windows_right": right,
-    }
-
-
-def _others(session: Session, episode: Episode) -> float:
-    """Cores that other programs kept busy, in the mean; NaN: nobody looked."""
-    seen = [
-        event["cores"]
-        for event in session.supervisor
-        if event["event"] == "others" and episode.begin_s <= session.since(event["at"]) < episode.end_s
-    ]
-    return float(np.mean(seen)) if seen else NAN
-
-
-def _latencies(session: Session, batches: pd.DataFrame, episode: Episode) -> tuple[float, float]:
-    """Median and 95th percentile, over the rows of an episode, of the time until the sink first has them."""
-    ends = (episode.begin_s, episode.end_s)
-    first, last = (session.schedule.rows_before(round(s * MICROSECONDS)) for s in ends)
-    seen = np.full(last - first, np.inf)
-    known = batches.dropna(subset=["sink_s"])
-    spans = known[["first_row", "last_row"]].to_numpy(np.int64)
-    for (a, b), sink_s in zip(np.clip(spans, first, last) - first, known["sink_s"], strict=True):
-        np.minimum(seen[a:b], sink_s, out=seen[a:b])
-    latency = seen - session.schedule.stamps(np.arange(first, last)) / MICROSECONDS
-    latency = latency[np.isfinite(latency)]
-    if not len(latency):
-        return NAN, NAN
-    p50, p95 = np.percentile(latency, [50, 95])
-    return float(p50), float(p95)
-
-
-_PLANNED = ("strategy", "pipeline", "master", "keys", "work", "trigger_s", "window_s", "partitions", "seed")
-"""Columns of ``sessions`` that are as they are in the plan."""
-_PHASES = {
-    "latest_offset_ms": "latestOffset",
-    "wal_ms": "walCommit",
-    "planning_ms": "queryPlanning",
-    "get_batch_ms": "getBatch",
-    "add_batch_ms": "addBatch",
-    "commit_ms": "commitOffsets",
-    "trigger_ms": "triggerExecution",
-}
-_STATE = {
-    "state_rows": "numRowsTotal",
-    "state_updated": "numRowsUpdated",
-    "state_update_ms": "allUpdatesTimeMs",
-    "state_commit_ms": "commitTimeMs",
-}
-_ROCKSDB = {
-    "rocksdb_load_ms": "rocksdbLoadLatencyMs",
-    "rocksdb_flush_ms": "rocksdbCommitFlushLatency",
-    "rocksdb_checkpoint_ms": "rocksdbCommitCheckpointLatency",
-    "rocksdb_sync_ms": "rocksdbCommitFileSyncLatencyMs",
-    "rocksdb_bytes": "rocksdbSstFileSize",
-}
-
-
-def tables(directory: Path, error: str = "") -> dict[str, pd.DataFrame]:
-    session = Session.read(directory)
-    batches = frame("batches", _batches(session))
-    rows = {
-        "sessions": [_session(session, error)],
-        "episodes": episodes(session, batches),
-        "tasks": _tasks(session),
-        "windows": _windows(session),
-        "faults": _faults(session, batches),
-    }
-    return {table: batches if table == "batches" else frame(table, rows[table]) for table in TABLES}
-
-
-def described(plan: SessionPlan) -> Row:
-    """What is known of a session before it begins: a part of its row in ``sessions``."""
-    executors, cores = executors_of(plan.master)
-    return {
-        "session": plan.name,
-        **{name: getattr(plan, name) for name in _PLANNED},
-        "executors": executors,
-        "cores": cores,
-        "locality_wait_s": LOCALITY_WAIT_S,
-        **machine(),
-    }
-
-
-def _session(session: Session, error: str) -> Row:
-    versions = [e["version"] for events in session.lives.values() for e in events if e["event"] == "spark"]
-    return {
-        **described(session.plan),
-        "schedule": json.dumps(asdict(session.schedule)),
-        "t0": datetime.fromtimestamp(session.schedule.t0, UTC).isoformat(),
-        "spark": versions[0] if versions else "",
-        "java": session.java,
-        "error": error,
-    }
+def keys_until(plan: SessionPlan, row: int, at_a_time: int = 1_000_000) -> Rows:
+    """The true count of each key among the rows below this one."""
+    found = np.zeros(plan.keys, np.int64)
+    for first in range(0, row, at_a_time):
+        rows = np.arange(first, min(first + at_a_time, row), dtype=np.int64)
+        found += np.bincount(plan.content().numbers(rows), minlength=plan.keys)
+    return found
 
 
 def _batches(session: Session) -> list[Row]:
-    rows = []
+    rows: list[Row] = []
+    kept = (
+        ("query", "batch") if session.plan.strategy != "source_replay" else ("query", "life", "run", "batch")
+    )
     for (query, life), events in session.lives.items():
         run_of = _runs(events)
         starts = {e["run"]: e["start_row"] for e in events if e["event"] == "query"}
@@ -421,32 +404,20 @@ def _batches(session: Session) -> list[Row]:
             if event["event"] != "progress" or not event["progress"]["numInputRows"]:
                 continue
             progress = event["progress"]
-            run = run_of(progress["runId"])
-            found = seen.pop((run, progress["batchId"]), None)
-            rows.append(
-                {
-                    **_identity(session, query, life, run, progress["batchId"]),
-                    **_from_progress(session, progress, starts.get(run, 0)),
-                    "sink_s": session.since(found["at"]) if found else NAN,
-                }
-            )
+            run, batch = run_of(progress["runId"]), progress["batchId"]
+            found = seen.pop((run, batch), None)
+            told = _from_progress(session, progress, starts.get(run, 0))
+            sink_s = session.since(found["at"]) if found else NAN
+            rows.append({**session.identity(query, life, run, batch), **told, "sink_s": sink_s})
         for (run, batch), found in seen.items():  # results that were seen, of batches that never ended
-            own = _identity(session, query, life, run, batch)
-            first, end = _first_row(session, rows, own, starts[run]), found["end_row"]
+            own = session.identity(query, life, run, batch)
+            # It began where the batch before ended, which may be of an earlier life if there is a checkpoint.
+            last = own | {"batch": batch - 1}
+            before = [row["last_row"] for row in rows if all(row[name] == last[name] for name in kept)]
+            first, end = before[-1] if before else starts[run], found["end_row"]
             known = {"first_row": first, "last_row": end, "rows": end - first}
             rows.append({**own, **known, "sink_s": session.since(found["at"])})
     return sorted(rows, key=lambda row: (row["query"], row["life"], row["run"], row["batch"]))
-
-
-def _first_row(session: Session, rows: list[Row], batch: Row, start_row: int) -> int:
-    """Where the batch before ended; that one may be from an earlier life, if there is a checkpoint."""
-    kept = ("query",) if session.plan.strategy != "source_replay" else ("query", "life", "run")
-    before = [
-        row["last_row"]
-        for row in rows
-        if row["batch"] == batch["batch"] - 1 and all(row[name] == batch[name] for name in kept)
-    ]
-    return before[-1] if before else start_row
 
 
 def _runs(events: list[Row]) -> Callable[[str], int]:
@@ -455,57 +426,84 @@ def _runs(events: list[Row]) -> Callable[[str], int]:
     return lambda run_id: runs.get(run_id, max(runs.values(), default=0))
 
 
-def _identity(session: Session, query: int, life: int, run: int, batch: int) -> Row:
-    return {"session": session.plan.name, "query": query, "life": life, "run": run, "batch": batch}
-
-
 def _from_progress(session: Session, progress: Row, start_row: int) -> Row:
-    durations = progress["durationMs"]
+    source, durations = progress["sources"][0], progress["durationMs"]
     state = (progress["stateOperators"] or [{}])[0]
-    custom = state.get("customMetrics", {})
-    source = progress["sources"][0]
-    first = source["startOffset"]
+    first, last = (
+        json.loads(offset) if isinstance(offset, str) else offset
+        for offset in (source["startOffset"], source["endOffset"])
+    )
     start = session.since(datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp())
+    told = ((_PHASES, durations), (_STATE, state), (_ROCKSDB, state.get("customMetrics", {})))
     return {
         "start_s": start,
-        **{name: durations.get(key, NAN) for name, key in _PHASES.items()},
-        "first_row": _offset(first)["row"] if first else start_row,
-        "last_row": _offset(source["endOffset"])["row"],
+        "first_row": first["row"] if first else start_row,
+        "last_row": last["row"],
         "rows": progress["numInputRows"],
-        **{name: state.get(key, NAN) for name, key in _STATE.items()},
-        **{name: custom.get(key, NAN) for name, key in _ROCKSDB.items()},
+        **{name: values.get(key, NAN) for keys, values in told for name, (key, _) in keys.items()},
         "end_s": start + durations["triggerExecution"] / 1000,
     }
 
 
-def _offset(value: Any) -> Row:
-    return json.loads(value) if isinstance(value, str) else value
-
-
 def _tasks(session: Session) -> list[Row]:
+    """The tasks of batches, from Spark's own event log of each life of a driver; those before t0 warm up."""
     rows = []
     for (query, life), events in session.lives.items():
         run_of = _runs(events)
-        for row in read_tasks(session.directory / "spark-events" / f"{query}-{life}", session.since):
-            run = run_of(row.pop("run_id"))
-            rows.append({**_identity(session, query, life, run, row["batch"]), **row})
+        for path in sorted((session.directory / "spark-events" / f"{query}-{life}").glob("*")):
+            batches: dict[int, tuple[str, int]] = {}  # by stage: the run of the query, and the batch
+            for line in path.read_text(errors="replace").splitlines(keepends=True):
+                if not line.endswith("\n"):  # cut off by a kill
+                    continue
+                if line.startswith('{"Event":"SparkListenerJobStart"'):
+                    event = json.loads(line)
+                    properties = event.get("Properties") or {}
+                    if "streaming.sql.batchId" in properties:
+                        found = properties["spark.jobGroup.id"], int(properties["streaming.sql.batchId"])
+                        batches |= dict.fromkeys(event["Stage IDs"], found)
+                elif line.startswith('{"Event":"SparkListenerTaskEnd"'):
+                    event = json.loads(line)
+                    run_id, batch = batches.get(event["Stage ID"], ("", -1))
+                    if batch >= 0 and session.since(event["Task Info"]["Launch Time"] / 1000) >= 0:
+                        rows.append(
+                            session.identity(query, life, run_of(run_id), batch) | _task(session, event)
+                        )
     return rows
 
 
+def _task(session: Session, event: Row) -> Row:
+    """A task that has ended. A batch has two stages: one reads and writes the shuffle, the other counts."""
+    info, metrics = event["Task Info"], event.get("Task Metrics") or {}
+    return {
+        "stage": "map" if event["Task Type"] == "ShuffleMapTask" else "reduce",
+        "stage_attempt": event["Stage Attempt ID"],
+        "partition": info["Index"],
+        "attempt": info["Attempt"],
+        "executor": info["Executor ID"],
+        "locality": info["Locality"],
+        "result": event["Task End Reason"]["Reason"],
+        "launch_s": session.since(info["Launch Time"] / 1000),
+        "finish_s": session.since(info["Finish Time"] / 1000),
+        "run_ms": metrics.get("Executor Run Time", NAN),
+        "cold_ms": metrics.get("Executor Deserialize Time", NAN),
+    }
+
+
 def _windows(session: Session) -> list[Row]:
-    if session.plan.pipeline != "word_count":
+    plan = session.plan
+    if plan.pipeline != "word_count":
         return []
     right = {
-        window: truth.words_of_window(session.plan, session.schedule, window) == found
+        window: words_of_window(plan, session.schedule, window) == found
         for window, found in session.windows.items()
     }
     return [
         {
-            "session": session.plan.name,
+            "session": plan.name,
             "query": query,
             "life": life,
             **{name: event[name] for name in ("run", "window", "first")},
-            "end_s": (event["window"] + 1) * session.plan.window_s,
+            "end_s": (event["window"] + 1) * plan.window_s,
             "seen_s": session.since(event["at"]),
             "right": right.get(event["window"], False),
         }
@@ -520,9 +518,9 @@ def _faults(session: Session, batches: pd.DataFrame) -> list[Row]:
     for event in session.supervisor:
         if event["event"] != "fault":
             continue
+        at = session.since(event["at"])
         own = batches[batches["query"] == event["query"]]
         batch, start = _running(session, event, own)
-        at = session.since(event["at"])
         detected, ready = _recovered(session, event)
         after = own.sink_s[own.sink_s > at]
         rows.append(
@@ -564,12 +562,9 @@ def _recovered(session: Session, event: Row) -> tuple[float, float]:
     if event["kind"] == "stop_executor":
         return NAN, session.first_after(at, session.supervisor, event="continued")
     if event["kind"] == "kill_driver":
-        next_life = {"query": query, "life": life + 1}
-        spawned = session.first_after(at, session.supervisor, event="spawn", **next_life)
+        spawned = session.first_after(at, session.supervisor, event="spawn", query=query, life=life + 1)
         return spawned, session.first_after(at, session.lives.get((query, life + 1), []), event="query")
-    events = session.lives[query, life]
     back = "query" if session.plan.strategy == "source_replay" else "executor_added"
-    return (
-        session.first_after(at, events, event="executor_removed"),
-        session.first_after(at, events, event=back),
-    )
+    events = session.lives[query, life]
+    noticed, ready = (session.first_after(at, events, event=name) for name in ("executor_removed", back))
+    return noticed, ready
