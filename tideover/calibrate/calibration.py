@@ -1,4 +1,8 @@
-"""A calibration from start to end: measure, fit, predict what was held out, write profiles."""
+"""A calibration on real runs, once they are measured: fit, predict what was held out, write profiles.
+
+``tideover calibrate`` calls ``analyse``. A new table is named in ``frames``, and documented in
+`tideover.reports.columns`.
+"""
 
 from __future__ import annotations
 
@@ -60,27 +64,10 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
         raise NothingToFit(_too_few(tables, found))
     pairs = comparison.pairs(found, fits, lambda done, what: progress(0.4 + 0.5 * done, what))
     progress(0.9, "comparing")
-    provenance = _provenance(tables, found)
-    frames = {
-        "pairs": pairs,
-        "parameters": profile.parameters(fits),
-        "timelines": comparison.timelines(found, fits),
-        "ranking": comparison.ranking(pairs),
-        "correctness": comparison.correctness(found, tables["episodes"], fits),
-    }
-    wait = float(tables["sessions"]["locality_wait_s"].max())
-    texts = {}
-    for name, condition in profile.profiles(fits).items():
-        data = profile.profile(name, condition, fits, provenance, wait)
-        texts[name] = profile.text(data | {"ranges": profile.ranges(condition, found)}, width=110)
-    return Calibration(frames, texts, provenance, tuple(_warnings(tables, found, fits)))
-
-
-def _provenance(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> dict[str, Any]:
     sessions = tables["sessions"]
     first = sessions.iloc[0]
     same = ("machine", "os", "java", "python", "spark")
-    return {
+    provenance = {
         "source": "real PySpark runs, processes really killed",
         "measured": str(sessions["t0"].min()),
         **{name: str(first[name]) for name in same if name in sessions},
@@ -90,6 +77,19 @@ def _provenance(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> dic
         "kills": sum(e.fault.kind.startswith("kill") for e in found),
         "seed": int(first["seed"]),
     }
+    frames = {
+        "pairs": pairs,
+        "parameters": profile.parameters(fits),
+        "timelines": comparison.timelines(found, fits),
+        "ranking": comparison.ranking(pairs),
+        "correctness": comparison.correctness(found, tables["episodes"], fits),
+    }
+    wait = float(sessions["locality_wait_s"].max())
+    texts = {}
+    for name, condition in profile.profiles(fits).items():
+        data = profile.profile(name, condition, fits, provenance, wait)
+        texts[name] = profile.text(data | {"ranges": profile.ranges(condition, found)}, width=110)
+    return Calibration(frames, texts, provenance, tuple(_warnings(tables, found, fits)))
 
 
 def _too_few(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> str:

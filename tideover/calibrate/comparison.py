@@ -1,4 +1,7 @@
-"""What was measured and what is predicted, episode by episode, as tidy tables."""
+"""What was measured and what is predicted, episode by episode, as tidy tables.
+
+`calibration.analyse` calls all of it; the columns of the tables are documented in `tideover.reports.columns`.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +68,6 @@ def fit(episodes: Sequence[Episode], seed: int, progress: Progress) -> Fits:
     costs = fit_costs(episodes, rng)
     estimates = {condition: found.costs for condition, found in costs.items()}
     faults = fit_faults(episodes, estimates, rng, progress)
-    return Fits(costs, faults, _steady_spread(episodes, costs), seed)
-
-
-def _steady_spread(episodes: Sequence[Episode], costs: Mapping[Condition, CostFit]) -> dict[str, Spread]:
-    """Of each steady measure, over the episodes of the fit."""
     residuals: dict[str, list[float]] = {}
     known = [e for e in episodes if e.fitted and e.fault.kind == "none" and e.condition in costs]
     for e in known:
@@ -77,7 +75,8 @@ def _steady_spread(episodes: Sequence[Episode], costs: Mapping[Condition, CostFi
         for measure, value in e.figures().items():
             residuals.setdefault(measure, []).append(float(np.log(made[measure] / value)))
     parameters = sum(costs[condition].identified for condition in {e.condition for e in known})
-    return {measure: spread_of(np.array(values), parameters, STEADY) for measure, values in residuals.items()}
+    spread = {name: spread_of(np.array(values), parameters, STEADY) for name, values in residuals.items()}
+    return Fits(costs, faults, spread, seed)
 
 
 def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.DataFrame:
@@ -172,26 +171,24 @@ def timelines(episodes: Sequence[Episode], fits: Fits) -> pd.DataFrame:
     """
     known = [(e, found) for e in episodes if e.fault.kind != "none" and (found := fits.of(e)) is not None]
     shown = [(e, found) for e, found in known if e.held_out] or known
-    return pd.concat([_timeline(*one) for one in shown], ignore_index=True) if shown else pd.DataFrame()
-
-
-def _timeline(episode: Episode, found: tuple[Costs, Faults | None]) -> pd.DataFrame:
-    made, failed = simulated(episode, *found), episode.fault.at_s
-    last = min(TIMELINE[1], episode.end_s - failed)  # then comes another rate
-    at = np.arange(max(TIMELINE[0], -PRE), last, 0.05)
-    about = _about(episode)
-    backlogs = {
-        "measured": episode.curve.backlog(failed + at),
-        "simulated": made.curve().backlog(made.failed_s + at),
-    }
-    frames = [pd.DataFrame({**about, "kind": kind, "at_s": at, "backlog": b}) for kind, b in backlogs.items()]
-    return pd.concat(frames, ignore_index=True)
+    frames = []
+    for episode, found in shown:
+        made, failed = simulated(episode, *found), episode.fault.at_s
+        last = min(TIMELINE[1], episode.end_s - failed)  # then comes another rate
+        at = np.arange(max(TIMELINE[0], -PRE), last, 0.05)
+        measured, mine = episode.curve.backlog(failed + at), made.curve().backlog(made.failed_s + at)
+        for kind, backlog in (("measured", measured), ("simulated", mine)):
+            frames.append(pd.DataFrame({**_about(episode), "kind": kind, "at_s": at, "backlog": backlog}))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
 def _about(episode: Episode) -> dict[str, Any]:
-    setup = episode.setup
-    strategy = {"strategy": setup.strategy, "fault": episode.fault.kind}
-    return {"session": setup.session, "episode": episode.number, **strategy}
+    return {
+        "session": episode.setup.session,
+        "episode": episode.number,
+        "strategy": episode.setup.strategy,
+        "fault": episode.fault.kind,
+    }
 
 
 def correctness(episodes: Sequence[Episode], counts: pd.DataFrame, fits: Fits) -> pd.DataFrame:

@@ -1,4 +1,7 @@
-"""The simulated counterpart of a measured episode."""
+"""The simulated counterpart of a measured episode.
+
+`fits` and `comparison` ask for its figures. What is fitted through it is a value of `profile`, too.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ class Simulated:
         return batches.delayed(extra, self.episode.setup.trigger_s, self.episode.rate_per_s)
 
     def figures(self, rng: np.random.Generator | None = None) -> Figures:
-        """Those of its fault, read off ``curve(rng)``; NaN: there is no such moment before its end."""
+        """Those of its fault, from ``curve(rng)``; NaN: there is no such moment before its end."""
         until = self.failed_s + self.episode.end_s - self.episode.fault.at_s
         curve = self.curve(rng)
         gap = output_gap(curve, self.failed_s, until)
@@ -172,37 +175,11 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
     if setup.strategy == "source_replay":
         stop = 0.0 if np.isnan(episode.fault.in_batch_s) else faults.stop_s
         strategy |= {"recovery": "replay", "recovery_time": _time(faults.recovery_s + stop)}
-    lump = max(1, ceil(episode.rate_per_s / LUMPS))
-    return load(
-        {
-            "name": f"{setup.pipeline} under {setup.strategy}",
-            "topology": _topology(episode, costs),
-            "strategy": strategy,
-            "failures": _failures(episode, faults, failed),
-            "hosts": max(setup.executors, 1) + 1,
-            "run": {"duration": _time(duration), "seed": 1, "lump": lump},
-        }
-    )
-
-
-def _span(episode: Episode) -> tuple[float, float]:
-    """When the fault strikes, and the duration, in the episode's simulated time."""
-    interval, fault = episode.setup.trigger_s, episode.fault
-    if fault.kind == "none":
-        return 0.0, SETTLED * interval
-    phase = (episode.setup.t0.timestamp() + fault.at_s) % interval
-    before = PRE + 2 * interval + (BEFORE_S if fault.second_kill else 0.0)
-    failed = ceil(before / interval) * interval + phase
-    return failed, failed + episode.end_s - fault.at_s + 2 * CALM
-
-
-def _topology(episode: Episode, costs: Costs) -> dict[str, Any]:
-    """Rows are read in one stage and counted in the next; which words they hold makes no batch longer."""
-    setup = episode.setup
     executors = max(setup.executors, 1)
     tasks = {"parallelism": setup.partitions, "hosts": [i % executors for i in range(setup.partitions)]}
     length = setup.window_s if setup.pipeline == "word_count" else WHOLE_S
-    return {
+    # Rows are read in one stage and counted in the next; which words they hold makes no batch longer.
+    topology: dict[str, Any] = {
         "rows": {
             "spout": "keys",
             "keys": KEYS,
@@ -220,6 +197,28 @@ def _topology(episode: Episode, costs: Costs) -> dict[str, Any]:
             **tasks,
         },
     }
+    lump = max(1, ceil(episode.rate_per_s / LUMPS))
+    return load(
+        {
+            "name": f"{setup.pipeline} under {setup.strategy}",
+            "topology": topology,
+            "strategy": strategy,
+            "failures": _failures(episode, faults, failed),
+            "hosts": executors + 1,
+            "run": {"duration": _time(duration), "seed": 1, "lump": lump},
+        }
+    )
+
+
+def _span(episode: Episode) -> tuple[float, float]:
+    """When the fault strikes, and the duration, in the episode's simulated time."""
+    interval, fault = episode.setup.trigger_s, episode.fault
+    if fault.kind == "none":
+        return 0.0, SETTLED * interval
+    phase = (episode.setup.t0.timestamp() + fault.at_s) % interval
+    before = PRE + 2 * interval + (BEFORE_S if fault.second_kill else 0.0)
+    failed = ceil(before / interval) * interval + phase
+    return failed, failed + episode.end_s - fault.at_s + 2 * CALM
 
 
 def _failures(episode: Episode, faults: Faults, failed: float) -> list[dict[str, Any]]:
@@ -250,16 +249,23 @@ def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> S
     """
     failed, _ = _span(episode)
     asked = scenario(episode, costs, faults or Faults())
-    calm = asked.model_copy(update={"failures": ()})
-    world = _run(calm if faults is None else asked)
+    quiet = asked.model_copy(update={"failures": ()})
+    world = _run(quiet if faults is None else asked)
     twice = faults is not None and episode.setup.strategy == "active_replication"
-    created, lump = _created(world), coarseness(asked)
+    lump = coarseness(asked)
+    spout = world.job.topology.spouts[0].config
+    assert isinstance(spout, SpoutConfig)
+    # Rows created up to each slot boundary. Those that entered the system are more: a row that is read again
+    # enters again.
+    slots = np.arange(asked.run.duration // SLOT + 1)
+    calls = slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1
+    created = (calls * coarseness(world.scenario)).astype(np.float64)
     return Simulated(
         episode=episode,
         costs=costs,
         faults=faults or Faults(),
         batches=_batches(world, created),
-        other_batches=_batches(_run(calm), created) if twice else None,
+        other_batches=_batches(_run(quiet), created) if twice else None,
         emitted=(np.arange(len(created), dtype=np.float64) * (SLOT / S), created),
         failed_s=failed,
         lost=world.balance()["lost"] * lump,
@@ -271,17 +277,6 @@ def _run(asked: Scenario) -> World:
     world = World(coarsened(asked), judge_windows=False)
     world.run()
     return world
-
-
-def _created(world: World) -> Floats:
-    """Rows created up to each slot boundary. Those that entered the system are more: a row that is read again
-    enters again.
-    """
-    spout = world.job.topology.spouts[0].config
-    assert isinstance(spout, SpoutConfig)
-    slots = np.arange(world.scenario.run.duration // SLOT + 1)
-    calls = slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1
-    return (calls * coarseness(world.scenario)).astype(np.float64)
 
 
 def _batches(world: World, created: Floats) -> Batches:

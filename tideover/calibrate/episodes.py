@@ -1,4 +1,9 @@
-"""Measured episodes, their backlog over time, and the noise around batch durations."""
+"""Measured episodes, their backlog over time, and the noise around batch durations.
+
+`calibration` reads them from a campaign's tables; fits, predictions and comparison work on them. A measured
+and a simulated episode are brought into the same form here, and the same functions read both: so a difference
+between the two is not one of definitions.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +28,6 @@ Mask = npt.NDArray[np.bool_]
 Progress = Callable[[float, str], None]
 """Called with the fraction that is done, 0 to 1, and with what is being done."""
 
-
-# A measured and a simulated episode are brought into the same form, and the same functions read both: so a
-# difference between the two is not one of definitions.
 
 STEP = SLOT / S
 """Resolution of backlogs, s."""
@@ -126,7 +128,7 @@ Figures = dict[str, float]
 
 
 class Condition(NamedTuple):
-    """What the cost of a batch depends on besides rows and state."""
+    """What the cost of a batch depends on, rows and state apart."""
 
     strategy: str
     pipeline: str
@@ -209,12 +211,10 @@ class Episode:
 
     @property
     def condition(self) -> Condition:
-        """Under which it was measured."""
         return Condition(self.setup.strategy, self.setup.pipeline, self.setup.master)
 
     @property
     def kind(self) -> Kind:
-        """Its fault and strategy."""
         return Kind(self.setup.strategy, self.fault.kind)
 
     @property
@@ -256,11 +256,9 @@ class Episode:
         after = self.tasks[(self.tasks["launch_s"] > ready) & (self.tasks["launch_s"] < self.end_s)]
         return float(after["launch_s"].min()) - ready - self.stages()["lead"]
 
-    def settled(self) -> pd.DataFrame:
+    def settled(self, batches: pd.DataFrame | None = None) -> pd.DataFrame:
         """Batches of normal operation: after the begin has passed, before any fault."""
-        return self._settled(self.batches)
-
-    def _settled(self, batches: pd.DataFrame) -> pd.DataFrame:
+        batches = self.batches if batches is None else batches
         until = self.end_s if self.fault.kind == "none" else self.fault.at_s
         return batches[(batches["start_s"] >= self.begin_s + SETTLE) & (batches["end_s"] <= until)]
 
@@ -273,10 +271,10 @@ class Episode:
         """Log of the durations of the other query's batches while the one that was hit starts again, less
         the mean before the fault; empty if one of the two is not known.
         """
-        before = _log_durations(self._settled(self.other_batches))
+        before = _log_durations(self.settled(self.other_batches))
         began = self.other_batches["start_s"]
-        during = (began > self.fault.at_s) & (began <= self.fault.ready_s)
-        return _log_durations(self.other_batches[during]) - before.mean() if len(before) else before
+        during = self.other_batches[(began > self.fault.at_s) & (began <= self.fault.ready_s)]
+        return _log_durations(during) - before.mean() if len(before) else before
 
     def figures(self) -> Figures:
         """What was measured: the figures that predictions are compared with."""
@@ -311,33 +309,30 @@ def episodes(tables: Mapping[str, pd.DataFrame]) -> list[Episode]:
         setup = TypeAdapter(Setup).validate_python(session)
         mine = {name: table[table["session"] == setup.session] for name, table in tables.items()}
         curve = _curve(mine["batches"], str(session["schedule"]), float(mine["episodes"]["end_s"].max()))
+        batches, tasks, faults = mine["batches"], mine["tasks"], mine["faults"]
         for row in mine["episodes"].sort_values("episode").to_dict("records"):
-            found.append(_episode(setup, row, mine, curve))
-    calm = {(e.condition, e.kind) for e in found if not e.held_out and not e.others_cores > DISTURBED}
-    return [replace(e, disturbed=e.others_cores > DISTURBED and (e.condition, e.kind) in calm) for e in found]
-
-
-def _episode(
-    setup: Setup, row: Mapping[Any, Any], tables: Mapping[str, pd.DataFrame], curve: BacklogCurve
-) -> Episode:
-    batches, tasks = tables["batches"], tables["tasks"]
-    begin, end = float(row["begin_s"]), float(row["end_s"])
-    inside = batches[(batches["start_s"] >= begin) & (batches["start_s"] < end)].sort_values("start_s")
-    return Episode(
-        setup=setup,
-        number=int(row["episode"]),
-        purpose=str(row["purpose"]),
-        held_out=bool(row["held_out"]),
-        rate_per_s=float(row["rate_per_s"]),
-        begin_s=begin,
-        end_s=end,
-        fault=_fault(row, tables["faults"]),
-        others_cores=float(row["others_cores"]),
-        batches=inside[inside["query"] == 0],
-        other_batches=inside[inside["query"] != 0],
-        tasks=tasks[tasks["query"] == 0],
-        curve=curve,
-    )
+            begin, end = float(row["begin_s"]), float(row["end_s"])
+            inside = batches[batches["start_s"].between(begin, end, "left")].sort_values("start_s")
+            one = Episode(
+                setup=setup,
+                number=int(row["episode"]),
+                purpose=str(row["purpose"]),
+                held_out=bool(row["held_out"]),
+                rate_per_s=float(row["rate_per_s"]),
+                begin_s=begin,
+                end_s=end,
+                fault=_fault(row, faults),
+                others_cores=float(row["others_cores"]),
+                batches=inside[inside["query"] == 0],
+                other_batches=inside[inside["query"] != 0],
+                tasks=tasks[tasks["query"] == 0],
+                curve=curve,
+            )
+            found.append(one)
+    quiet = {(e.condition, e.kind) for e in found if not e.held_out and not e.others_cores > DISTURBED}
+    return [
+        replace(e, disturbed=e.others_cores > DISTURBED and (e.condition, e.kind) in quiet) for e in found
+    ]
 
 
 def _fault(episode: Mapping[Any, Any], faults: pd.DataFrame) -> Fault:
@@ -347,12 +342,11 @@ def _fault(episode: Mapping[Any, Any], faults: pd.DataFrame) -> Fault:
     fault = struck[0]
     earlier = faults[(faults["at_s"] < fault["at_s"]) & (faults["fault"] == "kill_executor")]
     same_driver = (earlier["life"] == fault["life"]) & (earlier["query"] == fault["query"])
-    moments = ("at_s", "in_batch_s", "detected_s", "ready_s")
     return Fault(
         kind=str(episode["fault"]),
         stop_s=float(episode["stop_s"]),
         second_kill=fault["fault"] == "kill_executor" and bool(same_driver.any()),
-        **{name: float(fault[name]) for name in moments},
+        **{name: float(fault[name]) for name in ("at_s", "in_batch_s", "detected_s", "ready_s")},
     )
 
 

@@ -1,4 +1,8 @@
-"""Fits of what a batch costs and of what a fault costs, and what no parameter explains."""
+"""Fits of what a batch costs and of what a fault costs, and what no parameter explains.
+
+`comparison.fit` calls ``fit_costs`` and ``fit_faults``. Equal seeds give equal draws: the order in which the
+generator is asked is part of the result.
+"""
 
 from __future__ import annotations
 
@@ -121,28 +125,19 @@ def fit_costs(episodes: Sequence[Episode], rng: np.random.Generator) -> dict[Con
     for condition in sorted({e.condition for e in known}):
         mine = [e for e in known if e.condition == condition]
         table = pd.DataFrame([_means(e) for e in mine])
-        partitions = mine[0].setup.partitions
-        weights = rng.dirichlet(np.ones(len(mine)), DRAWS) * len(mine)
-        noise = _noise(mine)
-        found[condition] = CostFit(
-            costs=replace(_solve(table, np.ones(len(mine)), partitions), noise=noise),
-            draws=tuple(replace(_solve(table, w, partitions), noise=noise) for w in weights),
-            rows_vary=_vary(table)[0],
-            state_varies=_vary(table)[1],
+        rows, state = table["rows"], table["state_rows"]
+        # Whether batches of different size were seen, and states, beyond the few words of a window.
+        vary = bool(rows.max() > 1.5 * rows.min()), bool(state.max() > 1.5 * state.min() + 1000)
+        even = np.ones(len(mine))
+        weights = rng.dirichlet(even, DRAWS) * len(mine)
+        noise = np.concatenate([e.noise() for e in mine])
+        deviation = float(np.sqrt((noise**2).sum() / max(1, len(noise) - len(mine))))
+        costs, *draws = (
+            replace(_solve(table, w, mine[0].setup.partitions, vary), noise=deviation)
+            for w in [even, *weights]
         )
+        found[condition] = CostFit(costs, tuple(draws), *vary)
     return found
-
-
-def _noise(episodes: Sequence[Episode]) -> float:
-    """Standard deviation of the log of the duration of batches of one episode."""
-    noise = np.concatenate([e.noise() for e in episodes])
-    return float(np.sqrt((noise**2).sum() / max(1, len(noise) - len(episodes))))
-
-
-def _vary(table: pd.DataFrame) -> tuple[bool, bool]:
-    """Whether batches of different size were seen, and states, beyond the few words of a window."""
-    rows, state = table["rows"], table["state_rows"]
-    return bool(rows.max() > 1.5 * rows.min()), bool(state.max() > 1.5 * state.min() + 1000)
 
 
 def _means(episode: Episode) -> dict[str, float]:
@@ -161,18 +156,29 @@ def _means(episode: Episode) -> dict[str, float]:
     }
 
 
-def _solve(table: pd.DataFrame, weights: Floats, partitions: int) -> Costs:
-    """Costs that meet the weighted episodes best, by relative error; none of them is negative."""
+def _solve(table: pd.DataFrame, weights: Floats, partitions: int, vary: tuple[bool, bool]) -> Costs:
+    """Costs that meet the weighted episodes best, by relative error; none of them is negative.
+
+    Of the constant, ``task_s`` is that of any task, and ``state_s`` what a stateful one takes longer; the
+    rest is the driver's. Where single tasks were not measured, half of the constant is taken for theirs.
+    """
     work = table["work"].to_numpy()
     columns = np.column_stack([np.ones(len(work)), table["rows"], table["state_rows"]])
     scale = np.array([1.0, 1e-6, 1e-6])  # s, us a row, us a row of state: of like size
-    known = [True, *_vary(table)]  # others are part of the constant
+    known = [True, *vary]  # others are part of the constant
     root = np.sqrt(weights) / work
     found = np.zeros(3)
     found[known] = lsq_linear((columns * scale)[:, known] * root[:, None], work * root, (0, np.inf)).x
     constant, row, state = found * scale
     mean = table.mul(weights, axis=0).sum() / weights.sum()
-    task_s, state_s = _stages(mean, row, state, constant)
+    reading = float(mean["map"]) - row * float(mean["rows"])
+    counting = float(mean["reduce"]) - state * float(mean["state_rows"])
+    task_s, state_s = constant / 2 / STAGES, 0.0
+    if np.isfinite(reading + counting):
+        task_s = max(0.0, min(reading, counting))
+        state_s = max(0.0, counting - task_s)
+        scale_to = min(1.0, constant / max(STAGES * task_s + state_s, 1e-9))
+        task_s, state_s = scale_to * task_s, scale_to * state_s
     return Costs(
         plan_s=float(mean["plan"]),
         task_s=task_s,
@@ -182,21 +188,6 @@ def _solve(table: pd.DataFrame, weights: Floats, partitions: int) -> Costs:
         output_s=constant - STAGES * task_s - state_s,
         commit_s=float(mean["commit"]),
     )
-
-
-def _stages(mean: pd.Series[float], row: float, state: float, constant: float) -> tuple[float, float]:
-    """The constant time of any task, and what a stateful one takes longer; the rest is the driver's.
-
-    Where single tasks were not measured, half of the constant is taken for theirs.
-    """
-    reading = float(mean["map"]) - row * float(mean["rows"])
-    counting = float(mean["reduce"]) - state * float(mean["state_rows"])
-    if not np.isfinite(reading + counting):
-        return constant / 2 / STAGES, 0.0
-    task_s = max(0.0, min(reading, counting))
-    state_s = max(0.0, counting - task_s)
-    scale = min(1.0, constant / max(STAGES * task_s + state_s, 1e-9))
-    return scale * task_s, scale * state_s
 
 
 # Fit of what a fault costs, on kills that are not held out.
@@ -281,31 +272,25 @@ def _fit(
     executor: Faults | None,
 ) -> FaultFit:
     even = np.ones(len(episodes))
-    weights = rng.dirichlet(even, DRAWS) * len(episodes)
-    stamps = _Stamps(episodes)
-    base = _from_stamps(stamps, even, executor)
-    draws = [_from_stamps(stamps, w, executor) for w in weights]
+    weights = [even, *rng.dirichlet(even, DRAWS) * len(episodes)]
+    base, *draws = _from_stamps(episodes, weights, executor)
     if episodes[0].kind not in COLD:
         return FaultFit(base, tuple(draws), False)
-    grid = _grid(episodes, costs, base)
+    delays = [0.5]
+    for e in episodes:
+        seen, plain = e.figures(), predicted(e, costs[e.condition], base)
+        delays += [seen.get(m, NAN) - plain[m] for m in MEASURES]
+    # From 0 to more than what explains the longest delay; then once more, closer to the best.
+    grid = np.linspace(0.0, 1.25 * float(np.nanmax(delays)), SIMULATED)
     (near,) = _best_cold(episodes, costs, base, grid, [even])
     wide = 2 * float(grid[1] - grid[0])
-    grid = np.linspace(max(0.0, near - wide), near + wide, SIMULATED)  # once more, closer to it
-    best, *drawn = _best_cold(episodes, costs, base, grid, [even, *weights])
+    grid = np.linspace(max(0.0, near - wide), near + wide, SIMULATED)
+    best, *drawn = _best_cold(episodes, costs, base, grid, weights)
     return FaultFit(
         replace(base, cold_s=best),
         tuple(replace(draw, cold_s=cold) for draw, cold in zip(draws, drawn, strict=True)),
         bool(best > grid[1] - grid[0]),
     )
-
-
-def _grid(episodes: Sequence[Episode], costs: Mapping[Condition, Costs], base: Faults) -> Floats:
-    """Values of ``cold_s`` to simulate: from 0 to more than what explains the longest delay."""
-    delays = [0.5]
-    for e in episodes:
-        seen, plain = e.figures(), predicted(e, costs[e.condition], base)
-        delays += [seen.get(m, NAN) - plain[m] for m in MEASURES]
-    return np.linspace(0.0, 1.25 * float(np.nanmax(delays)), SIMULATED)
 
 
 def _best_cold(
@@ -329,65 +314,49 @@ def _best_cold(
     return [float(fine[np.argmin(loss @ w)]) for w in weights]
 
 
-class _Stamps:
-    """Times that the stamps of the processes say by themselves, s, one for each episode of a kind; read off
-    once, for all draws. NaN: not measured, or (detection of a stop) not noticed. ``busy``: whether a batch
-    was running; ``slowdowns``: of the other query's batches, as logs.
-    """
-
-    def __init__(self, episodes: Sequence[Episode]) -> None:
-        self.strategy, self.fault = episodes[0].kind
-        faults = [e.fault for e in episodes]
-        self.detection = np.array([fault.detected_s - fault.at_s for fault in faults])
-        self.restart = np.array([fault.ready_s - fault.detected_s for fault in faults])
-        self.busy = np.array([not np.isnan(fault.in_batch_s) for fault in faults])
-        lost = self.fault == "kill_executor"
-        self.reading = np.array([e.first_task_s("map") for e in episodes if lost])
-        self.counting = np.array([e.first_task_s("reduce") for e in episodes if lost])
-        anew = lost and self.strategy == "source_replay"
-        self.first_batch = np.array([e.first_batch_late_s() for e in episodes if anew])
-        twice = self.strategy == "active_replication"
-        self.slowdowns = [e.slowdown() for e in episodes if twice]
-
-
-def _from_stamps(stamps: _Stamps, weights: Floats, executor: Faults | None) -> Faults:
-    """What the stamps of the processes say by themselves: weighted means.
+def _from_stamps(
+    episodes: Sequence[Episode], weights: Sequence[Floats], executor: Faults | None
+) -> list[Faults]:
+    """What the stamps of the processes say by themselves of a kind of fault: weighted means, for each set of
+    weights. NaN: not measured, or (detection of a stop) not noticed.
 
     ``executor``: what is known of lost executors from queries that keep their state. A query that keeps none
     does not wait for its executor: its own stamps tell when it went on, and not when the executor came back.
     """
-    restart = stamps.restart
-    found = Faults(detection_s=_mean(stamps.detection, weights), restart_s=_mean(restart, weights))
-    if stamps.strategy == "active_replication":
-        found = _with_slowdown(found, stamps.slowdowns, weights)
-    if stamps.fault != "kill_executor":
-        return found
-    known = executor or found
-    found = replace(
-        found,
-        executor_cold_s=_mean(stamps.reading, weights),
-        state_cold_s=_mean(stamps.counting, weights) or known.state_cold_s,
-    )
-    if stamps.strategy != "source_replay":
-        return found
-    busy = stamps.busy
-    idle = _mean(restart, weights * ~busy) if (~busy).any() else found.restart_s
-    stop = max(0.0, _mean(restart, weights * busy) - idle) if busy.any() else 0.0
-    cold = max(0.0, _mean(stamps.first_batch, weights))
-    return replace(found, restart_s=known.restart_s, recovery_s=idle, stop_s=stop, cold_s=cold)
+    strategy, kind = episodes[0].kind
+    faults = [e.fault for e in episodes]
+    detection = np.array([fault.detected_s - fault.at_s for fault in faults])
+    restart = np.array([fault.ready_s - fault.detected_s for fault in faults])
+    busy = np.array([not np.isnan(fault.in_batch_s) for fault in faults])
+    slowdowns = [e.slowdown() for e in episodes] if strategy == "active_replication" else []
+    slower = np.concatenate(slowdowns) if slowdowns else np.zeros(0)  # batches of the other query, as logs
+    lost = kind == "kill_executor"
+    reading = np.array([e.first_task_s("map") for e in episodes if lost])
+    counting = np.array([e.first_task_s("reduce") for e in episodes if lost])
+    anew = lost and strategy == "source_replay"
+    first_batch = np.array([e.first_batch_late_s() for e in episodes if anew])
+    every = []
+    for w in weights:
+        found = Faults(detection_s=_mean(detection, w), restart_s=_mean(restart, w))
+        if len(slower):
+            each = np.repeat(w, [len(log) for log in slowdowns])
+            mean = float(np.average(slower, weights=each))
+            noise = float(np.sqrt(np.average((slower - mean) ** 2, weights=each)))
+            found = replace(found, slowdown=float(np.exp(mean)), noise=noise)
+        known = executor or found
+        if lost:
+            state_cold_s = _mean(counting, w) or known.state_cold_s
+            found = replace(found, executor_cold_s=_mean(reading, w), state_cold_s=state_cold_s)
+        if anew:
+            idle = _mean(restart, w * ~busy) if (~busy).any() else found.restart_s
+            stop = max(0.0, _mean(restart, w * busy) - idle) if busy.any() else 0.0
+            cold = max(0.0, _mean(first_batch, w))
+            found = replace(found, restart_s=known.restart_s, recovery_s=idle, stop_s=stop, cold_s=cold)
+        every.append(found)
+    return every
 
 
 def _mean(values: Floats, weights: Floats) -> float:
     """Weighted mean of the finite values; 0: there are none."""
     known = np.isfinite(values)
     return float(np.average(values[known], weights=weights[known])) if known.any() else 0.0
-
-
-def _with_slowdown(found: Faults, logs: Sequence[Floats], weights: Floats) -> Faults:
-    """By how much the other query is slower: over all of its batches, as logs by episode."""
-    every, each = np.concatenate(logs), np.repeat(weights, [len(log) for log in logs])
-    if not len(every):
-        return found
-    mean = float(np.average(every, weights=each))
-    noise = float(np.sqrt(np.average((every - mean) ** 2, weights=each)))
-    return replace(found, slowdown=float(np.exp(mean)), noise=noise)

@@ -1,4 +1,8 @@
-"""A fit to recoveries as a profile, and as tidy tables."""
+"""A fit to recoveries as a profile, and as tidy tables.
+
+`tideover.calibrate.recoveries.fit` calls it. A profile's keys are those of the scenario ``flink-recovery``;
+the tables' columns are documented in `tideover.reports.columns`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from tideover import __version__
 from tideover.calibrate import profile
 from tideover.calibrate.capacities import errors_of
 from tideover.calibrate.episodes import Floats
-from tideover.calibrate.recoveries.measurements import Measurements, Points
+from tideover.calibrate.recoveries.measurements import Measurements
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Fitted
 from tideover.calibrate.recoveries.recovery_time import Values, fluid
 from tideover.sim.train import Ints
@@ -40,7 +44,9 @@ CALM_S = 15
 
 
 def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
-    restart, place = found.restart, found.usual(0, 0)
+    """A profile as plain data, ready to be written as YAML."""
+    restart, place, points = found.restart, found.usual(0, 0), found.points
+    window = found.posterior.prior.window
     values = _text(_parts(found, _values(found.posterior.values, found.point), 0.5, 0.5))
     rows = [
         _text(_parts(found, _values(found.posterior.runs, draw), (i * _GOLDEN) % 1, (i * _SILVER) % 1))
@@ -52,25 +58,48 @@ def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> d
             identified[key] = identified[OUTAGE]
         identified[OUTAGE] = True
     fixed = {UPLOAD: "0 s"} if place.timeout else {RESTART: "0 s", UPLOAD: "0 s"}
+    if restart is not None:
+        fixed["run.calm"] = f"{CALM_S} s"
+        told: dict[str, Any] = {"chosen": "recovery is that of the latency, which shows at once"}
+        scatter = {"outage_end_s": round(restart.scatter(place), 4)}
+    else:
+        if window is not None:
+            fixed["run.lag_window"] = format_duration(round(window * S))
+        how = "at once" if window is None else f"in a metric over windows of {window:g} s"
+        told = {
+            "chosen": f"the end of the backlog was seen {how}, by the evidence of all workloads of the file",
+            "evidence": round(found.window_gain, 1),
+            "evidence_is": "gain of the log likelihood over the other reading of the instrument",
+        }
+        if not points.heartbeats[1]:
+            told["restart"] = "0 s: part of detection; such data cannot tell them apart"
+        scatter = {}
     measure = "catch_up_s" if restart is None else "latency_recovered_s"
+    # Lowest and highest rate and interval that were measured, in four digits at least.
+    rates = [f"{float(f'{rate:.4g}'):.15g}/s" for rate in (points.rate.min(), points.rate.max())]
+    times = [format_duration(round(s * S)) for s in (points.interval.min(), points.interval.max())]
     return {
         "name": name,
-        "provenance": _provenance(found, measured, seed),
-        "values": profile.nested(dict(sorted((values | fixed | _instrument(found)).items()))),
+        "provenance": {
+            "source": measured.file,
+            "sha256": measured.sha256,
+            "measurements": len(points),
+            "method": "posterior of the law of aligned snapshots, by sequential Monte Carlo",
+            **told,
+            "version": f"tideover {__version__}",
+            "seed": seed,
+        },
+        "values": profile.nested(dict(sorted((values | fixed).items()))),
         "intervals": {
             key: {"low": low, "high": high, "identified": identified.get(key, True)}
             for key, (low, high) in _intervals(found).items()
         },
         "draws": {"keys": list(values), "rows": [list(row.values()) for row in rows]},
-        "ranges": _ranges(found.points),
-        "scatter": ({} if restart is None else {"outage_end_s": round(restart.scatter(place), 4)})
-        | {measure: round(found.posterior.scatter, 4)},
-        "errors": {
-            row["kind"]: {k: _rounded(row[k]) for k in ("n", "mean_error", "median_error", "worst_error")}
-            | _coverage(found, row["kind"])
-            for row in errors(found)
-            if row["model"] == "mechanism"
+        "ranges": {
+            what: {"low": low, "high": high} for what, (low, high) in (("rate", rates), ("interval", times))
         },
+        "scatter": scatter | {measure: round(found.posterior.scatter, 4)},
+        "errors": _errors(found),
     }
 
 
@@ -83,37 +112,6 @@ def too_coarse(name: str, found: Fitted) -> Iterator[str]:
             f"{name}: a profile holds the time for a tuple in whole nanoseconds, so a capacity of "
             f"{capacity:,.0f}/s may be off by {100 * off:.2g} %; count tuples in thousands"
         )
-
-
-def _provenance(found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"chosen": "recovery is that of the latency, which shows at once"}
-    if found.restart is None:
-        window = found.posterior.prior.window
-        how = "at once" if window is None else f"in a metric over windows of {window:g} s"
-        told = {
-            "chosen": f"the end of the backlog was seen {how}, by the evidence of all workloads of the file",
-            "evidence": round(found.window_gain, 1),
-            "evidence_is": "gain of the log likelihood over the other reading of the instrument",
-        }
-        if not found.points.heartbeats[1]:
-            told["restart"] = "0 s: part of detection; such data cannot tell them apart"
-    return {
-        "source": measured.file,
-        "sha256": measured.sha256,
-        "measurements": len(found.points),
-        "method": "posterior of the law of aligned snapshots, by sequential Monte Carlo",
-        **told,
-        "version": f"tideover {__version__}",
-        "seed": seed,
-    }
-
-
-def _ranges(points: Points) -> dict[str, dict[str, str]]:
-    """Lowest and highest rate and interval that were measured, in four digits at least."""
-    rates = [f"{float(f'{rate:.4g}'):.15g}/s" for rate in (points.rate.min(), points.rate.max())]
-    times = [format_duration(round(s * S)) for s in (points.interval.min(), points.interval.max())]
-    both = {"rate": rates, "interval": times}
-    return {what: dict(zip(("low", "high"), ends, strict=True)) for what, ends in both.items()}
 
 
 def _values(values: Values, draw: int) -> dict[str, float]:
@@ -141,48 +139,43 @@ def _parts(found: Fitted, values: dict[str, float], beat: float, luck: float) ->
 
 
 def _intervals(found: Fitted) -> dict[str, tuple[Any, Any]]:
-    low, high = (_values(Values(**found.intervals), end) for end in (0, 1))
-    one, other = (
-        _text(_parts(found, values, beat, luck)) for values, beat, luck in ((low, 1, 0.05), (high, 0, 0.95))
-    )
-    if found.restart is not None:  # what is left is known as well as the whole
-        for values, texts in ((low, one), (high, other)):
-            texts[LOADING] = _duration(_parts(found, values, 0.5, 0.5)[LOADING])
-    return {key: (one[key], other[key]) if key != SERVICE else (other[key], one[key]) for key in one}
-
-
-def _instrument(found: Fitted) -> dict[str, Any]:
-    if found.restart is not None:
-        return {"run.calm": f"{CALM_S} s"}
-    window = found.posterior.prior.window
-    return {} if window is None else {"run.lag_window": format_duration(round(window * S))}
+    ends = []
+    for end, beat, luck in ((0, 1, 0.05), (1, 0, 0.95)):
+        values = _values(Values(**found.intervals), end)
+        parts = _parts(found, values, beat, luck)
+        if found.restart is not None:  # what is left is known as well as the whole
+            parts[LOADING] = _parts(found, values, 0.5, 0.5)[LOADING]
+        ends.append(_text(parts))
+    low, high = ends
+    return {key: (low[key], high[key]) if key != SERVICE else (high[key], low[key]) for key in low}
 
 
 def _text(flat: dict[str, float]) -> dict[str, Any]:
-    """Values as a file has them."""
-    return {
-        key: float(f"{max(value, 1e-6):.{_DIGITS}g}") if key == FRACTION else _duration(value)
-        for key, value in flat.items()
-    }
+    """Values as a file has them: durations in six digits, as far as whole nanoseconds have them, since a
+    little less capacity may mean no recovery.
+    """
+    found: dict[str, Any] = {}
+    for key, value in flat.items():
+        if key == FRACTION:
+            found[key] = float(f"{max(value, 1e-6):.{_DIGITS}g}")
+        else:
+            nanoseconds = round(value * S)
+            found[key] = format_duration(round(nanoseconds, min(_DIGITS - len(str(nanoseconds)), 0)))
+    return found
 
 
-def _duration(seconds: float) -> str:
-    """In six digits, as far as whole nanoseconds have them: a little less capacity may mean no recovery."""
-    nanoseconds = round(seconds * S)
-    return format_duration(round(nanoseconds, min(_DIGITS - len(str(nanoseconds)), 0)))
-
-
-def _coverage(found: Fitted, kind: str) -> dict[str, float]:
-    """How many of the points left out lie in their intervals at 90 %, and how wide these are."""
-    if (held_out := found.held_out.get(kind)) is None:
-        return {}
-    return {"coverage": round(held_out.coverage, 4), "mean_width": round(held_out.width, 4)}
-
-
-def _rounded(value: float) -> float | None:
-    if isinstance(value, int):
-        return value
-    return round(float(value), 4) if np.isfinite(value) else None
+def _errors(found: Fitted) -> dict[str, dict[str, Any]]:
+    """Of the mechanism, by what was left out: errors, and what lies in intervals at 90 % and their width."""
+    rounded = {}
+    for row in errors(found):
+        if row["model"] == "mechanism":
+            mine = {"n": row["n"]}
+            for name in ("mean_error", "median_error", "worst_error"):
+                mine[name] = round(float(row[name]), 4) if np.isfinite(row[name]) else None
+            if (held_out := found.held_out.get(row["kind"])) is not None:
+                mine |= {"coverage": round(held_out.coverage, 4), "mean_width": round(held_out.width, 4)}
+            rounded[row["kind"]] = mine
+    return rounded
 
 
 def _spread_over(found: Fitted) -> Ints:
@@ -287,15 +280,13 @@ def _width(name: str, low: Floats, high: Floats) -> float:
 
 def _points(found: Fitted) -> Iterator[dict[str, Any]]:
     points, alone = found.points, found.held_out["leave_one_out"]
-    fitted = found.posterior.estimates(points)
-    plain = fluid(found.fluid, points)
     columns = {
         "checkpoint_interval_s": points.interval,
         "rate_per_s": points.measured_rate,
         "measured_s": points.recovery,
-        "fitted_s": fitted,
+        "fitted_s": found.posterior.estimates(points),
         "left_out_s": alone.mechanism,
-        "fluid_s": plain,
+        "fluid_s": fluid(found.fluid, points),
         "fluid_left_out_s": alone.fluid,
         "heartbeat_interval_s": points.beat,
         "heartbeat_timeout_s": points.timeout,
@@ -310,8 +301,7 @@ def _points(found: Fitted) -> Iterator[dict[str, Any]]:
 def errors(found: Fitted) -> list[dict[str, Any]]:
     """Mean, median and worst of |predicted / measured - 1|, by model and by what was left out."""
     points = found.points
-    plain = fluid(found.fluid, points)
-    kinds = [("fit", points.recovery, found.posterior.estimates(points), plain)]
+    kinds = [("fit", points.recovery, found.posterior.estimates(points), fluid(found.fluid, points))]
     kinds += [(k, h.points.recovery, h.mechanism, h.fluid) for k, h in found.held_out.items()]
     rows = []
     for kind, measured, mechanism, law in kinds:
@@ -349,7 +339,10 @@ def _curves(found: Fitted) -> Iterator[dict[str, Any]]:
     points = found.points
     capacity = float(np.median(found.posterior.values.capacity))
     rates = np.linspace(points.rate.min() / 2, min(1.2 * points.rate.max(), 0.97 * capacity), _RATES)
-    for interval in _intervals_of_tables(points.interval):
+    measured = np.unique(points.interval)
+    # Those that were measured, and one on either side, in two digits.
+    below, above = (float(f"{value:.2g}") for value in (measured[0] / 3, measured[-1] * 4 / 3))
+    for interval in (below, *map(float, measured), above):
         for rate in rates:
             place = found.usual(interval, float(rate))
             low, high = found.posterior.interval(place)
@@ -360,13 +353,6 @@ def _curves(found: Fitted) -> Iterator[dict[str, Any]]:
                 "low_s": _finite(low),
                 "high_s": _finite(high),
             }
-
-
-def _intervals_of_tables(measured: Floats) -> list[float]:
-    """Those that were measured, and one on either side, in two digits."""
-    known = np.unique(measured)
-    below, above = (float(f"{value:.2g}") for value in (known[0] / 3, known[-1] * 4 / 3))
-    return [below, *map(float, known), above]
 
 
 def _finite(value: Any) -> float:
