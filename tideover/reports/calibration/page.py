@@ -1,12 +1,15 @@
 """A calibration on real runs, as a page and for the terminal: sentences, pictures and tables.
 
-The input is the tables of ``columns.CALIBRATION``; nothing here depends on how they were made.
+`tideover.cli.calibrate` shows both; the input is the tables of ``columns.CALIBRATION``, however made.
+A sentence here must say no more than the tables do: every failure is in them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from tideover.models.results import counted
 from tideover.reports import figures
@@ -36,60 +39,66 @@ if TYPE_CHECKING:
 
     from tideover.reports.tables import Table
 
+__all__ = ["calibration_page", "calibration_view", "summary"]
 
 MOST_NAMED = 6
 """So many of the largest residuals are told in words; the tables have all of them."""
-
-_CAUSES = {
-    "rate_per_s": "the input rate",
-    "keys": "the number of keys",
-    "moment_s": "the time into the batch",
-}
 _LEAST_BIAS = 0.10
 _LEAST_TREND = 0.7
 _LEAST_POINTS = 5
+_OVER = {
+    "rate_per_s": ("the input rate", "the input rate", "A slope means that the cost of a row is wrong."),
+    "keys": ("the number of keys", "the number of keys", "A slope means that the cost of state is wrong."),
+    "moment_s": (
+        "the time into the batch",
+        "the moment of the fault within its batch",
+        "A slope means that the model takes the loss of a batch under way too lightly or too seriously.",
+    ),
+}
+"""What errors may hang on: in a sentence, in a title, and what a slope over it means."""
 
 
 def verdict(pairs: pd.DataFrame, ranking: pd.DataFrame, correctness: pd.DataFrame) -> str:
     """One line each: held-out errors, coverage and which aims are missed, ranking, counts."""
     found = summary(pairs)
-    parts = [_steady(found), *_recoveries(found), _failures(found), _ranking(ranking), _counts(correctness)]
-    return "\n".join(part for part in parts if part)
-
-
-def _steady(found: pd.DataFrame) -> str:
     steady = found[(found["purpose"] == "steady") & (found["n"] > 0)]
-    if steady.empty:
-        return "No held-out episode without a fault was compared."
-    runs = counted(int(steady["n"].max()), "held-out episode")
-    shown = listed(
-        f"{_measure(row, steady)} {percent(row['median_error'])} (worst {percent(row['worst_error'])})"
-        for row in steady.to_dict("records")
-    )
-    off = f"predictions are off in the median by: {shown}{_missed(steady)}"
-    return f"Without faults ({runs} a measure), {off}."
+    parts = ["No held-out episode without a fault was compared."]
+    if len(steady):
+        runs = counted(int(steady["n"].max()), "held-out episode")
+        shown = listed(
+            f"{_measure(row, steady)} {percent(row['median_error'])} (worst {percent(row['worst_error'])})"
+            for row in steady.to_dict("records")
+        )
+        off = f"predictions are off in the median by: {shown}{_missed(steady)}"
+        parts = [f"Without faults ({runs} a measure), {off}."]
+    after = found[(found["purpose"] == "recovery") & (found["n"] > 0)]
+    parts += [] if len(after) else ["No held-out fault was compared."]
+    for strategy, part in after.groupby("strategy", sort=False):
+        rows, count = part.to_dict("records"), int(part["intervals"].sum())
+        errors = listed(f"{measure_name(row['measure'])} {percent(row['median_error'])}" for row in rows)
+        held = sum(held_intervals(row) for row in rows if row["intervals"])
+        covers = f"; {held} of {count} figures lie in their 90 % interval" if count else ""
+        faults = (
+            f"{capitalised(strategy_name(strategy))} after {counted(int(part['n'].max()), 'held-out fault')}"
+        )
+        parts.append(f"{faults}: off in the median by {errors}{covers}{_missed(part)}.")
+    if total := int(found["n"].sum()):
+        failed, of = int(found["failed"].sum()), counted(total, "held-out prediction")
+        parts.append(
+            f"{failed} of {of} failed; they are marked below." if failed else f"None of {of} failed."
+        )
+    same = {fault_name(fault): same_ranking(part) for fault, part in ranking.groupby("fault", sort=False)}
+    way = "The ranking of the strategies by output gap is the same in the real runs and in the simulation."
+    if other := listed(name for name, one in same.items() if one is False):
+        way = f"The simulation ranks the strategies by output gap otherwise than the real runs do: {other}."
+    parts += [] if all(one is None for one in same.values()) else [way]
+    parts += _counts(correctness)
+    return "\n".join(parts)
 
 
 def _measure(row: Mapping[Any, Any], among: pd.DataFrame) -> str:
     name = measure_name(row["measure"])
     return f"{strategy_name(row['strategy'])}, {name}" if among["strategy"].nunique() > 1 else name
-
-
-def _recoveries(found: pd.DataFrame) -> list[str]:
-    after = found[(found["purpose"] == "recovery") & (found["n"] > 0)]
-    if after.empty:
-        return ["No held-out fault was compared."]
-    return [_recovery(strategy_name(name), part) for name, part in after.groupby("strategy", sort=False)]
-
-
-def _recovery(strategy: str, part: pd.DataFrame) -> str:
-    rows, count = part.to_dict("records"), int(part["intervals"].sum())
-    errors = listed(f"{measure_name(row['measure'])} {percent(row['median_error'])}" for row in rows)
-    held = sum(held_intervals(row) for row in rows if row["intervals"])
-    covers = f"; {held} of {count} figures lie in their 90 % interval" if count else ""
-    faults = counted(int(part["n"].max()), "held-out fault")
-    off = f"off in the median by {errors}{covers}{_missed(part)}"
-    return f"{capitalised(strategy)} after {faults}: {off}."
 
 
 def _missed(part: pd.DataFrame) -> str:
@@ -99,29 +108,9 @@ def _missed(part: pd.DataFrame) -> str:
     return f"; aims missed: {listed(told)}" if told else "; aims met"
 
 
-def _failures(found: pd.DataFrame) -> str:
-    total, failed = int(found["n"].sum()), int(found["failed"].sum())
-    if not total:
-        return ""
-    of = counted(total, "held-out prediction")
-    return f"{failed} of {of} failed; they are marked below." if failed else f"None of {of} failed."
-
-
-def _ranking(ranking: pd.DataFrame) -> str:
-    same = {fault_name(fault): same_ranking(part) for fault, part in ranking.groupby("fault", sort=False)}
-    if all(one is None for one in same.values()):
-        return ""
-    other = listed(name for name, one in same.items() if one is False)
-    if other:
-        return f"The simulation ranks the strategies by output gap otherwise than the real runs do: {other}."
-    return "The ranking of the strategies by output gap is the same in the real runs and in the simulation."
-
-
-def _counts(correctness: pd.DataFrame) -> str:
+def _counts(correctness: pd.DataFrame) -> list[str]:
     promised = [row for row in correctness.to_dict("records") if kept(row) is not None]
     exactly = [row for row in promised if row["promise"] == "exactly once"]
-    if not promised:
-        return ""
     broken = [
         f"{strategy_name(row['strategy'])}, {fault_name(row['fault'])} "
         f"({amount(row['missing'])} missing, {amount(row['extra'])} extra)"
@@ -129,10 +118,12 @@ def _counts(correctness: pd.DataFrame) -> str:
         if not kept(row)
     ]
     if broken:
-        return f"The real counts broke the promise: {listed(broken)}."
-    kills, exact = (int(sum(row[key] for row in exactly)) for key in ("kills", "exact"))
-    told = f"after {exact} of {counted(kills, 'fault')} where the strategy promises exactly once"
-    return f"The real counts were exact {told}." if exactly else "The real counts kept what was promised."
+        return [f"The real counts broke the promise: {listed(broken)}."]
+    if exactly:
+        kills, exact = (int(sum(row[key] for row in exactly)) for key in ("kills", "exact"))
+        of = f"{exact} of {counted(kills, 'fault')}"
+        return [f"The real counts were exact after {of} where the strategy promises exactly once."]
+    return ["The real counts kept what was promised."] if promised else []
 
 
 def labelled(provenance: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
@@ -152,78 +143,66 @@ def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
     """
     found = judged(pairs)
     known = found[found["error"].notna()]
-    leanings = []
+    told = []
     for (strategy, measure, purpose), part in known.groupby(["strategy", "measure", "purpose"], sort=False):
         name = f"{capitalised(strategy_name(strategy))}, {measure_name(measure)}"
         name += ", without faults" if purpose == "steady" else ""
-        leanings += [f"{name}: {text}" for text in (_silence(part), _bias(part), *_trends(part)) if text]
+        told += [f"{name}: {text}" for text in _leanings(part)]
     failed = known[known["failed"] & known["predicted"].notna()]
     worst = failed.reindex(failed["error"].abs().sort_values(ascending=False, kind="stable").index)
-    return (*leanings, *(_residual(row) for row in worst.head(MOST_NAMED).to_dict("records")))
+    for row in worst.head(MOST_NAMED).to_dict("records"):
+        outside = ""
+        if row["covered"] is False:
+            outside = f", outside its interval of {interval(row['low'], row['high'])} s"
+        seen = "held out" if row["held_out"] else "seen by the fit"
+        told.append(
+            f"{capitalised(strategy_name(row['strategy']))}, {fault_name(row['fault'])} at "
+            f"{amount(row['rate_per_s'])} rows/s ({episode_name(row)}, {seen}): "
+            f"{measure_name(row['measure'])} predicted {number(row['predicted'])} s, measured "
+            f"{number(row['measured'])} s ({percent(row['error'], sign=True)}){outside}."
+        )
+    return tuple(told)
 
 
-def _silence(part: pd.DataFrame) -> str:
-    """A sentence if episodes have no prediction: their simulation does not end, or nothing was fitted."""
+def _leanings(part: pd.DataFrame) -> list[str]:
+    """Sentences on one measure: episodes without a prediction (their simulation does not end, or nothing was
+    fitted); a bias, if four of five residuals have the sign of the median, and that is not small; and with
+    which quantities the residuals rise or fall, by Spearman's rank correlation.
+    """
+    told = []
     silent = part[part["predicted"].isna()]
-    if silent.empty:
-        return ""
-    named = [episode_name(row) for row in silent.head(MOST_NAMED).to_dict("records")]
-    named += [f"{len(silent) - MOST_NAMED} more"] if len(silent) > MOST_NAMED else []
-    return f"nothing is predicted in {len(silent)} of {counted(len(part), 'episode')}: {listed(named)}."
-
-
-def _bias(part: pd.DataFrame) -> str:
-    """A sentence if at least four of five residuals have the sign of the median, and that is not small."""
-    import numpy as np
-
+    if len(silent):
+        named = [episode_name(row) for row in silent.head(MOST_NAMED).to_dict("records")]
+        named += [f"{len(silent) - MOST_NAMED} more"] if len(silent) > MOST_NAMED else []
+        of = f"{len(silent)} of {counted(len(part), 'episode')}"
+        told.append(f"nothing is predicted in {of}: {listed(named)}.")
     part = part[np.isfinite(part["error"])]
     errors = part["error"]
+    if len(part) < _LEAST_POINTS:
+        return told
     median = float(errors.median())
     same = int(((errors > 0) == (median > 0)).sum())
-    if len(part) < _LEAST_POINTS or abs(median) < _LEAST_BIAS or same < 0.8 * len(part):
-        return ""
-    way = "too long" if median > 0 else "too short"
-    return f"predicted {way} in {same} of {len(part)} episodes, by {percent(abs(median))} in the median."
-
-
-def _trends(part: pd.DataFrame) -> list[str]:
-    """With which quantities the residuals rise or fall, by Spearman's rank correlation."""
-    import numpy as np
-
-    found = []
-    for column, cause in _CAUSES.items():
-        known = part[part[column].notna() & np.isfinite(part["error"])]
+    if abs(median) >= _LEAST_BIAS and same >= 0.8 * len(part):
+        way = "too long" if median > 0 else "too short"
+        by = percent(abs(median))
+        told.append(f"predicted {way} in {same} of {len(part)} episodes, by {by} in the median.")
+    for column, (cause, *_) in _OVER.items():
+        known = part[part[column].notna()]
         if len(known) < _LEAST_POINTS or known[column].nunique() < 3 or known["error"].nunique() < 2:
             continue
         rho = float(known[column].rank().corr(known["error"].rank()))
         if abs(rho) >= _LEAST_TREND:
             way = "rises" if rho > 0 else "falls"
-            found.append(
-                f"the relative error {way} with {cause} (rank correlation {number(rho, 2)}, "
-                f"n = {len(known)})."
-            )
-    return found
-
-
-def _residual(row: Mapping[Any, Any]) -> str:
-    outside = ""
-    if row["covered"] is False:
-        outside = f", outside its interval of {interval(row['low'], row['high'])} s"
-    seen = "held out" if row["held_out"] else "seen by the fit"
-    return (
-        f"{capitalised(strategy_name(row['strategy']))}, {fault_name(row['fault'])} at "
-        f"{amount(row['rate_per_s'])} rows/s ({episode_name(row)}, {seen}): {measure_name(row['measure'])} "
-        f"predicted {number(row['predicted'])} s, measured {number(row['measured'])} s "
-        f"({percent(row['error'], sign=True)}){outside}."
-    )
+            with_ = f"(rank correlation {number(rho, 2)}, n = {len(known)})"
+            told.append(f"the relative error {way} with {cause} {with_}.")
+    return told
 
 
 def scatter(pairs: pd.DataFrame) -> tuple[Picture, ...]:
-    """Predicted over measured, from ``predictions.judged``; no picture if nothing can be drawn."""
+    """Predicted over measured, of pairs that are ``judged``; no picture if nothing can be drawn."""
     drawable = (pairs["measured"] > 0) & (pairs["predicted"] > 0)
     if not drawable.any():
         return ()
-    figure = figures.predictions(pairs)[0].figure
     caption = (
         "Each mark is one episode of a real run; on the line the prediction is exact. Look at the filled "
         "marks: the fit has not seen them. A bar that misses the line is an interval that does not hold what "
@@ -233,33 +212,23 @@ def scatter(pairs: pd.DataFrame) -> tuple[Picture, ...]:
     if left_out:
         caption += f" Not drawn, for want of a figure on one side, but in the table: {left_out}."
     alt = "Predicted over measured figures, by measure and strategy; the tables have the same figures."
-    return (Picture("Measured and predicted", caption, to_svg(figure, prefix="predictions", alt=alt)),)
-
-
-_OVER = {
-    "rate_per_s": ("the input rate", "A slope means that the cost of a row is wrong."),
-    "keys": ("the number of keys", "A slope means that the cost of state is wrong."),
-    "moment_s": (
-        "the moment of the fault within its batch",
-        "A slope means that the model takes the loss of a batch under way too lightly or too seriously.",
-    ),
-}
+    svg = to_svg(figures.predictions(pairs)[0].figure, prefix="predictions", alt=alt)
+    return (Picture("Measured and predicted", caption, svg),)
 
 
 def residuals(pairs: pd.DataFrame) -> tuple[Picture, ...]:
     """Errors over rate, keys and moment; only where there is something to compare."""
-    import numpy as np
-
     found = []
-    for over, (title, hint) in _OVER.items():
+    for over, (_, title, hint) in _OVER.items():
         known = pairs[np.isfinite(pairs["error"]) & pairs[over].notna()]
-        if known[over].nunique() < 2:
-            continue
-        figure = figures.residuals(known, over)[0].figure
-        caption = f"Above zero the prediction is too long, below too short. {hint}"
-        alt = f"Errors of prediction in percent over {title}, by measure; the tables have the same figures."
-        svg = to_svg(figure, prefix=f"residuals-{over.replace('_', '-')}", alt=alt)
-        found.append(Picture(f"Residuals over {title}", caption, svg))
+        if known[over].nunique() > 1:
+            caption = f"Above zero the prediction is too long, below too short. {hint}"
+            alt = (
+                f"Errors of prediction in percent over {title}, by measure; the tables have the same figures."
+            )
+            prefix = f"residuals-{over.replace('_', '-')}"
+            svg = to_svg(figures.residuals(known, over)[0].figure, prefix=prefix, alt=alt)
+            found.append(Picture(f"Residuals over {title}", caption, svg))
     return tuple(found)
 
 
@@ -268,7 +237,6 @@ def backlogs(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Picture, ...
     typical, worst = chosen(timelines, pairs)
     if typical.empty:
         return ()
-    what = "Rows that have come in and are not in the sink's results yet, from the fault on."
     title = "Real and simulated backlog"
     parts = [(title, "One episode of each", typical, "typical")]
     if not worst.empty:
@@ -279,8 +247,11 @@ def backlogs(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Picture, ...
         ]
     drawn = []
     for title, which, part, key in parts:
+        rows = part.drop_duplicates(["session", "episode"]).to_dict("records")
+        named = ", ".join(f"{strategy_name(row['strategy'])} {episode_name(row)}" for row in rows)
+        what = "Rows that have come in and are not in the sink's results yet, from the fault on."
         svg = to_svg(figures.backlogs(part)[0].figure, prefix=f"backlog-{key}", alt=title)
-        drawn.append(Picture(title, f"{what} {which}: {_named(part)}.", svg))
+        drawn.append(Picture(title, f"{what} {which}: {named}.", svg))
     return tuple(drawn)
 
 
@@ -290,32 +261,21 @@ def chosen(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[pd.DataFrame, 
     An episode's error is the mean of its absolute errors; held-out episodes go first. A worst episode is
     left out if it is also the typical one.
     """
-    import numpy as np
-
     keys = ["session", "episode"]
     errors = pairs.assign(_error=np.minimum(pairs["error"].abs(), 1e9)).groupby(keys)["_error"].mean()
     unseen = set(pairs[pairs["held_out"]][keys].itertuples(index=False, name=None))
-    typical: list[Any] = []
-    worst: list[Any] = []
+    typical: set[Any] = set()
+    worst: set[Any] = set()
     for _, part in timelines.groupby(["fault", "strategy"], sort=False):
         episodes = list(dict.fromkeys(part[keys].itertuples(index=False, name=None)))
         candidates = [one for one in episodes if one in unseen] or episodes
         ranked = sorted(candidates, key=lambda one: (np.nan_to_num(errors.get(one, np.nan), nan=1e9), one))
-        typical.append(ranked[(len(ranked) - 1) // 2])
-        if ranked[-1] != typical[-1]:
-            worst.append(ranked[-1])
-    named = [tuple(row) for row in timelines[keys].itertuples(index=False, name=None)]
-    return tuple(timelines[[row in found for row in named]] for found in (set(typical), set(worst)))  # type: ignore[return-value]
-
-
-def _named(timelines: pd.DataFrame) -> str:
-    episodes = timelines.drop_duplicates(["session", "episode"]).to_dict("records")
-    return ", ".join(f"{strategy_name(row['strategy'])} {episode_name(row)}" for row in episodes)
-
-
-__all__ = ["calibration_page", "calibration_view", "summary"]
-
-HELD_OUT = "Held-out episodes: how far predictions are off"
+        middle = ranked[(len(ranked) - 1) // 2]
+        typical.add(middle)
+        worst |= {ranked[-1]} - {middle}
+    named = list(timelines[keys].itertuples(index=False, name=None))
+    first, last = (timelines[[row in found for row in named]] for found in (typical, worst))
+    return first, last
 
 
 def calibration_page(
@@ -396,10 +356,10 @@ def _parameters(parameters: pd.DataFrame, *, brief: bool = False) -> Table:
 
 def _summaries(pairs: pd.DataFrame) -> tuple[Table, ...]:
     """Of held-out episodes first, if there are any."""
-    struck = pairs[pairs["purpose"] == "recovery"]
+    struck = summary(pairs[pairs["purpose"] == "recovery"], by_fault=True)
     found = (
-        tables.summary_table(summary(pairs), HELD_OUT),
-        tables.summary_table(summary(struck, by_fault=True), "Held-out faults, by what was done"),
+        tables.summary_table(summary(pairs), "Held-out episodes: how far predictions are off"),
+        tables.summary_table(struck, "Held-out faults, by what was done"),
         tables.summary_table(summary(pairs, held_out=False), "Episodes that the fit has seen"),
     )
     return tuple(table for table in found if table.rows)

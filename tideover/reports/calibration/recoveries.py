@@ -1,7 +1,8 @@
 """Fits to what others measured, as pages and for the terminal.
 
 The input is the tables of ``columns.CAPACITY_FITS`` and ``columns.RECOVERY_FITS``, however they were made.
-`tideover.cli.calibrate` and `tideover.cli.reproduce` show them.
+`tideover.cli.calibrate` and `tideover.cli.reproduce` show them. Points, parameters and errors are told apart
+by their workload; what failed stays in the tables.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def runs_table(runs: pd.DataFrame) -> Table:
     }
     shown = runs[runs["saturated"].astype(bool)].to_dict("records")
     notes = ("left out: by a fit that had not seen this run.",)
-    return Table.of("Every saturated run", shown, columns, notes, heading=_workload)
+    return Table.of("Every saturated run", shown, columns, notes, heading=lambda row: str(row["workload"]))
 
 
 # Studies whose figures are fitted and then predicted, each left out in turn: a row each, with its aim.
@@ -104,9 +105,6 @@ class Aim(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.error:g} s" if self.unit == "s" else percent(self.error)
-
-
-NOTE = "Each figure was predicted by a fit that had not seen it; the verdict is on the mean error."
 
 
 def left_out_rows(
@@ -154,7 +152,8 @@ def left_out_table(found: Sequence[Row], title: str) -> Table:
         "aim": lambda row: row["aim"],
         "verdict": lambda row: row["verdict"],
     }
-    return Table.of(title, found, columns, (NOTE,), text_columns=2)
+    note = "Each figure was predicted by a fit that had not seen it; the verdict is on the mean error."
+    return Table.of(title, found, columns, (note,), text_columns=2)
 
 
 def left_out_verdict(found: Sequence[Row]) -> str:
@@ -167,16 +166,13 @@ def left_out_verdict(found: Sequence[Row]) -> str:
 
 # How long a lost TaskManager goes unnoticed: published and simulated, with nothing fitted.
 
-SCENARIO = "demeter-ads"
-SETTINGS = ("run.replications=40", "run.duration=160s")
-"""Long enough for a loss at 120 s to be noticed."""
-
 
 def detection_rows(settings: Sequence[str] = ()) -> list[Row]:
     """Mean, least and greatest, s. The log has whole seconds, so figures agree within one."""
     interval, timeout, *known = published.group("demeter", "detection").rows[0]
-    asked = (f"detector.interval={interval}s", f"heartbeat_timeout={timeout}s")
-    scenario = load(SCENARIO, [*SETTINGS, *asked, *settings])
+    asked = [f"detector.interval={interval}s", f"heartbeat_timeout={timeout}s"]
+    # Long enough for a loss at 120 s to be noticed.
+    scenario = load("demeter-ads", ["run.replications=40", "run.duration=160s", *asked, *settings])
     # Its profile has given its values, and would be asked for predictions of other figures.
     rows = runs.run(scenario.model_copy(update={"profile": None})).rows("recoveries")
     found = [float(row["detect_s"]) for row in rows]
@@ -300,66 +296,54 @@ def recoveries_verdict(errors: pd.DataFrame) -> str:
         )
         if plain_law is not None:
             text += f"; those of the plain fluid law by {percent(plain_law['mean_error'])}"
-        lines.append(f"{text}{_better(found)}.")
+        # Which of the two is nearer, with repetitions left out together if there are any.
+        kind = "leave_setting_out" if ("mechanism", "leave_setting_out") in found else "leave_one_out"
+        rows = {model: found.get((model, kind), {}) for model in _MODELS}
+        if not any(is_undefined(row.get("better")) for row in rows.values()):
+            if kind == "leave_setting_out":
+                mine, law = (percent(row["mean_error"]) for row in rows.values())
+                text += f" (with repetitions left out together by {mine}, and by {law})"
+            nearer = [_NEARER[model] for model, row in rows.items() if row["better"]]
+            text += f": {nearer[0]} is the better one" if nearer else ": neither is better beyond chance"
+        lines.append(f"{text}.")
     return "\n".join(lines) or "No point was predicted by a fit that had not seen it."
-
-
-def _better(found: Mapping[tuple[str, str], Mapping[Any, Any]]) -> str:
-    """A clause: which of the two is nearer, with repetitions left out together if there are any."""
-    kind = "leave_setting_out" if ("mechanism", "leave_setting_out") in found else "leave_one_out"
-    rows = {model: found.get((model, kind), {}) for model in _MODELS}
-    if any(is_undefined(row.get("better")) for row in rows.values()):
-        return ""
-    errors = {model: row["mean_error"] for model, row in rows.items()}
-    told = ""
-    if kind == "leave_setting_out":
-        mine, plain_law = (percent(error) for error in errors.values())
-        told = f" (with repetitions left out together by {mine}, and by {plain_law})"
-    nearer = [_NEARER[model] for model, row in rows.items() if row["better"]]
-    verdict = f"{nearer[0]} is the better one" if nearer else "neither is better beyond chance"
-    return f"{told}: {verdict}"
 
 
 def points_table(points: pd.DataFrame) -> Table:
     """Every measured point and its predictions; those that are off by more than 30 % are marked."""
 
+    def setting(row: Row) -> str:
+        told = [f"every {row['checkpoint_interval_s']:g} s"]
+        for column, text in (("heartbeat_timeout_s", "{:g} s timeout"), ("parallelism", "{:g} tasks")):
+            if column in points and points[column].nunique() > 1 and not is_undefined(row[column]):
+                told.append(text.format(row[column]))
+        return ", ".join(told)
+
     def left_out(row: Row) -> float:
         return _error(row["left_out_s"], row["measured_s"])
 
-    def fluid(row: Row) -> str:
-        undefined = is_undefined(row["fluid_s"])
-        error = _error(row["fluid_left_out_s"], row["measured_s"], undefined=undefined)
-        return percent(error, sign=True)
+    def fluid(row: Row) -> float:
+        if is_undefined(row["fluid_s"]):
+            return float("nan")
+        return _error(row["fluid_left_out_s"], row["measured_s"])
 
     columns: dict[str, Callable[[Row], str]] = {
-        "": lambda row: _setting(row, points),
+        "": setting,
         "tuples/s": lambda row: _rate(row["rate_per_s"]),
         "measured, s": lambda row: number(row["measured_s"]),
         "fitted, s": lambda row: number(row["fitted_s"]),
         "left out, s": lambda row: number(row["left_out_s"]),
         "error": lambda row: percent(left_out(row), sign=True),
         "within 30 %": lambda row: "NO" if abs(left_out(row)) > FAILED_BEYOND else "yes",
-        "fluid law": fluid,
+        "fluid law": lambda row: percent(fluid(row), sign=True),
     }
     notes = (
         "left out: predicted by a fit that had not seen this point; error: of that prediction.",
         "fluid law: error of a plain fluid law with three parameters, fitted without this point too.",
         "∞: predicted that the backlog never drains.",
     )
-    return Table.of("Every point", points.to_dict("records"), columns, notes, heading=_workload)
-
-
-def _setting(row: Mapping[Any, Any], points: pd.DataFrame) -> str:
-    """The interval, and what else differs among the points."""
-    told = [f"every {row['checkpoint_interval_s']:g} s"]
-    for column, text in (("heartbeat_timeout_s", "{:g} s timeout"), ("parallelism", "{:g} tasks")):
-        if column in points and points[column].nunique() > 1 and not is_undefined(row[column]):
-            told.append(text.format(row[column]))
-    return ", ".join(told)
-
-
-def _workload(row: Mapping[Any, Any]) -> str:
-    return str(row["workload"])
+    rows = points.to_dict("records")
+    return Table.of("Every point", rows, columns, notes, heading=lambda row: str(row["workload"]))
 
 
 def _rate(value: Any) -> str:
@@ -367,22 +351,18 @@ def _rate(value: Any) -> str:
     return fixed(value, 0) if value >= 10 else number(value)
 
 
-def _error(predicted: Any, measured: Any, *, undefined: bool = False) -> float:
+def _error(predicted: Any, measured: Any) -> float:
     """Relative; infinite for a recovery that is predicted never to end, NaN if nothing was measured."""
-    if undefined or not measured > 0:
+    if not measured > 0:
         return float("nan")
     return float("inf") if is_undefined(predicted) else float(predicted / measured - 1)
 
 
 def errors_table(errors: pd.DataFrame) -> Table:
     """How far off the models are, by what was left out."""
-
-    def points(row: Row) -> str:
-        return _KINDS.get(row["kind"], str(row["kind"]).replace("_", " "))
-
     columns: dict[str, Callable[[Row], str]] = {
         "": lambda row: _MODELS.get(row["model"], str(row["model"])),
-        "points": points,
+        "points": lambda row: _KINDS.get(row["kind"], str(row["kind"]).replace("_", " ")),
         "n": lambda row: amount(row["n"]),
         "mean error": lambda row: percent(row["mean_error"]),
         "median": lambda row: percent(row["median_error"]),
@@ -392,7 +372,8 @@ def errors_table(errors: pd.DataFrame) -> Table:
         "its width": lambda row: percent(row["mean_width"]),
     }
     note = "its width: mean of the intervals, in predictions."
-    return Table.of("How far off", errors.to_dict("records"), columns, (note,), 2, _workload)
+    rows = errors.to_dict("records")
+    return Table.of("How far off", rows, columns, (note,), 2, lambda row: str(row["workload"]))
 
 
 def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:
@@ -423,23 +404,6 @@ def _misses(points: pd.DataFrame) -> tuple[str, ...]:
     return (f"Off by more than {percent(FAILED_BEYOND)} when left out, {count}: {'; '.join(named)}.",)
 
 
-def _right_end(curves: pd.DataFrame) -> str:
-    """Where the lines get steep, or that they do not."""
-    workloads = list(dict.fromkeys(curves["workload"]))
-    steep = []
-    for workload in workloads:
-        lines = curves[curves["workload"] == workload].groupby("checkpoint_interval_s")["predicted_s"]
-        if any(line.isna().any() or line.max() > _STEEP * line.min() for _, line in lines):
-            steep.append(str(workload))
-    if not steep:
-        return (
-            "No line gets steep: the rates are not near saturation, where recovery takes several times as "
-            "long, so they tell little about the capacity."
-        )
-    where = "" if len(steep) == len(workloads) else f" of {listed(steep)}"
-    return f"Look at the right end{where}: near saturation recovery takes several times as long."
-
-
 def _pictures(points: pd.DataFrame, curves: pd.DataFrame, parameters: pd.DataFrame) -> tuple[Picture, ...]:
     if points.empty and curves.empty:
         return ()
@@ -447,11 +411,24 @@ def _pictures(points: pd.DataFrame, curves: pd.DataFrame, parameters: pd.DataFra
     if "usual_rate_per_s" in points:
         rates = points["usual_rate_per_s"].fillna(points["rate_per_s"])
         comparable = points.assign(rate_per_s=rates)
+    workloads = list(dict.fromkeys(curves["workload"]))
+    steep = []
+    for workload in workloads:
+        lines = curves[curves["workload"] == workload].groupby("checkpoint_interval_s")["predicted_s"]
+        if any(line.isna().any() or line.max() > _STEEP * line.min() for _, line in lines):
+            steep.append(str(workload))
+    right_end = (
+        "No line gets steep: the rates are not near saturation, where recovery takes several times as "
+        "long, so they tell little about the capacity."
+    )
+    if steep:
+        where = "" if len(steep) == len(workloads) else f" of {listed(steep)}"
+        right_end = f"Look at the right end{where}: near saturation recovery takes several times as long."
     figure = figures.recoveries_over_rate(comparable, curves)[0].figure
     caption = (
         "Lines are predictions for any rate, one for each interval between snapshots: whole ones, with their "
         "90 % interval, where something was measured, dashed ones where nothing was. Filled marks are "
-        f"measured, open ones predicted by a fit that had not seen the point. {_right_end(curves)}"
+        f"measured, open ones predicted by a fit that had not seen the point. {right_end}"
     )
     if "parallelism" in points and (points["rate_per_s"] != comparable["rate_per_s"]).any():
         caption += " Rates are as of a job with as many tasks as most recoveries have."

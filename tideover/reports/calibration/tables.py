@@ -1,6 +1,8 @@
 """Pairs of a measured and a predicted figure: how far apart they are, and the tables of a calibration.
 
-Every pair is in the tables, and what failed is marked NO. The page and the terminal show them.
+Every pair is in the tables, and what failed is marked NO. `page` shows them, in a report and on the terminal;
+`tideover.reports.figures.calibration` has names and limits from here. A figure that is added to ``summary``
+needs its column in ``summary_table``.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, 
 from tideover.reports.tables import Table
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 
@@ -88,30 +89,21 @@ def judged(pairs: pd.DataFrame) -> pd.DataFrame:
     found["keys"] = found["keys"].where(found["keys"] > 0)
     for name in ("measured", "predicted"):
         found[name] = found[name].where(np.isfinite(found[name]))
-    measured, predicted = (found[name].to_numpy(dtype=float) for name in ("measured", "predicted"))
-    low, high = (found[name].to_numpy(dtype=float) for name in ("low", "high"))
-    given = found["error"].to_numpy(dtype=float)
-    errors = np.where(np.isfinite(given + measured + predicted), given, _errors(measured, predicted))
-    bounded = ~np.isnan(low) & ~np.isnan(high) & np.isfinite(measured)
-    inside = (low <= measured) & (measured <= high)
-    silent = np.isfinite(measured) & np.isnan(predicted) & found["held_out"].to_numpy(dtype=bool)
-    known = bounded | silent
-    covered = [bool(i and b) if k else None for i, b, k in zip(inside, bounded, known, strict=True)]
-    outside = bounded & ~inside
-    failed = ~np.isnan(errors) & (outside | (np.abs(errors) > FAILED_BEYOND))
-    objects = pd.Series(covered, index=found.index, dtype=object)  # None stays None
-    return found.assign(error=errors, failed=failed, covered=objects)
-
-
-def _errors(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    import numpy as np
-
+    figures = ("measured", "predicted", "low", "high", "error")
+    measured, predicted, low, high, given = (found[name].to_numpy(dtype=float) for name in figures)
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = predicted / measured - 1
     errors[(measured == 0) & (predicted == 0)] = 0.0
     errors[np.isfinite(measured) & ~np.isfinite(predicted)] = np.inf
     errors[np.isnan(measured)] = np.nan
-    return errors
+    errors = np.where(np.isfinite(given + measured + predicted), given, errors)
+    bounded = ~np.isnan(low) & ~np.isnan(high) & np.isfinite(measured)
+    inside = (low <= measured) & (measured <= high)
+    silent = np.isfinite(measured) & np.isnan(predicted) & found["held_out"].to_numpy(dtype=bool)
+    covered = [bool(i and b) if b or s else None for i, b, s in zip(inside, bounded, silent, strict=True)]
+    failed = ~np.isnan(errors) & ((bounded & ~inside) | (np.abs(errors) > FAILED_BEYOND))
+    objects = pd.Series(covered, index=found.index, dtype=object)  # None stays None
+    return found.assign(error=errors, failed=failed, covered=objects)
 
 
 def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = False) -> pd.DataFrame:
@@ -178,23 +170,24 @@ def missed_aims(row: Row) -> list[str]:
         found.append(f"median above {percent(median)}")
     if worst is not None and row["worst_error"] > worst:
         found.append(f"worst above {percent(worst)}")
-    if (
-        row["purpose"] == "recovery"
-        and not is_undefined(row["coverage"])
-        and row["coverage"] < LEAST_COVERAGE
-    ):
+    coverage = 1.0 if is_undefined(row["coverage"]) else row["coverage"]
+    if row["purpose"] == "recovery" and coverage < LEAST_COVERAGE:
         found.append(f"coverage below {percent(LEAST_COVERAGE)}")
     return found
 
 
 def summary_table(found: pd.DataFrame, title: str) -> Table:
-    """How far the predictions are off, by strategy and measure (from ``predictions.summary``).
-
-    Under headings of purposes or, where the rows are by fault, of faults.
+    """How far the predictions are off, by strategy and measure (from ``summary``), under headings of purposes
+    or, where the rows are by fault, of faults.
     """
 
     def heading(row: Row) -> str:
         return fault_name(row["fault"]) if by_fault else PURPOSES.get(row["purpose"], str(row["purpose"]))
+
+    def met(row: Row) -> str:
+        if missed := missed_aims(row):
+            return f"NO ({', '.join(text.split()[0] for text in missed)})"
+        return "yes" if row["n"] else UNDEFINED
 
     by_fault = "fault" in found.columns
     ordered = found.sort_values("fault", kind="stable") if by_fault else found
@@ -216,15 +209,9 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
             f"{held_intervals(row)} of {row['intervals']}" if row["intervals"] else UNDEFINED
         ),
         "failed": lambda row: str(row["failed"]),
-        "aims met": _aims_met,
+        "aims met": met,
     }
     return Table.of(title, ordered.to_dict("records"), columns, notes, 2, heading)
-
-
-def _aims_met(row: Row) -> str:
-    if missed := missed_aims(row):
-        return f"NO ({', '.join(text.split()[0] for text in missed)})"
-    return "yes" if row["n"] else UNDEFINED
 
 
 def held_intervals(row: Row) -> int:
@@ -233,7 +220,17 @@ def held_intervals(row: Row) -> int:
 
 
 def pairs_table(pairs: pd.DataFrame, title: str) -> Table:
-    """Measured and predicted figures, one row a pair (from ``predictions.judged``); failures are marked."""
+    """Measured and predicted figures, one row a pair (from ``judged``); failures are marked."""
+
+    def holds(row: Row) -> str:
+        if is_undefined(row["error"]):
+            return UNDEFINED
+        if not row["failed"]:
+            return "yes"
+        if is_undefined(row["predicted"]):
+            return "NO (nothing)"
+        return "NO (outside)" if row["covered"] is False else "NO (error)"
+
     notes = (
         "in interval: the measured figure lies in the 90 % interval of prediction. NO: it does not, or the "
         f"prediction is off by more than {percent(FAILED_BEYOND)}.",
@@ -249,7 +246,7 @@ def pairs_table(pairs: pd.DataFrame, title: str) -> Table:
         "predicted, s": lambda row: number(row["predicted"]),
         "90 % interval": lambda row: interval(row["low"], row["high"]),
         "error": lambda row: percent(row["error"], sign=True),
-        "holds": _holds,
+        "holds": holds,
     }
     return Table.of(
         title,
@@ -260,16 +257,6 @@ def pairs_table(pairs: pd.DataFrame, title: str) -> Table:
         lambda row: f"{strategy_name(row['strategy'])}: {measure_name(row['measure'])}",
         lambda row: (row["strategy"], row["measure"], row["purpose"]),
     )
-
-
-def _holds(row: Row) -> str:
-    if is_undefined(row["error"]):
-        return UNDEFINED
-    if not row["failed"]:
-        return "yes"
-    if is_undefined(row["predicted"]):
-        return "NO (nothing)"
-    return "NO (outside)" if row["covered"] is False else "NO (error)"
 
 
 def episode_name(row: Row) -> str:
@@ -291,10 +278,14 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy", *, brief: b
 
     ``brief``: what they mean is told once for each, below the table.
     """
+
+    def meaning(row: Row) -> str:
+        return "" if is_undefined(row["meaning"]) else str(row["meaning"])
+
     records = parameters.to_dict("records")
     columns: dict[str, Callable[[Row], str]] = {
         "": lambda row: str(row["parameter"]),
-        "meaning": _meaning,
+        "meaning": meaning,
         "unit": lambda row: _scaled(row)[0],
         "value": lambda row: number(_scaled(row)[1]),
         "90 % interval": lambda row: interval(*_scaled(row)[2:]),
@@ -304,8 +295,8 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy", *, brief: b
         del columns["meaning"]
     meanings: dict[str, str] = {}
     for row in records:
-        meanings.setdefault(str(row["parameter"]).rsplit(".", 1)[-1], _meaning(row))
-    notes = [f"{name}: {meaning}" for name, meaning in meanings.items() if brief and meaning]
+        meanings.setdefault(str(row["parameter"]).rsplit(".", 1)[-1], meaning(row))
+    notes = [f"{name}: {told}" for name, told in meanings.items() if brief and told]
     notes.append(
         "identified NO: the measurements do not determine it; its value is an assumption, or moves against "
         "another parameter."
@@ -318,10 +309,6 @@ def parameters_table(parameters: pd.DataFrame, by: str = "strategy", *, brief: b
         len(columns) - 3,
         lambda row: strategy_name(row[by]) if by == "strategy" else str(row[by]),
     )
-
-
-def _meaning(row: Row) -> str:
-    return "" if is_undefined(row["meaning"]) else str(row["meaning"])
 
 
 def _scaled(row: Row) -> tuple[str, float, float, float]:
