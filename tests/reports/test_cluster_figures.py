@@ -79,7 +79,7 @@ def test_shades_get_darker_with_the_load() -> None:
     assert found == sorted(found, reverse=True)
     assert len(set(found)) == len(style.legend())
     for busy in range(101):  # what is written on them can be read
-        assert abs(light(style.text_on(busy / 100)) - found[busy]) > 90
+        assert abs(light(style.text_on(style.shade(busy / 100))) - found[busy]) > 90
 
 
 def test_a_page_says_nothing_of_a_cluster_where_nothing_is_shared() -> None:

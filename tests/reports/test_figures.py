@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 from tests.reports.made_up import fake_result, joined
 from tideover.models.schema import block
@@ -347,11 +346,6 @@ def test_published_beside_simulated_has_an_axes_for_each_strategy(reproduction):
     for axes in drawn:
         assert axes.get_xlabel() == "recovery time (s)"
         assert len(axes.patches) == 6
-
-
-def test_axes_that_are_handed_in_are_drawn_on(recoveries):
-    mine = Figure().subplots()
-    assert figures.recovery(recoveries, ax=mine) is mine
 
 
 def test_drawing_leaves_nothing_open_and_no_setting_changed(four, recoveries, timeline):

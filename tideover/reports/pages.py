@@ -1,4 +1,8 @@
-"""The pages of ``run``, ``compare`` and ``reproduce``: which tables and figures they have."""
+"""The pages of ``run``, ``compare`` and ``reproduce``: which tables and figures they have.
+
+Called by the command line, and by other pages that show some of the same pictures. What is said of a picture
+is in ``captions.toml``; a figure more is a function here that draws it, and its table there.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +17,22 @@ from tideover.models.simulation import Replication, watch
 from tideover.reports import figures, tables
 from tideover.reports.columns import conform
 from tideover.reports.conclusions import Verdict, of_record, run_sentence, verdict
-from tideover.reports.figures import style
+from tideover.reports.figures import strategies, style
 from tideover.reports.figures.cluster import MOST_HOSTS, MOST_WRITTEN
 from tideover.reports.figures.space_time import MOST_TUPLES, only, space_time
-from tideover.reports.figures.strategies import KEYS
-from tideover.reports.figures.style import css, to_svg
+from tideover.reports.figures.style import Panel, picture
 from tideover.reports.figures.timeline import (
     MOST_FAILURES,
-    common_scale,
-    common_span,
+    WATERFALL_KEYS,
+    by_strategy,
     known_s,
     legend_keys,
     of_first_replication,
-)
-from tideover.reports.figures.timeline import (
-    WATERFALL_KEYS as WATERFALL_KEYS,
+    view_of,
 )
 from tideover.reports.formatting import strategy_name
 from tideover.reports.html import Grid, Page, Picture, Section
-from tideover.reports.published import reproduction_table, why_sixty
+from tideover.reports.published import papers, reproduction_table
 from tideover.reports.sweeps.points import points, points_table
 from tideover.reports.tables import Record, Table, collected_warnings, point_record, scenario_name, setup
 from tideover.scenarios.sweeps.rows import summarise
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from tideover.models.results import Result
 
 
+# The space-time diagram of a run.
+
 BEFORE = 0.1
 """The part of a stretch that is ahead of the failure in it, and that is behind the recovery."""
 MOST_NOTED = 100_000
@@ -50,24 +53,19 @@ MOST_NOTED = 100_000
 
 
 def of_result(
-    result: Result,
-    stretch: Stretch | None = None,
-    components: Collection[str] = (),
-    *,
-    inline: bool = False,
+    result: Result, stretch: Stretch | None = None, components: Collection[str] = (), *, inline: bool = False
 ) -> str:
     """The diagram of a result's first replication as SVG, which is run once more up to the end of the
     ``stretch`` (None: ``usual_stretch``). ``components``: those to be shown; none: all. ``inline``: for the
     inside of a page.
     """
     first = result.replications[0]
-    stretch = usual_stretch(result) if stretch is None else stretch
-    found = watch(result.scenario, first.number, stretch)
+    found = watch(result.scenario, first.number, usual_stretch(result) if stretch is None else stretch)
     if components:
         found = only(found, components)
-    seed = f"seed {result.scenario.run.seed}"
     many = f", replication {first.number}" if len(result.replications) > 1 else ""
-    title = f"{result.scenario.name}: {strategy_name(result.strategy)}, {seed}{many}"
+    seed = f"seed {result.scenario.run.seed}{many}"
+    title = f"{result.scenario.name}: {strategy_name(result.strategy)}, {seed}"
     return space_time(found, title, inline=inline)
 
 
@@ -79,20 +77,16 @@ def usual_stretch(result: Result) -> Stretch:
     messages = _messages(first)
     if messages <= MOST_TUPLES:
         return Stretch(0, run.duration)
-    legible = round(run.duration * MOST_TUPLES / 2 / messages)
-    if not first.recoveries:
-        return _within(run.warmup, legible, run.duration)
-    row = min(first.recoveries, key=lambda row: row["failed_at_s"])
-    failed = round(row["failed_at_s"] * S)
-    over = run.duration if row[HEADLINE] is None else failed + round(row[HEADLINE] * S)
-    most = run.duration * MOST_NOTED // messages
-    length = min(max(legible, round((over - failed) / (1 - 2 * BEFORE))), most)
-    return _within(failed - round(length * BEFORE), length, run.duration)
-
-
-def _within(begin: int, length: int, duration: int) -> Stretch:
-    begin = max(0, min(begin, duration - length))
-    return Stretch(begin, min(begin + length, duration))
+    begin, length = run.warmup, round(run.duration * MOST_TUPLES / 2 / messages)
+    if first.recoveries:
+        row = min(first.recoveries, key=lambda row: row["failed_at_s"])
+        failed = round(row["failed_at_s"] * S)
+        over = run.duration if row[HEADLINE] is None else failed + round(row[HEADLINE] * S)
+        most = run.duration * MOST_NOTED // messages
+        length = min(max(length, round((over - failed) / (1 - 2 * BEFORE))), most)
+        begin = failed - round(length * BEFORE)
+    begin = max(0, min(begin, run.duration - length))
+    return Stretch(begin, min(begin + length, run.duration))
 
 
 def _messages(one: Replication) -> int:
@@ -105,31 +99,31 @@ def pictured(result: Result) -> tuple[Picture, ...]:
     first = result.replications[0]
     if not first.recoveries and _messages(first) > MOST_TUPLES:
         return ()
-    what = "Each line is a task over time, each arrow a message; "
-    what += "the text of an arrow or a mark, beside the pointer, names the tuple, or the step. "
-    what += "Look at what is lost while a task is down, and what comes again afterwards."
-    return (Picture("Who sends what to whom", what, of_result(result, inline=True)),)
+    return (picture("diagram", of_result(result, inline=True)),)
 
 
-_BOXES = (
-    "Each box is a host with what its tasks share and the tasks on it; the darker, the busier (mean after "
-    "the warm-up)."
-)
-Legend = tuple[tuple[str, str, str], ...]
-_MANY = f"Of many hosts the {MOST_HOSTS} with the busiest resources are drawn."
+# The pictures of what runs on a cluster.
 
 
-def cluster(usage: pd.DataFrame, recoveries: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, ...]:
+def cluster(usage: pd.DataFrame, recoveries: pd.DataFrame, record: Mapping[str, Any]) -> Iterable[Picture]:
     """What flows, who runs where and how busy all is, then over time; none where tasks share nothing."""
     if usage.empty:
-        return ()
-    after = parse_duration(str(record["scenario"]["run"]["warmup"])) / S
-    return (
-        _topology(usage, record, after),
-        _hosts(usage, record, after),
-        *_traffic(usage, record),
-        _over_time(usage, recoveries, record, after),
-    )
+        return
+    busy, pairs, scenario = style.legend(), record["between_hosts"], record["scenario"]
+    words = {"name": strategy_name(record["strategy"]), "kind": record["strategy"]}
+    after = parse_duration(str(scenario["run"]["warmup"])) / S
+    yield picture("topology", figures.topology(record["flows"], usage, after_s=after), busy, **words)
+    racks = int(scenario["hosts"]["racks"]) if isinstance(scenario.get("hosts"), Mapping) else 1
+    boxes = figures.hosts(usage, racks=racks, after_s=after)
+    yield picture("hosts", boxes, busy, **words, most=MOST_HOSTS)
+    if pairs:
+        ends = {pair[end] for pair in pairs for end in ("from_host", "to_host")}
+        hosts = sorted(ends | {int(host) for host in usage["host"].dropna().unique()})
+        shades = style.traffic_legend(max(pair["bytes_per_s"] for pair in pairs))
+        sums = ["sums"] if len(hosts) <= MOST_WRITTEN else []
+        yield picture("traffic", figures.traffic(pairs, hosts), shades, sums, **words)
+    failures = tuple(sorted(set(recoveries["failed_at_s"].astype(float))))[:12]
+    yield picture("busy", figures.usage_over_time(usage, failures, after_s=after), busy, **words)
 
 
 def at_capacity(loads: Sequence[Load], strategy: str, rate: str, racks: int) -> tuple[Picture, ...]:
@@ -138,269 +132,84 @@ def at_capacity(loads: Sequence[Load], strategy: str, rate: str, racks: int) -> 
     """
     import pandas as pd
 
-    name = strategy_name(strategy)
     if all(load.kind == "task" for load in loads):
         return ()
     rows = [{"begin_s": 0.0, "end_s": 1.0, "resource": load.name, **load._asdict()} for load in loads]
-    return (
-        _picture(
-            f"Who runs where, at {rate} tuples/s: {name}",
-            f"{_BOXES} What is full sets the limit; what is dark comes next. {_MANY}",
-            figures.hosts(pd.DataFrame(rows).drop(columns="name"), racks=racks).figure,
-            f"capacity-{strategy}",
-            f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are at {rate} "
-            "tuples/s.",
-            _areas(style.legend()),
-        ),
-    )
+    boxes = figures.hosts(pd.DataFrame(rows).drop(columns="name"), racks=racks)
+    words = {"name": strategy_name(strategy), "kind": strategy, "rate": rate}
+    return (picture("hosts-at-capacity", boxes, style.legend(), most=MOST_HOSTS, **words),)
 
 
-def _topology(usage: pd.DataFrame, record: Mapping[str, Any], after: float) -> Picture:
-    name = strategy_name(record["strategy"])
-    return _picture(
-        f"What flows: {name}",
-        "Each box is a component, as dark as its busiest task is busy (mean after the warm-up); the wider an "
-        "arrow, the more bytes flow there (mean over the whole run, without acks, checkpoints and copies).",
-        figures.topology(record["flows"], usage, after_s=after).figure,
-        f"cluster-{record['strategy']}-topology",
-        f"The topology under {name}: how busy components are, and what flows; the table has the figures.",
-        _areas(style.legend()),
-    )
-
-
-def _hosts(usage: pd.DataFrame, record: Mapping[str, Any], after: float) -> Picture:
-    name, long = strategy_name(record["strategy"]), record["scenario"].get("hosts")
-    racks = int(long["racks"]) if isinstance(long, Mapping) else 1
-    return _picture(
-        f"Who runs where: {name}",
-        f"{_BOXES} What is full carries no more; look for what is full while its neighbours idle. {_MANY}",
-        figures.hosts(usage, racks=racks, after_s=after).figure,
-        f"cluster-{record['strategy']}-hosts",
-        f"Hosts under {name}, each with its cores, cards and tasks, and how busy they are.",
-        _areas(style.legend()),
-    )
-
-
-def _traffic(usage: pd.DataFrame, record: Mapping[str, Any]) -> tuple[Picture, ...]:
-    """No picture if nothing flows between hosts."""
-    pairs = record["between_hosts"]
-    if not pairs:
-        return ()
-    name = strategy_name(record["strategy"])
-    ends = {pair[end] for pair in pairs for end in ("from_host", "to_host")}
-    hosts = sorted(ends | {int(host) for host in usage["host"].dropna().unique()})
-    caption = (
-        "From the host of the row to that of the column, bytes per second (mean over the whole run). A dark "
-        "row is a host that sends much, a dark column one that receives much; what stays on a host needs no "
-        "card, and is not here."
-    )
-    if len(hosts) <= MOST_WRITTEN:
-        caption += " In bold what each sends and receives in all."
-    return (
-        _picture(
-            f"What flows between hosts: {name}",
-            caption,
-            figures.traffic(pairs, hosts).figure,
-            f"cluster-{record['strategy']}-traffic",
-            f"Bytes per second from each host to each other one under {name}; result.json has the figures.",
-            _areas(style.traffic_legend(max(pair["bytes_per_s"] for pair in pairs))),
-        ),
-    )
-
-
-def _over_time(
-    usage: pd.DataFrame, recoveries: pd.DataFrame, record: Mapping[str, Any], after: float
-) -> Picture:
-    name = strategy_name(record["strategy"])
-    failures = tuple(sorted(set(recoveries["failed_at_s"].astype(float))))[:12]
-    return _picture(
-        f"How busy, over time: {name}",
-        "The busiest resources, the busiest first; red lines are failures. After a failure look at what gets "
-        "full while the backlog is worked off: it sets how long that takes.",
-        figures.usage_over_time(usage, failures, after_s=after).figure,
-        f"cluster-{record['strategy']}-time",
-        f"How busy the busiest resources are over time under {name}.",
-        _areas(style.legend()),
-    )
-
-
-def _picture(
-    title: str,
-    caption: str,
-    figure: Any,
-    prefix: str,
-    alt: str,
-    legend: tuple[tuple[str, str, str], ...] = (),
-) -> Picture:
-    return Picture(title, caption, to_svg(figure, prefix=prefix, alt=alt), legend)
-
-
-def _areas(words: Iterable[tuple[str, str]]) -> Legend:
-    """A legend of coloured areas."""
-    return tuple((text, "area", colour) for text, colour in words)
-
-
-def recovery_times(
-    recoveries: pd.DataFrame,
-    by: Sequence[str] = (),
-    published: Mapping[tuple[Any, ...], float] | None = None,
-) -> tuple[Picture, ...]:
-    """Time to recover by strategy and the values of ``by``. With ``published`` figures state recovery, since
-    that is what they measured. No picture without a failure.
-    """
-    if recoveries.empty:
-        return ()
-    column, name = ("state_recovery_s", "State recovery") if published else (HEADLINE, "Time to recover")
-    figure = figures.recovery(recoveries, column=column, by=by, published=published).figure
-    caption = (
-        "Each faint dot is one recovery, each large mark the mean with its 95 % bootstrap interval. "
-        "Look at the distance between the strategies; where an interval is narrower than its mark, luck "
-        "plays no part in it."
-    )
-    if published:
-        caption += " The black ticks are the published figures, and all times are as their logs show them."
-    alt = "Recovery time of each strategy as dots with intervals; the table of results has the same figures."
-    return (_picture(f"{name} by strategy", caption, figure, "recovery", alt),)
+# The pictures of recoveries and costs.
 
 
 def at_a_glance(records: Sequence[Record]) -> tuple[Picture, ...]:
     """Many strategies in one picture; none for a few, which are seen at a glance anyhow."""
     if len(records) <= tables.MANY:
         return ()
-    figure = figures.glance(tables.rows(records)).figure
-    caption = (
-        "The same load, failures and luck under each, the fastest on top. Bars of one column share "
-        "a scale. Latency is the mean outside of recoveries; (n/m): n of m recoveries came to an end, never: "
-        "none did. Look from left to right: what is gained in a failure is paid for without one."
-    )
-    alt = "Each strategy's recovery, losses, latency and costs as bars; the tables have the same figures."
-    return (_picture("All strategies at a glance", caption, figure, "glance", alt),)
+    return (picture("glance", figures.glance(tables.rows(records))),)
 
 
 def time_to_recover(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
     """The headline by strategy, with its stages stacked; no picture without a failure."""
     if recoveries.empty:
         return ()
-    figure = figures.recovery_stages(recoveries, legend=False).figure
-    caption = (
-        "From the failure until output, state and backlog are as they would have been without failures; mean "
-        "of the recoveries, with its 95 % bootstrap interval. Look at which stage takes the time: detection "
-        "and restart are the same for strategies that do both alike; a wait is for the source's timeout; and "
-        "windows that were spoilt are right again only when they are over."
-    )
-    alt = "Time to recover of each strategy in stages; the table of results has the same figures."
-    legend = _legend([*style.stage_keys(recoveries.columns), *KEYS])
-    return (_picture("Time to recover by strategy", caption, figure, "stages", alt, legend),)
+    keys = [*style.stage_keys(recoveries.columns), *strategies.KEYS]
+    return (picture("stages", figures.recovery_stages(recoveries, legend=False), keys),)
 
 
 def failure_by_failure(recoveries: pd.DataFrame) -> tuple[Picture, ...]:
     """The recovery from each failure of a run, a panel for each strategy; no picture of fewer than two."""
-    names = list(dict.fromkeys(recoveries["strategy"]))
-    each = [recoveries[recoveries["strategy"] == name] for name in names]
-    struck = max((len(of_first_replication(mine)) for mine in each), default=0)
+    each = {name: recoveries[recoveries["strategy"] == name] for name in recoveries["strategy"].unique()}
+    struck = max((len(of_first_replication(mine)) for mine in each.values()), default=0)
     if struck < 2:
         return ()
-    width = style.WIDTH_IN if len(names) == 1 else style.COLUMN_IN
-    span = max(map(known_s, each))
+    width = style.WIDTH_IN if len(each) == 1 else style.COLUMN_IN
+    span = max(map(known_s, each.values()))
     panels = []
-    for place, (name, mine) in enumerate(zip(names, each, strict=True)):
+    for place, (name, mine) in enumerate(each.items()):
         ax = figures.waterfall(mine, span_s=span, width_in=width, legend=False)
-        if len(names) > 1:
+        if len(each) > 1:
             ax.set_title(strategy_name(name))
-        alt = f"Stages of the recovery from each failure under {strategy_name(name)}; the table has them."
-        panels.append(to_svg(ax.figure, prefix=f"waterfall{place}", alt=alt))
-    caption = (
-        "Each failure of the first replication: when it struck, what it hit, how long the recovery took, "
-        "and its stages. A red line is a later failure that struck before the recovery was over, and "
-        "prolonged it."
-    )
-    if struck > MOST_FAILURES:
-        caption += f" Of {struck} failures the first {MOST_FAILURES} are drawn; recoveries.parquet has all."
+        panels.append(Panel(ax, f"waterfall{place}", strategy_name(name)))
     keys = [*style.stage_keys(conform("recoveries", recoveries).columns), *WATERFALL_KEYS]
-    return (Picture("Recovery, failure by failure", caption, "\n".join(panels), _legend(keys)),)
+    many = ["many"] if struck > MOST_FAILURES else []
+    return (picture("waterfall", panels, keys, many, struck=struck, most=MOST_FAILURES),)
 
 
-def around_failure(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Picture, ...]:
+def around_failure(ticks: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[Picture, ...]:
     """Timelines around the failure: a panel for each strategy, all on the same axes."""
-    names = list(dict.fromkeys(timeline["strategy"]))
-    timeline, recoveries = conform("timeline", timeline), conform("recoveries", recoveries)
-    span = common_span(timeline, recoveries)
-    scale = common_scale(timeline, recoveries, span)
-    panels = []
-    for place, name in enumerate(names):
-        mine = [frame[frame["strategy"] == name] for frame in (timeline, recoveries)]
-        figure = figures.timeline(*mine, span_s=span, scale=scale, legend=False)[0].figure
-        alt = f"Throughput, latency and backlog over time around the failure under {strategy_name(name)}."
-        panels.append(to_svg(figure, prefix=f"timeline{place}", alt=alt))
-    caption = (
-        "From top to bottom: what the last stateful bolt processes, how old it is since it was first "
-        "emitted, and how much is waiting; bands are the range of the replications. The strip above each "
-        "panel has the stages of the recovery, with their mean lengths. Look for how long the latency stays "
-        "up, and how long the backlog takes to drain."
-    )
-    if recoveries.empty:
-        caption = (
-            "From top to bottom: what the last stateful bolt processes, its age, and what is waiting; bands "
-            "are the range of the replications."
-        )
-    title = "Over time" if recoveries.empty else "Around the failure"
-    return (Picture(title, caption, "\n".join(panels), _legend(legend_keys(recoveries))),)
-
-
-def _legend(keys: Sequence[style.Key]) -> Legend:
-    return tuple((key.label, key.shape, css(key.colour)) for key in keys)
+    ticks, recoveries = conform("timeline", ticks), conform("recoveries", recoveries)
+    seen, panels = view_of(ticks, recoveries), []
+    for place, (mine, failed) in enumerate(by_strategy(ticks, recoveries)):
+        drawn = figures.timeline(mine, failed, seen=seen, legend=False)
+        panels.append(Panel(drawn[0], f"timeline{place}", strategy_name(mine["strategy"].iloc[0])))
+    name = "timeline-without-failure" if recoveries.empty else "timeline"
+    return (picture(name, panels, legend_keys(recoveries)),)
 
 
 def costs(runs: pd.DataFrame) -> tuple[Picture, ...]:
     """What each strategy costs, one panel for each resource; no picture if every run failed."""
     if runs["error"].notna().all():
         return ()
-    panels = []
-    for resource, ax in zip(figures.RESOURCES, figures.cost(runs, apart=True), strict=True):
-        alt = f"{figures.RESOURCES[resource]} of each strategy; also in the table."
-        panels.append(to_svg(ax.figure, prefix=f"cost-{resource}", alt=alt))
-    caption = (
-        f"Mean per run; ×: relative to {figures.relative_to(runs)}. What a fast recovery saves in time it "
-        "costs here: copies of the work (CPU, hosts), of the stream (network, buffered tuples) or of the "
-        "state (store)."
-    )
-    return (Picture("What each strategy costs", caption, "\n".join(panels)),)
+    drawn = zip(figures.RESOURCES.items(), figures.cost(runs, apart=True), strict=True)
+    panels = [Panel(ax, f"cost-{resource}", label) for (resource, label), ax in drawn]
+    return (picture("costs", panels, reference=figures.relative_to(runs)),)
 
 
-def published_and_simulated(pairs: pd.DataFrame) -> tuple[Picture, ...]:
-    """Published and simulated cells; no picture if no cell was published."""
-    if pairs["published_s"].isna().all():
-        return ()
-    figure = figures.published(pairs)[0].figure
-    caption = (
-        "Diamonds are the published figures; grey bars are what agrees with them, given that the "
-        "study's logs had whole seconds; dots are the simulated means. A dot outside its bar is a "
-        "figure that the simulation does not explain. Each strategy has its own scale."
-    )
-    alt = "Published and simulated recovery times, cell for cell; the table has the same figures."
-    return (_picture("Published and simulated recovery times", caption, figure, "published", alt),)
-
-
-WHY_SIXTY = Section("Why source replay takes this long", "why", steps=why_sixty())
-CELL = ("strategy", "tuples_per_s", "fail_at_s")
-"""What identifies a published recovery."""
+# Pages of a run, and of a comparison.
 
 
 def run_page(result: Result, diagram: Sequence[Picture] = ()) -> Page:
     """One scenario under one strategy. ``diagram``: its space-time diagram."""
     record = result.to_dict()
-    recoveries, timeline = (join([result], name) for name in ("recoveries", "timeline"))
-    drawn = (
-        *time_to_recover(recoveries),
-        *failure_by_failure(recoveries),
-        *around_failure(timeline, recoveries),
-        *diagram,
-    )
+    recoveries, ticks = (join([result], name) for name in ("recoveries", "timeline"))
+    drawn = (*time_to_recover(recoveries), *failure_by_failure(recoveries))
     return _page(
         "one scenario, one strategy",
         run_sentence(of_record(record)),
         [record],
-        figures_section(*drawn),
+        figures_section(*drawn, *around_failure(ticks, recoveries), *diagram),
         cluster_section([result]),
         results_section(tables.overview([record], brief=True), tables.blocked_table(record)),
         _details([record]),
@@ -410,25 +219,17 @@ def run_page(result: Result, diagram: Sequence[Picture] = ()) -> Page:
 def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Page:
     """The same scenario under several strategies; the first is the reference."""
     records = [result.to_dict() for result in results]
-    recoveries, runs, timeline = (join(results, name) for name in ("recoveries", "runs", "timeline"))
+    recoveries, runs, ticks = (join(results, name) for name in ("recoveries", "runs", "timeline"))
     found = found or verdict(recoveries, runs)
-    drawn = (
-        *at_a_glance(records),
-        *time_to_recover(recoveries),
-        *failure_by_failure(recoveries),
-        *around_failure(timeline, recoveries),
-    )
+    drawn = (*at_a_glance(records), *time_to_recover(recoveries), *failure_by_failure(recoveries))
+    compared = tables.overview(records, brief=True), tables.pairs_table(found.pairs, found.lossy)
     return _page(
         "the same scenario and failures under several strategies, with the same luck",
         found.text,
         records,
-        figures_section(*drawn, *costs(runs)),
+        figures_section(*drawn, *around_failure(ticks, recoveries), *costs(runs)),
         cluster_section(results),
-        results_section(
-            tables.overview(records, brief=True),
-            tables.pairs_table(found.pairs, found.lossy),
-            *map(tables.blocked_table, records),
-        ),
+        results_section(*compared, *map(tables.blocked_table, records)),
         _details(records),
     )
 
@@ -459,6 +260,43 @@ def _details(records: Sequence[Record]) -> Section:
     return Section("All figures in numbers", "details", tables=(tables.overview(records),), untitled=True)
 
 
+def join(results: Iterable[Result], table: str) -> pd.DataFrame:
+    """One table of several results, one after the other."""
+    import pandas as pd
+
+    frames = [conform(table, getattr(result, table)) for result in results]
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else frames[0]
+
+
+def _page(
+    kind: str, verdict: str, records: Sequence[Record], *sections: Section, warnings: Sequence[str] = ()
+) -> Page:
+    shown: dict[str, str] = {}
+    for record in records:
+        text = json.dumps(record["scenario"], indent=2, ensure_ascii=False)
+        point = f"point {record['point']}: " if "point" in record else ""
+        shown.setdefault(text, point + strategy_name(record["strategy"]))
+    return Page(
+        title=", ".join(dict.fromkeys(scenario_name(record) for record in records)),
+        kind=kind,
+        verdict=verdict,
+        setup=tuple(setup(records)),
+        sections=sections,
+        warnings=tuple(dict.fromkeys([*collected_warnings(records), *warnings])),
+        scenarios=tuple((label, text) for text, label in shown.items()),
+    )
+
+
+# The page of a published table beside the simulated one.
+
+WHY_SIXTY = Section(
+    "Why source replay takes this long", "why", steps=tuple(papers()["stableford-phase2"]["findings"])
+)
+CELL = ("strategy", "tuples_per_s", "fail_at_s")
+"""What identifies a published recovery."""
+
+
 def reproduce_page(
     pairs: pd.DataFrame,
     recoveries: pd.DataFrame,
@@ -475,6 +313,7 @@ def reproduce_page(
 
     ``recoveries`` has the columns of ``published.with_cells``, ``pairs`` comes from
     ``published.pair_recoveries``; ``timelines``: timeline and recoveries of one cell under each strategy.
+    State recovery is drawn where figures of it are published, since that is what they measured.
     """
     recoveries, runs = conform("recoveries", recoveries), conform("runs", runs)
     found = points(*summarise(recoveries, runs, parameters), parameters)
@@ -482,22 +321,25 @@ def reproduce_page(
     known = pairs[pairs["published_s"].notna()]
     cells = known[[*CELL, "published_s"]].itertuples(index=False, name=None)
     marks = {row[:-1]: float(row[-1]) for row in cells}
+    drawn = [] if timelines is None else [*around_failure(*timelines)]
+    if not recoveries.empty:
+        column, name = ("state_recovery_s", "recovery-and-published") if marks else (HEADLINE, "recovery")
+        times = figures.recovery(recoveries, column=column, by=CELL[1:], published=marks)
+        drawn.append(picture(name, times))
     published = Section(
         "Published beside simulated",
         "published",
         tables=(reproduction_table(pairs, title),),
-        pictures=published_and_simulated(pairs),
+        pictures=() if known.empty else (picture("published", figures.published(pairs)),),
         sources=(source,),
     )
-    around = () if timelines is None else around_failure(*timelines)
-    times = recovery_times(recoveries, CELL[1:], marks)
     return _page(
         "a published experiment beside the simulated one",
         agreement_sentence(pairs),
         records,
         published,
         why,
-        figures_section(*around, *times, *costs(runs)),
+        figures_section(*drawn, *costs(runs)),
         results_section(points_table(found, range(len(found)), "Points of the sweep")),
         warnings=warnings,
     )
@@ -517,35 +359,3 @@ def agreement_sentence(pairs: pd.DataFrame) -> str:
         for row in wrong.to_dict("records")
     ]
     return f"{text}; not met: {'; '.join(missed)}." if missed else f"{text}."
-
-
-def join(results: Iterable[Result], table: str) -> pd.DataFrame:
-    """One table of several results, one after the other."""
-    import pandas as pd
-
-    frames = [conform(table, getattr(result, table)) for result in results]
-    filled = [frame for frame in frames if len(frame)]
-    return pd.concat(filled, ignore_index=True) if filled else frames[0]
-
-
-def _page(
-    kind: str, verdict: str, records: Sequence[Record], *sections: Section, warnings: Sequence[str] = ()
-) -> Page:
-    return Page(
-        title=", ".join(dict.fromkeys(scenario_name(record) for record in records)),
-        kind=kind,
-        verdict=verdict,
-        setup=tuple(setup(records)),
-        sections=sections,
-        warnings=tuple(dict.fromkeys([*collected_warnings(records), *warnings])),
-        scenarios=_scenarios(records),
-    )
-
-
-def _scenarios(records: Sequence[Record]) -> tuple[tuple[str, str], ...]:
-    shown: dict[str, str] = {}
-    for record in records:
-        text = json.dumps(record["scenario"], indent=2, ensure_ascii=False)
-        point = f"point {record['point']}: " if "point" in record else ""
-        shown.setdefault(text, point + strategy_name(record["strategy"]))
-    return tuple((label, text) for text, label in shown.items())

@@ -1,6 +1,7 @@
 """What a plan found, for readers: sentences, tables, figures, the page.
 
-Called by `tideover plan`; the search itself is in `tideover.scenarios.planning`.
+Called by `tideover plan`; the search itself is in `tideover.scenarios.planning`, what is said of figures in
+``captions.toml``.
 """
 
 from __future__ import annotations
@@ -89,24 +90,39 @@ def so_far(plan: Plan) -> str:
 
 def sentences(plan: Plan) -> Iterator[str]:
     """What binds, what is undecided, what checkpoints should be, and how much more load it takes."""
-    yield from _binding(plan)
-    best = plan.best
-    if best is not None:
-        unsure = [one.objective.text for one in best.judgements if one.verdict == "unsure"]
-        if unsure:
-            met = "is met by" if len(unsure) == 1 else "are met by"
-            yield f"{listed(unsure)} {met} the value, but the interval of {best.n} replications leaves doubt."
+    best, binding = plan.best, plan.binding
+    if best is not None and binding is not None:
+        failing = Counter(missed[0] for _, missed in binding.cheaper if missed)
+        if failing:
+            found = listed(f"{name} ({count})" for name, count in failing.items())
+            yield f"What binds: of the cheaper candidates that were tried, each misses {found}."
+        else:
+            yield "No objective binds: of all that was tried, nothing is cheaper."
+        if binding.margin < float("inf"):
+            margin = f"{100 * binding.margin:.0f} % of the limit"
+            yield f"Least margin at the optimum: {binding.objective}, {margin}."
+    unsure = [one.objective.text for one in best.judgements if one.verdict == "unsure"] if best else []
+    if best is not None and unsure:
+        met = "is met by" if len(unsure) == 1 else "are met by"
+        yield f"{listed(unsure)} {met} the value, but the interval of {best.n} replications leaves doubt."
     if plan.undecided:
         many = len(plan.undecided)
         yield (
             f"{many} other {'candidate' if many == 1 else 'candidates'} may be better all the same: "
             "more replications (search.replications) would tell."
         )
-    down = plan.availability
+    down, headroom = plan.availability, plan.headroom
     if down is not None and down.minutes_per_year is not None and down.value is not None:
         minutes = number(down.minutes_per_year)
         yield f"Failures take it down for {minutes} minutes a year: {checks.part(down.value)} available."
-    yield from _headroom(plan)
+    if headroom is None:
+        if best is not None:
+            yield f"Headroom is not known: {plan.no_headroom}."
+    elif headroom.breaks is None:
+        yield f"Headroom: all objectives still hold at {headroom.holds:g} times the load."
+    else:
+        broken = f"{listed(headroom.first[:2])} {'breaks' if len(headroom.first) == 1 else 'break'}"
+        yield f"Headroom: {headroom.holds:.2f} times the load; at {headroom.breaks:.2f} times, {broken}."
     if plan.impossible:
         values, why = next(iter(plan.impossible.items()))
         which = "candidate" if len(plan.impossible) == 1 else "candidates"
@@ -118,97 +134,58 @@ def sentences(plan: Plan) -> Iterator[str]:
     )
 
 
-def _binding(plan: Plan) -> Iterator[str]:
-    binding = plan.binding
-    if binding is None or plan.best is None:
-        return
-    failing = [missed[0] for _, missed in binding.cheaper if missed]
-    if failing:
-        found = listed(f"{name} ({count})" for name, count in Counter(failing).items())
-        yield f"What binds: of the cheaper candidates that were tried, each misses {found}."
-    else:
-        yield "No objective binds: of all that was tried, nothing is cheaper."
-    if binding.margin < float("inf"):
-        yield f"Least margin at the optimum: {binding.objective}, {100 * binding.margin:.0f} % of the limit."
-
-
-def _headroom(plan: Plan) -> Iterator[str]:
-    found = plan.headroom
-    if found is None:
-        if plan.best is not None:
-            yield f"Headroom is not known: {plan.no_headroom}."
-    elif found.breaks is None:
-        yield f"Headroom: all objectives still hold at {found.holds:g} times the load."
-    else:
-        broken, breaks = listed(found.first[:2]), "breaks" if len(found.first) == 1 else "break"
-        yield f"Headroom: {found.holds:.2f} times the load; at {found.breaks:.2f} times, {broken} {breaks}."
-
-
 def tables(plan: Plan) -> list[Table]:
-    """Those that have rows."""
-    every = [cheapest(plan), cheaper(plan), front(plan), *intervals(plan)]
+    """Those that have rows: the cheapest, cheaper ones and what they miss, cost against recovery against
+    latency, the checkpoint interval beside formulas.
+    """
+    binding, interval = plan.binding, plan.checkpoint_interval
+    every = [cheapest(plan)]
+    if binding is not None:
+        misses = {
+            "choices": lambda each: _choices(each[0].values),
+            "per month": lambda each: _cost(each[0]),
+            "misses": lambda each: listed(each[1]),
+            "runs": lambda each: str(each[0].n),
+        }
+        every.append(Table.of("Cheaper, but", binding.cheaper[:MOST_LISTED], misses))
+    if len(plan.front) > 1:
+        columns = {
+            "choices": lambda one: _choices(one.values),
+            "per month": lambda one: number(one.cost),
+            "mean recovery, s": lambda one: with_ending(
+                number(float(one.recoveries[HEADLINE].mean())), one.recoveries["ended"].tolist()
+            ),
+            "p99 latency, ms": lambda one: number(float(one.runs["latency_p99_ms"].mean())),
+            "meets all": lambda one: "yes" if one.holds else "no",
+        }
+        every.append(Table.of("Pareto front of what was tried", plan.front[: 2 * MOST_LISTED], columns))
+    if interval is not None:
+        mine = ("this plan", number(interval.chosen), "what costs least and meets the objectives")
+        note = f"A checkpoint keeps a task for {number(interval.cost)} s; {number(interval.mtbf)} s between "
+        rows = (mine, *formula_rows(vars(interval)))
+        every.append(Table("Checkpoint interval", ("", "s", "optimum of"), rows, (f"{note}failures.",)))
     return [table for table in every if table.rows]
 
 
 def cheapest(plan: Plan) -> Table:
     """The cheapest candidates that meet all objectives; where there are none, those that miss least."""
     feasible = plan.feasible
-    shown = feasible or sorted(plan.found, key=lambda one: (one.violation, one.cost))
+    every = feasible or sorted(plan.found, key=lambda one: (one.violation, one.cost))
     title = "The cheapest that meet all objectives" if feasible else "What misses the objectives least"
-    rest = len(shown) - MOST_LISTED
-    notes = (f"and {rest:,} more",) if rest > 0 else ()
-    return _table(plan, title, shown[:MOST_LISTED], notes)
-
-
-def cheaper(plan: Plan) -> Table:
-    """Cheaper ones, and what they miss."""
-    binding = plan.binding
-    rows = [] if binding is None else binding.cheaper[:MOST_LISTED]
-    found = tuple((_choices(one.values), _cost(one), listed(missed), str(one.n)) for one, missed in rows)
-    return Table("Cheaper, but", ("choices", "per month", "misses", "runs"), found, (), 1)
-
-
-def front(plan: Plan) -> Table:
-    """Cost against recovery against latency."""
-    rows = tuple(
-        (
-            _choices(one.values),
-            number(one.cost),
-            with_ending(number(float(one.recoveries[HEADLINE].mean())), one.recoveries["ended"].tolist()),
-            number(float(one.runs["latency_p99_ms"].mean())),
-            "yes" if one.holds else "no",
-        )
-        for one in plan.front[: 2 * MOST_LISTED]
-    )
-    columns = ("choices", "per month", "mean recovery, s", "p99 latency, ms", "meets all")
-    return Table("Pareto front of what was tried", columns, rows if len(rows) > 1 else ())
-
-
-def intervals(plan: Plan) -> list[Table]:
-    """The checkpoint interval beside formulas."""
-    found = plan.checkpoint_interval
-    if found is None:
-        return []
-    mine = ("this plan", number(found.chosen), "what costs least and meets the objectives")
-    rows = (mine, *formula_rows(vars(found)))
-    note = f"A checkpoint keeps a task for {number(found.cost)} s; {number(found.mtbf)} s between failures."
-    return [Table("Checkpoint interval", ("", "s", "optimum of"), rows, (note,))]
-
-
-def formula_rows(optima: Mapping[str, float]) -> tuple[tuple[str, str, str], ...]:
-    """What the formulas are, the optimum (s) of each that is there, and what it is an optimum of."""
-    return tuple((name, number(optima[key]), of) for key, (name, of) in FORMULAS.items() if key in optima)
-
-
-def _table(plan: Plan, title: str, shown: Sequence[Candidate], notes: tuple[str, ...]) -> Table:
-    objectives = [one.text for one in plan.spec.wanted.objectives]
+    shown, rest = every[:MOST_LISTED], len(every) - MOST_LISTED
     rows = []
     for one in shown:
         parts = " + ".join(number(float(one.costs[part].mean())) for part in PARTS if one.costs[part].any())
         rows.append((_choices(one.values), _cost(one), parts, *map(_value, one.judgements), str(one.n)))
     used = [part for part in PARTS if any(one.costs[part].any() for one in shown)]
+    objectives = [one.text for one in plan.spec.wanted.objectives]
     columns = ("choices", "per month", " + ".join(used) or "parts", *objectives, "runs")
-    return Table(title, columns, tuple(rows), notes)
+    return Table(title, columns, tuple(rows), (f"and {rest:,} more",) if rest > 0 else ())
+
+
+def formula_rows(optima: Mapping[str, float]) -> tuple[tuple[str, str, str], ...]:
+    """What the formulas are, the optimum (s) of each that is there, and what it is an optimum of."""
+    return tuple((name, number(optima[key]), of) for key, (name, of) in FORMULAS.items() if key in optima)
 
 
 def _choices(values: Mapping[str, Any]) -> str:
@@ -239,44 +216,20 @@ def _value(one: Judgement) -> str:
 
 # The figures of a plan's page, and the table of all its candidates.
 
-_FRONT = (
-    "Each mark is a candidate that was tried: a disc meets all objectives, a cross does not; the colour is "
-    "its 99th percentile of latency; a red dot in it: it has lost roots. Marks with an edge are on the "
-    "Pareto front: nothing costs as little, recovers as soon and has as low a latency. The line joins those "
-    "that are the quickest at their price."
-)
-_RACE = (
-    "How many replications each candidate was given until it was known to be dearer or to miss an objective. "
-    "Pale: what was spared. The arrow is at the {which}."
-)
-_INTERVALS = (
-    "What candidates cost that differ in how far apart their checkpoints are, and in other choices. The "
-    "lines are optima of formulas, which know neither prices nor objectives."
-)
 
-
-def pictures(plan: Plan) -> tuple[Picture, ...]:
+def pictures(plan: Plan) -> Iterator[Picture]:
     """The Pareto front, what checkpoint intervals cost, the race; each if there is something to be seen."""
-    table = drawn(plan)
+    table, beside = drawn(plan), plan.checkpoint_interval
+    if len(table) < 2:
+        return
     which = "optimum" if plan.best is not None else "nearest"
-    found = []
-    if len(table) > 1:
-        if np.isfinite(table["recovery"]).any():
-            few = len(plan.front) <= MOST_NAMED
-            caption = f"{_FRONT}{' Numbers are those of the table of the front.' if few else ''}"
-            axes = figures.pareto_front(table, ringed=which)
-            alt = "Candidates by cost, time to recover and latency; the table has the same figures."
-            found.append(picture("Cost, recovery and latency", caption, axes, "front", alt))
-        beside = plan.checkpoint_interval
-        if beside is not None and table["interval_s"].nunique() > 1:
-            optima = {"Young": beside.young, "Daly": beside.daly, "closed form": beside.closed_form}
-            axes = figures.checkpoint_intervals(table, optima, ringed=which)
-            alt = "Cost of candidates by checkpoint interval, and the optima of three formulas."
-            found.append(picture("Cost by checkpoint interval", _INTERVALS, axes, "intervals", alt))
-        axes = figures.race(table, plan.spec.effort.most)
-        alt = "Replications that each candidate was given; the table has the same figures."
-        found.append(picture("Replications spent", _RACE.format(which=which), axes, "race", alt))
-    return tuple(found)
+    if np.isfinite(table["recovery"]).any():
+        few = ["numbered"] if len(plan.front) <= MOST_NAMED else []
+        yield picture("front", figures.pareto_front(table, ringed=which), also=few)
+    if beside is not None and table["interval_s"].nunique() > 1:
+        optima = {"Young": beside.young, "Daly": beside.daly, "closed form": beside.closed_form}
+        yield picture("intervals", figures.checkpoint_intervals(table, optima, ringed=which))
+    yield picture("race", figures.race(table, plan.spec.effort.most), which=which)
 
 
 def drawn(plan: Plan) -> pd.DataFrame:
@@ -379,7 +332,7 @@ def plan_page(plan: Plan) -> Page:
         warnings=spec.remarks,
         setup=setup,
         sections=(
-            Section("Figures", "figures", pictures=pictures(plan)),
+            Section("Figures", "figures", pictures=tuple(pictures(plan))),
             Section("Why, and how far it holds", "answer", sentences=tuple(sentences(plan))),
             Section("Candidates", "candidates", tables=tuple(tables(plan)), grid=candidates_grid(plan)),
         ),

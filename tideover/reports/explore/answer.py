@@ -293,7 +293,12 @@ def _failure(row: Mapping[str, Any]) -> dict[str, Any]:
 def _stages(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Those that take time; they add up to the time to recover."""
     return [
-        {"key": one.key, "label": one.label, "s": row[one.name], "colour": style.stage_colour(one.key)}
+        {
+            "key": one.key,
+            "label": one.label,
+            "s": row[one.name],
+            "colour": style.STAGES.get(one.key, style.GREY),
+        }
         for one in block("recoveries", "stages_s", list(row))
         if row[one.name]
     ]

@@ -1,11 +1,12 @@
 """Measured and predicted figures: every pair against the identity, residuals, and backlogs on one axis.
 
-Called by the pages of calibrations.
+Called by the pages of calibrations, by `figures`; a measure or a fault of its own is in
+`reports.calibration.tables`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Row = Mapping[Any, Any]
+_BAND: dict[str, Any] = {"color": style.MUTED, "alpha": 0.14, "linewidth": 0}
+_RING: dict[str, Any] = {"marker": "o", "markersize": 9.5, "markerfacecolor": "none", "linestyle": "none"}
+_RING |= {"markeredgecolor": style.FAILURE, "markeredgewidth": 1.2}
 
 
-def predictions(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+def predictions(pairs: pd.DataFrame) -> list[Axes]:
     """One Axes a measure: predicted over measured, both logarithmic, with the identity as a line.
 
     ``pairs`` comes from ``calibration.predictions.judged``. Filled marks are held-out episodes, open ones
@@ -31,18 +34,25 @@ def predictions(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> l
     known = pairs[(pairs["measured"] > 0) & (pairs["predicted"] > 0)]
     measures = in_order(known["measure"], MEASURES)
     with style.applied():
-        drawn = list(axes) if axes is not None else _grid(len(measures), 2.55)
+        drawn = _grid(len(measures), 2.55)
         for ax, measure in zip(drawn, measures, strict=True):
             part = known[known["measure"] == measure]
             _identity(ax, part)
             for row in part.to_dict("records"):
-                _pair(ax, row)
+                x, y, low, high = (float(row[key]) for key in ("measured", "predicted", "low", "high"))
+                if low == low and high == high:  # NaN: there is no interval
+                    ends = [max(low, ax.get_ylim()[0]), min(high, ax.get_ylim()[1])]
+                    colour = style.colours([row["strategy"]])[row["strategy"]]
+                    ax.plot([x, x], ends, color=colour, linewidth=1.0, alpha=0.55, zorder=2)
+                ax.plot(x, y, **_mark(row), zorder=3)
+                if row["failed"]:
+                    ax.plot(x, y, **_RING, zorder=4)
             ax.set(title=measure_name(measure), xlabel="measured (s)", ylabel="predicted (s)")
         style.legend_below(drawn[0].figure, _keys(known, interval=True), 4)
     return drawn
 
 
-def residuals(pairs: pd.DataFrame, over: str, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+def residuals(pairs: pd.DataFrame, over: str) -> list[Axes]:
     """One Axes a measure: error of prediction in percent over ``rate_per_s``, ``keys`` or ``moment_s``.
 
     Errors beyond +200 % are drawn at the edge, as arrows: they would hide all others.
@@ -50,7 +60,7 @@ def residuals(pairs: pd.DataFrame, over: str, *, axes: Sequence[Axes] | None = N
     known = pairs[np.isfinite(pairs["error"]) & pairs[over].notna()]
     measures = in_order(known["measure"], MEASURES)
     with style.applied():
-        drawn = list(axes) if axes is not None else _grid(len(measures), 2.0)
+        drawn = _grid(len(measures), 2.0)
         for ax, measure in zip(drawn, measures, strict=True):
             _residual_axes(ax, known[known["measure"] == measure], over)
             ax.set(title=measure_name(measure), xlabel=_CAUSES[over], ylabel="error (%)")
@@ -58,22 +68,31 @@ def residuals(pairs: pd.DataFrame, over: str, *, axes: Sequence[Axes] | None = N
     return drawn
 
 
-def backlogs(timelines: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+def backlogs(timelines: pd.DataFrame) -> list[Axes]:
     """One Axes for each strategy and fault, with the real and the simulated backlog of one episode.
 
     ``timelines`` has exactly one episode for each strategy and fault.
     """
     parts = dict(iter(timelines.groupby(["strategy", "fault"], sort=False)))
     strategies = list(dict.fromkeys(timelines["strategy"]))
-    faults = in_order(timelines["fault"], FAULTS)
-    places = [(strategy, fault) for fault in faults for strategy in strategies]
+    places = [(strategy, fault) for fault in in_order(timelines["fault"], FAULTS) for strategy in strategies]
     with style.applied():
-        drawn = list(axes) if axes is not None else _grid(len(places), 1.9, len(strategies))
+        drawn = _grid(len(places), 1.9, len(strategies))
         for ax, (strategy, fault) in zip(drawn, places, strict=True):
             if (strategy, fault) not in parts:
                 ax.set_axis_off()
                 continue
-            _backlog(ax, strategy, parts[strategy, fault])
+            for kind, line in _LINES.items():
+                part = parts[strategy, fault]
+                mine = part[part["kind"] == kind].sort_values("at_s", kind="stable")
+                colour = style.colours([strategy])[strategy] if kind == "simulated" else style.INK
+                x, y = (mine[name].to_numpy(dtype=float) for name in ("at_s", "backlog"))
+                ax.plot(x, y, **{"label": kind, "color": colour, **line})
+            ax.axvline(0.0, color=style.FAILURE, linewidth=1.0, zorder=0.8)
+            ax.set_ylim(0, None)
+            ax.grid(axis="y")
+            ax.locator_params(axis="y", nbins=4)
+            ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
             ax.set_title(f"{strategy_name(strategy)}\n{fault_name(fault)}", fontsize=8.5)
             ax.set(xlabel="time from the fault (s)", ylabel="backlog (rows)")
         style.legend_below(drawn[0].figure, _BACKLOG_KEYS, 3)
@@ -112,8 +131,7 @@ def _identity(ax: Axes, part: pd.DataFrame) -> None:
     low = max(0.6 * float(np.min(marks)), 1e-3)
     low, high = min([low, *bars]), max([1.6 * float(np.max(marks)), *bars])
     ends = np.array([low, high])
-    band: dict[str, Any] = {"color": style.MUTED, "alpha": 0.14, "linewidth": 0, "zorder": 0.5}
-    ax.fill_between(ends, ends * (1 - FAILED_BEYOND), ends * (1 + FAILED_BEYOND), **band)
+    ax.fill_between(ends, ends * (1 - FAILED_BEYOND), ends * (1 + FAILED_BEYOND), zorder=0.5, **_BAND)
     ax.plot(ends, ends, color=style.MUTED, linewidth=1.0, zorder=1, label="identity")
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
     ax.set_aspect("equal")
@@ -137,39 +155,24 @@ def _plain_ticks(axis: Any, low: float, high: float) -> None:
     axis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
-def _pair(ax: Axes, row: Row) -> None:
-    x, y, low, high = (float(row[key]) for key in ("measured", "predicted", "low", "high"))
-    if low == low and high == high:  # NaN: there is no interval
-        ends = [max(low, ax.get_ylim()[0]), min(high, ax.get_ylim()[1])]
-        colour = style.colours([row["strategy"]])[row["strategy"]]
-        ax.plot([x, x], ends, color=colour, linewidth=1.0, alpha=0.55, zorder=2)
-    ax.plot(x, y, **_mark(row["strategy"], bool(row["held_out"])), zorder=3)
-    if row["failed"]:
-        ax.plot(x, y, **_RING, zorder=4)
-
-
-def _mark(strategy: str, held_out: bool) -> dict[str, Any]:
+def _mark(row: Mapping[Any, Any]) -> dict[str, Any]:
+    strategy = row["strategy"]
     colour = style.colours([strategy])[strategy]
     return {
         "marker": style.markers([strategy])[strategy],
         "markersize": 4.6,
         "color": colour,
-        "markerfacecolor": colour if held_out else style.PAPER,
+        "markerfacecolor": colour if row["held_out"] else style.PAPER,
         "markeredgewidth": 1.0,
         "linestyle": "none",
     }
 
 
-_RING: dict[str, Any] = {"marker": "o", "markersize": 9.5, "markerfacecolor": "none", "linestyle": "none"}
-_RING |= {"markeredgecolor": style.FAILURE, "markeredgewidth": 1.2}
-
-
 def _residual_axes(ax: Axes, part: pd.DataFrame, over: str) -> None:
-    ax.axhspan(-100 * FAILED_BEYOND, 100 * FAILED_BEYOND, color=style.MUTED, alpha=0.14, linewidth=0)
+    ax.axhspan(-100 * FAILED_BEYOND, 100 * FAILED_BEYOND, **_BAND)
     ax.axhline(0, color=style.MUTED, linewidth=1.0)
     for row in part.to_dict("records"):
-        x, error = float(row[over]), 100 * float(row["error"])
-        mark = _mark(row["strategy"], bool(row["held_out"]))
+        x, error, mark = float(row[over]), 100 * float(row["error"]), _mark(row)
         ax.plot(x, min(error, _EDGE), **(mark | {"marker": "^"} if error > _EDGE else mark), zorder=3)
         if row["failed"]:
             ax.plot(x, min(error, _EDGE), **_RING, zorder=4)
@@ -185,19 +188,6 @@ def _residual_axes(ax: Axes, part: pd.DataFrame, over: str) -> None:
     ax.set_ylim(max(-105.0, -reach), reach)
 
 
-def _backlog(ax: Axes, strategy: str, part: pd.DataFrame) -> None:
-    colour = style.colours([strategy])[strategy]
-    for kind, line in _LINES.items():
-        mine = part[part["kind"] == kind].sort_values("at_s", kind="stable")
-        look = {"label": kind, "color": colour if kind == "simulated" else style.INK, **line}
-        ax.plot(mine["at_s"].to_numpy(dtype=float), mine["backlog"].to_numpy(dtype=float), **look)
-    ax.axvline(0.0, color=style.FAILURE, linewidth=1.0, zorder=0.8)
-    ax.set_ylim(0, None)
-    ax.grid(axis="y")
-    ax.locator_params(axis="y", nbins=4)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-
-
 _LINES: dict[str, dict[str, Any]] = {
     "measured": {"linewidth": 1.3},
     "simulated": {"linewidth": 1.5, "linestyle": (0, (4, 1.6))},
@@ -211,7 +201,8 @@ _BACKLOG_KEYS = (
 
 def _keys(pairs: pd.DataFrame, *, interval: bool) -> Iterator[style.Key]:
     for name in dict.fromkeys(pairs["strategy"]):
-        yield style.Key(strategy_name(name), style.INK, "mark", _mark(name, held_out=True))
+        look = _mark({"strategy": name, "held_out": True})
+        yield style.Key(strategy_name(name), style.INK, "mark", look)
     yield style.Key("held out", style.INK, "mark", {"markersize": 4.6})
     open_mark = {"markersize": 4.6, "markerfacecolor": style.PAPER}
     yield style.Key("seen by the fit", style.INK, "mark", open_mark)

@@ -1,8 +1,12 @@
-"""Who runs where, what flows between them, and how busy all of it is. Called by the page of a run."""
+"""Who runs where, what flows between them, and how busy all of it is.
+
+Called by the page of a run, and by notebooks. What flows is of the record of ``run --json``; what is busy of
+the table ``usage``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,13 +25,12 @@ if TYPE_CHECKING:
 
 MOST_HOSTS = 24
 """Hosts that are drawn: the busiest ones, if there are more."""
+ACROSS = 4
+"""Boxes in a row."""
 _ROW, _HEAD, _FOOT, _GAP = 0.23, 0.34, 0.05, 0.2
 """Heights, in inches, of a line in a box, of its head and foot, and of what is between boxes."""
 _SHARED = {"cores": 0, "card out": 1, "card in": 2, "store": 3}
 """What a host's tasks share, in the order in which it is drawn."""
-
-Line = tuple[str, float]
-"""A line in a host's box: what it is, and which part of the time it was busy."""
 
 
 def loads(usage: pd.DataFrame, after_s: float = 0.0) -> pd.DataFrame:
@@ -44,53 +47,43 @@ def loads(usage: pd.DataFrame, after_s: float = 0.0) -> pd.DataFrame:
     return total.assign(busy=total["work"] / total["length"]).reset_index()[[*keys, "busy"]]
 
 
-def hosts(
-    usage: pd.DataFrame, *, racks: int = 1, after_s: float = 0.0, ax: Axes | None = None, across: int = 4
-) -> Axes:
+def hosts(usage: pd.DataFrame, *, racks: int = 1, after_s: float = 0.0) -> Axes:
     """A box for each host with its cores, cards and tasks; the darker, the busier, and the figure beside it.
 
     ``racks``: hosts go round so many racks, which their boxes name if there are several. Of more than
     ``MOST_HOSTS`` hosts those with the busiest resource are drawn.
     """
-    boxes = sorted(_hosts(loads(usage, after_s)), key=lambda box: -max(busy for _, busy in box[1]))
-    boxes = sorted(boxes[:MOST_HOSTS])
-    across = max(1, min(across, len(boxes)))
+    found = loads(usage, after_s)
+    place = found["kind"].map(lambda kind: _SHARED.get(kind, len(_SHARED)))
+    ordered = found.assign(place=place).sort_values(["place", "resource"], kind="stable")
+    every = [(int(float(str(host))), mine) for host, mine in ordered.groupby("host")]
+    busiest = sorted(every, key=lambda box: -box[1]["busy"].max())[:MOST_HOSTS]
+    boxes = sorted(busiest, key=lambda box: box[0])
+    across = max(1, min(ACROSS, len(boxes)))
     rows = [boxes[first : first + across] for first in range(0, len(boxes), across)]
     heights = [_HEAD + _FOOT + _ROW * max(len(lines) for _, lines in row) for row in rows]
     height = sum(heights) + _GAP * len(rows)
     with style.applied():
-        ax = style.new_axes(height + 0.1, ax, min(style.WIDTH_IN, 1.75 * across))
+        ax = style.new_axes(height + 0.1, min(style.WIDTH_IN, 1.75 * across))
         top = 0.0
         for row, tall in zip(rows, heights, strict=True):
             for column, (host, lines) in enumerate(row):
-                rack = f", rack {host % racks}" if racks > 1 else ""
-                _host(ax, column, top, tall, f"host {host}{rack}", lines)
+                left, width = column + 0.03, 0.94
+                _rectangle(ax, left, top, width, tall, "none")
+                head = f"host {host}" + (f", rack {host % racks}" if racks > 1 else "")
+                ax.text(left + 0.04, top + _HEAD / 2, head, va="center", fontsize=8.5, fontweight="bold")
+                for at, (name, busy) in enumerate(zip(lines["resource"], lines["busy"], strict=True)):
+                    y, colour = top + _HEAD + at * _ROW, shade(busy)
+                    look: dict[str, Any] = {"edgecolor": style.PAPER, "linewidth": 0.6}
+                    _rectangle(ax, left + 0.03, y, width - 0.06, _ROW * 0.92, colour, **look)
+                    words: dict[str, Any] = {"va": "center", "fontsize": 7.5, "color": text_on(colour)}
+                    short = name if len(name) <= 17 else f"{name[:16]}…"
+                    ax.text(left + 0.06, y + _ROW * 0.46, short, **words)
+                    ax.text(left + width - 0.06, y + _ROW * 0.46, f"{busy:.0%}", ha="right", **words)
             top += tall + _GAP
         ax.set(xlim=(0, across), ylim=(height, 0))
         style.bare(ax)
     return ax
-
-
-def _hosts(found: pd.DataFrame) -> Iterator[tuple[int, list[Line]]]:
-    """Hosts by number, with what is on each: first what its tasks share."""
-    place = found["kind"].map(lambda kind: _SHARED.get(kind, len(_SHARED)))
-    ordered = found.assign(place=place).sort_values(["place", "resource"], kind="stable")
-    for host, mine in ordered.groupby("host"):
-        yield int(float(str(host))), [*zip(mine["resource"].tolist(), mine["busy"].tolist(), strict=True)]
-
-
-def _host(ax: Axes, column: int, top: float, tall: float, head: str, lines: Sequence[Line]) -> None:
-    left, width = column + 0.03, 0.94
-    _rectangle(ax, left, top, width, tall, "none")
-    ax.text(left + 0.04, top + _HEAD / 2, head, va="center", fontsize=8.5, fontweight="bold")
-    for place, (name, busy) in enumerate(lines):
-        at = top + _HEAD + place * _ROW
-        look: dict[str, Any] = {"edgecolor": style.PAPER, "linewidth": 0.6}
-        _rectangle(ax, left + 0.03, at, width - 0.06, _ROW * 0.92, shade(busy), **look)
-        words: dict[str, Any] = {"va": "center", "fontsize": 7.5, "color": text_on(busy)}
-        short = name if len(name) <= 17 else f"{name[:16]}…"
-        ax.text(left + 0.06, at + _ROW * 0.46, short, **words)
-        ax.text(left + width - 0.06, at + _ROW * 0.46, f"{busy:.0%}", ha="right", **words)
 
 
 def _rectangle(ax: Axes, x: float, y: float, width: float, height: float, fill: str, **look: Any) -> None:
@@ -103,8 +96,7 @@ def _rectangle(ax: Axes, x: float, y: float, width: float, height: float, fill: 
 # The components as boxes, and what flows between them as arrows: the wider, the more bytes.
 
 Flow = Mapping[str, Any]
-"""What the record says of an edge."""
-Place = tuple[float, float]
+"""What the record says of an edge, or of two hosts."""
 _LEVEL_IN, _HIGH = 1.0, 0.46
 """Height of a level with the arrows to the next (inches), and of a box, in heights of a level."""
 _HALF, _LANE = 0.4, 0.7
@@ -112,85 +104,64 @@ _HALF, _LANE = 0.4, 0.7
 _THIN_PT, _WIDE_PT = 0.8, 5.0
 
 
-def topology(
-    flows: Sequence[Flow], usage: pd.DataFrame, *, after_s: float = 0.0, ax: Axes | None = None
-) -> Axes:
+def topology(flows: Sequence[Flow], usage: pd.DataFrame, *, after_s: float = 0.0) -> Axes:
     """A box for each component, spouts at the top, as dark as its busiest task is busy from ``after_s`` on;
     an arrow for each edge, with messages and bytes per second, and how much of it goes to other hosts.
-
-    ``flows``: of the record of ``run --json``.
     """
-    levels = _levels(flows)
-    found = loads(usage, after_s)
-    tasks = found[found["kind"] == "task"]
-    of_component = dict(iter(tasks.groupby(tasks["resource"].str.rpartition(".")[0], sort=False)))
+    ends = [tuple(flow["edge"].split("->", 1)) for flow in flows]
+    levels: dict[str, int] = {}
+    """How many edges the longest way from a spout has: edges are in topological order of their ends."""
+    for up, down in ends:
+        levels.setdefault(up, 0)
+        levels[down] = max(levels.get(down, 0), levels[up] + 1)
     rows: dict[int, list[str]] = {}
     for name, level in levels.items():
         rows.setdefault(level, []).append(name)
     across = max((len(row) for row in rows.values()), default=1)
-    beside = [levels[down] - levels[up] > 1 for up, down in map(_ends, flows)]
+    beside = [levels[down] - levels[up] > 1 for up, down in ends]
     wide = across + _LANE * sum(beside)
     at = {
         name: ((place + 0.5) * across / len(row), float(level))
         for level, row in rows.items()
         for place, name in enumerate(row)
     }
+    found = loads(usage, after_s)
+    tasks = found[found["kind"] == "task"]
+    of_component = dict(iter(tasks.groupby(tasks["resource"].str.rpartition(".")[0], sort=False)))
     with style.applied():
         height = _LEVEL_IN * (len(rows) - 1) + _LEVEL_IN * _HIGH + 0.1
-        ax = style.new_axes(height, ax, min(style.WIDTH_IN, 1.0 + 2.6 * wide))
+        ax = style.new_axes(height, min(style.WIDTH_IN, 1.0 + 2.6 * wide))
         most, lane = max((flow["bytes_per_s"] for flow in flows), default=0.0), float(across)
-        for flow, passes in zip(flows, beside, strict=True):
-            _arrow(ax, flow, at, most, lane, across / 2 - 0.01)
+        for flow, (up, down), passes in zip(flows, ends, beside, strict=True):
+            _arrow(ax, flow, at[up], at[down], most, lane if passes else None, across / 2 - 0.01)
             lane += _LANE * passes
-        for name, place in at.items():
-            _component(ax, name, place, of_component.get(name))
+        for name, (x, y) in at.items():
+            mine = of_component.get(name)
+            busy = 0.0 if mine is None else float(mine["busy"].max())
+            _rectangle(ax, x - _HALF, y - _HIGH / 2, 2 * _HALF, _HIGH, shade(busy), zorder=3)
+            words: dict[str, Any] = {"ha": "center", "va": "center", "color": text_on(shade(busy))}
+            ax.text(x, y - 0.22 * _HIGH, name, fontsize=9, fontweight="bold", zorder=4, **words)
+            if mine is not None:
+                counts = ((len(mine), "task"), (mine["host"].nunique(), "host"))
+                said = " on ".join(f"{n} {what}" + "s" * (n != 1) for n, what in counts)
+                ax.text(x, y + 0.22 * _HIGH, f"{said}, busiest {busy:.0%}", fontsize=7.5, zorder=4, **words)
         ax.set(xlim=(0, wide), ylim=(len(rows) - 1 + 0.5 * _HIGH + 0.02, -0.5 * _HIGH - 0.02))
         style.bare(ax)
     return ax
 
 
-def _ends(flow: Flow) -> tuple[str, str]:
-    up, _, down = flow["edge"].partition("->")
-    return up, down
-
-
-def _levels(flows: Sequence[Flow]) -> dict[str, int]:
-    """How many edges the longest way from a spout to each component has; edges are in topological order of
-    what they lead to.
-    """
-    found: dict[str, int] = {}
-    for up, down in map(_ends, flows):
-        found.setdefault(up, 0)
-        found[down] = max(found.get(down, 0), found[up] + 1)
-    return found
-
-
-def _component(ax: Axes, name: str, at: Place, tasks: pd.DataFrame | None) -> None:
-    x, y = at
-    busy = 0.0 if tasks is None else float(tasks["busy"].max())
-    _rectangle(ax, x - _HALF, y - _HIGH / 2, 2 * _HALF, _HIGH, shade(busy), zorder=3)
-    words: dict[str, Any] = {"ha": "center", "va": "center", "color": text_on(busy), "zorder": 4}
-    ax.text(x, y - 0.22 * _HIGH, name, fontsize=9, fontweight="bold", **words)
-    if tasks is not None:
-        said = f"{_counted(len(tasks), 'task')} on {_counted(tasks['host'].nunique(), 'host')}"
-        ax.text(x, y + 0.22 * _HIGH, f"{said}, busiest {busy:.0%}", fontsize=7.5, **words)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _arrow(ax: Axes, flow: Flow, at: Mapping[str, Place], most: float, lane: float, left_of: float) -> None:
+def _arrow(
+    ax: Axes, flow: Flow, start: Any, end: Any, most: float, lane: float | None, left_of: float
+) -> None:
     """Draw an edge, and what flows beside its middle: to the left of it if that is ``left_of`` here.
 
     ``lane``: where it goes down, beside all boxes, if it passes a level.
     """
-    (x, y), (to_x, to_y) = (at[name] for name in _ends(flow))
-    carried = flow["bytes_per_s"]
+    (x, y), (to_x, to_y), carried = start, end, flow["bytes_per_s"]
     wide = _THIN_PT + (carried / most if most else 0.0) * (_WIDE_PT - _THIN_PT)
     look: dict[str, Any] = {"arrowstyle": "-|>,head_width=0.35,head_length=0.6", "mutation_scale": 10}
     look |= {"linewidth": wide, "color": style.MUTED, "shrinkA": 0, "shrinkB": 0, "joinstyle": "miter"}
-    if to_y - y > 1:
+    if lane is not None:
         ax.plot([x + _HALF, lane, lane], [y, y, to_y], color=style.MUTED, linewidth=wide, zorder=1)
         ax.annotate("", (to_x + _HALF, to_y), (lane, to_y), arrowprops=look, zorder=1)
         middle = lane, y + 0.5
@@ -207,18 +178,16 @@ def _arrow(ax: Axes, flow: Flow, at: Mapping[str, Place], most: float, lane: flo
 
 # What flows between hosts: a square table, the darker, the more.
 
-Pair = Mapping[str, Any]
-"""What the record says of two hosts."""
 MOST_WRITTEN = 10
 """Hosts up to which the rates are written into the table."""
 _MOST_TICKS = 12
 
 
-def traffic(pairs: Sequence[Pair], hosts: Sequence[int], *, ax: Axes | None = None) -> Axes:
+def traffic(pairs: Sequence[Flow], hosts: Sequence[int]) -> Axes:
     """A row for each host that sends, a column for each that receives: bytes per second between them.
 
-    ``pairs``: ``between_hosts`` of the record of ``run --json``; ``hosts``: those that have tasks, in order.
-    Of few hosts the rates are written out, and beside them what each sends and receives in all.
+    ``pairs``: ``between_hosts`` of the record; ``hosts``: those that have tasks, in order. Of few hosts the
+    rates are written out, and beside them what each sends and receives in all.
     """
     from matplotlib.colors import to_rgba
 
@@ -229,17 +198,23 @@ def traffic(pairs: Sequence[Pair], hosts: Sequence[int], *, ax: Axes | None = No
     for pair in pairs:
         at = place[pair["from_host"]], place[pair["to_host"]]
         rates[at] = pair["bytes_per_s"]
-        cells[at] = to_rgba(traffic_shade(rates[at], most)[0])
+        cells[at] = to_rgba(traffic_shade(rates[at], most))
     with style.applied():
         side = 0.6 + (0.54 * (count + 1) if few else style.COLUMN_IN + 1)
-        ax = style.new_axes(side, ax, side)
+        ax = style.new_axes(side, side)
         ax.imshow(cells, interpolation="none", aspect="equal")
         steps = (factor * 10**power for power in range(6) for factor in (1, 2, 5))
         step = next(step for step in steps if count <= _MOST_TICKS * step)
         names = {number: str(hosts[number]) for number in range(0, count, step)}
         if few:
-            _write_rates(ax, rates)
             names[count] = "all"
+            for row in range(count):
+                for column, rate in enumerate(rates[row]):
+                    if rate:
+                        _write(ax, row, column, rate, color=text_on(traffic_shade(rate, most)))
+                _write(ax, row, count, rates[row].sum(), fontweight="bold")
+                _write(ax, count, row, rates[:, row].sum(), fontweight="bold")
+            _write(ax, count, count, rates.sum(), fontweight="bold")
         ax.set(xlabel="to host", ylabel="from host", xlim=(-0.5, count - 0.5 + few))
         ax.set_ylim(count - 0.5 + few, -0.5)
         ax.set_xticks(list(names), list(names.values()))
@@ -251,18 +226,7 @@ def traffic(pairs: Sequence[Pair], hosts: Sequence[int], *, ax: Axes | None = No
     return ax
 
 
-def _write_rates(ax: Axes, rates: style.Floats) -> None:
-    """The rates in their cells, and the sums beside them, as ``87.9`` and ``kB/s`` in two lines."""
-
-    def write(row: int, column: int, rate: float, **look: Any) -> None:
-        text = f"{size(rate)}/s".replace(" ", "\n")
-        ax.text(column, row, text, ha="center", va="center", fontsize=7, **look)
-
-    last, most = len(rates), rates.max(initial=0.0)
-    for row in range(last):
-        for column, rate in enumerate(rates[row]):
-            if rate:
-                write(row, column, rate, color=traffic_shade(rate, most)[1])
-        write(row, last, rates[row].sum(), fontweight="bold")
-        write(last, row, rates[:, row].sum(), fontweight="bold")
-    write(last, last, rates.sum(), fontweight="bold")
+def _write(ax: Axes, row: int, column: int, rate: float, **look: Any) -> None:
+    """A rate in its cell, as ``87.9`` and ``kB/s`` in two lines."""
+    text = f"{size(rate)}/s".replace(" ", "\n")
+    ax.text(column, row, text, ha="center", va="center", fontsize=7, **look)

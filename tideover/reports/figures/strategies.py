@@ -1,6 +1,7 @@
 """Strategies side by side: cost, recovery, stages, and published figures.
 
-Each public function takes a DataFrame and gives Axes; pages and notebooks call them by `figures`.
+Each public function takes a DataFrame and gives Axes; pages and notebooks call them by `figures`. Tables of
+``cells`` are told of in `style`.
 """
 
 from __future__ import annotations
@@ -11,21 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tideover.models.schema import HEADLINE, UNAFFECTED, block, named
+from tideover.reports import formatting, tables
 from tideover.reports.columns import conform, find
 from tideover.reports.figures import style
-from tideover.reports.formatting import (
-    amount,
-    fixed,
-    is_undefined,
-    number,
-    places_for,
-    size,
-    strategy_name,
-    with_ending,
-)
+from tideover.reports.formatting import fixed, is_undefined, number, places_for, strategy_name, with_ending
 from tideover.reports.published import required
-from tideover.reports.tables import MEASURES, Row
-from tideover.scenarios.statistics.intervals import BOOTSTRAP_SEED, Estimate, estimate, of_replications
+from tideover.scenarios.statistics.intervals import BOOTSTRAP_SEED, estimate, of_replications
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +32,7 @@ RESOURCES = {one.name: one.label + _UNITS.get(one.unit, "") for one in (named("r
 """The costs that are drawn, and the titles of their charts."""
 
 
-def cost(runs: pd.DataFrame, *, axes: Sequence[Axes] | None = None, apart: bool = False) -> list[Axes]:
+def cost(runs: pd.DataFrame, *, apart: bool = False) -> list[Axes]:
     """Five small bar charts, mean per run, with amounts; factors are relative to ``baseline``.
 
     The baseline is ``none`` if it was run, else each resource's cheapest strategy. Where the baseline needs
@@ -49,23 +41,22 @@ def cost(runs: pd.DataFrame, *, axes: Sequence[Axes] | None = None, apart: bool 
     """
     means = _means(runs)
     with style.applied():
-        if axes is None and apart:
-            axes = [style.new_axes(0.35 + 0.33 * len(means), None, style.PANEL_IN) for _ in RESOURCES]
-        elif axes is None:
+        if apart:
+            axes = [style.new_axes(0.35 + 0.33 * len(means), style.PANEL_IN) for _ in RESOURCES]
+        else:
             grid = style.new_figure(0.9 + 0.72 * len(means)).subplots(2, 3)
             note: dict[str, Any] = {"va": "top", "fontsize": 8, "color": style.MUTED}
             grid[1, 2].set_axis_off()
-            grid[1, 2].text(0, 1.0, f"×: relative to {_reference(means)}", **note)
+            grid[1, 2].text(0, 1.0, f"×: relative to {relative_to(runs)}", **note)
             axes = list(grid.flat[:5])
         for ax, (column, label) in zip(axes, RESOURCES.items(), strict=True):
             _bars(ax, means[column], column, label)
-    return list(axes)
+    return axes
 
 
 def _means(runs: pd.DataFrame) -> pd.DataFrame:
     runs = conform("runs", runs)
-    good = runs[runs["error"].isna()]
-    return good.groupby("strategy", sort=False)[list(RESOURCES)].mean()
+    return runs[runs["error"].isna()].groupby("strategy", sort=False)[list(RESOURCES)].mean()
 
 
 def baseline(means: pd.Series[float]) -> tuple[str, float]:
@@ -76,11 +67,7 @@ def baseline(means: pd.Series[float]) -> tuple[str, float]:
 
 def relative_to(runs: pd.DataFrame) -> str:
     """What the factors of ``cost`` are relative to, in words."""
-    return _reference(_means(runs))
-
-
-def _reference(means: pd.DataFrame) -> str:
-    return strategy_name("none") if "none" in means.index else "the cheapest of each"
+    return strategy_name("none") if "none" in _means(runs).index else "the cheapest of each"
 
 
 def _bars(ax: Axes, means: pd.Series[float], column: str, label: str) -> None:
@@ -89,7 +76,11 @@ def _bars(ax: Axes, means: pd.Series[float], column: str, label: str) -> None:
     reference = 0.0 if means.isna().all() else baseline(means)[1]
     for place, (name, colour) in enumerate(style.colours(strategies).items()):
         value = float(means[name])
-        text = f"{strategy_name(name)}  {_amount(value, column)}"
+        if column.endswith("_bytes"):
+            amount = formatting.size(value)
+        else:
+            amount = f"{number(value)} s" if column.endswith("_s") else formatting.amount(value)
+        text = f"{strategy_name(name)}  {amount}"
         if not is_undefined(value):
             ax.barh(place + 0.2, value, height=style.BAR, color=colour)
             text += f"  {fixed(value / reference, 2)}×" if reference > 0 and value else ""
@@ -100,12 +91,6 @@ def _bars(ax: Axes, means: pd.Series[float], column: str, label: str) -> None:
     style.bare(ax)
 
 
-def _amount(value: float, column: str) -> str:
-    if column.endswith("_bytes"):
-        return size(value)
-    return f"{number(value)} s" if column.endswith("_s") else amount(value)
-
-
 # Strategies at a glance: one row each, a bar and a figure for each measure.
 
 _NAMES = 1.95
@@ -114,20 +99,21 @@ _LONGEST = 0.86
 """The longest bar, of the width of its column."""
 
 
-def glance(rows: Sequence[Row], *, ax: Axes | None = None) -> Axes:
+def glance(rows: Sequence[tables.Row]) -> Axes:
     """A table whose figures stand above bars; bars of one measure share a scale, which begins at 0. What
     breaks a guarantee is in the colour of failures.
     """
-    most = [max((row.values[i] or 0.0 for row in rows), default=0.0) for i in range(len(MEASURES))]
+    measures = tables.MEASURES
+    most = [max((row.values[i] or 0.0 for row in rows), default=0.0) for i in range(len(measures))]
     with style.applied():
-        ax = style.new_axes(0.62 + 0.32 * len(rows), ax)
-        for place, measure in enumerate(MEASURES):
+        ax = style.new_axes(0.62 + 0.32 * len(rows))
+        for place, measure in enumerate(measures):
             what, _, unit = measure.what.partition(", ")
             heading = f"{_broken(what)}\n({unit})" if unit else _broken(what)
             ax.text(place, -0.35, heading, va="bottom", fontsize=8, color=style.MUTED)
         for at, row in enumerate(rows):
             ax.text(-_NAMES, at + 0.12, strategy_name(row.strategy), va="center", fontsize=8.5)
-            for place, (measure, value, text) in enumerate(zip(MEASURES, row.values, row.cells, strict=True)):
+            for place, (measure, value, text) in enumerate(zip(measures, row.values, row.cells, strict=True)):
                 bad = measure.bad and bool(value)
                 ink, colour = (style.FAILURE, style.FAILURE) if bad else (style.INK, style.BLUE)
                 words = _broken(text) if text == UNAFFECTED else text  # as wide as its column
@@ -135,7 +121,7 @@ def glance(rows: Sequence[Row], *, ax: Axes | None = None) -> Axes:
                 if value and most[place]:
                     ax.barh(at + 0.29, _LONGEST * value / most[place], left=place, height=0.2, color=colour)
             ax.axhline(at + 0.5, color=style.GRID, linewidth=0.6)
-        ax.set(xlim=(-_NAMES, len(MEASURES)), ylim=(len(rows) - 0.45, -1.45))
+        ax.set(xlim=(-_NAMES, len(measures)), ylim=(len(rows) - 0.45, -1.45))
         style.bare(ax)
     return ax
 
@@ -151,14 +137,13 @@ def _broken(words: str) -> str:
 _MIDDLE, _DOTS, _NAME = 0.12, 0.38, -0.14
 """Where in its row (from -0.5 to 0.5, downwards) the bar's middle, the dots and the name's foot are."""
 _MOST_DOTS = 200
-
 KEYS = (
     style.Key("95 % interval of the mean", style.INK),
     style.Key("one recovery", style.INK, "dot"),
 )
 
 
-def recovery_stages(recoveries: pd.DataFrame, *, ax: Axes | None = None, legend: bool = True) -> Axes:
+def recovery_stages(recoveries: pd.DataFrame, *, legend: bool = True) -> Axes:
     """One bar a strategy: the mean lengths of the stages, which add up to the mean time to recover.
 
     Dots are single recoveries; the interval is the 95 % bootstrap interval of the mean, with a fixed seed.
@@ -168,7 +153,7 @@ def recovery_stages(recoveries: pd.DataFrame, *, ax: Axes | None = None, legend:
     recoveries = conform("recoveries", recoveries)
     names = list(dict.fromkeys(recoveries["strategy"]))
     with style.applied():
-        ax = style.new_axes(0.75 + 0.5 * len(names) + (0.8 if legend else 0.0), ax, style.COLUMN_IN)
+        ax = style.new_axes(0.75 + 0.5 * len(names) + (0.8 if legend else 0.0), style.COLUMN_IN)
         ends = [_row(ax, at, recoveries[recoveries["strategy"] == name]) for at, name in enumerate(names)]
         style.time_from_failure(ax, len(names), max(ends, default=0.0), -0.5)
         if legend:
@@ -177,13 +162,23 @@ def recovery_stages(recoveries: pd.DataFrame, *, ax: Axes | None = None, legend:
 
 
 def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
-    """Draw a strategy; how far to the right (s) it reaches."""
+    """Draw a strategy, under words as ``rsm: 56.2 s (51.1 to 59.1)``; how far to the right (s) it reaches."""
     failures = zip(zip(mine["seed"], mine["replication"], strict=True), mine[HEADLINE], strict=True)
     found = estimate(of_replications(failures, named("recoveries", HEADLINE)))
     over = mine[mine[HEADLINE].notna()] if found.n else mine
-    at = style.bar_of_stages(ax, place + _MIDDLE, _mean_stages(over))
-    name = strategy_name(mine["strategy"].iloc[0])
-    style.over_bar(ax, place + _NAME, f"{name}: {_in_words(found, mine['ended'].tolist())}")
+    stages = block("recoveries", "stages_s", over.columns)
+    means = {stage.name: float(over[stage.name].astype(float).mean()) for stage in stages}
+    at, total = style.bar_of_stages(ax, place + _MIDDLE, means), found.n + found.undefined
+    interval = None if found.constant else found.bootstrap
+    if found.mean is None:
+        words = f"not recovered by the end of the run ({total} of {total})"
+    else:
+        places = 2 if found.half_width == 0 and found.mean < 10 else max(1, places_for(found.half_width))
+        words = f"{fixed(found.mean, places)} s" if found.mean else "0 s"
+        words += "" if interval is None else " ({} to {})".format(*(fixed(end, places) for end in interval))
+        words = with_ending(words, mine["ended"].tolist())
+        words += f"; {found.undefined} of {total} not recovered" if found.undefined else ""
+    style.over_bar(ax, place + _NAME, f"{strategy_name(mine['strategy'].iloc[0])}: {words}")
     if found.n == 0:
         style.open_end(ax, at, place + _MIDDLE)
         return at
@@ -191,31 +186,12 @@ def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
     if len(times) <= _MOST_DOTS:
         dots: dict[str, Any] = {"color": style.INK, "linestyle": "none", "clip_on": False, **style.DOT}
         ax.plot(times, [place + _DOTS] * len(times), **dots)
-    if found.bootstrap is not None and not found.constant:
+    if interval is not None:
         middle = [place + _MIDDLE] * 2
         ink: dict[str, Any] = {"color": style.INK, "linewidth": 1.4, "marker": "|", "label": "interval"}
-        ax.plot(found.bootstrap, middle, color=style.PAPER, linewidth=3.4)
-        ax.plot(found.bootstrap, middle, **ink)
+        ax.plot(interval, middle, color=style.PAPER, linewidth=3.4)
+        ax.plot(interval, middle, **ink)
     return float(times.max())
-
-
-def _mean_stages(recoveries: pd.DataFrame) -> dict[str, float]:
-    stages = block("recoveries", "stages_s", recoveries.columns)
-    return {stage.name: float(recoveries[stage.name].astype(float).mean()) for stage in stages}
-
-
-def _in_words(found: Estimate, endings: list[str]) -> str:
-    """``56.2 s (51.1 to 59.1)``, and how many had not recovered, or with loss."""
-    total = found.n + found.undefined
-    if found.mean is None:
-        return f"not recovered by the end of the run ({total} of {total})"
-    places = 2 if found.half_width == 0 and found.mean < 10 else max(1, places_for(found.half_width))
-    text = f"{fixed(found.mean, places)} s" if found.mean else "0 s"
-    if found.bootstrap is not None and not found.constant:
-        low, high = (fixed(end, places) for end in found.bootstrap)
-        text += f" ({low} to {high})"
-    text = with_ending(text, endings)
-    return text + (f"; {found.undefined} of {total} not recovered" if found.undefined else "")
 
 
 # A time of recovery by strategy and further columns: every replication, the mean with its confidence
@@ -228,7 +204,6 @@ def recovery(
     column: str = HEADLINE,
     by: Sequence[str] = (),
     published: Mapping[tuple[Any, ...], float] | None = None,
-    ax: Axes | None = None,
 ) -> Axes:
     """One row for each strategy or, with ``by``, for each strategy and combination of these columns' values.
 
@@ -247,17 +222,20 @@ def recovery(
     )
     about = find("recoveries", column)
     with style.applied():
-        ax = style.new_axes(0.9 + (0.36 if len(rows) < 8 else 0.26) * len(rows), ax)
+        ax = style.new_axes(0.9 + (0.36 if len(rows) < 8 else 0.26) * len(rows))
         _recoveries_and_means(table, list(labels.values()), ax)
         for place, (row, label) in enumerate(labels.items()):
             mine = table[table["_row"] == label]
             values = mine["_value"].dropna()
             if values.empty:
-                _undefined(ax, place, about.undefined.split(",")[0])
+                reason = about.undefined.split(",")[0]
+                look: dict[str, Any] = {"va": "center", "fontsize": 8, "color": style.MUTED}
+                words = f"– undefined: {reason}" if reason else "– undefined"
+                ax.text(0.012, place, words, transform=ax.get_yaxis_transform(), **look)
                 continue
             mean = with_ending(f"{number(float(values.mean()))} s", mine["ended"].tolist())
             at = (max(values.max(), marks.get(row, 0.0)), place)
-            look: dict[str, Any] = {"fontsize": 8, "color": style.INK, "va": "center", **style.POINTS}
+            look = {"fontsize": 8, "color": style.INK, "va": "center", **style.POINTS}
             ax.annotate(mean, at, xytext=(11, 0), **look)
         known = [(marks[row], place) for place, row in enumerate(rows) if row in marks]
         if known:
@@ -293,21 +271,13 @@ def _recoveries_and_means(data: pd.DataFrame, labels: list[str], ax: Axes) -> No
     sns.pointplot(**common, **interval, **shapes, capsize=0.25, err_kws={"linewidth": 1.6})
 
 
-def _undefined(ax: Axes, place: int, reason: str) -> None:
-    text = f"– undefined: {reason}" if reason else "– undefined"
-    look: dict[str, Any] = {"va": "center", "fontsize": 8, "color": style.MUTED}
-    ax.text(0.012, place, text, transform=ax.get_yaxis_transform(), **look)
-
-
 # Time of recovery over the input rate: what was measured, and what a fit predicts between and beyond.
 
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.SKY, style.GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def recoveries_over_rate(
-    points: pd.DataFrame, curves: pd.DataFrame, *, axes: Sequence[Axes] | None = None
-) -> list[Axes]:
+def recoveries_over_rate(points: pd.DataFrame, curves: pd.DataFrame) -> list[Axes]:
     """One Axes for each workload, one line for each snapshot interval; marks are what was measured.
 
     Open marks are predictions of fits that had not seen the point, joined to it by a thin line. A line has
@@ -318,31 +288,36 @@ def recoveries_over_rate(
     if not workloads:
         raise ValueError("there is nothing to be drawn")
     measured = {*points["checkpoint_interval_s"]}
-    looks = {
-        interval: (
-            COLOURS[place % len(COLOURS)],
-            MARKERS[place % len(MARKERS)] if interval in measured else "",
-        )
-        for place, interval in enumerate(sorted({*measured, *curves["checkpoint_interval_s"]}))
-    }
+    looks = {}
+    for place, interval in enumerate(sorted({*measured, *curves["checkpoint_interval_s"]})):
+        marker = MARKERS[place % len(MARKERS)] if interval in measured else ""
+        looks[interval] = COLOURS[place % len(COLOURS)], marker
+    dashes: dict[bool, Any] = {True: "-", False: (0, (4, 2))}
     with style.applied():
-        drawn = list(axes) if axes is not None else style.grid(len(workloads), len(workloads), 3.6)
+        drawn = style.grid(len(workloads), len(workloads), 3.6)
         for ax, workload in zip(drawn, workloads, strict=True):
             mine, lines = (table[table["workload"] == workload] for table in (points, curves))
             for interval, (colour, marker) in looks.items():
                 line, at = (one[one["checkpoint_interval_s"] == interval] for one in (lines, mine))
-                _curve(ax, line, colour, measured=len(at) > 0)
+                line = line.sort_values("rate_per_s", kind="stable")
+                names = ("rate_per_s", "predicted_s", "low_s", "high_s")
+                rate, middle, low, high = (line[name].to_numpy(dtype=float) for name in names)
+                if len(at):
+                    ax.fill_between(rate, low, high, alpha=0.14, linewidth=0, zorder=1, color=colour)
+                ax.plot(rate, middle, linestyle=dashes[len(at) > 0], linewidth=1.3, zorder=2, color=colour)
                 _measured(ax, at, colour, marker)
-            _finish_rates(ax, str(workload), mine)
+            # from zero, and high enough for what was measured; a line that leaves for infinity is cut
+            ax.set(title=str(workload), xlabel="input rate (tuples/s)")
+            style.plain_ticks(ax.xaxis)
+            heights = mine[["measured_s", "left_out_s"]].to_numpy(dtype=float)
+            heights = heights[np.isfinite(heights) & (heights > 0)]
+            ax.set_ylim(0, 1.5 * float(heights.max()) if len(heights) else None)
+            ax.grid(axis="y")
         drawn[0].set_ylabel("time of recovery (s)")
-        keys = [
-            style.Key(
-                f"every {interval:g} s",
-                colour,
-                look={"marker": marker, "linestyle": _dashes(bool(marker)), "markersize": 4.5},
-            )
-            for interval, (colour, marker) in looks.items()
-        ]
+        keys = []
+        for interval, (colour, marker) in looks.items():
+            look = {"marker": marker, "linestyle": dashes[bool(marker)], "markersize": 4.5}
+            keys.append(style.Key(f"every {interval:g} s", colour, look=look))
         open_mark = {"markersize": 4.5, "markerfacecolor": style.PAPER}
         keys += [
             style.Key("measured", style.INK, "mark", {"markersize": 5.5}),
@@ -351,19 +326,6 @@ def recoveries_over_rate(
         ]
         style.legend_below(drawn[0].figure, keys, 4)
     return drawn
-
-
-def _curve(ax: Axes, curve: pd.DataFrame, colour: str, *, measured: bool) -> None:
-    found = curve.sort_values("rate_per_s", kind="stable")
-    names = ("rate_per_s", "predicted_s", "low_s", "high_s")
-    rate, middle, low, high = (found[name].to_numpy(dtype=float) for name in names)
-    if measured:
-        ax.fill_between(rate, low, high, alpha=0.14, linewidth=0, zorder=1, color=colour)
-    ax.plot(rate, middle, linestyle=_dashes(measured), linewidth=1.3, zorder=2, color=colour)
-
-
-def _dashes(measured: bool) -> Any:
-    return "-" if measured else (0, (4, 2))
 
 
 def _measured(ax: Axes, at: pd.DataFrame, colour: str, marker: str) -> None:
@@ -375,27 +337,11 @@ def _measured(ax: Axes, at: pd.DataFrame, colour: str, marker: str) -> None:
         ax.plot(rate, measured, marker, markersize=5.5, zorder=5, **look)
 
 
-def _finish_rates(ax: Axes, workload: str, points: pd.DataFrame) -> None:
-    """From zero, and high enough for what was measured; a line that leaves for infinity is cut."""
-    ax.set(title=workload, xlabel="input rate (tuples/s)")
-    style.plain_ticks(ax.xaxis)
-    heights = points[["measured_s", "left_out_s"]].to_numpy(dtype=float)
-    heights = heights[np.isfinite(heights) & (heights > 0)]
-    ax.set_ylim(0, 1.5 * float(heights.max()) if len(heights) else None)
-    ax.grid(axis="y")
-
-
 # A figure by name: the mean with its interval, and how the values behind it spread.
 
 
 def ranges(
-    cells: pd.DataFrame,
-    names: str | None = None,
-    *,
-    columns: str | None = None,
-    rows: str | None = None,
-    quantity: str = style.QUANTITY,
-    axes: Sequence[Axes] | None = None,
+    cells: pd.DataFrame, names: str | None = None, *, columns: str | None = None, rows: str | None = None
 ) -> list[Axes]:
     """A row for each value of ``names``: a mark at the mean with its interval; below it a thin line from the
     least to the greatest value, a thick one from the 5th to the 95th percentile, a box for the middle half,
@@ -406,13 +352,13 @@ def ranges(
     """
     every = ["all points"] if names is None else style.names_of(cells, names)
     with style.applied():
-        drawn = style.panels(cells, columns, rows, 0.9 + 0.3 * len(every), axes)
+        drawn = style.panels(cells, columns, rows, 0.9 + 0.3 * len(every))
         for ax, mine in drawn:
             for row, (name, colour) in enumerate(style.colours_of(every).items()):
                 one = mine if names is None else mine[mine[names] == name]
                 if len(one) and not np.isnan(one["mean"].iloc[0]):
                     _range(ax, row, one.iloc[0], colour)
-            ax.set(xlabel=quantity, xlim=(0, None))
+            ax.set(xlabel=style.QUANTITY, xlim=(0, None))
             style.name_rows(ax, every)
         only = [ax for ax, _ in drawn]
         style.outer(only)
@@ -435,22 +381,17 @@ def _range(ax: Axes, row: int, cell: pd.Series[float], colour: str) -> None:
 # Published and simulated recovery times, cell by cell.
 
 _RANGE: dict[str, Any] = {"color": style.MUTED, "alpha": 0.25, "height": 0.56, "linewidth": 0}
-_PUBLISHED: dict[str, Any] = {
-    "marker": "D",
-    "markersize": 7,
-    "markerfacecolor": style.PAPER,
-    "color": style.INK,
-    "linestyle": "none",
-}
+_DIAMOND: dict[str, Any] = {"marker": "D", "markersize": 7, "markerfacecolor": style.PAPER}
+_DIAMOND |= {"color": style.INK, "linestyle": "none"}
 _PUBLISHED_KEYS = (
     style.Key("agrees with the published", style.MUTED, "band", {"alpha": 0.25}),
-    style.Key("published", style.INK, "mark", _PUBLISHED),
+    style.Key("published", style.INK, "mark", _DIAMOND),
     style.Key("simulated, mean", style.INK, "mark", {"markersize": 5}),
     style.Key("simulated, least to greatest", style.INK, look={"linewidth": 2}),
 )
 
 
-def published(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> list[Axes]:
+def published(pairs: pd.DataFrame) -> list[Axes]:
     """One Axes for each strategy that the study measured, each on its own scale; rows are the study's cells.
 
     ``pairs`` comes from ``published.pair_recoveries``. A bar is the range that the published figure allows, a
@@ -460,29 +401,25 @@ def published(pairs: pd.DataFrame, *, axes: Sequence[Axes] | None = None) -> lis
     strategies = list(dict.fromkeys(measured["strategy"]))
     if not strategies:
         raise ValueError("none of the cells has a published figure")
-    height = 1.5 + 0.32 * (len(measured) // len(strategies))
     with style.applied():
-        drawn = list(axes) if axes is not None else style.grid(len(strategies), len(strategies), height)
-        for ax, name in zip(drawn, strategies, strict=True):
-            _study_cells(ax, measured[measured["strategy"] == name], str(name))
+        height = 1.5 + 0.32 * (len(measured) // len(strategies))
+        drawn = style.grid(len(strategies), len(strategies), height)
+        for ax, strategy in zip(drawn, strategies, strict=True):
+            colour = style.colours([strategy])[strategy]
+            rows = measured[measured["strategy"] == strategy].to_dict("records")
+            for place, row in enumerate(rows):
+                allowed = required(strategy, row["published_s"])
+                ax.barh(place, allowed.high - allowed.low, left=allowed.low, **_RANGE)
+                ax.plot(row["published_s"], place, **_DIAMOND)
+                if not is_undefined(row["simulated_s"]):
+                    ax.plot([row["least_s"], row["most_s"]], [place, place], color=colour, linewidth=2)
+                    ax.plot(row["simulated_s"], place, "o", color=colour, markersize=5)
+            low, high = ax.get_xlim()
+            ax.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
+            ax.set(xlabel="recovery time (s)", title=strategy_name(strategy))
+            style.name_rows(ax, [f"{row['tuples_per_s']:g} tuples/s, {row['fail_at_s']:g} s" for row in rows])
         drawn[0].set_ylabel("input rate, failure into window")
         for ax in drawn[1:]:
             ax.tick_params(axis="y", labelleft=False)
         style.legend_below(drawn[0].figure, _PUBLISHED_KEYS, 4)
     return drawn
-
-
-def _study_cells(ax: Axes, cells: pd.DataFrame, strategy: str) -> None:
-    colour = style.colours([strategy])[strategy]
-    records = cells.to_dict("records")
-    for place, row in enumerate(records):
-        allowed = required(strategy, row["published_s"])
-        ax.barh(place, allowed.high - allowed.low, left=allowed.low, **_RANGE)
-        ax.plot(row["published_s"], place, **_PUBLISHED)
-        if not is_undefined(row["simulated_s"]):
-            ax.plot([row["least_s"], row["most_s"]], [place, place], color=colour, linewidth=2)
-            ax.plot(row["simulated_s"], place, "o", color=colour, markersize=5)
-    low, high = ax.get_xlim()
-    ax.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
-    ax.set(xlabel="recovery time (s)", title=strategy_name(strategy))
-    style.name_rows(ax, [f"{row['tuples_per_s']:g} tuples/s, {row['fail_at_s']:g} s" for row in records])

@@ -1,20 +1,22 @@
-"""What figures share: colours, legends, axes, rows, SVG and its shapes, small multiples.
+"""What figures share: colours, legends, axes, rows, SVG, small multiples.
 
 Called by the figures of this folder and by the pages that show them. What all figures have in common is
-changed here.
+changed here. A strategy needs no line here: without one it has a colour by its place in the figure.
 """
 
 from __future__ import annotations
 
 import io
-import math
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
+from importlib.resources import files
 from itertools import cycle, product
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +73,7 @@ _STRATEGIES = {
 _OTHERS = (("#2f4b7c", "8"), ("#8c6d1f", "p"), ("#6a9a2d", "*"), ("#9c6b98", "d"))
 """Those of strategies from elsewhere, by their place in a figure."""
 
-_STAGES = {
+STAGES = {
     "detect": "#2d3138",
     "passing": "#c9c2a5",
     "delay": "#f3d9a4",
@@ -182,12 +184,9 @@ def legend_below(figure: Figure | SubFigure, keys: Iterable[Key], columns: int) 
 
 def stage_keys(present: Collection[str]) -> list[Key]:
     """The legend of the stages; of those that not all results have, of the ``present`` ones."""
-    return [Key(one.label, stage_colour(one.key), "area") for one in block("recoveries", "stages_s", present)]
-
-
-def stage_colour(name: str) -> str:
-    """The colour of a stage of the time to recover."""
-    return _STAGES.get(name, GREY)
+    return [
+        Key(one.label, STAGES.get(one.key, GREY), "area") for one in block("recoveries", "stages_s", present)
+    ]
 
 
 def applied() -> AbstractContextManager[None]:
@@ -197,24 +196,20 @@ def applied() -> AbstractContextManager[None]:
     return matplotlib.rc_context(_RC)
 
 
-def colours(strategies: Sequence[str]) -> dict[str, str]:
+def colours(strategies: Sequence[str], part: int = 0) -> dict[str, str]:
     """A colour for each strategy: its own if it has one, else one by its place in the list."""
-    return {name: colour for name, (colour, _) in _assigned(strategies).items()}
+    others = cycle(_OTHERS)
+    return {name: (_STRATEGIES.get(name) or next(others))[part] for name in dict.fromkeys(strategies)}
 
 
 def markers(strategies: Sequence[str]) -> dict[str, str]:
     """A marker for each strategy, so that colour is never the only difference."""
-    return {name: marker for name, (_, marker) in _assigned(strategies).items()}
+    return colours(strategies, part=1)
 
 
-def _assigned(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    others = cycle(_OTHERS)
-    return {name: _STRATEGIES.get(name) or next(others) for name in dict.fromkeys(names)}
-
-
-def new_axes(height_in: float, ax: Axes | None = None, width_in: float = WIDTH_IN) -> Axes:
-    """``ax`` itself, or new Axes of this size; call it within ``applied``."""
-    return new_figure(height_in, width_in).subplots() if ax is None else ax
+def new_axes(height_in: float, width_in: float = WIDTH_IN) -> Axes:
+    """New Axes of this size; call it within ``applied``."""
+    return new_figure(height_in, width_in).subplots()
 
 
 def new_figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
@@ -268,7 +263,7 @@ def bar_of_stages(ax: Axes, y: float, lengths_s: Mapping[Any, Any]) -> float:
     for stage in block("recoveries", "stages_s", lengths_s):
         length = lengths_s[stage.name]
         if length > 0:
-            look = {"color": stage_colour(stage.key), **STAGE_EDGE}
+            look = {"color": STAGES.get(stage.key, GREY), **STAGE_EDGE}
             (bar,) = ax.barh(y, length, left=end, height=BAR, **look)
             bar.set_label(f"stage: {stage.key}")
             end += length
@@ -297,21 +292,54 @@ def time_from_failure(ax: Axes, rows: int, most_s: float, top: float) -> None:
 
 _VARIABLES = {INK: "ink", MUTED: "muted", GRID: "grid", PAPER: "paper", BLUE: "blue", FAILURE: "failure"}
 """Colours that the page may replace, and the CSS variables that do so."""
-_DROPPED = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
-_NAMESPACES = re.compile(r"""\s+xmlns(?::\w+)?=(?:"[^"]*"|'[^']*')""")
+_DROPPED = re.compile(
+    r"""<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>|\s+xmlns(?::\w+)?=(?:"[^"]*"|'[^']*')""",
+    re.DOTALL,
+)
 _COLOUR = re.compile("|".join(map(re.escape, _VARIABLES)), re.IGNORECASE)
 _STYLE = re.compile(r'style="[^"]*"')
 WIDE_PT = 360
 """Beyond this width (pt) letters would be too small on a telephone, and the page scrolls instead."""
 
 
+class Panel(NamedTuple):
+    """One of several figures that are one picture. ``prefix``: of its ids; ``what`` it shows, in words."""
+
+    drawn: Axes
+    prefix: str
+    what: str
+
+
 def picture(
-    title: str, caption: str, drawn: Axes | Sequence[Axes], prefix: str, alt: str, keys: Iterable[Key] = ()
+    name: str,
+    drawn: str | Axes | Sequence[Axes | Panel],
+    /,
+    keys: Iterable[Key] = (),
+    also: Iterable[str] = (),
+    **words: Any,
 ) -> Picture:
-    """The figure of these Axes as a page shows it; ``keys``: the legend that the page has to draw."""
-    first = drawn[0] if isinstance(drawn, Sequence) else drawn
+    """The figure of these Axes, or an SVG, as a page shows it, with its texts in ``captions.toml``.
+
+    ``keys``: the legend that the page has to draw; ``also``: further sentences; ``words``: for the braces.
+    """
+    texts = {"prefix": name, **_captions()["also"], **_captions()[name]}
+    panels: list[str] = [drawn] if isinstance(drawn, str) else []
+    several: list[Any] = [*drawn] if isinstance(drawn, Sequence) else [drawn]
+    for one in [] if isinstance(drawn, str) else several:
+        if isinstance(one, Panel):
+            alt = texts["alt"].format(**words, panel=one.what)
+            panels.append(to_svg(one.drawn.figure, prefix=one.prefix, alt=alt))
+        elif not panels:  # Axes of one figure
+            prefix, alt = (texts[key].format(**words) for key in ("prefix", "alt"))
+            panels.append(to_svg(one.figure, prefix=prefix, alt=alt))
+    caption = " ".join(texts[key].format(**words) for key in ("caption", *also) if key in texts)
     legend = tuple((key.label, key.shape, css(key.colour)) for key in keys)
-    return Picture(title, caption, to_svg(first.figure, prefix=prefix, alt=alt), legend)
+    return Picture(texts["title"].format(**words), caption, "\n".join(panels), legend)
+
+
+@cache
+def _captions() -> dict[str, dict[str, str]]:
+    return tomllib.loads(files("tideover.reports").joinpath("captions.toml").read_text(encoding="utf-8"))
 
 
 def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
@@ -323,7 +351,7 @@ def to_svg(figure: Figure | SubFigure, *, prefix: str, alt: str) -> str:
     target = io.StringIO()
     with applied():
         cast("Figure", figure).savefig(target, format="svg", metadata={"Date": None})
-    text = _NAMESPACES.sub("", _DROPPED.sub("", target.getvalue())).strip()
+    text = _DROPPED.sub("", target.getvalue()).strip()
     text = re.sub(r'\bid="', f'id="{prefix}-', text)
     text = text.replace("url(#", f"url(#{prefix}-").replace('xlink:href="#', f'href="#{prefix}-')
     head, close, rest = themed(text).partition(">")
@@ -362,135 +390,28 @@ def shade(busy: float) -> str:
     return _STEPS[min(int(max(busy, 0.0) / FULL * (len(_STEPS) - 1)), len(_STEPS) - 2)]
 
 
-def text_on(busy: float) -> str:
-    """A colour that can be read on that shade."""
-    return _text_on(_STEPS.index(shade(busy)) < 4)
+def traffic_shade(rate: float, most: float) -> str:
+    """Colour of a rate, greater than 0, where the greatest is ``most``."""
+    return _TRAFFIC[min(int(rate / most * len(_TRAFFIC)), len(_TRAFFIC) - 1)]
 
 
-def traffic_shade(rate: float, most: float) -> tuple[str, str]:
-    """Colour of a rate, greater than 0, where the greatest is ``most``, and one that can be read on it."""
-    step = min(int(rate / most * len(_TRAFFIC)), len(_TRAFFIC) - 1)
-    return _TRAFFIC[step], _text_on(step < 3)
+def text_on(shade: str) -> str:
+    """A colour that can be read on one of these shades."""
+    return "#14181d" if shade in (*_STEPS[:4], *_TRAFFIC[:3]) else "#ffffff"
 
 
-def _text_on(light: bool) -> str:
-    return "#14181d" if light else "#ffffff"
-
-
-def traffic_legend(most: float) -> list[tuple[str, str]]:
-    """Words and colour of each shade of bytes per second, the greatest of which is ``most``."""
-    ends = [size(most * step / len(_TRAFFIC)) for step in range(1, len(_TRAFFIC) + 1)]
-    return [(f"to {end}/s", colour) for end, colour in zip(ends, _TRAFFIC, strict=True)]
-
-
-def legend() -> list[tuple[str, str]]:
-    """Words and colour of each shade of how busy something is."""
+def legend() -> list[Key]:
+    """Each shade of how busy something is."""
     edges = [FULL * step / (len(_STEPS) - 1) for step in range(len(_STEPS) - 1)]
     names = [f"{low:.0%} to {high:.0%}" for low, high in zip(edges, [*edges[1:], FULL], strict=True)]
-    return list(zip([*names, f"{FULL:.0%} and more"], _STEPS, strict=True))
+    names.append(f"{FULL:.0%} and more")
+    return [Key(name, colour, "area") for name, colour in zip(names, _STEPS, strict=True)]
 
 
-# Shapes of an SVG that is written by hand: no ids, no scripts, no fonts of its own; all text is escaped.
-
-Point = tuple[float, float]
-
-
-def element(tag: str, *inside: str, style: str = "", **attributes: float | str) -> str:
-    """An element; an underscore in an attribute's name is a hyphen, numbers have at most two digits."""
-    parts = [f'{name.strip("_").replace("_", "-")}="{_value(value)}"' for name, value in attributes.items()]
-    if style:
-        parts.append(f'style="{escape(style)}"')
-    head = " ".join([tag, *parts])
-    return f"<{head}>{''.join(inside)}</{tag}>" if inside else f"<{head}/>"
-
-
-def _value(value: float | str) -> str:
-    return escape(value) if isinstance(value, str) else f"{round(value, 2) + 0:g}"
-
-
-def group(title: Iterable[str], *inside: str) -> str:
-    """Shapes with a text that is shown when a pointer rests on one of them, a line each."""
-    return element("g", element("title", escape("\n".join(title), quote=False)), *inside)
-
-
-def way(
-    points: Sequence[Point], colour: str, width: float = 1.0, dashes: str = "", opacity: float = 1
-) -> str:
-    """A straight line between two points, or a curve from the first to the third that the second draws to its
-    side; ``dashes`` as SVG has them.
-    """
-    style = f"stroke:{colour};stroke-width:{width:g};fill:none"
-    style += f";stroke-dasharray:{dashes}" if dashes else ""
-    style += f";stroke-opacity:{opacity:g}" if opacity != 1 else ""
-    if len(points) == 2:
-        (x, y), (u, v) = points
-        return element("line", x1=x, y1=y, x2=u, y2=v, style=style)
-    (x, y), (u, v), (w, z) = points
-    return element("path", d=f"M{x:.2f} {y:.2f}Q{u:.2f} {v:.2f} {w:.2f} {z:.2f}", style=style)
-
-
-def line(a: Point, b: Point, colour: str, width: float = 1.0, dashes: str = "", opacity: float = 1) -> str:
-    """A straight line."""
-    return way((a, b), colour, width, dashes, opacity)
-
-
-def box(at: Point, width: float, height: float, fill: str, opacity: float = 1, edge: str = "") -> str:
-    """A rectangle, from its upper left corner."""
-    style = f"fill:{fill};fill-opacity:{opacity:g}" + (f";stroke:{edge};stroke-width:0.8" if edge else "")
-    return element("rect", x=at[0], y=at[1], width=width, height=height, style=style)
-
-
-def circle(at: Point, radius: float, fill: str, edge: str, width: float) -> str:
-    """A disc with an edge."""
-    style = f"fill:{fill};stroke:{edge};stroke-width:{width:g}"
-    return element("circle", cx=at[0], cy=at[1], r=radius, style=style)
-
-
-def polygon(points: Iterable[Point], fill: str, edge: str = "", opacity: float = 1) -> str:
-    """An area between corners."""
-    corners = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
-    style = f"fill:{fill};fill-opacity:{opacity:g}"
-    style += f";stroke:{edge};stroke-width:1.1;stroke-linejoin:round" if edge else ""
-    return element("polygon", points=corners, style=style)
-
-
-def text(
-    at: Point,
-    words: str,
-    colour: str,
-    size: float,
-    anchor: str = "start",
-    *,
-    bold: bool = False,
-    on: str = "",
-) -> str:
-    """Words on one line; ``at``: where their base line begins, or has its middle or end; ``on``: a colour
-    around the letters, that keeps them legible on lines.
-    """
-    look = f"fill:{colour};font-size:{size:g}px" + (";font-weight:bold" if bold else "")
-    look += f";stroke:{on};stroke-width:3;stroke-linejoin:round;paint-order:stroke" if on else ""
-    return element("text", escape(words, quote=False), x=at[0], y=at[1], text_anchor=anchor, style=look)
-
-
-def head(a: Point, b: Point, colour: str, size: float, hollow: str = "") -> str:
-    """The head of an arrow from ``a`` to ``b``; ``hollow``: what fills it, if not its colour."""
-    length = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
-    ux, uy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
-    back, half = (b[0] - ux * size, b[1] - uy * size), size * 0.42
-    sides = (back[0] - uy * half, back[1] + ux * half), (back[0] + uy * half, back[1] - ux * half)
-    return polygon([b, *sides], hollow or colour, colour if hollow else "")
-
-
-def cross(at: Point, size: float, colour: str, width: float = 2) -> str:
-    """A cross whose arms are so long."""
-    (x, y), s = at, size
-    falling = line((x - s, y - s), (x + s, y + s), colour, width)
-    return falling + line((x - s, y + s), (x + s, y - s), colour, width)
-
-
-def width_of(words: str, size: float) -> float:
-    """About how wide words are."""
-    return 0.58 * size * len(words)
+def traffic_legend(most: float) -> list[Key]:
+    """Each shade of bytes per second, the greatest of which is ``most``."""
+    ends = [size(most * step / len(_TRAFFIC)) for step in range(1, len(_TRAFFIC) + 1)]
+    return [Key(f"to {end}/s", colour, "area") for end, colour in zip(ends, _TRAFFIC, strict=True)]
 
 
 # What figures over the keys of a sweep share: small multiples with common axes, and axes by factors.
@@ -516,20 +437,18 @@ def panels(
     columns: str | None,
     rows: str | None,
     height_in: float,
-    axes: Sequence[Axes] | None = None,
     share_x: bool = True,
 ) -> list[tuple[Axes, pd.DataFrame]]:
     """An Axes for each value of ``columns`` and ``rows``, and the part of the table that goes there; the
     value stands above, that of ``rows`` to the right if there are both. Scales are common, that of x if it is
-    to be. ``height_in``: of one panel; ``axes``: those to be drawn on.
+    to be. ``height_in``: of one panel.
     """
     keys = [key for key in (rows, columns) if key is not None]
     values = [list(dict.fromkeys(cells[key])) for key in keys]
     every = list(product(*values))
     across = len(values[1]) if len(keys) == 2 else min(ACROSS, len(every))
-    if axes is None:
-        height = min(-(-len(every) // across) * height_in, 9.0)
-        axes = grid(len(every), across, height, share_x, share_y=True)
+    height = min(-(-len(every) // across) * height_in, 9.0)
+    axes = grid(len(every), across, height, share_x, share_y=True)
     found = []
     for place, (ax, one) in enumerate(zip(axes, every, strict=True)):
         mine = np.ones(len(cells), bool)
@@ -570,8 +489,8 @@ def each_line(
     if lines is None:
         yield "", cells, {"color": BLUE, "marker": "o"}
         return
-    for place, (name, colour) in enumerate(colours_of(every).items()):
-        yield name, cells[cells[lines] == name], {"color": colour, "marker": MARKERS[place % len(MARKERS)]}
+    for (name, colour), marker in zip(colours_of(every).items(), cycle(MARKERS), strict=False):
+        yield name, cells[cells[lines] == name], {"color": colour, "marker": marker}
 
 
 def colours_of(names: Sequence[str]) -> dict[str, str]:

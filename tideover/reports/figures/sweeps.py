@@ -1,7 +1,7 @@
 """Figures over the keys of a sweep, a plan, a day or a setting.
 
 Called by the pages of sweeps, plans, hours and lost time, and by notebooks. What tables hold (``cells``) and
-what ``about`` says is told in `style`.
+what ``about`` says is told in `style`; which key is where in a figure is decided in `sweeps.points`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,8 @@ _OUTSIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
 """A legend to the right of the axes."""
 
 
-def _array(table: pd.DataFrame, name: str) -> style.Floats:
-    return table[name].to_numpy(dtype=float)
-
-
 def _arrays(table: pd.DataFrame, *names: str) -> list[style.Floats]:
-    return [_array(table, name) for name in names]
+    return [table[name].to_numpy(dtype=float) for name in names]
 
 
 # A figure over one number, with a line for each name, in small multiples: up to four factors at once.
@@ -47,8 +43,6 @@ def small_multiples(
     columns: str | None = None,
     rows: str | None = None,
     about: Mapping[str, str] | None = None,
-    quantity: str = style.QUANTITY,
-    axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """The mean over ``x`` with its interval, a line for each value of ``lines``, a panel for each of
     ``columns`` and ``rows``; a hollow triangle where something did not recover within its run.
@@ -57,13 +51,13 @@ def small_multiples(
     single = columns is None and rows is None
     every = style.names_of(cells, lines)
     with style.applied():
-        drawn = style.panels(cells, columns, rows, 3.4 if single else 2.6, axes)
+        drawn = style.panels(cells, columns, rows, 3.4 if single else 2.6)
         for ax, mine in drawn:
             for name, line, look in style.each_line(mine, lines, every):
                 _line(ax, line[line["mean"].notna()].sort_values(x, kind="stable"), x, look, name)
-            ax.set(xlabel=about.get(x, x), ylabel=quantity, ylim=(0, None))
+            ax.set(xlabel=about.get(x, x), ylabel=style.QUANTITY, ylim=(0, None))
             ax.grid(axis="y")
-            style.axis(ax, _array(cells, x))
+            style.axis(ax, cells[x].to_numpy(dtype=float))
         only = [ax for ax, _ in drawn]
         if lines is not None and single:
             only[0].legend(title=about.get(lines, lines))
@@ -111,7 +105,7 @@ def costs_over(
                 ax.plot(line[x], line[column], markersize=3.5, label=name, **thinned(look, len(line)))
             ax.set(title=label, ylim=(0, None))
             ax.grid(axis="y")
-            style.axis(ax, _array(cells, x))
+            style.axis(ax, cells[x].to_numpy(dtype=float))
             style.plain_ticks(ax.yaxis)
         for ax in grid.flat[2:5]:
             ax.set_xlabel(about.get(x, x))
@@ -125,13 +119,7 @@ def costs_over(
 # Paired differences: what changing one factor does, with the same luck on both sides.
 
 
-def paired_differences(
-    differences: pd.DataFrame,
-    by: Sequence[str] = (),
-    *,
-    quantity: str = "difference of the time to recover (s)",
-    ax: Axes | None = None,
-) -> Axes:
+def paired_differences(differences: pd.DataFrame, by: Sequence[str] = ()) -> Axes:
     """A row for each difference, in their order: mark and interval; filled where the interval leaves out 0.
 
     ``differences``: ``factor``, ``first`` and ``second`` (its values, the difference is first minus second),
@@ -148,32 +136,34 @@ def paired_differences(
             heading = what
         rows.append((", ".join(str(one[key]) for key in by) if by else what, one))
     with style.applied():
-        ax = style.new_axes(0.8 + 0.24 * len(rows), ax)
-        for place, (_, difference) in enumerate(rows):
-            if difference is not None:
-                _difference(ax, place, difference)
+        ax = style.new_axes(0.8 + 0.24 * len(rows))
+        words: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "color": style.MUTED}
+        for place, (_, row) in enumerate(rows):
+            if row is None:
+                continue
+            mean, low, high = (float(row[name]) for name in ("mean", "low", "high"))
+            if np.isnan(mean):
+                ax.text(0.012, place, "– no pairs", fontsize=8, **words)
+                continue
+            clear = low > 0 or high < 0
+            colour = style.MUTED if not clear else style.BLUE if mean < 0 else style.VERMILION
+            interval = style.ends(*(np.array([value]) for value in (mean, low, high)))
+            look: dict[str, Any] = {"mfc": colour if clear else "none", "color": colour, "capsize": 2.5}
+            ax.errorbar([mean], [place], xerr=interval, fmt="o", ms=5, **look)
+            half, n, undefined = (
+                None if np.isnan(low) else (high - low) / 2,
+                int(row["n"]),
+                int(row["undefined"]),
+            )
+            of = f" of {n + undefined}" if undefined else ""
+            text = f"{fixed(mean, places_for(half))}  (n = {n}{of})"
+            ax.text(1.01, place, text, fontsize=7.5, **words)
         ax.axvline(0, color=style.INK, linewidth=0.9, zorder=0)
-        ax.set_xlabel(quantity)
+        ax.set_xlabel("difference of the time to recover (s)")
         style.name_rows(ax, [label for label, _ in rows])
         for label, (_, difference) in zip(ax.get_yticklabels(), rows, strict=True):
             label.set_fontweight("bold" if difference is None else "normal")
     return ax
-
-
-def _difference(ax: Axes, place: int, one: dict[Any, Any]) -> None:
-    mean, low, high = (float(one[name]) for name in ("mean", "low", "high"))
-    words: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "color": style.MUTED}
-    if np.isnan(mean):
-        ax.text(0.012, place, "– no pairs", fontsize=8, **words)
-        return
-    clear = low > 0 or high < 0
-    colour = style.MUTED if not clear else style.BLUE if mean < 0 else style.VERMILION
-    interval = style.ends(*(np.array([value]) for value in (mean, low, high)))
-    look: dict[str, Any] = {"mfc": colour if clear else "none", "color": colour, "capsize": 2.5}
-    ax.errorbar([mean], [place], xerr=interval, fmt="o", ms=5, **look)
-    half, n, undefined = None if np.isnan(low) else (high - low) / 2, int(one["n"]), int(one["undefined"])
-    text = f"{fixed(mean, places_for(half))}  (n = {n}{f' of {n + undefined}' if undefined else ''})"
-    ax.text(1.01, place, text, fontsize=7.5, **words)
 
 
 # Main effects: the mean by the values of each factor, over all values of the others.
@@ -184,9 +174,7 @@ SLANTED_FROM = 5
 """More names than this are written aslant."""
 
 
-def main_effects(
-    effects: pd.DataFrame, *, quantity: str = style.QUANTITY, axes: Sequence[Axes] | None = None
-) -> list[Axes]:
+def main_effects(effects: pd.DataFrame) -> list[Axes]:
     """A panel for each factor, on one scale: a line over numbers, a mark each for names, with intervals.
 
     ``effects``: a row for each value of each factor, with ``factor``, ``value`` (text), ``number`` (NaN for
@@ -194,17 +182,17 @@ def main_effects(
     """
     factors = style.names_of(effects, "factor")
     with style.applied():
-        drawn = style.panels(effects, "factor", None, 2.4, axes, share_x=False)
+        drawn = style.panels(effects, "factor", None, 2.4, share_x=False)
         for place, (ax, mine) in enumerate(drawn):
             known = mine[mine["mean"].notna()]
             if len(mine) and mine["number"].notna().all():
                 _line(ax, known, "number", {"color": style.BLUE, "marker": "o"})
-                style.axis(ax, _array(mine, "number"))
+                style.axis(ax, mine["number"].to_numpy(dtype=float))
             else:
                 _effects_of_names(ax, known, list(mine["value"]), LETTERS // min(style.ACROSS, len(factors)))
             ax.axhline(float(mine["grand_mean"].iloc[0]), color=style.MUTED, lw=0.8, ls=(0, (4, 3)), zorder=0)
             if place % style.ACROSS == 0:
-                ax.set_ylabel(quantity)
+                ax.set_ylabel(style.QUANTITY)
             ax.set_title(factors[place])
             ax.grid(axis="y")
             # one scale; room for a whole mark on top
@@ -247,8 +235,6 @@ def heat_maps(
     columns: str | None = None,
     rows: str | None = None,
     about: Mapping[str, str] | None = None,
-    quantity: str = style.QUANTITY,
-    axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """A cell for each pair of values of ``x`` and ``y`` with the mean as its colour, a panel for each value
     of ``columns`` and ``rows``; an empty cell has no mean, one with stripes at least this one: something did
@@ -256,10 +242,10 @@ def heat_maps(
     there is room for figures.
     """
     about = about or {}
-    highest = max(float(np.nan_to_num(_array(cells, "mean")).max(initial=0.0)), 1e-9)
+    highest = max(float(np.nan_to_num(cells["mean"].to_numpy(dtype=float)).max(initial=0.0)), 1e-9)
     single = columns is None and rows is None
     with style.applied():
-        drawn = style.panels(cells, columns, rows, 3.4 if single else 2.6, axes)
+        drawn = style.panels(cells, columns, rows, 3.4 if single else 2.6)
         xs, ys = (np.unique(values) for values in _arrays(cells, x, y))
         few = max(len(xs), len(ys)) <= MOST_WRITTEN
         for ax, mine in drawn:
@@ -269,13 +255,19 @@ def heat_maps(
             where = (np.arange(len(xs)), np.arange(len(ys))) if few else (xs, ys)
             _heat(ax, _edges(where[0]), _edges(where[1]), means, late, highest)
             if few:
-                _write(ax, xs, ys, means, late, highest)
+                ax.set_xticks(range(len(xs)), [plain(value) for value in xs])
+                ax.set_yticks(range(len(ys)), [plain(value) for value in ys])
+                for (row, column), mean in np.ndenumerate(means):
+                    if not np.isnan(mean):
+                        colour = "#101010" if mean > 0.55 * highest else "#f5f5f5"
+                        text = "≥ " * bool(late[row, column]) + number(float(mean), 2 if len(xs) > 5 else 3)
+                        ax.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
             else:
                 style.axis(ax, xs)
                 style.axis(ax, ys, "y")
             ax.set(xlabel=about.get(x, x), ylabel=about.get(y, y))
         only = [ax for ax, _ in drawn]
-        bar = only[0].figure.colorbar(only[0].collections[0], ax=only, label=quantity, aspect=30)
+        bar = only[0].figure.colorbar(only[0].collections[0], ax=only, label=style.QUANTITY, aspect=30)
         bar.outline.set_visible(False)
         style.outer(only)
     return only
@@ -296,17 +288,6 @@ def _heat(ax: Axes, xs: Any, ys: Any, means: Any, late: Any, highest: float) -> 
     ax.set_facecolor(style.GRID)
 
 
-def _write(ax: Axes, xs: Any, ys: Any, means: Any, late: Any, highest: float) -> None:
-    """The values beside evenly spaced cells, and the figures in these."""
-    ax.set_xticks(range(len(xs)), [plain(value) for value in xs])
-    ax.set_yticks(range(len(ys)), [plain(value) for value in ys])
-    for (row, column), mean in np.ndenumerate(means):
-        if not np.isnan(mean):
-            colour = "#101010" if mean > 0.55 * highest else "#f5f5f5"
-            text = "≥ " * bool(late[row, column]) + number(float(mean), 2 if len(xs) > 5 else 3)
-            ax.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
-
-
 def _edges(numbers: Any) -> Any:
     """Where cells around these numbers end: half way between them (of their logarithms, if they are wide)."""
     wide = style.is_wide(numbers)
@@ -322,7 +303,7 @@ _SOBOL = (("total", "total, with others"), ("first_order", "first order, alone")
 _MORRIS = (("mu_star", "mean effect μ*"), ("sigma", "spread of effects σ"))
 
 
-def tornado(sensitivities: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def tornado(sensitivities: pd.DataFrame) -> Axes:
     """Bars for each factor, sorted by what is known of it.
 
     ``sensitivities`` has ``factor`` and either Sobol's indices, ``first_order`` and ``total`` with the ends
@@ -334,10 +315,10 @@ def tornado(sensitivities: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     shown = _SOBOL if sobol else _MORRIS
     ordered = sensitivities.sort_values(shown[0][0], ascending=False, kind="stable").reset_index(drop=True)
     with style.applied():
-        ax = style.new_axes(1.0 + 0.42 * len(ordered), ax)
+        ax = style.new_axes(1.0 + 0.42 * len(ordered))
         for (name, label), colour, offset in zip(shown, (style.SKY, style.BLUE), (-0.19, 0.19), strict=True):
             at = np.arange(len(ordered)) + offset
-            values = _array(ordered, name)
+            (values,) = _arrays(ordered, name)
             ax.barh(at, values, height=0.36, color=colour, label=label)
             if f"{name}_low" in ordered.columns:
                 interval = style.ends(values, *_arrays(ordered, f"{name}_low", f"{name}_high")).clip(0)
@@ -360,9 +341,7 @@ KEYS = (
 )
 
 
-def by_hour(
-    points: pd.DataFrame, load: pd.DataFrame, label: str, *, ax: Axes | None = None, legend: bool = True
-) -> Axes:
+def by_hour(points: pd.DataFrame, load: pd.DataFrame, label: str, *, legend: bool = True) -> Axes:
     """One mark an hour, over the load as an area.
 
     ``points``: ``hour`` (0 to 24), ``mean``, ``low``, ``high`` (NaN: no interval), ``undefined`` (how many
@@ -371,7 +350,7 @@ def by_hour(
     """
     known = points[points["mean"].notna()].astype({"mean": float, "low": float, "high": float})
     with style.applied():
-        ax = style.new_axes(3.2, ax)
+        ax = style.new_axes(3.2)
         behind = ax.twinx()
         behind.fill_between(load["hour"], load["rate_per_s"], color=style.GRID, linewidth=0, zorder=0)
         behind.set(ylim=(0, 1.05 * float(load["rate_per_s"].max())), ylabel="load (tuples/s)")
@@ -395,6 +374,7 @@ def by_hour(
 
 # What candidates cost by how far apart their checkpoints are, beside what formulas say of that.
 
+_COST = "cost per month"
 _DASHES = ((0, (1, 1.2)), (0, (4, 2)), (0, (6, 1.5, 1, 1.5)))
 
 
@@ -402,9 +382,7 @@ def checkpoint_intervals(
     candidates: pd.DataFrame,
     formulas: Mapping[str, float],
     *,
-    currency: str = "",
     ringed: str = "optimum",
-    ax: Axes | None = None,
 ) -> Axes:
     """A mark for each candidate at its interval and its cost: a disc if it meets all objectives, else a
     cross; a line for each formula's optimum (s).
@@ -418,7 +396,7 @@ def checkpoint_intervals(
     cross: dict[str, Any] = {"marker": "x", "s": 20, "color": style.GREY, "label": "misses an objective"}
     disc: dict[str, Any] = {"s": 28, "color": style.GREEN, "label": "meets all objectives"}
     with style.applied():
-        ax = style.new_axes(3.2, ax)
+        ax = style.new_axes(3.2)
         for mine, look in ((~feasible, cross), (feasible, disc)):
             if mine.any():
                 ax.scatter(xs[mine], ys[mine], **look)
@@ -429,15 +407,11 @@ def checkpoint_intervals(
             label = f"{name}: {number(interval)} s"
             dashes = _DASHES[place % len(_DASHES)]
             ax.axvline(interval, color=style.INK, linewidth=1.0, linestyle=dashes, zorder=0, label=label)
-        ax.set(xlabel="checkpoint interval (s)", ylabel=_cost_in(currency), ylim=(0, None))
+        ax.set(xlabel="checkpoint interval (s)", ylabel=_COST, ylim=(0, None))
         style.axis(ax, np.concatenate([xs, list(formulas.values())]))
         ax.grid(axis="y")
         ax.legend(**_OUTSIDE)
     return ax
-
-
-def _cost_in(currency: str) -> str:
-    return f"cost per month ({currency})" if currency else "cost per month"
 
 
 # Time that is lost at each value of a setting, and to what.
@@ -465,7 +439,6 @@ def lost_time(
     marks: Mapping[str, float],
     label: str,
     *,
-    ax: Axes | None = None,
     legend: bool = True,
 ) -> Axes:
     """All that is lost (s a day) over the setting (s), with intervals, and at most two parts of it.
@@ -476,7 +449,7 @@ def lost_time(
     """
     known = points[points["lost"].notna()].astype(float)
     with style.applied():
-        ax = style.new_axes(3.3, ax, style.COLUMN_IN)
+        ax = style.new_axes(3.3, style.COLUMN_IN)
         x, y, low, high = _arrays(known, "value_s", "lost", "low", "high")
         ax.errorbar(x, y, yerr=style.ends(y, low, high), zorder=3, **_POINTS)
         for name, (colour, shape) in zip(parts, PARTS, strict=False):
@@ -506,14 +479,7 @@ PALEST, DARKEST = 0.18, 0.86
 """Where the colours begin and end: what is paler does not show on white, what is darker not on black."""
 
 
-def pareto_front(
-    candidates: pd.DataFrame,
-    *,
-    currency: str = "",
-    quantity: str = "time to recover (s)",
-    ringed: str = "optimum",
-    ax: Axes | None = None,
-) -> Axes:
+def pareto_front(candidates: pd.DataFrame, *, ringed: str = "optimum") -> Axes:
     """A mark for each candidate at its cost and recovery; the colour is its latency.
 
     ``candidates``: ``cost_per_month``, ``recovery`` (s), ``latency`` (ms; NaN: not known), ``feasible``,
@@ -525,16 +491,29 @@ def pareto_front(
     from matplotlib.cm import ScalarMappable
 
     known = candidates[candidates["recovery"].notna() & np.isfinite(candidates["recovery"])]
+    cross: dict[str, Any] = {"s": 22, "linewidths": 1.3, "label": "misses an objective", "marker": "x"}
+    disc: dict[str, Any] = {"s": 34, "label": "meets all objectives", "marker": "o"}
     with style.applied():
-        ax = style.new_axes(4.2, ax)
-        shade = _shades(_array(known, "latency"))
-        for feasible, marker in ((False, "x"), (True, "o")):
+        ax = style.new_axes(4.2)
+        shade = _shades(*_arrays(known, "latency"))
+        for feasible, look in ((False, cross), (True, disc)):
             mine = known[known["feasible"].astype(bool) == feasible]
             if len(mine):
-                _candidates(ax, mine, marker, shade)
+                xs, ys, latency = _arrays(mine, "cost_per_month", "recovery", "latency")
+                look |= {"c": latency, **shade} if shade else {"color": style.BLUE}
+                ax.scatter(xs, ys, alpha=0.9, rasterized=len(mine) > 400, plotnonfinite=True, **look)
         front = known[known["on_front"].astype(bool)]
         if len(front):
-            _front(ax, front)
+            ordered = front.sort_values(["cost_per_month", "recovery"], kind="stable")
+            xs, ys = _arrays(ordered, "cost_per_month", "recovery")
+            edge: dict[str, Any] = {"facecolors": "none", "edgecolors": style.INK, "linewidths": 1.1}
+            ax.scatter(xs, ys, s=44, zorder=4, label="Pareto front", **edge)
+            stairs = ys < np.append(np.inf, np.minimum.accumulate(ys)[:-1])
+            line: dict[str, Any] = {"color": style.INK, "linewidth": 0.9, "drawstyle": "steps-post"}
+            ax.plot(xs[stairs], ys[stairs], zorder=1, **line)
+            words: dict[str, Any] = {"fontsize": 8, "color": style.INK, **style.POINTS}
+            for place in range(len(xs) if len(xs) <= MOST_NAMED else 0):
+                ax.annotate(str(place + 1), (xs[place], ys[place]), xytext=(5, 5), **words)
         lossy = known[known["lossy"].astype(bool)]
         if len(lossy):
             dot: dict[str, Any] = {"s": 7, "color": style.FAILURE, "label": "lost roots for good"}
@@ -544,13 +523,13 @@ def pareto_front(
             style.ring(ax, one["cost_per_month"], one["recovery"], 190, ringed, zorder=5)
         ax.margins(x=0.06)
         top = 1.12 * float(known["recovery"].max()) if len(known) else 1.0
-        ax.set(xlabel=_cost_in(currency), ylabel=quantity, ylim=(0, top or 1.0))
+        ax.set(xlabel=_COST, ylabel=style.QUANTITY, ylim=(0, top or 1.0))
         ax.grid()
         if ax.get_legend_handles_labels()[1]:
             ax.legend(loc="best" if len(known) <= 400 else "upper right")
         if shade:
-            latency = "99th percentile of latency (ms)"
-            bar = ax.figure.colorbar(ScalarMappable(**shade), ax=ax, label=latency, aspect=30)
+            label = "99th percentile of latency (ms)"
+            bar = ax.figure.colorbar(ScalarMappable(**shade), ax=ax, label=label, aspect=30)
             bar.outline.set_visible(False)
     return ax
 
@@ -569,30 +548,10 @@ def _shades(latency: style.Floats) -> dict[str, Any]:
     return {"cmap": ListedColormap(visible), "norm": LogNorm(low, high) if wide else Normalize(low, high)}
 
 
-def _candidates(ax: Axes, mine: pd.DataFrame, marker: str, shade: dict[str, Any]) -> None:
-    xs, ys, latency = _arrays(mine, "cost_per_month", "recovery", "latency")
-    look: dict[str, Any] = {"s": 34} if marker == "o" else {"s": 22, "linewidths": 1.3}
-    look |= {"label": "meets all objectives" if marker == "o" else "misses an objective", "marker": marker}
-    look |= {"c": latency, **shade} if shade else {"color": style.BLUE}
-    ax.scatter(xs, ys, alpha=0.9, rasterized=len(mine) > 400, plotnonfinite=True, **look)
-
-
-def _front(ax: Axes, front: pd.DataFrame) -> None:
-    ordered = front.sort_values(["cost_per_month", "recovery"], kind="stable")
-    xs, ys = _arrays(ordered, "cost_per_month", "recovery")
-    edge: dict[str, Any] = {"facecolors": "none", "edgecolors": style.INK, "linewidths": 1.1}
-    ax.scatter(xs, ys, s=44, zorder=4, label="Pareto front", **edge)
-    stairs = ys < np.append(np.inf, np.minimum.accumulate(ys)[:-1])
-    ax.plot(xs[stairs], ys[stairs], color=style.INK, linewidth=0.9, drawstyle="steps-post", zorder=1)
-    for place in range(len(xs) if len(xs) <= MOST_NAMED else 0):
-        look: dict[str, Any] = {"fontsize": 8, "color": style.INK, **style.POINTS}
-        ax.annotate(str(place + 1), (xs[place], ys[place]), xytext=(5, 5), **look)
-
-
 # The race of a plan: how many replications each candidate was given before it was known to be worse.
 
 
-def race(candidates: pd.DataFrame, most: int, *, ax: Axes | None = None) -> Axes:
+def race(candidates: pd.DataFrame, most: int) -> Axes:
     """A bar for each candidate, the cheapest first: the replications that it was given; those that it was
     spared, up to ``most``, are pale. Candidates that meet all objectives are in colour.
 
@@ -601,12 +560,12 @@ def race(candidates: pd.DataFrame, most: int, *, ax: Axes | None = None) -> Axes
     from matplotlib.ticker import MaxNLocator
 
     ordered = candidates.sort_values("cost_per_month", kind="stable").reset_index(drop=True)
-    spent = _array(ordered, "replications")
+    (spent,) = _arrays(ordered, "replications")
     feasible = ordered["feasible"].to_numpy(dtype=bool)
     places = np.arange(1, len(ordered) + 1)
     many: dict[str, Any] = {"rasterized": len(places) > 400}
     with style.applied():
-        ax = style.new_axes(2.3, ax)
+        ax = style.new_axes(2.3)
         ax.bar(places, most, width=1.0, color=style.GRID, label="not needed", **many)
         for mine, colour, label in (
             (~feasible, style.GREY, "misses an objective"),

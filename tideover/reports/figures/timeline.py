@@ -1,6 +1,7 @@
 """What happened around failures: curves over time, stages, roots, and use of resources.
 
-Called by the pages of runs and comparisons, by `tideover explore` (roots), and by notebooks.
+Called by the pages of runs and comparisons, by `tideover explore` (roots), and by notebooks. How a stage or a
+line looks is in `style`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -53,8 +54,7 @@ FAILURE_KEYS = (
 )
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """A stage of the time to recover, in seconds from the failure; ``name`` is its key in the record."""
 
     name: str
@@ -80,71 +80,98 @@ def stages(recoveries: pd.DataFrame) -> list[Stage]:
     return found
 
 
+class View(NamedTuple):
+    """What axes show of several timelines so that nothing is cut off: from ``begin`` to ``end`` (s from the
+    failure), 0 to ``throughput``, 0 to ``backlog``; latencies (ms) between two ends.
+    """
+
+    begin: float
+    end: float
+    throughput: float
+    least_ms: float
+    most_ms: float
+    backlog: float
+
+
+def view_of(timelines: pd.DataFrame, recoveries: pd.DataFrame) -> View:
+    """All of the recovery under every strategy, and some time before it; without a failure all there is."""
+    import pandas as pd
+
+    parts = by_strategy(timelines, recoveries)
+    spans = []
+    for ticks, failed in parts:
+        length = float(ticks["second"].max()) + 1.0
+        if failed.empty:
+            spans.append((0.0, length))
+            continue
+        ends = [stage.end_s for stage in stages(failed)]
+        reached = _first_failures(failed)[["catch_up_s", "time_to_recover_s"]].astype(float).max()
+        most, first = max([_LEAST_SPAN_S, *ends, *reached.dropna()]), float(failed["failed_at_s"].min())
+        before = min(max(10.0, 0.2 * most), first)
+        spans.append((-before, min(1.2 * most, max(length - first, 1.0))))
+    begin, end = min(low for low, _ in spans), max(high for _, high in spans)
+    every = pd.concat([_aligned(*part) for part in parts])
+    shown = every[(every["time_s"] >= begin) & (every["time_s"] <= end)]
+    latencies = shown[["latency_mean_ms", "end_to_end_mean_ms", "end_to_end_max_ms"]].astype(float)
+    throughput, low, high, backlog = (
+        0.0 if is_undefined(end) else float(end)
+        for end in (
+            shown["throughput_per_s"].max(),
+            latencies.min().min(),
+            latencies.max().max(),
+            shown["backlog"].max(),
+        )
+    )
+    return View(begin, end, max(1.05 * throughput, 1.0), low, high, max(1.05 * backlog, 10.0))
+
+
 def timeline(
-    timeline: pd.DataFrame,
-    recoveries: pd.DataFrame,
-    *,
-    span_s: tuple[float, float] | None = None,
-    scale: Scale | None = None,
-    axes: Sequence[Axes] | None = None,
-    legend: bool = True,
+    timeline: pd.DataFrame, recoveries: pd.DataFrame, *, seen: View | None = None, legend: bool = True
 ) -> list[Axes]:
     """Three stacked axes for one strategy: throughput, latency, backlog; time 0 is the first failure.
 
     Lines are means over replications, bands run from the least to the greatest. Latency is end-to-end; the
-    mean from the creation stamp is dashed. ``span_s``: seconds before (negative) and after the failure; by
-    default all of the recovery. ``scale``: the vertical axes, if several strategies share them. Without a
+    mean from the creation stamp is dashed. ``seen``: the axes, if several strategies share them. Without a
     failure the whole run is shown.
     """
     if timeline["strategy"].nunique() != 1:
         raise ValueError("a timeline shows one strategy; filter the frames, or use timelines()")
     timeline, recoveries = conform("timeline", timeline), conform("recoveries", recoveries)
-    span = span_s or _span(timeline, recoveries)
     with style.applied():
-        drawn = list(axes or ())
-        if axes is None:
-            figure = style.new_figure(6.4 if legend else 4.0, style.PANEL_IN)
-            figure.get_layout_engine().set(h_pad=_STRIP_ROOM_IN)  # type: ignore[union-attr, call-arg]
-            drawn = list(figure.subplots(3, 1, sharex=True))
-        _draw(drawn, timeline, recoveries, span)
-        (scale or common_scale(timeline, recoveries, span)).apply(drawn)
-        if axes is None and legend:
-            style.legend_below(drawn[0].figure, legend_keys(recoveries), 1)
+        figure = style.new_figure(6.4 if legend else 4.0, style.PANEL_IN)
+        figure.get_layout_engine().set(h_pad=_STRIP_ROOM_IN)  # type: ignore[union-attr, call-arg]
+        drawn = list(figure.subplots(3, 1, sharex=True))
+        _draw(drawn, timeline, recoveries, seen or view_of(timeline, recoveries))
+        if legend:
+            style.legend_below(figure, legend_keys(recoveries), 1)
     return drawn
 
 
 def timelines(
-    timelines: pd.DataFrame,
-    recoveries: pd.DataFrame,
-    strategies: Sequence[str] | None = None,
-    *,
-    span_s: tuple[float, float] | None = None,
+    timelines: pd.DataFrame, recoveries: pd.DataFrame, strategies: Sequence[str] | None = None
 ) -> Figure:
     """One column a strategy (three at most), on the same axes, with one legend for the stages."""
     timelines, recoveries = conform("timeline", timelines), conform("recoveries", recoveries)
     parts = by_strategy(timelines, recoveries, strategies)
     if not 1 <= len(parts) <= MOST_COLUMNS:
         raise ValueError(f"a figure holds one to {MOST_COLUMNS} strategies, not {len(parts)}")
-    span = span_s or common_span(timelines, recoveries)
+    seen = view_of(timelines, recoveries)
     with style.applied():
         figure = style.new_figure(5.2)
         grid = figure.subplots(3, len(parts), sharex=True, sharey="row", squeeze=False)
         for column, (ticks, failed) in enumerate(parts):
-            _draw(list(grid[:, column]), ticks, failed, span)
-            common_scale(timelines, recoveries, span).apply(list(grid[:, column]))
-        for row in grid:
-            for ax in row[1:]:
-                ax.set_ylabel("")
+            _draw(list(grid[:, column]), ticks, failed, seen)
+        for ax in grid[:, 1:].flat:
+            ax.set_ylabel("")
         style.legend_below(figure, legend_keys(*(failed for _, failed in parts)), 3)
     return figure
 
 
-def _draw(
-    axes: list[Axes], timeline: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]
-) -> None:
+def _draw(axes: Sequence[Axes], timeline: pd.DataFrame, recoveries: pd.DataFrame, seen: View) -> None:
     aligned = _aligned(timeline, recoveries)
-    shown = aligned[(aligned["time_s"] >= span[0]) & (aligned["time_s"] <= span[1])]
-    colour = style.colours([str(timeline["strategy"].iloc[0])]).popitem()[1]
+    shown = aligned[(aligned["time_s"] >= seen.begin) & (aligned["time_s"] <= seen.end)]
+    strategy = str(timeline["strategy"].iloc[0])
+    colour = style.colours([strategy])[strategy]
     _line(axes[0], shown, "throughput_per_s", colour)
     _line(axes[1], shown, "end_to_end_mean_ms", colour)
     _line(axes[1], shown, "end_to_end_max_ms", colour, "dotted")
@@ -152,8 +179,25 @@ def _draw(
     _line(axes[2], shown, "backlog", colour)
     if len(recoveries):
         _line(axes[2], shown, "backlog_without_failures", style.MUTED, "dashed")
-        _shade(axes, stages(recoveries), _other_failures(recoveries), span)
-    _label_axes(axes, timeline, recoveries, span)
+        for ax in axes:
+            _mark_failure(ax, recoveries, seen)
+    for ax, text in zip(axes, ("throughput\n(tuples/s)", "latency\n(ms)", "backlog\n(roots)"), strict=True):
+        ax.set_ylabel(text)
+        ax.grid(axis="y")
+    _title(axes[0], strategy_name(strategy), recoveries)
+    axes[2].set_xlabel("time from the failure (s)" if len(recoveries) else "time (s)")
+    axes[2].set_xlim(seen.begin, seen.end)
+    for ax, most in ((axes[0], seen.throughput), (axes[2], seen.backlog)):
+        ax.set_ylim(0, most)
+        ax.locator_params(axis="y", nbins=5)
+        style.plain_ticks(ax.yaxis)
+    low, high = seen.least_ms, seen.most_ms
+    if 0 < 20 * low < high:
+        axes[1].set_yscale("log")
+        axes[1].set_ylim(low / 1.5, 1.5 * high)
+        style.plain_ticks(axes[1].yaxis)
+    else:
+        axes[1].set_ylim(0, 1.05 * high if high > 0 else 1.0)
 
 
 def by_strategy(
@@ -162,12 +206,6 @@ def by_strategy(
     """Timeline and recoveries of each strategy; by default of all, in the order of the timelines."""
     names = strategies or dict.fromkeys(timelines["strategy"])
     return [(timelines[timelines["strategy"] == n], recoveries[recoveries["strategy"] == n]) for n in names]
-
-
-def common_span(timelines: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[float, float]:
-    """Seconds before (negative) and after the failure that show the recovery of every strategy."""
-    spans = [_span(*part) for part in by_strategy(timelines, recoveries)]
-    return (min(low for low, _ in spans), max(high for _, high in spans))
 
 
 def _first_failures(recoveries: pd.DataFrame) -> pd.DataFrame:
@@ -186,17 +224,6 @@ def _aligned(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> pd.DataFrame:
     return known.assign(time_s=known["second"] + 0.5 - offset)
 
 
-def _span(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> tuple[float, float]:
-    if recoveries.empty:
-        return (0.0, float(timeline["second"].max()) + 1.0)
-    ends = [stage.end_s for stage in stages(recoveries)]
-    reached = _first_failures(recoveries)[["catch_up_s", "time_to_recover_s"]].astype(float).max()
-    length = max([_LEAST_SPAN_S, *ends, *reached.dropna()])
-    left = float(timeline["second"].max()) + 1.0 - float(recoveries["failed_at_s"].min())
-    before = min(max(10.0, 0.2 * length), float(recoveries["failed_at_s"].min()))
-    return (-before, min(1.2 * length, max(left, 1.0)))
-
-
 def _line(ax: Axes, shown: pd.DataFrame, column: str, colour: str, shape: style.Shape = "line") -> None:
     """The mean over replications, with its range if the line is not thin; of maxima, their maximum."""
     groups = shown.groupby("time_s")[column]
@@ -208,107 +235,44 @@ def _line(ax: Axes, shown: pd.DataFrame, column: str, colour: str, shape: style.
     ax.plot(values.index, values.to_numpy(dtype=float), drawstyle="steps-mid", **look)
 
 
-@dataclass(frozen=True)
-class Scale:
-    """The vertical axes of a timeline: from 0 to ``throughput`` and ``backlog``; latency (ms) between two
-    ends, logarithmic if they differ by more than a factor of 20, else from zero.
-    """
-
-    throughput: float
-    latency: tuple[float, float]
-    backlog: float
-
-    def apply(self, axes: Sequence[Axes]) -> None:
-        """To the three axes of a timeline."""
-        low, high = self.latency
-        for ax, most in ((axes[0], self.throughput), (axes[2], self.backlog)):
-            ax.set_ylim(0, most)
-            ax.locator_params(axis="y", nbins=5)
-            style.plain_ticks(ax.yaxis)
-        if 0 < 20 * low < high:
-            axes[1].set_yscale("log")
-            axes[1].set_ylim(low / 1.5, 1.5 * high)
-            style.plain_ticks(axes[1].yaxis)
-        else:
-            axes[1].set_ylim(0, 1.05 * high if high > 0 else 1.0)
-
-
-def common_scale(timelines: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]) -> Scale:
-    """Vertical axes on which no value of any strategy is cut off, in the span that is shown."""
-    import pandas as pd
-
-    every = pd.concat([_aligned(*part) for part in by_strategy(timelines, recoveries)])
-    shown = every[(every["time_s"] >= span[0]) & (every["time_s"] <= span[1])]
-    latencies = shown[["latency_mean_ms", "end_to_end_mean_ms", "end_to_end_max_ms"]].astype(float)
-    low, high, throughput, backlog = (
-        0.0 if is_undefined(end) else float(end)
-        for end in (
-            latencies.min().min(),
-            latencies.max().max(),
-            shown["throughput_per_s"].max(),
-            shown["backlog"].max(),
-        )
-    )
-    return Scale(max(1.05 * throughput, 1.0), (low, high), max(1.05 * backlog, 10.0))
-
-
-def _other_failures(recoveries: pd.DataFrame) -> list[float]:
-    """Further failures after the first, if they are the same in every replication."""
+def _mark_failure(ax: Axes, recoveries: pd.DataFrame, seen: View) -> None:
+    """The stages, the failure, and further ones, if they are the same in every replication."""
+    at = 0.0
+    for stage in stages(recoveries):
+        # long enough to be seen if it took any time, and within the span
+        least = at + _LEAST_SHOWN * (seen.end - seen.begin) if stage.end_s > stage.start_s else at
+        end = max(stage.end_s, least)
+        left, right = (max(seen.begin, min(moment, seen.end)) for moment in (at, end))
+        at = end
+        if right > left:
+            look: dict[str, Any] = {"facecolor": style.STAGES.get(stage.name, style.GREY), **style.STAGE_EDGE}
+            look |= {"clip_on": False, "in_layout": False, "label": f"stage: {stage.name}"}
+            ax.axvspan(left, right, *_STRIP, **look)
+            ax.axvline(right, color=style.GRID, linewidth=0.8, zorder=0.5, label="end of a stage")
+    red: dict[str, Any] = {"color": style.FAILURE, "linewidth": 1.2, "zorder": 3}
+    ax.axvline(0.0, label="failure", **red)
     times = {tuple(sorted(part)) for _, part in recoveries.groupby("replication")["failed_at_s"]}
-    if len(times) != 1:
-        return []
-    first, *rest = times.pop()
-    return [time - first for time in rest]
+    first, *others = times.pop() if len(times) == 1 else [0.0]
+    for time in others:
+        if seen.begin <= time - first <= seen.end:
+            ax.axvline(time - first, linestyle=(0, (4, 2)), **red)
 
 
-def _shade(axes: Sequence[Axes], found: list[Stage], others: list[float], span: tuple[float, float]) -> None:
-    for ax in axes:
-        at = 0.0
-        for stage in found:
-            # long enough to be seen if it took any time, and within the span
-            least = at + _LEAST_SHOWN * (span[1] - span[0]) if stage.end_s > stage.start_s else at
-            end = max(stage.end_s, least)
-            left, right = (max(span[0], min(moment, span[1])) for moment in (at, end))
-            at = end
-            if right > left:
-                look: dict[str, Any] = {"facecolor": style.stage_colour(stage.name), **style.STAGE_EDGE}
-                look |= {"clip_on": False, "in_layout": False, "label": f"stage: {stage.name}"}
-                ax.axvspan(left, right, *_STRIP, **look)
-                ax.axvline(right, color=style.GRID, linewidth=0.8, zorder=0.5, label="end of a stage")
-        ax.axvline(0.0, color=style.FAILURE, linewidth=1.2, zorder=3, label="failure")
-        for time in others:
-            if span[0] <= time <= span[1]:
-                ax.axvline(time, color=style.FAILURE, linewidth=1.2, linestyle=(0, (4, 2)), zorder=3)
-
-
-def _label_axes(
-    axes: Sequence[Axes], timeline: pd.DataFrame, recoveries: pd.DataFrame, span: tuple[float, float]
-) -> None:
-    for ax, text in zip(axes, ("throughput\n(tuples/s)", "latency\n(ms)", "backlog\n(roots)"), strict=True):
-        ax.set_ylabel(text)
-        ax.grid(axis="y")
+def _title(ax: Axes, name: str, recoveries: pd.DataFrame) -> None:
+    """The strategy, and below it the lengths of the stages: short ones are too thin to be seen."""
     lengths = {stage.label: stage.end_s - stage.start_s for stage in stages(recoveries)}
-    told = (f"{name} {_length(s)}" for name, s in lengths.items() if s > 0)
-    text = filled(told, _letters(axes[0]), " · ") if len(recoveries) else ""
-    lines = max(_LINES_OF_LENGTHS, len(text.splitlines())) if len(recoveries) else 0
-    name = strategy_name(timeline["strategy"].iloc[0])
-    axes[0].set_title(name, pad=6 + (9 + 9 * lines if lines else 0))
-    # short stages are too thin to be seen
-    small: dict[str, Any] = {"fontsize": 7, "color": style.MUTED, "in_layout": False}
-    axes[0].annotate(text, (0, 1), (0, 10), xycoords="axes fraction", **small, **style.POINTS)
-    axes[2].set_xlabel("time from the failure (s)" if len(recoveries) else "time (s)")
-    axes[2].set_xlim(*span)
-
-
-def _letters(ax: Axes) -> int:
-    """How many small letters fit on a line above the axes."""
+    told = []
+    for label, s in lengths.items():
+        if s > 0:
+            told.append(f"{label} {1000 * s:.3g} ms" if s < 0.1 else f"{label} {s:.3g} s")
     spec = ax.get_subplotspec()
     columns = 1 if spec is None else spec.get_gridspec().ncols
-    return round(15 * ax.figure.bbox.width / ax.figure.dpi / columns)
-
-
-def _length(seconds: float) -> str:
-    return f"{1000 * seconds:.3g} ms" if 0 < seconds < 0.1 else f"{seconds:.3g} s"
+    letters = round(15 * ax.figure.bbox.width / ax.figure.dpi / columns)  # as many small ones fit on a line
+    text = filled(told, letters, " · ") if len(recoveries) else ""
+    lines = max(_LINES_OF_LENGTHS, len(text.splitlines())) if len(recoveries) else 0
+    ax.set_title(name, pad=6 + (9 + 9 * lines if lines else 0))
+    small: dict[str, Any] = {"fontsize": 7, "color": style.MUTED, "in_layout": False}
+    ax.annotate(text, (0, 1), (0, 10), xycoords="axes fraction", **small, **style.POINTS)
 
 
 def legend_keys(*recoveries: pd.DataFrame) -> list[style.Key]:
@@ -339,12 +303,12 @@ def waterfall(
     recoveries: pd.DataFrame,
     *,
     span_s: float | None = None,
-    ax: Axes | None = None,
     width_in: float = style.WIDTH_IN,
     legend: bool = True,
 ) -> Axes:
     """One bar a failure of the first replication: its stages, one after the other, from the moment when it
-    struck. Above it stand that moment, what failed and the time to recover; a red line is a later failure.
+    struck. Above it stand that moment, what failed and the time to recover (``75.0 s  crash_task of count:
+    23.1 s``); a red line is a later failure.
 
     Of more than ``MOST_FAILURES`` the first ones are drawn. The bar of a failure that was not recovered from
     has the stages that are known, and is open at its end. ``span_s``: length of the axis; None: of the
@@ -354,12 +318,15 @@ def waterfall(
     struck = mine["failed_at_s"].to_numpy(dtype=float)
     shown = mine.head(MOST_FAILURES)
     with style.applied():
-        ax = style.new_axes(0.6 + 0.4 * len(shown) + (0.8 if legend else 0.0), ax, width_in)
+        ax = style.new_axes(0.6 + 0.4 * len(shown) + (0.8 if legend else 0.0), width_in)
         ends = []
         for place, row in enumerate(shown.to_dict("records")):
+            time = row[HEADLINE]
+            told = OPEN if is_undefined(time) else with_ending(f"{number(time)} s", [row["ended"]])
+            words = f"{row['failed_at_s']:,.1f} s  {row['kind']} of {row['component']}: {told}"
             ends.append(style.bar_of_stages(ax, place + _MIDDLE, row))
-            style.over_bar(ax, place + _NAME, in_words(row))
-            if is_undefined(row[HEADLINE]):
+            style.over_bar(ax, place + _NAME, words)
+            if is_undefined(time):
                 style.open_end(ax, ends[-1], place + _MIDDLE)
         for place, (end, at) in enumerate(zip(ends, struck, strict=False)):
             for later in struck[(struck > at) & (struck < at + end)] - at:
@@ -376,13 +343,6 @@ def known_s(recoveries: pd.DataFrame) -> float:
     shown = of_first_replication(recoveries).head(MOST_FAILURES)
     names = [stage.name for stage in block("recoveries", "stages_s", shown.columns)]
     return float(shown[names].astype(float).sum(axis=1).max()) if len(shown) else 0.0
-
-
-def in_words(row: dict[Any, Any]) -> str:
-    """``75.0 s  crash_task of count: 23.1 s``."""
-    over = not is_undefined(row[HEADLINE])
-    told = with_ending(f"{number(row[HEADLINE])} s", [row["ended"]]) if over else OPEN
-    return f"{row['failed_at_s']:,.1f} s  {row['kind']} of {row['component']}: {told}"
 
 
 # What became of each root that timed out, above the buckets of the rotating maps in which it waited.
@@ -468,7 +428,14 @@ def roots(result: Result) -> Figure:
         heights = [4.6, *[1] * len(inside)]
         above, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         _draw_roots(above, these)
-        _draw_buckets(below, inside, instants)
+        names = ["newest bucket: takes in what is emitted", *(f"bucket {n}" for n in range(2, len(inside)))]
+        names.append("oldest bucket: what is in it at a rotation is given up")
+        most = inside.sum(axis=1).max()
+        for axes, name, (waits, lost) in zip(below, names, inside, strict=False):
+            axes.fill_between(instants, lost, facecolor=LOST, hatch="///", **_HATCH)
+            axes.fill_between(instants, lost, lost + waits, facecolor=WAITS, linewidth=0)
+            axes.set(ylim=(0, 1.12 * most), ylabel="roots")
+            axes.set_title(name, fontweight="normal", fontsize=8.5)
         rotated = {at for each in turns.values() for at in each if span[0] < at < span[1]}
         for axes in (above, *below):
             for at in rotated:
@@ -530,26 +497,13 @@ def _measure(axes: Axes, ready_s: float, took_s: float | None) -> None:
     axes.text(ready_s + took_s / 2, y, f"state recovery {took_s:.1f} s", **words)
 
 
-def _draw_buckets(rows: list[Axes], inside: np.ndarray, at_s: np.ndarray) -> None:
-    names = ["newest bucket: takes in what is emitted", *(f"bucket {n}" for n in range(2, len(inside)))]
-    names.append("oldest bucket: what is in it at a rotation is given up")
-    most = inside.sum(axis=1).max()
-    for axes, name, (waits, lost) in zip(rows, names, inside, strict=False):
-        axes.fill_between(at_s, lost, facecolor=LOST, hatch="///", **_HATCH)
-        axes.fill_between(at_s, lost, lost + waits, facecolor=WAITS, linewidth=0)
-        axes.set(ylim=(0, 1.12 * most), ylabel="roots")
-        axes.set_title(name, fontweight="normal", fontsize=8.5)
-
-
 # How busy resources are over time: a line for each of the busiest, the darker the busier.
 
 MOST = 20
 """Resources that are drawn: the busiest ones."""
 
 
-def usage_over_time(
-    usage: pd.DataFrame, failures_s: tuple[float, ...] = (), *, after_s: float = 0.0, ax: Axes | None = None
-) -> Axes:
+def usage_over_time(usage: pd.DataFrame, failures_s: tuple[float, ...] = (), *, after_s: float = 0.0) -> Axes:
     """A row for each of the busiest resources (mean over the replications), over simulated time; failures as
     lines.
     """
@@ -560,9 +514,12 @@ def usage_over_time(
         index=["resource", "kind", "host"], columns="begin_s", values="busy", aggfunc="mean", dropna=False
     )
     ends = [*table.columns, float(usage["end_s"].max())]
-    names = [_name(row) for row in found.itertuples(index=False)]
+    names = []
+    for row in found.itertuples(index=False):
+        on = "" if row.host != row.host or row.kind == "task" else f" of host {int(row.host)}"
+        names.append(f"{row.resource}{on}, {row.busy:.0%}")
     with style.applied():
-        ax = style.new_axes(0.75 + 0.2 * len(names), ax)
+        ax = style.new_axes(0.75 + 0.2 * len(names))
         for place, row in enumerate(found.itertuples(index=False)):
             values = table.loc[(row.resource, row.kind, row.host)].to_numpy(dtype=float)
             colours = ListedColormap([style.shade(value) for value in values])
@@ -576,8 +533,3 @@ def usage_over_time(
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
     return ax
-
-
-def _name(row: Any) -> str:
-    on = "" if row.host != row.host or row.kind == "task" else f" of host {int(row.host)}"
-    return f"{row.resource}{on}, {row.busy:.0%}"

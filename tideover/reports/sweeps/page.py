@@ -1,6 +1,7 @@
 """The page of a sweep, and what the terminal shows of it.
 
-Called by `tideover sweep`; what is asked of the points of a sweep is in `tideover.reports.sweeps.points`.
+Called by `tideover sweep`; what is asked of the points of a sweep is in `reports.sweeps.points`, what
+is said of a figure in ``captions.toml``.
 """
 
 from __future__ import annotations
@@ -17,32 +18,14 @@ from rich.text import Text
 
 from tideover.models.results import counted
 from tideover.models.schema import HEADLINE, named
-from tideover.reports import figures
-from tideover.reports import pages as shared
+from tideover.reports import figures, pages
 from tideover.reports.figures.style import kinds_of, picture
 from tideover.reports.formatting import capitalised, listed, number, size, strategy_name
 from tideover.reports.html import Grid, GridColumn, Page, Picture
 from tideover.reports.html import grid as any_grid
-from tideover.reports.pages import figures_section, results_section
 from tideover.reports.parquet import aside
-from tideover.reports.sweeps.points import (
-    COSTS,
-    MOST_LISTED,
-    SUMS,
-    Floats,
-    Key,
-    Layout,
-    Points,
-    cells,
-    explained,
-    key_tables,
-    layout,
-    means_by,
-    rounded,
-    short_names,
-    spoken,
-    summary,
-)
+from tideover.reports.sweeps import points as asked
+from tideover.reports.sweeps.points import MOST_LISTED, SUMS, Key, Layout, Points, cells, layout, rounded
 from tideover.reports.tables import Record, Table, scenario_name, setup
 from tideover.reports.terminal import render, warnings_view
 from tideover.scenarios.sweeps.factors import as_text
@@ -69,15 +52,21 @@ _INDICES = {
 
 def table(found: pd.DataFrame) -> Table:
     """A row a factor, what matters most first; one for each combination of others."""
-    shown = [name for name in _INDICES if name in found.columns]
+    shown = {name: _INDICES[name] for name in _INDICES if name in found.columns}
     names = [str(name) for name in found.columns[: list(found.columns).index("factor")]]
-    ordered = found.sort_values([*names, shown[0]], ascending=[True] * len(names) + [False], kind="stable")
+    order = [True] * len(names) + [False]
+    ordered = found.sort_values([*names, next(iter(shown))], ascending=order, kind="stable")
+
+    def figure(row: Mapping[Any, Any], name: str) -> str:
+        half = (row.get(f"{name}_high", float("nan")) - row.get(f"{name}_low", float("nan"))) / 2
+        return number(row[name]) if half != half else f"{number(row[name])} ± {number(half)}"
+
     rows = tuple(
-        (*(str(row[name]) for name in (*names, "factor")), *(_figure(row, name) for name in shown))
+        (*(str(row[name]) for name in (*names, "factor")), *(figure(row, name) for name in shown))
         for row in ordered.to_dict("records")
     )
-    notes = tuple(f"{label}: {meaning}" for label, meaning in map(_INDICES.__getitem__, shown))
-    columns = (*names, "factor", *(_INDICES[name][0] for name in shown))
+    notes = tuple(f"{label}: {meaning}" for label, meaning in shown.values())
+    columns = (*names, "factor", *(label for label, _ in shown.values()))
     return Table("What the time to recover depends on", columns, rows, notes, text_columns=len(names) + 1)
 
 
@@ -85,19 +74,11 @@ def sensitivity_figure(found: pd.DataFrame) -> tuple[Picture, ...]:
     """The tornado; none where the sample is combined with other factors: the table has these."""
     if found["factor"].duplicated().any():
         return ()
-    title = "What the time to recover depends on"
-    alt = f"{title}: sensitivity indices of the swept keys, with intervals."
     kind = "Sobol' indices" if "total" in found.columns else "Morris' elementary effects"
-    caption = f"{kind} of the mean time to recover of each point, with 95 % intervals."
-    return (picture(title, caption, figures.tornado(found), "tornado", alt),)
+    return (picture("tornado", figures.tornado(found), kind=kind),)
 
 
-def _figure(row: Mapping[Any, Any], name: str) -> str:
-    half = (row.get(f"{name}_high", float("nan")) - row.get(f"{name}_low", float("nan"))) / 2
-    return number(row[name]) if half != half else f"{number(row[name])} ± {number(half)}"
-
-
-# The figures of a sweep's page, with captions that say what is drawn, and what is averaged.
+# The figures of a sweep's page: what is drawn, and what is averaged.
 
 MOST_DIFFERENCES = 24
 """Most differences between strategies that are drawn."""
@@ -105,15 +86,23 @@ MOST_EFFECTS = 6
 """Most factors of which the main effects are drawn."""
 MOST_NAMES = 12
 """Most values that are names, of such a factor."""
-_SHAPES = {
-    "heat": "Each cell is the mean time to recover at two values.",
-    "lines": "Each line is the mean time to recover, with its 95 % t-interval.",
-    "rows": "Each mark is the mean with its 95 % t-interval. Below it, of {what}: from the least to the "
-    "greatest (thin), from the 5th to the 95th percentile (thick), the middle half (box) and the median.",
-}
-_TRIANGLE = "A hollow triangle"
-_MARKS = {"heat": "Stripes (≥)", "lines": _TRIANGLE, "rows": _TRIANGLE}
-"""Where something did not recover within its run."""
+
+
+def _of_points(points: Points, mark: str = "A hollow triangle", at: Layout | None = None) -> dict[str, Any]:
+    """What several captions say: the sentences that are true (``also``), and the words in them.
+
+    ``mark``: of what did not recover; ``at``: a figure that does not show all, by averaging over keys or by
+    leaving out values.
+    """
+    late, lossy = int(points.late.sum()), int((points.metric("roots_lost").total > 0).sum())
+    shown = {"late": late, "lossy": lossy, "mark": mark, "total": len(points)}
+    out = [] if at is None else at.left_out()
+    if at is not None and at.averaged:
+        out.insert(0, f"averaged over {listed([key.short for key in at.averaged])}")
+    true = {"late": late, "lossy": lossy, "left_out": out}
+    also = [name for name, any_ in true.items() if any_]
+    words = {"points": counted(len(points), "point"), "left_out": capitalised("; ".join(out))}
+    return {"also": also, **shown, **words}
 
 
 def recovery_times(points: Points) -> tuple[Picture, ...]:
@@ -123,31 +112,10 @@ def recovery_times(points: Points) -> tuple[Picture, ...]:
     at = layout(points)
     shape = "heat" if at.y is not None else "lines" if at.x is not None else "rows"
     over = listed([key.short for key in at.used]) or "all points"
-    alt = f"Time to recover over {over}; the table of points has the same figures."
     what = "the means of its points" if at.averaged or not at.used else "the replications"
-    caption = f"{_SHAPES[shape].format(what=what)}{_censored(points, _MARKS[shape])}"
-    caption += f" {_lossy(points)}{_not_shown(at)}"
-    title = f"Time to recover over {over}"
-    return (picture(title, caption.strip(), recovery(points, at), "recovery", alt),)
-
-
-def _lossy(points: Points) -> str:
-    """A sentence on points in which something was lost; empty if there is none."""
-    lossy = int((points.metric("roots_lost").total > 0).sum())
-    if not lossy:
-        return ""
-    return f"In {lossy} of {counted(len(points), 'point')} roots are lost for good: see the table of points. "
-
-
-def _censored(points: Points, mark: str) -> str:
-    """What a mark says, if anything has it."""
-    late = int(points.late.sum())
-    if not late:
-        return ""
-    return (
-        f" {mark}: at least so much. {late:,} of {len(points):,} points have runs that end before recovery "
-        "does; such a run counts with the time from the failure to its end, and there is no interval."
-    )
+    words = _of_points(points, "Stripes (≥)" if shape == "heat" else "A hollow triangle", at)
+    words["also"].insert(0, shape)
+    return (picture("sweep", recovery(points, at), over=over, what=what, **words),)
 
 
 def recovery(points: Points, at: Layout) -> list[Axes]:
@@ -156,7 +124,7 @@ def recovery(points: Points, at: Layout) -> list[Axes]:
     names = [key for key in (at.lines, at.columns, at.rows) if key is not None]
     table = cells(points, axes, names, chosen=at.chosen(points))
     lines, columns, rows = (None if key is None else key.name for key in (at.lines, at.columns, at.rows))
-    about = _about(points)
+    about = {key.name: key.about for key in points.keys}
     if at.x is None:
         return figures.ranges(table, lines, columns=columns, rows=rows)
     if at.y is None:
@@ -166,28 +134,21 @@ def recovery(points: Points, at: Layout) -> list[Axes]:
 
 def pictured_differences(points: Points, found: pd.DataFrame) -> tuple[Picture, ...]:
     """What one strategy takes longer than another to recover; none without pairs of which that is known."""
-    known = found[(found["metric"] == HEADLINE) & (found["n"] > 1)] if len(found) else found
+    every = found[found["metric"] == HEADLINE] if len(found) else found
+    known = every[every["n"] > 1] if len(found) else found
     if not len(known):
         return ()
     shown = known.assign(size=known["mean"].abs()).nlargest(MOST_DIFFERENCES, "size").sort_index()
     shown = shown.sort_values(["first", "second"], kind="stable")
     by = [key.name for key in points.varying if key.name in shown.columns]
-    alt = "Paired differences of the time to recover between strategies, with intervals."
-    rest = len(known) - len(shown)
-    caption = (
-        "Each mark is the mean difference of replications with the same luck, with its 95 % t-interval; "
-        "filled: the interval leaves out 0."
-    )
-    caption += f" The {len(shown)} greatest of {len(known):,}." if rest else ""
-    every = found[found["metric"] == HEADLINE]
+    also = ["greatest"] if len(known) > len(shown) else []
+    few = len(every) - len(known)
     if every["undefined"].any():
-        caption += (
-            " n of m: of m pairs, both recovered by the end of their runs in n, and the others are left out"
-        )
-        few = len(every) - len(known)
-        caption += f"; {few:,} differences with fewer than two such pairs are not drawn." if few else "."
-    title, caption = "What one strategy takes longer than another", f"{caption} {_lossy(points)}".strip()
-    return (picture(title, caption, figures.paired_differences(shown, by), "differences", alt),)
+        also.append("fewer_pairs" if few else "pairs")
+    words = _of_points(points)
+    also += [name for name in words.pop("also") if name == "lossy"]
+    drawn = figures.paired_differences(shown, by)
+    return (picture("differences", drawn, also=also, shown=len(shown), known=len(known), few=few, **words),)
 
 
 def main_effects(points: Points) -> tuple[Picture, ...]:
@@ -197,18 +158,12 @@ def main_effects(points: Points) -> tuple[Picture, ...]:
     keys = keys[:MOST_EFFECTS]
     if len(known) < 2 or not keys:
         return ()
-    drawn = figures.main_effects(effects(points, keys))
+    others = [key.short for key in known if all(key is not one for one in keys)]
+    words = _of_points(points)
+    words["also"] += ["others"] if others else []
     shown = listed([key.short for key in keys])
-    caption = (
-        "The mean time to recover at each value, over all points that have it, with its 95 % interval; the "
-        "key that matters most comes first. Dashed: the mean of all points. What two keys do together does "
-        "not show here."
-    )
-    caption += f"{_censored(points, _TRIANGLE)} {_lossy(points)}".rstrip()
-    left_out = [key.short for key in known if all(key is not one for one in keys)]
-    caption += f" Not drawn: {listed(left_out)}." if left_out else ""
-    alt = f"Mean time to recover by each value of {shown}; the table of effects has the same figures."
-    return (picture(f"Main effects of {shown}", caption, drawn, "effects", alt),)
+    drawn = figures.main_effects(effects(points, keys))
+    return (picture("effects", drawn, of=shown, others=listed(others), **words),)
 
 
 def effects(points: Points, keys: list[Key]) -> pd.DataFrame:
@@ -225,59 +180,41 @@ def effects(points: Points, keys: list[Key]) -> pd.DataFrame:
 
 
 def costs(points: Points) -> tuple[Picture, ...]:
-    """What the points cost over the numeric key that matters most for it; by name if no key is numeric."""
-    if np.isnan(points.metric("cpu_s").mean).all():
-        return ()
-    at = layout(points, _costliness(points), plane=False)
-    over = listed([key.short for key in (at.x, at.lines) if key is not None]) or "all points"
-    drawn = _costs_over(points, at, at.x) if at.x is not None else figures.cost(_by_name(points, at))
-    caption = (
-        "Mean per run. What a fast recovery saves in time it costs here: copies of the work (CPU, hosts), of "
-        f"the stream (network, buffered tuples) or of the state (store). {_not_shown(at)}"
-    )
-    alt = f"CPU time, network, store, buffered tuples and hosts over {over}; also in the table."
-    return (picture(f"Cost over {over}", caption.strip(), drawn, "cost", alt),)
+    """What the points cost over the numeric key that matters most for it; by name if no key is numeric.
 
-
-def _costs_over(points: Points, at: Layout, x: Key) -> list[Axes]:
-    names, lines = ([], None) if at.lines is None else ([at.lines], at.lines.name)
-    chosen = at.chosen(points)
-    tables = {name: cells(points, [x], names, chosen=chosen, metric=name) for name in figures.RESOURCES}
-    table = tables["cpu_s"].assign(**{name: one["mean"] for name, one in tables.items()})
-    return figures.costs_over(table, x.name, lines=lines, about=_about(points))
-
-
-def _by_name(points: Points, at: Layout) -> pd.DataFrame:
-    """Mean costs as the chart of strategies wants them: the names where it looks for strategies."""
+    How much a key matters is told by one figure for what a point costs: the mean of its resources, each
+    relative to its mean over all points.
+    """
     import pandas as pd
 
-    key = points.keys[0] if at.lines is None else at.lines
-    chosen = at.chosen(points)
-    group, count = key.of_point[chosen], len(key.labels)
-    means = {name: means_by(group, count, points.metric(name).mean[chosen]) for name in figures.RESOURCES}
-    table = pd.DataFrame({"strategy": kinds_of(key.labels), "error": None, **means})
-    return table[np.bincount(group, minlength=count) > 0]
-
-
-def _about(points: Points) -> dict[str, str]:
-    return {key.name: key.about for key in points.keys}
-
-
-def _costliness(points: Points) -> Floats:
-    """One figure for what a point costs: the mean of its resources, each relative to its mean over points."""
-    values = np.column_stack([points.metric(name).mean for name in COSTS])
+    values = np.column_stack([points.metric(name).mean for name in asked.COSTS])
     known = ~np.isnan(values)
+    if not known[:, asked.COSTS.index("cpu_s")].any():
+        return ()
     sums, counts = np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         relative = np.nan_to_num(values / (sums / counts))
-    return np.asarray(np.where(known[:, 0], relative.sum(axis=1) / len(COSTS), np.nan))
-
-
-def _not_shown(at: Layout) -> str:
-    """What the figure does not show: keys it averages over, and values beyond the most lines or rows."""
-    said = [f"averaged over {listed([key.short for key in at.averaged])}"] if at.averaged else []
-    text = "; ".join([*said, *at.left_out()])
-    return f"{capitalised(text)}." if text else ""
+    costliness = np.where(known[:, 0], relative.sum(axis=1) / len(asked.COSTS), np.nan)
+    at = layout(points, costliness, plane=False)
+    chosen = at.chosen(points)
+    if at.x is not None:
+        names, lines = ([], None) if at.lines is None else ([at.lines], at.lines.name)
+        table = cells(points, [at.x], names, chosen=chosen)
+        for name in figures.RESOURCES:
+            table[name] = cells(points, [at.x], names, chosen=chosen, metric=name)["mean"]
+        about = {key.name: key.about for key in points.keys}
+        drawn = figures.costs_over(table, at.x.name, lines=lines, about=about)
+    else:  # as the chart of strategies wants them: the names where it looks for strategies
+        key = points.keys[0] if at.lines is None else at.lines
+        group, count = key.of_point[chosen], len(key.labels)
+        resources = {name: points.metric(name).mean[chosen] for name in figures.RESOURCES}
+        means = {name: asked.means_by(group, count, mean) for name, mean in resources.items()}
+        table = pd.DataFrame({"strategy": kinds_of(key.labels), "error": None, **means})
+        drawn = figures.cost(table[np.bincount(group, minlength=count) > 0])
+    over = listed([key.short for key in (at.x, at.lines) if key is not None]) or "all points"
+    words = _of_points(points, at=at)
+    also = [name for name in words.pop("also") if name == "left_out"]
+    return (picture("cost", drawn, also=also, over=over, **words),)
 
 
 # All points of a sweep in one table of its page.
@@ -322,7 +259,7 @@ def grid(points: Points) -> Grid:
     columns += [one for one in counts if one.name not in nowhere]
     notes = [
         "±: half the width of the 95 % t-interval of the mean; p95: of replications; – undefined",
-        "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})]),
+        "; ".join(["network: mean per run", *asked.explained({key.name: key.short for key in points.keys})]),
         *([_LATE] if points.late.any() else []),
         *([f"0 at every point: {', '.join(nowhere)}"] if nowhere else []),
     ]
@@ -362,21 +299,18 @@ def forecast_view(found: Forecast, recipe: Recipe, most: int) -> list[Renderable
     """What ``sweep --dry-run`` shows: the points, at most so many, what would be done and why, and how long
     it would take.
     """
-    short = short_names(list(recipe.parameters))
+    short = asked.short_names(list(recipe.parameters))
     listed = range(min(most, recipe.total))
     rows = tuple((str(n), *(as_text(value) for value in recipe.values(n).values())) for n in listed)
     columns = ("point", *short.values())
-    notes = tuple(filter(None, ["; ".join(explained(short))]))
+    notes = tuple(filter(None, ["; ".join(asked.explained(short))]))
     table = Table("", columns, rows, notes, text_columns=len(columns))
     rest = found.points - len(rows)
-    return [
-        render(table),
-        *((Text(f"and {rest:,} more"),) if rest else ()),
-        *(Text(line) for line in sentences(found)),
-    ]
+    more = [f"and {rest:,} more"] if rest else []
+    return [render(table), *(Text(line) for line in (*more, *_forecast(found)))]
 
 
-def sentences(found: Forecast) -> list[str]:
+def _forecast(found: Forecast) -> list[str]:
     """How many runs, which of them are there, what the others take."""
     upto = f" to {found.most_runs:,}" if found.most_runs > found.runs else ""
     lines = [f"{found.points:,} points, {found.runs:,}{upto} runs; nothing was written"]
@@ -427,9 +361,9 @@ def sweep_view(points: Points, warnings: Sequence[str] = (), *, name: str = "", 
     more = (f"and {rest:,} more remarks, on the page",) if rest > 0 else ()
     return Group(
         *((Text(name, style="bold"),) if name else ()),
-        Text(summary(points), style="bold"),
+        Text(asked.summary(points), style="bold"),
         Text(""),
-        *(render(table) for table in key_tables(points)),
+        *(render(table) for table in asked.key_tables(points)),
         *((Text(where),) if many else ()),
         warnings_view(warnings[:MOST_WARNINGS]),
         *(Text(text, style="yellow") for text in more),
@@ -465,10 +399,9 @@ def sweep_page(
 ) -> Page:
     """A grid of parameters, as large as it may be.
 
-    ``name``: of the sweep, if it has one. ``record``: of its first point
-    (``scenario_summary.point_record`` has what is needed of it); ``around``:
-    timeline and recoveries of a sweep of one point; ``differences``: between strategies, by replication
-    (`tideover.scenarios.sweeps.dataset`); ``sensitivities``: of its factors
+    ``name``: of the sweep, if it has one. ``record``: of its first point (``tables.point_record`` has what is
+    needed of it); ``around``: timeline and recoveries of a sweep of one point; ``differences``: between
+    strategies, by replication (`tideover.scenarios.sweeps.dataset`); ``sensitivities``: of its factors
     (`tideover.scenarios.statistics.sensitivity`).
     """
     swept = points.varying
@@ -483,9 +416,9 @@ def sweep_page(
         *main_effects(points),
         *(() if sensitivities is None else sensitivity_figure(sensitivities)),
         *costs(points),
-        *(shared.around_failure(*around) if around is not None and len(points) == 1 else ()),
+        *(pages.around_failure(*around) if around is not None and len(points) == 1 else ()),
     )
-    shown_tables = [*key_tables(points), *(() if sensitivities is None else (table(sensitivities),))]
+    shown_tables = [*asked.key_tables(points), *(() if sensitivities is None else (table(sensitivities),))]
     every_point = grid(points) if len(points) > MOST_LISTED else None
     rest = len(warnings) - MOST_PAGE_WARNINGS
     label = f"point {points.numbers[0]}: {strategy_name(record['strategy'])}"
@@ -494,11 +427,11 @@ def sweep_page(
     return Page(
         title=name or scenario_name(record),
         kind="a sweep over a grid of parameters",
-        verdict=summary(points),
-        setup=(*said, ("Swept", "; ".join(spoken(key) for key in swept) or "nothing")),
+        verdict=asked.summary(points),
+        setup=(*said, ("Swept", "; ".join(asked.spoken(key) for key in swept) or "nothing")),
         sections=(
-            figures_section(*shown),
-            results_section(*shown_tables, grid=every_point),
+            pages.figures_section(*shown),
+            pages.results_section(*shown_tables, grid=every_point),
         ),
         warnings=(*warnings[:MOST_PAGE_WARNINGS], *((f"and {rest:,} more remarks",) if rest > 0 else ())),
         scenarios=((label, json.dumps(record["scenario"], indent=2, ensure_ascii=False)),),
