@@ -20,9 +20,9 @@ from tideover.models.advice import warnings
 from tideover.models.effort import effort
 from tideover.models.evaluation.undisturbed import identity, without_failures
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError
+from tideover.scenarios.loader import Scenario
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.runs import digest
-from tideover.scenarios.scenario import Scenario
 from tideover.scenarios.sweeps.rows import FORMAT
 from tideover.sim.units import S
 
