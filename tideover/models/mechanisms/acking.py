@@ -164,9 +164,7 @@ class PendingRoots:
         self.remembered()
 
     def expire(self, before: int) -> tuple[Ints, Ints, Ints]:
-        """Give up roots last emitted at or before ``before``; returns them, their attempt and outage, in
-        order of emission.
-        """
+        """Give up roots last emitted by ``before``; returns roots, attempt, outage, as emitted."""
         self.up_to_date()
         live, emitted = self._of("live"), self._of("emitted")
         index = np.flatnonzero((live > 0) & (emitted <= before))
@@ -178,9 +176,7 @@ class PendingRoots:
         return self._root(index), attempt, outage
 
     def mark(self, roots: Ints, attempt: Ints | None, outage: int) -> None:
-        """Tuples of these attempts of roots were destroyed by an outage; of earlier attempts they do not
-        matter. Tasks report one after the other, not by time, so of several outages the newest counts.
-        """
+        """Tuples of these attempts were destroyed; of several outages the newest counts."""
         index, marked = self._at(roots), self._columns["outage"]
         known = (index >= 0) & (index < int(self._c.size))
         live = self._columns["live"][np.where(known, index, 0)]
@@ -207,9 +203,7 @@ class PendingRoots:
         return bool(((self._of("outage") == outage) & self._waiting()).any())
 
     def emitted_for(self, outage: int) -> bool:
-        """Whether roots were emitted again because of the outage. Their tuples may be on their way, even if
-        the roots were given up, and emitted once more since.
-        """
+        """Whether roots were emitted again because of it: their tuples may be on their way."""
         return bool((self._of("cause") == outage).any()) or outage in self._earlier
 
     def roots(self) -> Ints:
@@ -231,9 +225,7 @@ class PendingRoots:
         self._columns["retrying"][self._at(roots)] = 1
 
     def take_forgotten(self) -> Ints:
-        """What it forgot in the last crash, three rows: roots, their last attempt, and when that was emitted
-        (ns).
-        """
+        """What it forgot in the last crash, in rows: roots, last attempt, when that was emitted (ns)."""
         found, self._forgotten = self._forgotten, NO_ROOTS
         return found
 
@@ -427,17 +419,13 @@ class Acks(AckCosts, CopyHolder):
             self._post(self._bolt(task), parts, self._job.kernel.now)
 
     def forget(self, task: TaskView, outage: OutageView, marked: Sequence[Effects] = ()) -> None:
-        """Because of an outage the acks that ``task`` holds are never sent, nor those of ``marked``, which
-        were not released: it has gone back to a state without these tuples, or has lost it.
-        """
+        """The acks that ``task`` holds, and those of ``marked``, are never sent because of an outage."""
         held = self.mark(task) if self._holds and not task.component.is_spout else []
         uid, attempt = joined([*marked, *held])
         self.destroyed(outage.number, uid >> task.component.bits, attempt)
 
     def may_repeat(self) -> None:
-        """From now on a replica may ack again what it has acked, until all that was emitted by now is
-        forgotten: it matters which others come before, in between and after.
-        """
+        """A replica may ack again what it has acked, until all emitted by now is forgotten: order matters."""
         self._plane.p.in_order_until = self._job.kernel.now + self._buckets * self._period
 
     # -- lost state means lost ids: those roots are never acked; a spout that crashes loses its map ----------
@@ -472,8 +460,6 @@ class Acks(AckCosts, CopyHolder):
     def _acker_ready(self, acker: Process, outage: OutageView) -> None:
         self._job.supervisor.back(acker)
         self._plane.p.alive_since, self._plane.p.acker_outage = self._job.kernel.now, -1
-
-    # -- what the accounts ask -------------------------------------------------------------------------------
 
     def watched(self) -> None:
         for map_ in self.maps:

@@ -41,9 +41,7 @@ from tideover.sim.train import Ints, Train
 
 @dataclass
 class Waits:
-    """Messages of a task that a snapshot has, of its ``queue`` and of the ``line`` of what it sends: rows of
-    the data plane, by their channels in ``source``.
-    """
+    """Messages of a task that a snapshot has: rows of the data plane, by their channels in ``source``."""
 
     queue: list[Rows] = field(default_factory=list)
     line: list[Rows] = field(default_factory=list)
@@ -72,9 +70,7 @@ def _some(rows: Rows) -> list[Rows]:
 
 
 class Part(NamedTuple):
-    """One task in a snapshot: its state, how far it had read its log (in messages), what its barriers have
-    overtaken, and the bytes of that; what of its `state` is written with it.
-    """
+    """One task in a snapshot; ``position``: messages of its log that it had read; ``size``: of ``waits``."""
 
     state: SavedState
     position: int
@@ -132,8 +128,6 @@ class Member:
         self._again: list[Train] = []
         """What it will read again when the job runs."""
 
-    # -- barriers --------------------------------------------------------------------------------------------
-
     def _begin(self, number: int) -> None:
         self._barrier = number
         """Number of the newest snapshot of which it has seen a barrier."""
@@ -157,9 +151,7 @@ class Member:
             come |= self._bolts
 
     def aligned(self, number: int, message: Train | None) -> bool:
-        """A barrier that waits for the others has its turn; returns whether it was the last one. If not, what
-        is behind it on its channel is set aside.
-        """
+        """A barrier that waits for others has its turn: whether it was the last. Its channel is blocked."""
         self._reaches(number, message, overtakes=False)
         if len(self._come) == len(self.task.inputs):
             return True
@@ -178,9 +170,7 @@ class Member:
         return bool(self._come)
 
     def overtake_line(self, snapshot: Snapshot) -> int:
-        """The barrier, if it is still in the line, leaves it ahead of what waits there, which is part of the
-        snapshot then; returns the bytes of that. Older ones, which mean nothing any more, go with it.
-        """
+        """The barrier leaves the line, if it is there, ahead of what waits: so many bytes are in the part."""
         line = self._plane.rows(self.task.c.line.messages)
         mine = (line["mark"] == BARRIER) & (line["key"] == snapshot.number)
         if self._barrier != snapshot.number or not mine.any():
@@ -193,9 +183,7 @@ class Member:
         return size
 
     def take_part(self, snapshot: Snapshot) -> Part:
-        """All barriers are here, or the first that overtakes: what the task contributes. Then it hands the
-        barrier on.
-        """
+        """What the task contributes, before it hands the barrier on."""
         waits = Waits()
         if self.task.hurries:
             self.copied = False
@@ -210,9 +198,7 @@ class Member:
         return part
 
     def whole(self, snapshot: Snapshot) -> Part | None:
-        """Its part, with what came before its channel's barrier when the task had taken part; None: the state
-        is not copied, or not all barriers have come.
-        """
+        """Its part, with what came ahead of its channel's barrier; None: not all has come, or is copied."""
         if not self.copied or len(self._turned) < len(self.task.inputs):
             return None
         part = snapshot.parts[self.task]
@@ -231,8 +217,6 @@ class Member:
         """What was set aside arrives now; or, if the task takes in nothing, when it does."""
         self._come.clear()
         self._plane.lib.plane_unblock(self._plane.p, self.task.number, self._job.kernel.now)
-
-    # -- rollback --------------------------------------------------------------------------------------------
 
     def completed(self, number: int, part: Part) -> None:
         """Snapshot ``number``, with this part, is what the task will go back to."""
@@ -496,9 +480,7 @@ class GlobalRollback(Mechanism, CopyHolder):
             self._take_part(task, snapshot)
 
     def _take_part(self, task: TaskView, snapshot: Snapshot) -> None:
-        """With the last barrier, or with the first that goes ahead of what waits: then the state is copied
-        while more of the part may come.
-        """
+        """With the last barrier, or the first that overtakes: then more may come while state is copied."""
         member, number, kernel = self._members[task], snapshot.number, self._job.kernel
         self._job.step(task.name, "part taken", f"snapshot {number}")
         part = member.take_part(snapshot)
@@ -568,8 +550,6 @@ class GlobalRollback(Mechanism, CopyHolder):
             member.emitted[member.number] += parts
         return 0
 
-    # -- a failure stops the whole job -----------------------------------------------------------------------
-
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         if task.component.is_spout:
             return  # producers fall silent; the log has what they have sent
@@ -625,8 +605,6 @@ class GlobalRollback(Mechanism, CopyHolder):
         self._job.step("job", "runs again", f"reads {again} messages once more")
         self._run_from(self._job.kernel.now + self._schedule.interval)
         self._commit()
-
-    # -- what the accounts ask -------------------------------------------------------------------------------
 
     def moved(self, now: int) -> None:
         p = self._job.plane.p

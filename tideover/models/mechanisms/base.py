@@ -94,16 +94,14 @@ def workers_of(job: Job) -> dict[BoltTask, tuple[int, int]]:
     return {task: (home.host, home.number) for task, home in homes.items()}
 
 
-def when_due(
-    job: Job, tasks: Iterable[TaskView], interval: int, act: Callable[[BoltTask], None], last: bool = False
-) -> None:
+def when_due(job: Job, tasks: Iterable[TaskView], interval: int, act: Callable[[BoltTask], None]) -> None:
     """Each ``interval`` (ns) a marker goes into the queue of each of these bolts' tasks that is there; at its
-    turn ``act`` is called. ``last``: whoever asks for it does nothing after it in its turn.
+    turn ``act`` is called.
     """
 
     def tick(task: BoltTask, i: int) -> None:
         if task.available:
-            task.enqueue(Rank.CHECKPOINT, partial(act, task), last=last)
+            task.enqueue(Rank.CHECKPOINT, partial(act, task), last=True)
 
     for task in map(job.bolt, tasks):
         job.kernel.every(interval, interval, Rank.CHECKPOINT, partial(tick, task), task.number)

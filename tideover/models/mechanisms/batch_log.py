@@ -101,11 +101,7 @@ class BatchSettings(Part):
 
 
 class Records:
-    """What one task reads, in order of arrival, end markers among it.
-
-    n       records
-    train   the tuples among them
-    """
+    """What one task reads, in order of arrival, ``n`` records with end markers; ``train``: the tuples."""
 
     def __init__(self, plane: Plane, rows: Rows) -> None:
         self._plane, self.rows = plane, rows

@@ -255,9 +255,7 @@ class Batches(Mechanism, CopyHolder, Runner):
         return 0
 
     def _open_again(self, newest: Mapping[BoltTask, int]) -> None:
-        """Tasks go back to the time when these were their newest windows: those above are put out again, and
-        until then what left with them has not.
-        """
+        """Tasks go back to when these were their newest windows: what left with later ones has not."""
         for task, number, parts in self._left:
             for part in parts if number > newest[task] else ():
                 self._job.say.void(task.component, part.uid, 0)
@@ -290,8 +288,6 @@ class Batches(Mechanism, CopyHolder, Runner):
         again = self._comes_again(task, train)
         if again is not None:
             self._job.say.replayed(task, train.pick(again), None)
-
-    # -- what the accounts ask -------------------------------------------------------------------------------
 
     def replayed(self, task: BoltView, train: Train, outage: int) -> Mask | None:
         return self._comes_again(task, train, outage)
@@ -447,9 +443,7 @@ class StartingOver(Stopping):
         return min(task.windows.epoch for task in self._cluster.tasks) if self._by_time else 0
 
     def _trim(self, epoch: int) -> None:
-        """What belongs to windows of which all had left when marker ``epoch`` was the newest will not be read
-        again.
-        """
+        """What belongs to windows that had all left at marker ``epoch`` is not read again."""
         if not self._by_time:
             return
         if self._extent is not None:

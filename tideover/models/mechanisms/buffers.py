@@ -211,9 +211,7 @@ class Request:
 
     @property
     def done(self) -> bool:
-        """Whether the end of the replay has left its sender, or still waits in its line: a crash there
-        destroys what does.
-        """
+        """Whether its end has left the sender, or waits in its line, where a crash would destroy it."""
         channel, plane = self.buffer.channel, self.buffer.plane
         comes = plane.lib.plane_end_comes(plane.p, channel.number, self.recovery)
         # the replay of the channel has come to its end
@@ -345,8 +343,6 @@ class UpstreamBuffers(Mechanism, CopyHolder):
             buffer.drop_known(seen)
         self._job.step(buffer.channel.up.name, "buffer trimmed", f"up to number {safe}")
 
-    # -- a sender's buffers, copied --------------------------------------------------------------------------
-
     def sent_by(self, task: TaskView) -> list[UpstreamBuffer]:
         return self._sent.get(task.number, [])
 
@@ -355,9 +351,7 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         return {buffer.channel: buffer.copy() for buffer in self.sent_by(task)}
 
     def put_back(self, task: TaskView, outputs: Mapping[Wire, Kept]) -> None:
-        """A task that is up again, and not open yet, keeps what it had when its output queues were copied, if
-        they went down with it. What it sent after that stays lost.
-        """
+        """A task that is up again keeps what this copy has of what it had sent, if that went down with it."""
         for buffer in self.sent_by(task):
             if buffer.channel in outputs:
                 buffer.put_back(outputs[buffer.channel])
@@ -366,8 +360,6 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         """A replica that has copied its ``peer`` keeps what that one keeps, and nothing else."""
         for mine, theirs in zip(self.sent_by(task), self.sent_by(peer), strict=True):
             mine.follow(theirs)
-
-    # -- failures --------------------------------------------------------------------------------------------
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         sender = self._job.tasks[task.number]
@@ -384,15 +376,11 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         return self._receivers[task].recovering
 
     def empty_queue(self, task: BoltView) -> None:
-        """A task is up again: what is in its queue, or was held for it, and will be replayed is thrown
-        away.
-        """
+        """A task is up again: what waits there, and will be replayed, is thrown away."""
         self._bolt(task).empty()
 
     def restored(self, task: BoltView, reached: Reached) -> None:
-        """A task has the state of when it had ``reached`` this: replays go on from there (``ask`` for them).
-        What waits in its queue comes behind that.
-        """
+        """A task has the state of when it had ``reached`` this; what waits in its queue comes behind."""
         receiver = self._receivers[task]
         for position, buffer in receiver.buffers.items():
             buffer.c.processed = buffer.c.brought = reached.positions.get(position, 0)
@@ -411,9 +399,7 @@ class UpstreamBuffers(Mechanism, CopyHolder):
             self.sender_ready(buffer.channel.up)
 
     def sender_ready(self, task: TaskView) -> None:
-        """A task that keeps buffers is up and open: what it owes is asked for, if it was not in this life of
-        it: what was under way when it failed has been given up.
-        """
+        """A task is up and open: what it owes is asked for, if it was not in this life of it."""
         up, kernel = self._job.tasks[task.number], self._job.kernel
         for request in self._requests if up.available else ():
             if request.buffer.channel.up is up and request.asked != up.life and not request.done:
@@ -423,14 +409,12 @@ class UpstreamBuffers(Mechanism, CopyHolder):
                 kernel.at(kernel.now, Rank.REQUEST, serve, up.number)
 
     def _serve(self, up: Task, request: Request) -> None:
-        """The sender's turn: it replays its buffer in order, then an end marker; new tuples follow behind."""
+        """The sender's turn: it replays its buffer, then an end marker; new tuples follow."""
         if request.valid:
             asked = [(request.buffer, request.after)]
             n = send_kept(self._job, up, asked, request.recovery, request.receiver.step)
             self._job.step(up.name, "buffer replayed", f"{n} tuples", request.receiver.task.name)
             request.served = True
-
-    # -- what the accounts ask -------------------------------------------------------------------------------
 
     def moved(self, now: int) -> None:
         self._job.say.kept(sum(buffer.size for buffer in self._buffers))

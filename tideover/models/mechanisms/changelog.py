@@ -88,11 +88,7 @@ class ChangelogSettings(Part):
 
 
 class Batch(NamedTuple):
-    """Changes that go into the changelog together; batches of a task are numbered in order.
-
-    state   what whoever reads the changelog up to here has
-    size    bytes of the entries that changed
-    """
+    """Changes that go into the changelog together, in their order; ``state``: as of here; ``size``: bytes."""
 
     number: int
     state: SavedState
@@ -388,12 +384,8 @@ class Changelogs(Mechanism, CopyHolder):
         own.changelog.add(batch)
         self._do.step(own.bolt, "changes written", f"{batch.entries} entries")
 
-    # -- failures --------------------------------------------------------------------------------------------
-
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        """All that a task has read since the commit waits in its log again. Spouts are producers: these fall
-        silent, and the logs have what they have sent.
-        """
+        """What a task has read since the commit waits in its log again. Spouts just fall silent."""
         if task.component.is_spout:
             return
         own = self._tasks[task]
@@ -430,8 +422,6 @@ class Changelogs(Mechanism, CopyHolder):
         self._job.say.replayed(own.bolt, without_markers(held.pick(slice(n))), None)
         self._do.step(own.bolt, "log read again", f"{n} messages")
         self._do.open(own.bolt)
-
-    # -- what the accounts ask -------------------------------------------------------------------------------
 
     def _note_kept(self) -> None:
         plane = self._job.plane

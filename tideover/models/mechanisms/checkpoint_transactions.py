@@ -176,8 +176,6 @@ class Transactions(Mechanism, CopyHolder):
     def start(self) -> None:
         self._next(self._interval)
 
-    # -- a transaction ---------------------------------------------------------------------------------------
-
     def _next(self, when: int) -> None:
         def begin() -> None:
             self._began, self._parts = when, {}
@@ -321,8 +319,6 @@ class Transactions(Mechanism, CopyHolder):
         self._job.step(task.name, "job rolled back")
         if not self._down:
             self._next(self._job.kernel.now + self._interval)
-
-    # -- what the accounts ask -------------------------------------------------------------------------------
 
     def settled(self, outage: OutageView) -> bool:
         return outage not in self._down.values()

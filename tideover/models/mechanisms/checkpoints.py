@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Costs as Costs
@@ -52,12 +52,7 @@ from tideover.sim.train import Ints
 
 
 class Share(NamedTuple):
-    """What of a task's `state` is written, or read, at once.
-
-    entries  how many
-    size     their bytes
-    worked   tuples that the task had worked on when they were copied
-    """
+    """What of a task's `state` is written, or read, at once; ``worked``: tuples it had worked on by then."""
 
     entries: int = 0
     size: int = 0
@@ -201,9 +196,7 @@ class TaskCheckpoints(Mechanism, CopyHolder):
         }
 
     def take(self, task: BoltView, needed: bool = False) -> None:
-        """Save the state now. If a checkpoint is on its way this one is left out, or, if it is ``needed``,
-        taken as soon as that one is there.
-        """
+        """Save the state now; with a checkpoint on its way not, or, if ``needed``, after that."""
         own = self._of[task]
         if own.writing:
             own.wanted |= needed
@@ -248,9 +241,7 @@ class TaskCheckpoints(Mechanism, CopyHolder):
         own.saved, own.backing = None, Backing(self._bolt(task))
 
     def read(self, task: BoltView, then: Callable[[Checkpoint], None]) -> None:
-        """Read the newest valid checkpoint (nothing was saved yet: the beginning), which takes its time, and
-        call ``then``, unless the task fails before.
-        """
+        """Read the newest valid checkpoint, or the beginning; then ``then``, unless the task fails before."""
         job, own, costs, bolt = self._job, self._of[task], self._costs, self._bolt(task)
         saved = own.saved or Checkpoint(SavedState.at_the_beginning(bolt))
         share = own.backing.to_read()
@@ -269,9 +260,7 @@ class TaskCheckpoints(Mechanism, CopyHolder):
             self._of[task].void()
 
     def store_lost(self, store: str | None) -> None:
-        """A state, and what was being written; not how far the task had got with what is sent to it, for its
-        senders have trimmed that.
-        """
+        """Not how far tasks had got with what is sent to them: their senders have trimmed that."""
         for task, own in self._of.items() if store == self._costs.store else ():
             if own.writing:
                 own.void()
@@ -288,9 +277,6 @@ class RegularCheckpoints(TaskCheckpoints):
     the next checkpoint would bring back counts that were put out.
     """
 
-    last: ClassVar[bool] = True
-    """Whether a task whose turn it is does nothing more in it."""
-
     def __init__(
         self,
         job: Job,
@@ -303,7 +289,7 @@ class RegularCheckpoints(TaskCheckpoints):
         self._interval = interval
 
     def start(self) -> None:
-        when_due(self._job, self._of, self._interval, self._due, last=self.last)
+        when_due(self._job, self._of, self._interval, self._due)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task in self._of and task.component.trigger == "tick":

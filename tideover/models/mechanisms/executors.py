@@ -172,12 +172,8 @@ class Cluster:
         """Whether a batch that is triggered then saves the states of its tasks."""
         return trigger >= self._save_from
 
-    # -- a batch ---------------------------------------------------------------------------------------------
-
     def start(self, shares: Shares, saves: bool, done: Callable[[], None]) -> None:
-        """Run all stages of a batch, of which each task has its share, and which ``saves`` states; ``done``
-        is called when the last task has ended.
-        """
+        """Run all stages of a batch; ``done`` is called when the last task has ended."""
         self._done, self._saves = done, saves
         for p in self.partitions:
             p.share = shares[p.task.component.name, p.task.index]
@@ -341,8 +337,6 @@ class Cluster:
         p.attempt = 0
         p.task.busy.count(self._job.kernel.now - p.began_at)
 
-    # -- faults ----------------------------------------------------------------------------------------------
-
     def _tasks_in(self, executor: Executor) -> list[BoltTask]:
         """Those whose state is there, or, if they have none, which have run there last."""
         here = (executor, executor.life)
@@ -387,9 +381,7 @@ class Cluster:
                 self._job.supervisor.back(executor)
 
     def stopped(self, task: TaskView, until: int) -> None:
-        """The executor where a task runs or has its state (else that of its worker) does nothing until then;
-        what runs there ends later.
-        """
+        """The executor where a task runs, has its state, or began, does nothing until then."""
         mine, now = self.of[task], self._job.kernel.now
         places = (mine.ran if mine.attempt else None, mine.home if mine.stateful else None)
         executor = next((place[0] for place in places if place is not None and lives(place)), mine.own)
@@ -417,9 +409,7 @@ class Cluster:
                 p.again = outage.number
 
     def halt(self, again: OutageView | None = None) -> None:
-        """The query is stopped, and its state dropped; processes that live go on. ``again``: the batch will
-        be run again because of this.
-        """
+        """The query is stopped, and its state dropped; because of ``again`` the batch will be run again."""
         if again is not None:
             self._runs_again(again)
         for p in self.partitions:

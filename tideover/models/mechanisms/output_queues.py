@@ -92,12 +92,8 @@ class Progress(Mechanism):
 
     @staticmethod
     def tells(task: BoltView) -> bool:
-        """Whether the secondary is told of the end of each window: in a replay it would not come again as it
-        was.
-        """
+        """Whether the secondary is told of each window's end: in a replay it would be another."""
         return task.component.trigger in ("tick", "tuples")
-
-    # -- what is open ----------------------------------------------------------------------------------------
 
     def passed(self, task: BoltView, train: Train) -> None:
         own = self._of[task]
@@ -135,12 +131,8 @@ class Progress(Mechanism):
             own.data = {key: first for key, first in own.data.items() if key[1] >= left}
         return 0
 
-    # -- what is done ----------------------------------------------------------------------------------------
-
     def look(self, task: BoltView) -> bool:
-        """Note where a task is now, and find the newest mark of which everything is done downstream; returns
-        whether there is a new one.
-        """
+        """Note where a task is now; returns whether there is a newer mark of which all is done downstream."""
         own, outputs = self._of[task], self._buffers.sent_by(task)
         self._bolt(task).catch_up()
         epoch = self._bolt(task).windows.epoch
@@ -208,9 +200,7 @@ class OutputQueues(Mechanism, CopyHolder):
     # -- what need not be kept -------------------------------------------------------------------------------
 
     def trim(self, view: BoltView) -> int:
-        """A task tells those bolts' tasks that send to it, each replica of them, what it has had; returns how
-        many are told.
-        """
+        """A task tells those who send to it, each replica, what it has had; returns how many it tells."""
         task, told = self._bolt(view), 0
         self.moved(self._job.kernel.now)  # what they keep has its peak now
         for channel in task.inputs:
@@ -226,18 +216,14 @@ class OutputQueues(Mechanism, CopyHolder):
     # -- who speaks ------------------------------------------------------------------------------------------
 
     def gone(self, view: TaskView) -> None:
-        """A task has failed, and this is known, or it is back, empty: if it spoke, and another one is there,
-        that one does.
-        """
+        """A task has failed, or is back, empty: if it spoke, and another one is there, that one does."""
         task = self._bolt(view)
         other = live_replica(self._job, task)
         if self._speaker[self._replicas(task)[0]] is task and other is not None:
             self._speak(other)
 
     def there(self, task: BoltTask, peer: BoltTask | None) -> None:
-        """A task goes on, with what it has copied of its ``peer`` (None: of nobody): if who speaks is not
-        there, it does.
-        """
+        """A task goes on, as a copy of its ``peer`` (None: of nobody), and speaks if nobody else can."""
         if peer is not None:
             for mine, theirs in zip(self._outputs[task], self._outputs[peer], strict=True):
                 self._lose(mine)
@@ -272,8 +258,6 @@ class OutputQueues(Mechanism, CopyHolder):
         asked = [(self._of[channel], 0) for channel in self._outputs[task]]
         n = send_kept(self._job, task, asked, 0, self._cost)
         self._job.step(task.name, "queue sent", f"{n} messages")
-
-    # -- failures, and the accounts --------------------------------------------------------------------------
 
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
         bolt = self._job.tasks[task.number]

@@ -307,9 +307,7 @@ class Fleets(Mechanism, CopyHolder):
         self._read_all(outage)
 
     def failed(self, view: SpoutView | BoltView, outage: OutageView) -> None:
-        """Nobody waits for a member that fails again, and what it has not written is asked of another: when
-        all has struck that strikes now.
-        """
+        """Nobody waits for who fails again; what it has not written is asked of another."""
         failed, kernel = self._job.tasks[view.number], self._job.kernel
         if not isinstance(failed, BoltTask):
             return

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar
 
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Costs, Mechanism
@@ -60,9 +59,7 @@ class Standbys(Mechanism):
             self._do.at(outage.detected_at, partial(self._do.take_over, task, outage), Rank.READY, task)
 
     def go_on(self, task: TaskView, outage: OutageView, standby: Checkpoint) -> None:
-        """A bolt's task is up again, and empty: it goes on from ``standby``, and asks for what has come
-        since.
-        """
+        """A bolt's task is up again, and empty: it goes on from ``standby``, and asks for what came since."""
         bolt, buffers = self._bolt(task), self._buffers
         buffers.put_back(bolt, standby.outputs)
         buffers.empty_queue(bolt)
@@ -88,8 +85,6 @@ class CheckpointMessages(RegularCheckpoints):
     J.-H. Hwang et al., ICDE 2005, section 4.1. ``delta``: of the bolt's own entries only those that have
     changed since the last one, and of the output queues only what has come since.
     """
-
-    last: ClassVar[bool] = False
 
     def __init__(
         self,

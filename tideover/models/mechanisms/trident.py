@@ -602,8 +602,6 @@ class Coordinator(Mechanism, CopyHolder, Runner):
         kept = {cause: np.setdiff1d(again, roots) for cause, again in self._again.items()}
         self._again = {cause: again for cause, again in kept.items() if len(again)}
 
-    # -- failures --------------------------------------------------------------------------------------------
-
     def _killed(self, _: Process, outage: OutageView) -> None:
         self._lives = False
         self._plans.void()
@@ -653,8 +651,6 @@ class Coordinator(Mechanism, CopyHolder, Runner):
 
     def busy_since(self, task: BoltView) -> int | None:
         return self._executors[self._bolt(task)].began_at
-
-    # -- what the accounts ask -------------------------------------------------------------------------------
 
     def _comes_again(self, task: BoltView, train: Train, again: list[Ints]) -> Mask | None:
         if not again:
