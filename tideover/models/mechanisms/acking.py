@@ -1,8 +1,8 @@
 """Acks, for `source_replay` and what is built on it: Storm's acker, pending map and rotation.
 
-Those strategies make `Acks` and a `Rotation`, whose rules are in the docstring of `source_replay`;
-`offsets.py` and `checkpoint_transactions.py` go by what is pending, or is held. The data plane acks and
-completes by itself (plane.h: `pending`): what is counted as done is changed there, not here.
+Those strategies make `Acks`, whose rules are in the docstring of `source_replay`; `offsets.py` and
+`checkpoint_transactions.py` go by what is pending, or is held. The data plane acks and completes by itself
+(plane.h: `pending`): what is counted as done is changed there, not here.
 """
 
 from __future__ import annotations
@@ -29,47 +29,6 @@ from tideover.sim.train import Ints, Train
 NEVER = 1 << 62
 LONG_AGO = -NEVER
 NO_ROOTS: Ints = np.zeros((3, 0), np.int64)
-
-
-class Rotation(Mechanism):
-    """Each spout keeps its unfinished roots in a map of ``buckets`` buckets that rotates every ``period`` ns;
-    what is in the oldest bucket at a rotation has timed out, and is emitted again.
-
-    ``phase``: first rotation after the spout's start (ns); None: drawn, uniform within a period.
-    """
-
-    occupies = False
-
-    def __init__(self, job: Job, acks: Acks, period: int, buckets: int, phase: int | None) -> None:
-        super().__init__(job)
-        self._acks, self._verbs = acks, Verbs(job)
-        self._period, self._buckets, self._phase = period, buckets, phase
-
-    def start(self) -> None:
-        for spout in self._job.spouts:
-            self._begin(spout)
-
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        spout = self._job.tasks[task.number]
-        if isinstance(spout, SpoutTask):
-            self._begin(spout)
-
-    def _begin(self, spout: SpoutTask) -> None:
-        period, life, phase = self._period, spout.life, self._phase
-        if phase is None:
-            phase = self._job.draws.moment(spout.name, Purpose.PHASE, period)
-        first = self._job.kernel.now + phase
-
-        def rotate(r: int) -> None:
-            if spout.life != life or not spout.up:
-                return
-            pending = self._acks.maps[spout.spout_number]
-            pending.up_to_date()
-            self._verbs.keep(sum(s.in_flight.count for s in self._job.spouts))
-            self._job.step(spout.name, "buckets rotated")
-            self._verbs.emit_again(spout, *pending.expire(first + (r - self._buckets + 1) * period))
-
-        self._job.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
 
 
 COLUMNS = {
@@ -254,20 +213,21 @@ class AckCosts(Mechanism):
 
 
 class Acks(AckCosts, CopyHolder):
-    """Every root and every tuple anchored to it is acked; the acker knows which roots are pending.
-
-    A tuple is acked when its effect is safe: of a bolt with state when it leaves with a window's end (a late
-    one at once), or, with ``held``, when ``release`` says so. What was not acked when a task fails never is.
+    """Every root and every tuple anchored to it is acked when its effect is safe; the acker knows which roots
+    are pending, and spouts emit those again that are not done in time.
 
     All ackers of a topology are one; acks reach it at the instant at which they are sent. The data plane
     keeps a value for each root, the XOR of the ids of all tuples created and acked in its tree, which is
     done when that is zero (Toshniwal et al., *Storm @Twitter*, SIGMOD 2014, section 3.3).
 
-    ack_size         bytes of an ack message
-    period, buckets  of the acker's own rotating map (phase 0): older entries are forgotten, and acks for them
-                     ignored
-    host             of the acker; None: it has none
-    maps             pending roots of each spout task
+    ack_size        bytes of an ack message
+    period          of the rotating maps of spouts and of the acker (ns)
+    buckets         of a spout's map: at a rotation what is in the oldest one has timed out
+    phase           first rotation after the spout's start (ns); None: drawn, uniform within a period
+    acker_buckets   of the acker's map (phase 0): acks for older entries are ignored
+    host            of the acker; None: it has none
+    held            acks of bolts with state wait until ``release`` says that their effects are safe
+    maps            pending roots of each spout task
     """
 
     needs = Needs(comparison=True)
@@ -280,12 +240,14 @@ class Acks(AckCosts, CopyHolder):
         ack_size: int,
         period: int,
         buckets: int,
-        host: int | None = None,
-        held: bool = False,
+        phase: int | None,
+        acker_buckets: int,
+        host: int | None,
+        held: bool,
     ) -> None:
         super().__init__(job, ack_cost, held)
-        self._ack_size, self._period, self._buckets = ack_size, period, buckets
-        self._holds = held
+        self._ack_size, self._period, self._buckets, self._phase = ack_size, period, buckets, phase
+        self._acker_buckets, self._holds, self._do = acker_buckets, held, Verbs(job)
         self._held: dict[TaskView, list[Effects]] = {}
         self._acked = 0
         """How many acks were told."""
@@ -296,7 +258,7 @@ class Acks(AckCosts, CopyHolder):
         self._mask = (1 << bits) - 1
         structs = plane.ffi.new("pending[]", spouts)
         plane.keep(structs)
-        p.pending, p.rotation, p.buckets = structs, period, buckets
+        p.pending, p.rotation, p.buckets = structs, period, acker_buckets
         p.alive_since, p.acker_outage = -1, -1
         self.maps = [PendingRoots(bits, number, plane, structs[number]) for number in range(spouts)]
         for map_ in self.maps if job.topology.by_event else ():
@@ -326,6 +288,33 @@ class Acks(AckCosts, CopyHolder):
             for place, outlet in enumerate(sender.outlets):
                 key = job.draws.key(outlet.edge.name, Purpose.IDENTITY)
                 plane.outlets[plane.tasks[sender.number].first_outlet + place].identity = int(key)
+
+    def start(self) -> None:
+        for spout in self._job.spouts:
+            self._rotate(spout)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        spout = self._job.tasks[task.number]
+        if isinstance(spout, SpoutTask):
+            self._rotate(spout)
+
+    def _rotate(self, spout: SpoutTask) -> None:
+        """Begin with the rotations of a spout that begins."""
+        period, life, phase = self._period, spout.life, self._phase
+        if phase is None:
+            phase = self._job.draws.moment(spout.name, Purpose.PHASE, period)
+        first = self._job.kernel.now + phase
+
+        def rotate(r: int) -> None:
+            if spout.life != life or not spout.up:
+                return
+            pending = self.maps[spout.spout_number]
+            pending.up_to_date()
+            self._do.keep(sum(s.in_flight.count for s in self._job.spouts))
+            self._job.step(spout.name, "buckets rotated")
+            self._do.emit_again(spout, *pending.expire(first + (r - self._buckets + 1) * period))
+
+        self._job.kernel.every(first, period, Rank.ROTATION, rotate, spout.number)
 
     def tell(self) -> None:
         """Announce what was acked, and completed."""
@@ -426,7 +415,7 @@ class Acks(AckCosts, CopyHolder):
 
     def may_repeat(self) -> None:
         """A replica may ack again what it has acked, until all emitted by now is forgotten: order matters."""
-        self._plane.p.in_order_until = self._job.kernel.now + self._buckets * self._period
+        self._plane.p.in_order_until = self._job.kernel.now + self._acker_buckets * self._period
 
     # -- lost state means lost ids: those roots are never acked; a spout that crashes loses its map ----------
 
@@ -451,7 +440,7 @@ class Acks(AckCosts, CopyHolder):
         """All entries are lost; until it is up again acks are too."""
         now, p = self._job.kernel.now, self._plane.p
         # what was emitted at or before this has rotated out
-        rotated_out = (-(-now // self._period) - self._buckets) * self._period
+        rotated_out = (-(-now // self._period) - self._acker_buckets) * self._period
         forgotten = max(rotated_out, int(p.alive_since))
         p.alive_since, p.acker_outage = NEVER, outage.number
         for pending in self.maps:

@@ -1,5 +1,8 @@
 """A sink that writes in transactions: readers see what is in one when it is committed.
 
+`aligned_snapshots` makes it, and `barriers.py` decides what is pre-committed, committed and rolled back; what
+becomes of a transaction then is changed here.
+
 The rules (tests/models/test_transactional_sinks.py):
 
 - What leaves the topology is the windows of components that nobody reads, and the tuples of other last
@@ -28,6 +31,7 @@ from tideover.models.job.sinks import Terms
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.operators.state import Effects
+from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Sent
 from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
@@ -50,23 +54,19 @@ class Transaction:
     effects: list[Ints] = field(default_factory=list)
     dead: bool = False
 
-    def put(self, now: int, uid: Ints | None) -> None:
-        """Something is put out at ``now``, with these effects (None: they are no roots')."""
-        if self.opened is None:
-            self.opened = now
-        if uid is not None:
-            self.effects.append(uid)
+    def put(self, now: int, effects: list[Ints]) -> None:
+        """Something is put out at ``now``, with these effects."""
+        self.opened = now if self.opened is None else self.opened
+        self.effects += effects
 
 
 @dataclass(eq=False)
 class Producer:
-    """The transactions of one task.
-
-    open       what is put out goes into this one
-    flushed    those that are pre-committed and not committed, by their numbers
-    decided    those up to this number are to be committed, whatever fails
+    """The transactions of one task: the one into which it puts out, and those that are pre-committed, by
+    their numbers, of which those up to ``decided`` are to be committed, whatever fails.
     """
 
+    task: BoltTask
     plans: Plans
     open: Transaction = field(default_factory=Transaction)
     flushed: dict[int, Transaction] = field(default_factory=dict)
@@ -75,10 +75,9 @@ class Producer:
 
 class SinkTransactions(Mechanism, CopyHolder):
     """The first half of a two-phase commit at each task whose output leaves the topology, and the second half
-    at the broker. The other participants, and who decides, are the protocol's: it calls, task by task,
-    ``pre_commit`` when a task's part of what is decided on is taken, ``commit`` when that is decided (and
-    again when the task is back from a failure: the decision may not have reached it), ``roll_back`` when the
-    task fails.
+    at the broker. Who decides calls, task by task, ``pre_commit`` when a task's part of what is decided on is
+    taken, ``commit`` when that is decided (and again when the task is back from a failure: the decision may
+    not have reached it), ``roll_back`` when the task fails.
 
     Flink's TwoPhaseCommitSinkFunction, KafkaWriter and KafkaCommitter; a Kafka broker aborts a transaction
     that is open for too long, be it pre-committed or not, for to the broker that is all the same.
@@ -88,39 +87,33 @@ class SinkTransactions(Mechanism, CopyHolder):
         super().__init__(job)
         self._terms = terms
         self._of: dict[TaskView, Producer] = {
-            t: Producer(Plans(job.kernel, t.number)) for t in job.bolt_tasks if not t.component.outputs
+            t: Producer(t, Plans(job.kernel, t.number)) for t in job.bolt_tasks if not t.component.outputs
         }
         job.context.withheld.update(self._of)
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         if task in self._of and not task.component.window:
-            self._of[task].open.put(int(train.time[0]), train.uid)
+            self._of[task].open.put(int(train.time[0]), [train.uid])
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task in self._of:
-            transaction = self._of[task].open
-            transaction.put(now, None)
-            if task.component.anchored:
-                transaction.effects += [part.uid for part in parts]
+            self._of[task].open.put(now, [part.uid for part in parts] if task.component.anchored else [])
         return 0
-
-    def _looked_at(self, task: TaskView) -> Producer | None:
-        """The producer of a task, if it has one, with all that the task has put out."""
-        if task in self._of:
-            self._bolt(task).catch_up()
-        return self._of.get(task)
 
     def pre_commit(self, task: TaskView, number: int) -> None:
         """What the task has put out is flushed, as its transaction ``number`` (they rise)."""
-        producer = self._looked_at(task)
-        if producer is None or producer.open.opened is None:
+        producer = self._of.get(task)
+        if producer is None:
             return
-        transaction = producer.flushed[number] = producer.open
-        producer.open = Transaction()
-        self._job.say.pre_committed(self._bolt(task), number)
+        producer.task.catch_up()
+        transaction = producer.open
+        if transaction.opened is None:
+            return
+        producer.flushed[number], producer.open = transaction, Transaction()
+        self._job.say.pre_committed(producer.task, number)
         self._step(task, "transaction pre-committed", number)
-        aborted = max(self._job.kernel.now, (transaction.opened or 0) + self._terms.timeout)
-        expire = partial(self._expire, task, number, transaction)
+        aborted = max(self._job.kernel.now, transaction.opened + self._terms.timeout)
+        expire = partial(self._expire, producer, number, transaction)
         self._job.kernel.at(aborted, Rank.ROTATION, expire, task.number)
 
     def commit(self, task: TaskView, number: int) -> None:
@@ -132,12 +125,12 @@ class SinkTransactions(Mechanism, CopyHolder):
         mine = [n for n in producer.flushed if n <= number]
         for n in mine:
             if producer.flushed[n].dead:
-                self._lose(task, n)
+                self._abort(producer, n, lost=True)
 
         def commit() -> None:
             for n in [n for n in producer.flushed if n <= number]:
                 del producer.flushed[n]
-                self._job.say.committed(self._bolt(task), n, self._job.kernel.now)
+                self._job.say.committed(producer.task, n, self._job.kernel.now)
                 self._step(task, "transaction committed", n)
 
         if mine:
@@ -145,37 +138,35 @@ class SinkTransactions(Mechanism, CopyHolder):
 
     def roll_back(self, task: TaskView, number: int) -> None:
         """The task has failed: back to where it had pre-committed ``number`` (0: to the beginning)."""
-        producer = self._looked_at(task)
+        producer = self._of.get(task)
         if producer is None:
             return
+        producer.task.catch_up()
         producer.plans.void()
         for n in [n for n in producer.flushed if n > number]:
-            self._undo(task, producer.flushed.pop(n))
-            self._job.say.aborted(self._bolt(task), n, False)
-            self._step(task, "transaction aborted", n)
-        self._undo(task, producer.open)
-        self._job.say.aborted(self._bolt(task), None, False)
+            self._abort(producer, n, lost=False)
+        self._undo(producer, producer.open)
+        self._job.say.aborted(producer.task, None, False)
         producer.open = Transaction()
 
-    def _expire(self, task: TaskView, number: int, transaction: Transaction) -> None:
+    def _expire(self, producer: Producer, number: int, transaction: Transaction) -> None:
         """The broker has waited long enough."""
-        producer = self._of[task]
         if producer.flushed.get(number) is transaction:
             transaction.dead = True
-            self._step(task, "transaction timed out", number)
+            self._step(producer.task, "transaction timed out", number)
             if number <= producer.decided:
-                self._lose(task, number)
+                self._abort(producer, number, lost=True)
 
-    def _lose(self, task: TaskView, number: int) -> None:
-        """What is in a transaction will not be there, though it is decided that it is."""
-        self._undo(task, self._of[task].flushed.pop(number))
-        self._job.say.aborted(self._bolt(task), number, True)
-        self._step(task, "output lost", number)
+    def _abort(self, producer: Producer, number: int, lost: bool) -> None:
+        """What is in a transaction will not be there (``lost``: though it is decided that it is)."""
+        self._undo(producer, producer.flushed.pop(number))
+        self._job.say.aborted(producer.task, number, lost)
+        self._step(producer.task, "output lost" if lost else "transaction aborted", number)
 
-    def _undo(self, task: TaskView, transaction: Transaction) -> None:
+    def _undo(self, producer: Producer, transaction: Transaction) -> None:
         if transaction.effects:
-            uid = np.concatenate(transaction.effects)
-            self._job.say.void(task.component, uid, self._bolt(task).replica)
+            task, uid = producer.task, np.concatenate(transaction.effects)
+            self._job.say.void(task.component, uid, task.replica)
 
     def _step(self, task: TaskView, what: str, number: int) -> None:
         self._job.step(task.name, what, f"transaction {number}")

@@ -33,7 +33,7 @@ from pydantic import Field
 from tideover.models import remarks
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms import offsets
-from tideover.models.mechanisms.acking import AckCosts, Acks, Rotation
+from tideover.models.mechanisms.acking import AckCosts, Acks
 from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
@@ -66,7 +66,7 @@ class SourceReplay(Acking):
     alone = "what is lost anywhere is replayed by the source, through all tasks"
     windows = frozenset({"sliding", "event", "session", "arrival session", "aside", "join"})
     survives = frozenset({"lose_state", "crash_task"})
-    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks, Rotation)
+    composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks,)
     roles = frozenset({"acker"})
     bounded_queues = True
     reads_queues = True
@@ -125,9 +125,8 @@ class Replay(Protocol):
     def __init__(self, job: Job, strategy: SourceReplay) -> None:
         super().__init__(job)
         s = self.strategy = strategy
-        ack = s.ack_cost, s.ack_size
-        self.acks = Acks(job, *ack, s.message_timeout, s.acker_buckets, s.acker_host, self.held)
-        self.rotation = Rotation(job, self.acks, s.message_timeout, s.timeout_buckets, s.timeout_phase)
+        costs, spout = (s.ack_cost, s.ack_size), (s.message_timeout, s.timeout_buckets)
+        self.acks = Acks(job, *costs, *spout, s.timeout_phase, s.acker_buckets, s.acker_host, self.held)
         offsets.follow(job, self.acks.maps)
 
     def start(self) -> None:
