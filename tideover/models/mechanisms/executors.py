@@ -36,17 +36,13 @@ class Partition:
     own          the executor of its worker, where it runs at first
     home         where its state was loaded last; None: nowhere, there is nothing to load
     stale        that copy is spoilt; ``spoilt`` counts how often it was, by a fault of the state alone
-    lost_by      number of the outage that took the copy
-    blocked      number of the outage because of which it may not run; None: it may
-    saved_rows   rows of its state when it was saved last, if that is not in every batch
-    since_saved  what it has worked on in the batches that were committed since then (ns)
-    In the batch that runs:
-    attempt      number of the attempt that runs; 0: none does
-    loaded       since when it has its state, with ``spoilt`` and ``lost_by`` at its start; None: it had it
-                 before
+    lost_by      the outage that took the copy
+    blocked      the outage because of which it may not run
+    since_saved  what it has worked on since its state, of ``saved_rows``, was saved last (ns)
+    loaded       since when it has its state, with ``spoilt`` and ``lost_by`` at the start of this attempt
     ran          where the attempt runs, or has ended
     not_before   ns; None: its executor is dead, and the scheduler does not know yet
-    again        number of the outage because of which it runs again; -1: none
+    again        the outage because of which it runs again; -1: none
     """
 
     def __init__(self, task: BoltTask, own: Executor) -> None:
@@ -82,14 +78,6 @@ class Executor(Process):
     stopped_until = 0
     running = 0
     outage = -1
-
-    def cold_ns(self, stateful: bool, settings: BatchSettings) -> int:
-        """How much longer the first task of its sort takes here; whatever comes first starts the process."""
-        if not stateful:
-            return 0 if self.warm else settings.executor_cold
-        if self.has_store:
-            return 0
-        return settings.state_cold if self.warm else max(settings.executor_cold, settings.state_cold)
 
     def die(self, outage: int) -> None:
         self.up = self.noticed = False
@@ -242,10 +230,10 @@ class Cluster:
         if self._lineage is not None or not any(lives(home) for home in others):
             return False
         until = self._waiting_since + self._settings.locality_wait
-        waits = self._job.kernel.now < until
-        if waits:
-            self._look(until)
-        return waits
+        if self._job.kernel.now >= until:
+            return False
+        self._look(until)
+        return True
 
     def _read_by(self, p: Partition) -> list[Partition]:
         """The tasks whose outputs a task reads."""
@@ -261,15 +249,6 @@ class Cluster:
             self._submit_again(q, self._job.kernel.now + self._settings.resubmit_time)
         return bool(gone)
 
-    def _parted_until(self, p: Partition, executor: Executor) -> int:
-        """Until when an executor is cut off from one that has what a task reads (ns)."""
-        if not self._job.supervisor.outages:
-            return 0
-        assert executor.host is not None
-        hosts = {q.ran[0].host for q in self._read_by(p) if q.ran is not None}
-        links = self._job.supervisor.links
-        return max((links.parted_until(executor.host, host) for host in hosts if host is not None), default=0)
-
     def _submit_again(self, p: Partition, when: int) -> None:
         if p.ran is not None:
             p.again = p.ran[0].outage
@@ -283,31 +262,31 @@ class Cluster:
     def _launch(self, p: Partition, executor: Executor) -> None:
         s, now = self._settings, self._job.kernel.now
         here = (executor, executor.life)
-        before = executor.cold_ns(p.stateful, s)
+        before = 0 if executor.warm else s.executor_cold  # whatever comes first starts the process
+        work = s.task_time + p.share.demand
         loads = p.home is not None and p.stateful and (p.home != here or p.stale)
         if p.stateful:
-            if loads:
-                self._job.kernel.advance()  # its state as it is now
-                before += self._loading(p)
+            before = 0 if executor.has_store else max(before, s.state_cold)
+            if self._saves:
+                work += s.state_time + p.share.entries * s.state_cost
             p.home, p.stale = here, loads
-        work = s.task_time + p.share.demand
-        if p.stateful and self._saves:
-            work += s.state_time + p.share.entries * s.state_cost
+        if loads and self._lineage is not None:
+            before += s.reload_time + p.saved_rows * s.reload_cost + p.since_saved
+        elif loads:
+            self._job.kernel.advance()  # its state as it is now
+            assert p.task.state is not None
+            before += s.reload_time + p.task.state.entries * s.reload_cost
         start = max(now, executor.stopped_until) + before
-        read = max(start, self._parted_until(p, executor))
         p.began_at, p.ran = now, here
         p.loaded = (start, p.spoilt, p.lost_by) if loads else None
         executor.running += 1
         self._waiting_since = now
-        self._end_at(p, read + work)
-
-    def _loading(self, p: Partition) -> int:
-        """What a task with state takes to have it again, before its next batch (ns)."""
-        s, state = self._settings, p.task.state
-        if self._lineage is not None:
-            return s.reload_time + p.saved_rows * s.reload_cost + p.since_saved
-        assert state is not None
-        return s.reload_time + state.entries * s.reload_cost
+        for q in self._read_by(p) if self._job.supervisor.outages else ():
+            if q.ran is not None:  # a partition may cut it off from what it reads
+                assert executor.host is not None and q.ran[0].host is not None  # noqa: PT018
+                parted = self._job.supervisor.links.parted_until(executor.host, q.ran[0].host)
+                start = max(start, parted)
+        self._end_at(p, start + work)
 
     def _end_at(self, p: Partition, when: int) -> None:
         """The attempt ends then, unless it is lost before."""

@@ -7,7 +7,7 @@ all; what a store does with a batch is changed in `Store`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Literal, NamedTuple
@@ -160,9 +160,9 @@ class Work(NamedTuple):
 class Executor:
     """Does the works of a task, in the order in which they come.
 
-    own        number of the outage of the task alone by which it is down; None: none
+    own        the outage of the task alone by which it is down
     worker_up  whether the process lives that it is in
-    fault      number of the newest outage that has struck it
+    fault      the newest outage that has struck it
     began_at   when the present work, the first of all, began (ns); None: it has none
     """
 
@@ -286,12 +286,9 @@ class Coordinator(Mechanism, CopyHolder, Runner):
     All bolt tasks are closed: what comes to them is held until it is taken, for the log or for an attempt. A
     task is open while a part passes it.
 
-    What an attempt reads, by the ``spout`` (Apache Storm, docs/Trident-spouts.md): with a transactional one a
-    transaction always has the same content, which is written down before it is emitted
-    (``PartitionedTridentSpoutExecutor``). With an opaque one each tuple is in one committed batch, not always
-    the one in which it was first; how far it has read is written down at the commit
-    (``OpaquePartitionedTridentSpoutExecutor``). Without promises nothing is written down; tuples are
-    acknowledged, or failed, batch by batch (``RichSpoutBatchExecutor``).
+    What an attempt reads is that of Apache Storm, docs/Trident-spouts.md: transactional:
+    ``PartitionedTridentSpoutExecutor``, opaque: ``OpaquePartitionedTridentSpoutExecutor``, without promises:
+    ``RichSpoutBatchExecutor``, where nothing is written down.
     """
 
     needs = Needs(log=True, batches=True, readers_go_back=True, comparison=True)
@@ -299,6 +296,8 @@ class Coordinator(Mechanism, CopyHolder, Runner):
     def __init__(self, job: Job, settings: TridentSettings) -> None:
         super().__init__(job)
         self._settings = settings
+        self._promises = settings.spout != "non_transactional"
+        """Whether what an attempt has read comes again, if it is given up when spouts have been told."""
         self._plans = Plans(job.kernel, AFTER_TASKS + 1)
         """What the coordinator is about to do, unless it dies before."""
         self._lives = True
@@ -381,14 +380,9 @@ class Coordinator(Mechanism, CopyHolder, Runner):
         attempt = self._under_way[txid] = Attempt(txid, content, self._job.kernel.now)
         self._step("batch begun", attempt)
         if self._settings.spout == "transactional" and known is None:
-            self._later(self._settings.metadata_time, attempt, self._write_content)
+            self._later(self._settings.metadata_time, attempt, self._begin)
         else:
             self._begin(attempt)
-
-    def _write_content(self, attempt: Attempt) -> None:
-        self._contents[attempt.txid] = attempt.content
-        self._step("metadata written", attempt)
-        self._begin(attempt)
 
     def _gather(self, tasks: Iterable[BoltTask]) -> None:
         """Take what has come to these, by channel, in order of arrival."""
@@ -410,7 +404,10 @@ class Coordinator(Mechanism, CopyHolder, Runner):
     # -- 2. tasks work ---------------------------------------------------------------------------------------
 
     def _begin(self, attempt: Attempt) -> None:
-        """The tasks that read spouts have their parts."""
+        """The tasks that read spouts have their parts, which are written down if they always are the same."""
+        if self._settings.spout == "transactional" and attempt.txid not in self._contents:
+            self._contents[attempt.txid] = attempt.content
+            self._step("metadata written", attempt)
         attempt.reads = True
         for task in self._readers:
             self._comes_to(attempt, task)
@@ -547,16 +544,14 @@ class Coordinator(Mechanism, CopyHolder, Runner):
                 broken = (first if attempt.broken_by is None else attempt.broken_by for attempt in failed)
                 causes = [-1 if outage is None else outage for outage in broken]
                 for attempt, cause in zip(failed, causes, strict=True):
-                    self._tell_of_timeout(attempt, cause)
+                    for spout in self._job.spouts:
+                        mine = {place: t for place, t in attempt.content.items() if place[1] is spout}
+                        roots = roots_of(mine)
+                        if len(roots):
+                            because = np.full(len(roots), cause, np.int64)
+                            self._job.say.timed_out(spout, roots, np.zeros_like(roots), because)
                 self._give_up(failed, causes)
                 return
-
-    def _tell_of_timeout(self, attempt: Attempt, cause: int) -> None:
-        for spout in self._job.spouts:
-            roots = roots_of({place: t for place, t in attempt.content.items() if place[1] is spout})
-            if len(roots):
-                because = np.full(len(roots), cause, np.int64)
-                self._job.say.timed_out(spout, roots, np.zeros_like(roots), because)
 
     def _give_up(self, attempts: list[Attempt], causes: list[int]) -> None:
         """None of these attempts (the last ones that are under way) goes on, because of these outages."""
@@ -569,12 +564,8 @@ class Coordinator(Mechanism, CopyHolder, Runner):
                 self._epochs[task] = [entry for entry in passed if entry[0] not in attempts]
         for attempt, cause in reversed(list(zip(attempts, causes, strict=True))):
             del self._under_way[attempt.txid]
-            if self._comes_back(attempt):
+            if self._promises or not attempt.updated:
                 self._put_back(attempt, cause)
-
-    def _comes_back(self, attempt: Attempt) -> bool:
-        """Whether what an attempt has read does, if it is given up."""
-        return self._settings.spout != "non_transactional" or not attempt.updated
 
     def _put_back(self, attempt: Attempt, cause: int) -> None:
         """What an attempt has read comes again, or is lost; what it had made of it is gone."""
@@ -585,7 +576,7 @@ class Coordinator(Mechanism, CopyHolder, Runner):
         for task, trains in attempt.handed_to.items():
             for train in trains if task not in attempt.passed else ():
                 say.unsent(task, without_markers(train))
-        if self._settings.spout == "non_transactional" and self._settings.failed_batches == "lost":
+        if not self._promises and self._settings.failed_batches == "lost":
             for (task, _), train in attempt.content.items():
                 gone = without_markers(train).at(self._job.kernel.now)
                 say.destroyed(task, gone, gone.time, cause)
@@ -605,7 +596,7 @@ class Coordinator(Mechanism, CopyHolder, Runner):
     def _killed(self, _: Process, outage: OutageView) -> None:
         self._lives = False
         self._plans.void()
-        attempts = [self._under_way[txid] for txid in sorted(self._under_way)]
+        attempts = [attempt for _, attempt in sorted(self._under_way.items())]
         self._give_up(attempts, [outage.number] * len(attempts))
 
     def _restarted(self, _: Process, outage: OutageView) -> None:
@@ -677,16 +668,10 @@ class Coordinator(Mechanism, CopyHolder, Runner):
         read = [*self._logged(), *(attempt.content for attempt in self._under_way.values())]
         self._job.say.kept(self._log.size + waits + sum(t.n for content in read for t in content.values()))
 
-    def _kept(self) -> Iterator[Content]:
-        """What may be read again, or for the first time."""
-        yield self._log.content()
-        yield from self._logged()
-        for attempt in self._under_way.values():
-            if self._comes_back(attempt):
-                yield attempt.content
-
     def effects(self) -> list[tuple[Component, Ints]]:
-        read = [(task, train) for content in self._kept() for (task, _), train in content.items()]
+        under_way = [a.content for a in self._under_way.values() if self._promises or not a.updated]
+        kept = [self._log.content(), *self._logged(), *under_way]
+        read = [(task, train) for content in kept for (task, _), train in content.items()]
         found = [(task.component, without_markers(train).uid) for task, train in read]
         by_name = self._job.topology.by_name
         found += [(by_name[name], uid) for name, uid in effects_of_read(self._job, read).items()]
