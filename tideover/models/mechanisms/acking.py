@@ -44,12 +44,9 @@ COLUMNS = {
 
 
 class PendingRoots:
-    """Roots of one spout task that are neither completed nor given up, with the acker's value of each, by
-    the root's number, from the oldest root that is still needed: 41 bytes a root. The data plane writes into
-    the columns; ``c`` is its struct ``pending``, which says what they are. Besides:
+    """Roots of one spout task that are neither completed nor given up, by the root's number, from the oldest
+    root that is still needed: 41 bytes a root. The data plane writes into the columns (struct ``pending``).
 
-    outage        the newest outage that destroyed a tuple of the present attempt; -1: none
-    cause         the outage because of which the present attempt was made; -1: none
     needed_from   number of the first root that may be emitted again although it is not pending
     remembered    called when attempts are over
     up_to_date    called before somebody asks which roots are pending
@@ -250,7 +247,6 @@ class Acks(AckCosts, CopyHolder):
         self._acker_buckets, self._holds, self._do = acker_buckets, held, Verbs(job)
         self._held: dict[TaskView, list[Effects]] = {}
         self._acked = 0
-        """How many acks were told."""
         self.acker = Process("acker", host, 0, 0, lambda _: (), self._acker_failed, self._acker_ready)
         job.context.machines.append(self.acker)
         self._plane = plane = job.plane

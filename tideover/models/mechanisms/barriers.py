@@ -81,10 +81,8 @@ class Part(NamedTuple):
 
 @dataclass(eq=False)
 class Snapshot:
-    """One snapshot of the job: complete when no task is awaited any more.
+    """One snapshot of the job, begun at ``begun`` (ns); complete when no write of a task is awaited any more.
 
-    begun      ns
-    awaited    how many writes of each task are not yet safe
     aligning   the longest that a task has waited for its barriers, from the first to the last (ns)
     """
 
@@ -96,10 +94,8 @@ class Snapshot:
 
 
 class Member:
-    """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots. The
-    data plane notes what comes, and records what belongs to an unaligned snapshot.
+    """One task of the job: the log that it reads, its inputs and their barriers, its part in snapshots.
 
-    log       None: it reads none
     backing   what the store has of its `state`
     copied    with overtaking barriers: the state was copied; None: the task has not taken part
     number    of the newest snapshot that the task is in
@@ -124,9 +120,8 @@ class Member:
             self._plane.log(task.c.recorded)
         self._aligning_since = self.number = 0
         self.emitted: dict[int, list[Effects]] = defaultdict(list)
-        self._saved = Waits()
+        self.saved = Waits()
         self._again: list[Train] = []
-        """What it will read again when the job runs."""
 
     def _begin(self, number: int) -> None:
         self._barrier = number
@@ -135,7 +130,7 @@ class Member:
         """Positions of inputs whose overtaking barrier has had its turn."""
         self.copied: bool | None = None
 
-    def _reaches(self, number: int, message: Train | None, overtakes: bool) -> None:
+    def reaches(self, number: int, message: Train | None, overtakes: bool) -> None:
         """A barrier has its turn (None: that of the sources); it may be the first of this snapshot."""
         self._plane.lib.plane_notice(self._plane.p, self.task.number, number)
         if number > self._barrier:
@@ -152,17 +147,13 @@ class Member:
 
     def aligned(self, number: int, message: Train | None) -> bool:
         """A barrier that waits for others has its turn: whether it was the last. Its channel is blocked."""
-        self._reaches(number, message, overtakes=False)
+        self.reaches(number, message, overtakes=False)
         if len(self._come) == len(self.task.inputs):
             return True
         for position in self._come:
             self.task.inputs[position].c.blocked = 1
         self._plane.lib.plane_block(self._plane.p, self.task.number, self._job.kernel.now)
         return False
-
-    def overtaken(self, number: int, message: Train | None) -> None:
-        """A barrier that overtakes has its turn."""
-        self._reaches(number, message, overtakes=True)
 
     def gives_up_aligning(self) -> bool:
         """It is time to overtake; returns whether the task waits for barriers, and has to take part now."""
@@ -223,12 +214,9 @@ class Member:
         if self.log is not None:
             self.log.trim(part.position)
         self.backing.counts(part.share)
-        self._saved = part.waits
+        self.saved = part.waits
         for old in [n for n in self.emitted if n < number]:
             del self.emitted[old]
-
-    def store_lost(self) -> None:
-        self._saved, self.backing = Waits(), Backing(self.task)
 
     def roll_back(self, part: Part) -> None:
         """The job has stopped: connections are closed, the log and the windows go back to the last complete
@@ -270,7 +258,7 @@ class Member:
     def copies(self) -> list[tuple[Component, Train]]:
         """Tuples that have been read, or were overtaken, and may be served again, and where."""
         read = [] if self.log is None else [(self.task.component, self.log.tuples())]
-        saved = ((down.component, train) for down, train in self._saved.at(self.task))
+        saved = ((down.component, train) for down, train in self.saved.at(self.task))
         return [*read, *((component, train) for component, train in saved if component.anchored)]
 
 
@@ -294,14 +282,10 @@ class Schedule:
 
 
 class GlobalRollback(Mechanism, CopyHolder):
-    """At each trigger a barrier goes in where sources are read; a task aligns its inputs' barriers, hands
-    them on, and snapshots its state (in this order, as Flink does). Any failure stops the whole job: every
-    task goes back to the last complete snapshot, and the sources are read again from there. A snapshot under
-    way is interrupted, and does not count.
+    """Snapshots by barriers, as Flink takes them; a failure takes the whole job back to a complete one.
 
-    sink     what tasks put out between two snapshots is a transaction, which is committed when the second
-             one is complete; None: readers see it at once
-    copies   of what tasks save, which they look for first when they restart; None: there are none
+    sink     what tasks put out between two snapshots is a transaction; None: readers see it at once
+    copies   of what tasks save, which they look for first when they restart
     """
 
     needs = Needs(log=True, one_job=True)
@@ -323,7 +307,6 @@ class GlobalRollback(Mechanism, CopyHolder):
         self._complete: Snapshot | None = None
         """The newest that is; None: there is none yet."""
         self._plans = Plans(job.kernel)
-        """What the coordinator is about to do."""
         self._triggered = 0
         self._triggered_at = -1
         self._wanted = False
@@ -332,12 +315,10 @@ class GlobalRollback(Mechanism, CopyHolder):
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
         self._outage: OutageView | None = None
-        """The newest that has stopped the job."""
         self._cut_short: frozenset[int] = frozenset()
         """Numbers of the outages that a newer one has overtaken before all was replayed."""
         self._last = job.bolt_tasks[-1]
         self._trimmed = 0
-        """Messages that the logs have no more."""
 
     # -- triggers: one snapshot at a time, and at once after the last if that took longer than the interval --
 
@@ -472,7 +453,7 @@ class GlobalRollback(Mechanism, CopyHolder):
         if snapshot is None or snapshot.number != number:
             return
         if member.task.hurries:
-            member.overtaken(number, message)
+            member.reaches(number, message, overtakes=True)
             if task not in snapshot.parts:
                 self._take_part(task, snapshot)
             self._write(task, snapshot)
@@ -491,10 +472,7 @@ class GlobalRollback(Mechanism, CopyHolder):
             copying = costs.saving + (part.state.entries + part.share.entries) * costs.saving_entry
         if not member.task.hurries:
             member.task.send_barrier(number)
-            if task.component.keeps_state:
-                self._save(task, snapshot, self._state_size(part) + part.size, copying)
-            else:
-                self._acknowledge(task, snapshot)
+            self._save(task, snapshot, self._state_size(part), copying)
             member.let_go()
             return
         member.task.send_barrier_ahead(number)
@@ -513,12 +491,8 @@ class GlobalRollback(Mechanism, CopyHolder):
     def _write(self, task: TaskView, snapshot: Snapshot) -> None:
         """Write a task's part when the last barrier has come, and the state is copied."""
         part = self._members[task].whole(snapshot)
-        if part is None:
-            return
-        if part.size or task.component.keeps_state:
+        if part is not None:
             self._save(task, snapshot, self._state_size(part) + part.size)
-        else:
-            self._acknowledge(task, snapshot)
 
     def _state_size(self, part: Part) -> int:
         return part.state.entries * self._costs.entry_size + part.share.size
@@ -527,22 +501,16 @@ class GlobalRollback(Mechanism, CopyHolder):
         self, task: TaskView, snapshot: Snapshot, size: int, copying: int = 0, whole: bool = True
     ) -> None:
         """Copy a task's state, and write so many bytes of its part; not ``whole``: none of them is state."""
-        safe = partial(self._acknowledge, task, snapshot)
+        if not (size or task.component.keeps_state):
+            self._acknowledge(task, snapshot)
+            return
         copy = None
         if whole and self._copies is not None and task.component.keeps_state:
             state_size = self._state_size(snapshot.parts[task])
             copy = partial(self._copies.write, task, snapshot.number, state_size)
-        save(
-            self._job,
-            self._bolt(task),
-            copying,
-            size,
-            lambda: snapshot is self._under_way,
-            safe,
-            self._schedule.uploading,
-            self._job.store_named(self._costs.store),
-            copy,
-        )
+        wanted, safe = lambda: snapshot is self._under_way, partial(self._acknowledge, task, snapshot)
+        into, uploading = self._job.store_named(self._costs.store), self._schedule.uploading
+        save(self._job, self._bolt(task), copying, size, wanted, safe, uploading, into, copy)
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if task.component.anchored and task not in self._job.context.withheld:
@@ -620,7 +588,7 @@ class GlobalRollback(Mechanism, CopyHolder):
             parts = self._complete.parts
             for task, member in self._members.items():
                 parts[task] = Part(parts[task].state.emptied(), parts[task].position)
-                member.store_lost()
+                member.saved, member.backing = Waits(), Backing(member.task)
 
     def effects(self) -> list[tuple[Component, Ints]]:
         parts = {} if self._complete is None else self._complete.parts

@@ -136,15 +136,11 @@ class HasRows(Protocol):
 Place = TypeVar("Place")
 Read = TypeVar("Read", bound=HasRows)
 Content = dict[BoltTask, Records]
-"""What a batch reads, by the task that reads it."""
 
 
 class Log(Generic[Place, Read]):
-    """What spouts have sent and no batch has taken, by the place where it is read, in order of arrival.
-
-    order   sorts places
-    join    puts what has arrived at one place together
-    size    rows that wait
+    """What spouts have sent and no batch has taken, by the place where it is read, in order of arrival: so
+    many rows (``size``). ``order`` sorts places, ``join`` puts together what has arrived at one.
     """
 
     def __init__(self, order: Callable[[Place], Any], join: Callable[[Sequence[Read]], Read]) -> None:
@@ -198,7 +194,6 @@ class Share(NamedTuple):
 
 
 Shares = dict[tuple[str, int], Share]
-"""By component and task."""
 States = dict[BoltTask, SavedState]
 
 
@@ -206,11 +201,9 @@ States = dict[BoltTask, SavedState]
 class Batch:
     """A batch from its trigger to its commit.
 
-    saves      whether its tasks save their states
     shares     what its tasks have to do, worked out when its range is logged (before: empty)
     start      finds the states of its tasks before it, known since then
-    visible    whether the sink has its results, which are not taken back
-    shown_at   when they came out for the first time (ns)
+    visible    whether the sink has its results, first at ``shown_at`` (ns)
     """
 
     number: int
@@ -237,11 +230,7 @@ class Batch:
 
 
 class Record(NamedTuple):
-    """A batch that was committed; instants in ns.
-
-    ``triggered``: its last trigger (it may have been run before); ``visible``: the sink has it for the first
-    time; ``tuples``: read from the log.
-    """
+    """A batch that was committed; instants in ns. ``triggered``: last; ``visible``: in the sink, first."""
 
     number: int
     triggered: int
@@ -251,8 +240,7 @@ class Record(NamedTuple):
 
 
 class DryRun:
-    """A job like the given one, with the same draws and a data plane of its own, in which each batch is
-    played once, all of it at one instant.
+    """A job like the given one, with a data plane of its own, in which each batch is played once, in no time.
 
     How long a stage takes depends on what the stages before make of the batch, and its results show only when
     all of it is done; so the outcome has to be known before it happens. A batch whose range is durable never
@@ -260,7 +248,6 @@ class DryRun:
     """
 
     def __init__(self, job: Job, counts: bool) -> None:
-        """``counts``: whether anybody asks how many rows states have."""
         self._counts = counts
         context = Context(job.topology, job.draws, job.needs, Announcer([]))
         context.events = job.context.events

@@ -55,8 +55,7 @@ class Batches(Mechanism, CopyHolder, Runner):
     What is in the tasks changes by a batch's output only, and the dry run knows what it was before. So the
     driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
 
-    output_mode   what the sink gets: finished windows, or from every batch what it has changed
-    lineage       least time between two batches that save states (ns); None: every batch does
+    lineage   least time between two batches that save states (ns); None: every batch does
     """
 
     needs = Needs(log=True, batches=True, readers_go_back=True)
@@ -69,9 +68,7 @@ class Batches(Mechanism, CopyHolder, Runner):
         self._settings, self._output_mode = settings, output_mode
         self._log: Log[BoltTask, Records] = Log(lambda task: task.number, Records.join)
         self._batch: Batch | None = None
-        """The one that is not committed yet."""
         self.history: list[Record] = []
-        """Batches that were committed."""
         self._left: list[Left] = []
         self._driver = Plans(job.kernel, TURN)
         """What the driver is about to do, unless it dies before."""
@@ -393,9 +390,7 @@ class Stopping(Batches):
 
 
 class JobAgain(Stopping):
-    """A job that fails is run again from its beginning, with the same input; the results of those before it
-    are there. If none is running, the next one begins when it is due.
-    """
+    """A job that fails is run again from its beginning, with the same input."""
 
     def given_up(self, outage: OutageView) -> None:
         self._cluster.halt(again=outage)
@@ -430,9 +425,7 @@ class StartingOver(Stopping):
         super().__init__(job, settings, output_mode)
         self.knows_the_plane = False
         self._kept: dict[BoltTask, list[Records]] = {}
-        """What batches have read, and may be read again."""
         self._rows = 0
-        """How many rows that are."""
         self._read_again: Ints = NOTHING
         """Roots that the query had read before its last start."""
         self._because = -1

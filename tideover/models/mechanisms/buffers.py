@@ -57,9 +57,8 @@ Task = SpoutTask | BoltTask
 
 
 class Kept(NamedTuple):
-    """A copy of an upstream buffer: its messages, the newest number sent, and the newest that was lost.
-
-    rows   of the data plane, with their numbers in the place of arrivals
+    """A copy of an upstream buffer: rows with their numbers in the place of arrivals, the newest number that
+    was sent, and the newest that was lost.
     """
 
     plane: Plane
@@ -76,14 +75,10 @@ class Kept(NamedTuple):
 
 
 class UpstreamBuffer:
-    """What a sender keeps of one channel until its receiver has it safe: what is made for it from now on is
-    numbered and kept.
+    """What a sender keeps of one channel until its receiver has it safe, up to number ``safe``.
 
     R. Castro Fernandez et al., *Integrating Scale Out and Fault Tolerance in Stream Processing using Operator
     State Management*, SIGMOD 2013, section 3.2.
-
-    safe   the receiver has everything up to this number safe, and has said so
-    c      the struct ``buffer``
     """
 
     def __init__(self, channel: Wire, plane: Plane) -> None:
@@ -149,10 +144,9 @@ class UpstreamBuffer:
 
 
 class Receiver:
-    """What one task takes from its buffered channels: the data plane knows how far it is.
+    """What one task takes from its buffered channels, by their position among its inputs.
 
     step      time that a sender takes for each message that it replays (ns)
-    buffers   by the position of the channel among the task's inputs
     recovery  counts recoveries: replays that belong to an earlier one are stale
     """
 
@@ -221,10 +215,8 @@ class Request:
 def send_kept(
     job: Job, up: Task, asked: Sequence[tuple[UpstreamBuffer, int]], recovery: int, step: int
 ) -> int:
-    """What a sender keeps in these buffers, each above a number, leaves again from now on, one message every
-    ``step`` (ns), which keeps it occupied; returns how many there are.
-
-    recovery   of the receiver, which is told of the end; 0: nobody is
+    """What a sender keeps in these buffers, each above a number, leaves again, one message every ``step`` ns;
+    returns how many there are. ``recovery``: of the receiver, which is told of the end; 0: nobody is.
     """
     plane, now = job.plane, job.kernel.now
     lined_up = sum(buffer.size + 1 for buffer, _ in asked)
@@ -257,10 +249,8 @@ def _lined_up(job: Job, up: Task) -> Iterator[tuple[BoltTask, Train]]:
 
 
 class Reached(NamedTuple):
-    """How far a task is with what is sent to it.
-
-    positions   newest number that it has processed, by input channel
-    seen        greatest uid that it has processed, by path; None: nothing, or numbers are enough
+    """How far a task is with what is sent to it: newest number that it has processed, by input channel, and
+    greatest uid, by path (None: nothing, or numbers are enough).
     """
 
     positions: Mapping[int, int] = MappingProxyType({})
@@ -296,9 +286,7 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         """Until who asked fails again: a sender may crash with the end of the replay in its line."""
         self._receivers: dict[TaskView, Receiver] = {}
         self._buffers: list[UpstreamBuffer] = []
-        """All of them."""
         self._sent: dict[int, list[UpstreamBuffer]] = {}
-        """By the sender's number."""
 
     def keep_for(
         self, tasks: Iterable[BoltView], at_spouts: bool, replay_cost: int, replay_rate: float | None
@@ -306,10 +294,9 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         """From the start, keep what is sent to these tasks. What one without state sends after a replay, it
         may send in another order, and under new numbers: who reads it needs a `ReplayFilter`.
 
-        at_spouts       whether spouts keep a buffer too; without it a task that reads a spout loses what has
-                        come since its last checkpoint
-        replay_cost     time to replay one tuple (ns)
-        replay_rate     most tuples replayed per second; None: no limit
+        at_spouts     whether spouts keep a buffer too
+        replay_cost   time to replay one tuple (ns)
+        replay_rate   most tuples replayed per second
         """
         step = replay_cost if replay_rate is None else max(replay_cost, round(1e9 / replay_rate))
         for task in map(self._bolt, tasks):
@@ -431,11 +418,8 @@ class UpstreamBuffers(Mechanism, CopyHolder):
 
 
 class Shared:
-    """What protocols have in common that each bring back some of a job's tasks: the filter of duplicates and
-    the upstream buffers. A task keeps buffers for those that go back to checkpoints, and not for itself.
-
-    replicated   whether some tasks have replicas: then all tasks drop duplicates (``seen``)
-    saved        whether some go back to checkpoints: then the filter does so with them (``restored``)
+    """What members of a `hybrid` have in common: the filter of duplicates (``seen``), if some tasks have
+    replicas, which goes back (``restored``), if some are ``saved``; and the upstream buffers.
     """
 
     def __init__(self, job: Job, replicated: bool = False, saved: bool = False) -> None:

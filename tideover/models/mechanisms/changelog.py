@@ -32,7 +32,6 @@ from tideover.sim.train import Ints, Train
 from tideover.sim.units import MS, Duration, S, Size
 
 COMMITS = {"at_least_once": 30 * S, "exactly_once": 100 * MS}
-"""How often Kafka Streams commits, if nobody says."""
 
 
 class ChangelogSettings(Part):
@@ -100,8 +99,7 @@ class Batch(NamedTuple):
 class _Standby:
     """Follows the changelog, one entry after the other.
 
-    caught_up  when it has, or will have, all entries that are in the changelog by now (ns); None: it is new,
-               and reads what was there before it
+    caught_up  when it has all entries that are there by now (ns); None: it reads what was there before it
     behind     entries that have come since it began to read
     """
 
@@ -114,17 +112,14 @@ _SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigne
 
 
 class Changelog:
-    """What the topic has of one task, compacted: the newest value of each entry; and copies of that: standbys
-    that follow it elsewhere, of which one that is used is replaced by a new one, and what the task had
-    committed on the disk of its host.
+    """What the topic has of one task, compacted; and copies of that: standbys that follow it elsewhere, and
+    what the task had committed on the disk of its host.
 
     The entries of a bolt's ``state`` are there from the start. What changes of them is what so many tuples
     change in the mean; of the bolt's own entries each tuple changes one.
 
     Kafka Streams: KIP-441, `StoreChangelogReader`, `ProcessorStateManager`. Samza: `StandbyTask`, and host
     affinity (Noghabi et al., PVLDB 2017, section 4.2).
-
-    state   what whoever reads all of it has
     """
 
     def __init__(self, job: Job, task: BoltTask, settings: ChangelogSettings) -> None:
@@ -215,10 +210,7 @@ class Changelog:
 
 class Outputs:
     """What a task has put out in the transaction that is open, which a failure undoes: its windows, what has
-    left the topology, and its channels, where readers see what is committed: the data plane withholds the
-    rest.
-
-    Kafka's transactions: KIP-98, and KIP-447 for those of tasks that move.
+    left the topology, and its channels. Kafka's transactions: KIP-98, and KIP-447 for tasks that move.
     """
 
     def __init__(self, job: Job, task: BoltTask) -> None:
@@ -262,9 +254,9 @@ class Outputs:
 
 
 class _Task:
-    """One task and its log, all that arrives there, over all channels, in that order; what it has under way.
+    """One task, its log, and what it has under way.
 
-    committed   how far it has read, and what it knew of windows then: from there it reads again
+    committed   what it knew of windows when it committed last
     known       position up to which it had read when it failed last
     returning   messages at the head of what is held that it will read once more
     outputs     None: what it puts out is there for its readers at once
@@ -287,11 +279,8 @@ class _Task:
 
 
 class Changelogs(Mechanism, CopyHolder):
-    """Every task reads a log, writes the changes of its state to another, and commits how far it has read. A
-    task that has failed reads its changelog, then goes on from where it had committed.
-
-    With the guarantee ``exactly_once`` changes, offsets and what was sent hold together, from the commit on;
-    readers see nothing before.
+    """Every task reads a log, writes the changes of its state to another, and commits how far it has read;
+    one that has failed reads its changelog, then goes on from there.
     """
 
     needs = Needs(log=True)

@@ -131,16 +131,8 @@ class RemoteState(Mechanism):
 
 
 class Transactions(Mechanism, CopyHolder):
-    """A wave prepares: each task with state writes to the store what has changed since the last one, which
-    keeps the task, then hands the wave on. When all have, a second wave commits: it is written once more, to
-    where it stays, and the tuples that it has in it are acked. The next transaction begins ``interval`` ns
-    after the last one did, or when that one has ended, if this is later.
-
-    A wave is a marker in the queue of each task that reads a spout; it is at a task that has had one from
-    there and over each channel from other bolts. Tuples that come behind a marker do not wait for the others.
-
-    A transaction that all have prepared holds: after a failure all tasks go back to it (what live tasks had
-    prepared in it is acked then), and what was not in it times out.
+    """Waves of markers: one prepares, the next commits; after a failure all tasks go back to the newest
+    transaction that all have prepared, and what live tasks had prepared in it is acked then.
     """
 
     def __init__(self, job: Job, acks: Acks, remote: RemoteState, interval: int, costs: Costs) -> None:
@@ -154,7 +146,6 @@ class Transactions(Mechanism, CopyHolder):
         """Number of the wave that is under way (0: none is), and of the newest."""
         self._committing = False
         self._come: Counter[TaskView] = Counter()
-        """Markers of the wave that have come, by task."""
         self._awaited: dict[TaskView, int] = {}
         for task in job.bolt_tasks:
             bolts = sum(isinstance(channel.up, BoltTask) for channel in task.inputs)
@@ -166,7 +157,6 @@ class Transactions(Mechanism, CopyHolder):
         self._parts: dict[TaskView, SavedState] = {}
         """Of the transaction that is being prepared."""
         self._held: dict[TaskView, SavedState] = {}
-        """Of the newest that holds."""
         self._preparing: dict[TaskView, list[Effects]] = {}
         self._safe: dict[TaskView, list[Effects]] = {}
         """Tuples in the newest transaction that holds, and which are not acked yet."""
@@ -223,8 +213,7 @@ class Transactions(Mechanism, CopyHolder):
 
     def _write(self, task: BoltTask, entries: int, acks: int, then: Callable[[], None]) -> None:
         """Let the store write so many entries, which keeps the task until it has, and for what they, and
-        ``acks`` (ns), cost the task; then ``then`` is called, with the acks still to be sent. What keeps the
-        task lasts longer if it is stopped meanwhile.
+        ``acks`` (ns), cost the task; then ``then`` is called, later if the task is stopped meanwhile.
         """
         costs, kernel = self._costs, self._job.kernel
         busy = costs.saving + entries * costs.saving_entry

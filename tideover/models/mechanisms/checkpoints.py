@@ -105,8 +105,7 @@ class Copy(NamedTuple):
 
 
 class LocalCopies:
-    """Copies of what tasks have in a store: nobody waits for them to be written, and who finds its own where
-    it restarts need not ask the store.
+    """Copies of what tasks have in a store: nobody waits for them to be written.
 
     Flink's task-local recovery (``state.backend.local-recovery``; *Large State Tuning* in its documentation).
     """
@@ -143,12 +142,8 @@ class LocalCopies:
 
 
 class Checkpoint(NamedTuple):
-    """What a task, or who stands by for it, goes on from.
-
-    state     of the task
-    reached   how far it was then with what is sent to it: that need not come again
-    outputs   what it kept of what it had sent
-    epoch     windows of older epochs are over
+    """What a task, or who stands by for it, goes on from: its state, how far it was with what is sent to it,
+    what it kept of what it had sent; windows of epochs older than ``epoch`` are over.
     """
 
     state: SavedState
@@ -159,11 +154,8 @@ class Checkpoint(NamedTuple):
 
 @dataclass(eq=False)
 class OwnCheckpoints:
-    """The checkpoints of one task.
-
-    writing   one is on its way
-    wanted    another is to be taken as soon as it is there
-    saved     the newest that is valid; None: there is none yet
+    """The checkpoints of one task: one is on its way (``writing``), another is to be taken as soon as it is
+    there (``wanted``); the newest that is valid.
     """
 
     plans: Plans
@@ -179,10 +171,8 @@ class OwnCheckpoints:
 
 
 class TaskCheckpoints(Mechanism, CopyHolder):
-    """Each of some ``tasks`` with state saves it, one checkpoint after the other.
-
-    buffers   what senders keep for them: a checkpoint has how far its task is with that, and when the store
-              has it, it is trimmed. None: nothing is
+    """Each of some ``tasks`` with state saves it, one checkpoint after the other. What senders keep for them
+    in ``buffers`` is trimmed when a checkpoint is there.
     """
 
     def __init__(

@@ -68,9 +68,8 @@ class Partition:
 class Executor(Process):
     """A worker on a host, with some cores. ``life`` counts its deaths: a new life knows nothing of the old.
 
-    warm        a task without state has ended in it: what reads is loaded and compiled
-    has_store   a stateful task has: its state store is open
-    noticed     whether the scheduler knows that it is dead
+    warm, has_store   a task has ended in it: without state, or with state
+    noticed           whether the scheduler knows that it is dead
     """
 
     up = warm = has_store = noticed = True
@@ -92,7 +91,6 @@ class Executor(Process):
 
 
 Life = tuple[Executor, int]
-"""An executor in one of its lives."""
 
 
 def lives(life: Life | None) -> bool:
@@ -100,7 +98,7 @@ def lives(life: Life | None) -> bool:
 
 
 class Owner(Protocol):
-    """Who is told what happens to the processes of a query: they are killed, or new ones have started."""
+    """Who is told what happens to the processes of a query."""
 
     def executor_failed(self, executor: Executor, outage: OutageView) -> None: ...
     def executor_ready(self, executor: Executor, outage: OutageView) -> None: ...
@@ -111,11 +109,9 @@ class Owner(Protocol):
 class Cluster:
     """Executors and partitions of one query; runs the stages of one batch at a time.
 
-    Every batch commits the states of its tasks, and a lost copy is loaded. With ``lineage``, the least time
-    (ns) between two batches that save states, one that is lost is computed again, from the newest that was
-    saved, and from the batches since. Each task computes its own, so that all executors take part: nobody
-    waits for locality. M. Zaharia et al., *Discretized Streams*, SOSP 2013, sections 3.3 (parallel recovery)
-    and 4.
+    lineage   least time (ns) between two batches that save states; one that is lost is computed again, each
+              task its own, so that all executors take part (M. Zaharia et al., *Discretized Streams*, SOSP
+              2013, sections 3.3 and 4). None: every batch saves states, and a lost copy is loaded
     """
 
     def __init__(self, job: Job, settings: BatchSettings, lineage: int | None, owner: Owner) -> None:
@@ -139,13 +135,11 @@ class Cluster:
         for partition in self.partitions:
             self._stages.setdefault(partition.task.component.name, []).append(partition)
         self._stage: str | None = None
-        """The current one."""
         self._preferred: dict[Partition, Life | None] = {}
         """Where states were when the current stage began, or began again, of the tasks that it had to run."""
         self._waiting_since = 0
         """When it did so, or when the last of its tasks was launched."""
         self._active = False
-        """Whether stages are run."""
         self._open = False
         """Whether there is a batch that is not committed."""
         self._driver_back: int | None = None

@@ -79,11 +79,7 @@ class OpenItems(Mechanism, CopyHolder):
 
 @dataclass
 class Position:
-    """Of one spout task.
-
-    committed   records before this one will not be read again
-    attempts    the last attempt of roots that were emitted more than once
-    """
+    """Of one spout task: the first record that is read again; attempts of roots emitted more than once."""
 
     committed: int = 0
     attempts: dict[int, int] = field(default_factory=dict)
@@ -91,9 +87,7 @@ class Position:
 
 
 class Offsets(Mechanism, CopyHolder):
-    """Spouts commit from time to time the first record that is still needed; one that has crashed reads
-    everything from there on again.
-    """
+    """Spouts commit the first record that is still needed; one that has crashed reads on from there."""
 
     def __init__(self, job: Job, spouts: Sequence[SpoutTask], pending: Sequence[PendingRoots]) -> None:
         super().__init__(job)

@@ -32,11 +32,8 @@ from tideover.sim.train import Ints, Train
 
 
 class Mark(NamedTuple):
-    """Where a task was at some moment.
-
-    positions   by input channel: nothing up to this number was open
-    epoch       newest end marker that it had handed on
-    sent        by output channel: newest number
+    """Where a task was: by input channel nothing up to this number was open, newest end marker handed on, and
+    by output channel the newest number.
     """
 
     positions: dict[int, int]
@@ -165,12 +162,10 @@ def _left(task: TaskView, ended: int) -> int:
 
 
 class OutputQueues(Mechanism, CopyHolder):
-    """Of the replicas of each bolt task one *speaks*, the first to begin with; all keep what they send, or
-    would, until who gets it has had it. When another speaks it sends what it has kept.
+    """Of the replicas of each bolt task one *speaks*; when another does, it sends what it has kept, one
+    message every ``cost_ns``.
 
     J.-H. Hwang et al., ICDE 2005, section 4.3; M. A. Shah et al., SIGMOD 2004, section 3.
-
-    cost_ns   time to send a message that was kept
     """
 
     def __init__(self, job: Job, duplicates: DuplicateFilter, cost_ns: int) -> None:

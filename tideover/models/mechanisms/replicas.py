@@ -124,8 +124,7 @@ class CheckpointFilter(DuplicateFilter):
 
 class ReplayFilter(CheckpointFilter):
     """The same for what comes again because a task of an earlier state goes on in the place of one that has
-    failed. What it sends again those who read it have had; what belongs to epochs that are over is turned
-    away, too, and all of it is told of.
+    failed: what belongs to epochs that are over is turned away, too, and all of it is told of.
     """
 
     needs = Needs(paths=True, readers_go_back=True)
@@ -147,8 +146,7 @@ def live_replica(job: Job, task: BoltTask) -> BoltTask | None:
 
 
 class StateTransfer(Mechanism):
-    """A replica that comes back waits until a live one has been copied, and has all that was sent before it
-    was back; then it has the other's state, queue and position in the stream at one instant.
+    """A replica that comes back has a live one's state, queue and position in the stream at one instant.
 
     copy_time    until the copy begins (ns)
     bandwidth    at which state is copied (bytes/s); None: at once
@@ -227,10 +225,8 @@ class _Turn(NamedTuple):
 
 
 class Fleets(Mechanism, CopyHolder):
-    """All replicas of a task but the first are its shadows: they process what it does, ack it, and emit
-    nothing. After a failure a recovery transaction lets one live member of each fleet that was hit write its
-    state to the station, when its turn comes in the member's queue, and keeps the member until that is done;
-    when all have, those that are back read it, holding what arrives.
+    """All replicas of a task but the first are its shadows; after a failure one live member of each fleet
+    that was hit writes its state to the station, from which those that are back read it.
 
     costs         of taking over a state that was read; ``store``: the station
     transaction   time until a recovery transaction has reached the live members (ns)

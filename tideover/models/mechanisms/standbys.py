@@ -79,8 +79,7 @@ class Standbys(Mechanism):
 
 
 class CheckpointMessages(RegularCheckpoints):
-    """Every task sends its state and its output queues to its secondary, one checkpoint after the other, and
-    then tells its senders what they need not keep any more.
+    """Every task sends its state and its output queues to its secondary; then its senders trim.
 
     J.-H. Hwang et al., ICDE 2005, section 4.1. ``delta``: of the bolt's own entries only those that have
     changed since the last one, and of the output queues only what has come since.

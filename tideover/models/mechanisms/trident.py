@@ -102,10 +102,8 @@ class Attempt:
     reads       whether the tasks that read spouts have their parts
     handed_to   what bolts have handed on, by the task that has it
     passed      tasks that have handed on their part, or (ends) stored it
-    lost        tasks at which a fault took the part: it will never be done
-    broken_by   number of the first outage that did so
+    lost        tasks at which a fault took the part, the first of all ``broken_by``
     processed   all tasks have worked that do so before the commit
-    commits_at  when its commit began
     logged      with an opaque spout: how far it has read is written down
     updated     all is stored: the spouts are told
     """
@@ -304,7 +302,6 @@ class Coordinator(Mechanism, CopyHolder, Runner):
         self._current = 1
         """The first transaction that is not committed."""
         self._under_way: dict[int, Attempt] = {}
-        """By number of the transaction."""
         self._updates: list[int] = []
         """When all stores had what transactions had brought, in their order."""
         self._log: Log[Partition, Train] = Log(lambda at: (at[0].number, at[1].number), join)
@@ -319,7 +316,6 @@ class Coordinator(Mechanism, CopyHolder, Runner):
         ends = [t for t in tasks if t.state is not None or not t.component.outputs]
         self._stores = {task: Store(settings.state, job, task) for task in ends}
         self._readers = [t for t in tasks if any(isinstance(c.up, SpoutTask) for c in t.inputs)]
-        """Tasks that read spouts."""
         self._executors = {task: Executor(job, task) for task in tasks}
         self._reads = {
             task: list(dict.fromkeys(c.up for c in task.inputs if isinstance(c.up, BoltTask)))
