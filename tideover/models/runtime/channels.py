@@ -19,7 +19,7 @@ The rules (tests/models/test_cards.py, test_plane_worlds.py, test_cores.py):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -69,9 +69,6 @@ class Card:
         return round(-(-message_bytes * S // self.bandwidth) * factor)
 
 
-Tell = Callable[[Train, bool], None]
-"""Is told of tuples that are lost; whether they were on the wire already."""
-
 SENDER = "sender"
 """Column: number of the task that a message came from, counted from 1; 0: it has not arrived anywhere."""
 
@@ -89,10 +86,8 @@ class Carried(NamedTuple):
 class Wire:
     """From one task to another: what it has carried, and what befalls it.
 
-    up, down   the tasks at its ends: that of a spout or of a bolt; and of a bolt
-    number     its place among all channels of the data plane
-    c          the struct ``channel``
-    message_bytes  how long a message is
+    up, down   the tasks at its ends
+    number     its place among all channels of the data plane, whose struct it has as ``c``
     position   which of the receiver's inputs it is
     remote     whether its ends are on different hosts
     logged     whether what it carries waits in a log, and not in a queue
@@ -192,21 +187,23 @@ class Wire:
             takes = [card.takes(self.message_bytes, transfer) if card else 0 for card in self._cards]
             self.c.passage.out_takes, self.c.passage.in_takes = takes
 
-    def lose(self, reason: int, tell: Tell) -> None:
-        """From now on tuples, not control messages, are lost on the wire to this outage; ``tell`` is told."""
-        p = self._plane.p
+    def lose(self, reason: int) -> list[Train]:
+        """From now on tuples, not control messages, are lost on the wire to this outage; returns those that
+        are on it now.
+        """
+        plane, p = self._plane, self._plane.p
         p.losing += not self._losing
         p.changed = 1
         self._losing.append(reason)
         self.c.losing = reason + 1
-        self._plane.have_messages(0)
+        plane.have_messages(0)
         on_wire = self.c.passage.flying if self.c.passage and self._cards[1] is not None else self.c.wire
-        self._plane.lib.plane_take_in(p, self.down.number, p.now)
-        train = self._plane.listed(on_wire)
+        plane.lib.plane_take_in(p, self.down.number, p.now)
+        train = plane.listed(on_wire)
         lost = train if train.mark is None else train.pick(train.mark == 0)
         if lost.n:
-            tell(lost, True)
-            self._plane.lib.plane_lose(p, self.number, p.now)
+            plane.lib.plane_lose(p, self.number, p.now)
+        return [lost]
 
     def keep(self, reason: int) -> None:
         """Nothing is lost any more for this reason."""

@@ -181,12 +181,8 @@ OVERFLOW = -2
 class Context:
     """What tasks use, and who has plugged in.
 
-    needs        what the mechanisms need, together
-    say          tells the accounts what happens
-    hooks        calls the protocol and its mechanisms
     overhead     time (ns) that each tuple of a component takes on top of its service
     newest       number of the newest outage that has hit each task
-    overflowed   tuples that each task has lost because they found its queue full
     machines     what can fail besides tasks
     holders      who has copies of tuples or effects
     withheld     tasks whose output readers see when it is committed, and not as it is put out
@@ -208,7 +204,6 @@ class Context:
     hooks: Dispatcher = field(default_factory=Dispatcher)
     overhead: dict[str, int] = field(default_factory=dict)
     newest: dict[object, int] = field(default_factory=dict)
-    overflowed: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     holders: list[CopyHolder] = field(default_factory=list)
     withheld: set[object] = field(default_factory=set)
@@ -228,7 +223,6 @@ class Context:
         """Say that tuples were lost because they found a task's queue full."""
         train = without_markers(train)
         self.say.overflowed(task, train)
-        self.overflowed[task] = self.overflowed.get(task, 0) + train.n
         if task.component.anchored:
             self.hooks.destroyed(OVERFLOW, train.uid >> task.component.bits, train.attempt)
 

@@ -40,15 +40,8 @@ Tasks = dict[str, list[list[SpoutTask | BoltTask]]]
 class Wired:
     """The tasks of a job, and the channels between them.
 
-    ``fed``: its spouts emit what they are given.
-
-    kernel     the clock, and control events
-    plane      what moves its data
-    spouts     tasks of spouts, in physical order
-    bolts      replicas of each (component, task)
-    tasks      all physical tasks, in physical order
-    wires      all channels
-    network    the cards of hosts, and latencies that Python draws
+    ``fed``: its spouts emit what they are given. ``tasks`` and ``spouts`` are in physical order, ``bolts``
+    the replicas of each (component, task), ``wires`` all channels.
     """
 
     def __init__(self, context: Context, deployment: Deployment, fed: bool = False) -> None:

@@ -74,9 +74,9 @@ class Node:
     number     place in the physical order, and in the data plane's ``task`` array, which has its struct ``c``
     life       counts interruptions: what was planned in an earlier life is void
     put_off    by how much being stopped has made later what it was to do (ns), all in all
-    outlets    what it sends, edge by edge
-    shows_sent  whether somebody wants to know what it has sent
+    shows_sent  whether somebody wants to know what it has sent by its ``outlets``
     line       where what it sends waits for room; None: there always is
+    gave_up    called when what it was to send later is forgotten
     """
 
     def __init__(self, kernel: Kernel, component: Component, seat: Seat, plane: Plane) -> None:
@@ -97,7 +97,6 @@ class Node:
         self._next: int | None = None
         """The control marker whose turn has come, if it has not acted."""
         self.gave_up: Action = int  # type: ignore[assignment]
-        """Called when what it was to send later is forgotten."""
 
     @property
     def up(self) -> bool:

@@ -20,7 +20,6 @@ from tideover.models.runtime.views import NEVER, Machine, Outage, OutageView, Re
 from tideover.sim.faults import Between, Fault, Site
 from tideover.sim.kernel import Kernel, Process, Rank, Turn
 from tideover.sim.store import StoreServer
-from tideover.sim.train import Train
 
 Action = Callable[[], None]
 
@@ -171,8 +170,6 @@ class Supervisor:
         """Outages whose recovery may go on; what is not ready yet may still take something."""
         self._down: dict[Any, int] = {}
         """Number of the newest outage of each task or machine that is down."""
-        self._losses: list[tuple[BoltTask, Train, int]] = []
-        """Tuples lost on links while data were moved: whose they were to be, and by which outage."""
         self._slowed: dict[StoreServer, Outage] = {}
         self._awaited: dict[Any, list[Outage]] = {}
         """All outages that each of them is not yet back from."""
@@ -185,7 +182,6 @@ class Supervisor:
         self.watch.start()
         for index, fault in enumerate(self._deployment.failures):
             self._kernel.process(self._faults(index, fault))
-        self._kernel.listeners.append(self._moved)
 
     def _faults(self, index: int, fault: Fault) -> Process:
         d = self._deployment
@@ -378,7 +374,6 @@ class Supervisor:
 
     def crash(self, task: Task, outage: Outage) -> None:
         for channel, train in task.line.clear(self._kernel.now) if task.line is not None else ():
-            assert isinstance(channel.down, BoltTask)
             self._context.destroy(channel.down, [train], outage=outage.number)
         if isinstance(task, BoltTask):
             if self._context.runner is None:
@@ -401,7 +396,7 @@ class Supervisor:
     def cut(self, outage: Outage, between: Between, lose: bool) -> None:
         def begin(channel: Wire) -> None:
             if lose:
-                channel.lose(outage.number, partial(self._lost, channel, outage))
+                self._context.destroy(channel.down, channel.lose(outage.number), outage=outage.number)
             channel.hold(outage.ready_at)
 
         end = (lambda channel: channel.keep(outage.number)) if lose else None
@@ -411,24 +406,10 @@ class Supervisor:
                 self.watch.unheard(task, outage.ready_at, between)
 
     def slow_links(self, outage: Outage, between: Between, factors: tuple[float, float]) -> None:
-
         def slow(factors: tuple[float, float] | None, channel: Wire) -> None:
             channel.slow_down(outage.number, factors)
 
         self.links.strike(outage, between, partial(slow, factors), partial(slow, None), holds=False)
-
-    def _lost(self, channel: Wire, outage: Outage, train: Train, flying: bool) -> None:
-        assert isinstance(channel.down, BoltTask)
-        if flying:
-            self._context.destroy(channel.down, [train], outage=outage.number)
-        else:  # whoever sends it is not done with that
-            self._losses.append((channel.down, train, outage.number))
-
-    def _moved(self, now: int) -> None:
-        """All data have been moved: what was lost meanwhile on links that are cut is told of."""
-        losses, self._losses = self._losses, []
-        for task, train, number in losses:
-            self._context.destroy(task, [train], arrived=True, outage=number)
 
     def servers_of(self, store: str | None) -> list[StoreServer]:
         return self._context.servers[store]

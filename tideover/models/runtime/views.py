@@ -16,9 +16,7 @@ class TaskView(Protocol):
     """A physical task: a spout's, or a bolt's or one replica of it.
 
     number      place among all tasks: the order in which tasks act at one instant
-    component   its component, with what the topology says of it (`tideover.models.job.topology.Component`)
     index       number of the task in its component
-    up          its process lives
     available   up, and taking in what arrives
     life        counts its interruptions: what was planned in an earlier life is void
     """
@@ -74,13 +72,7 @@ class BoltView(TaskView, Protocol):
 
 
 class OutageView(Protocol):
-    """A fault that has struck.
-
-    number        in the order of the strikes
-    detected_at   all that it hit is noticed, or back
-    ready_at      all that it hit is back; as planned, until something else changes it
-    overtakes     older outages because of which not all had been sent again, or was there, when it struck
-    """
+    """A fault that has struck, the ``number``-th; the rest as of an ``Outage``."""
 
     @property
     def number(self) -> int: ...
@@ -108,10 +100,9 @@ class Runner:
 
 
 class Machine:
-    """A process that is no task: an acker, a driver, an executor in which tasks run.
-
-    ``name``: as ``component`` of a fault says it; ``host``: None if it has none of its own; ``worker`` of
-    that host; ``number``: its place in the order in which machines come back at one instant.
+    """A process that is no task: an acker, a driver, an executor in which tasks run. ``name``: as
+    ``component`` of a fault says it; ``number``: its place in the order in which machines come back at one
+    instant.
     """
 
     def __init__(self, name: str, host: int | None, replica: int, number: int, worker: int = 0) -> None:
