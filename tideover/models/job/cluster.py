@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -64,8 +64,7 @@ class Hosts(Part):
                 number += 1
 
 
-@dataclass(frozen=True)
-class Worker:
+class Worker(NamedTuple):
     """A process on a host, and what runs in it, in physical order; ``number``: on its host, from 0."""
 
     host: int

@@ -212,20 +212,6 @@ class LoggedBolt(WindowedTask):
         self._note_marker(marked)
         self._keep_busy(self._marker_came(source, number, when), when)
 
-    def window_is_full(self, when: int) -> None:
-        """A tuple has filled its window; or it may have been late, which somebody waits for."""
-        self.catch_up()
-        window = self.component.window
-        if self.component.trigger != "tuples":
-            self.c.fills = 1
-        elif window is not None and window.every is not None:
-            self.c.fills = window.every
-            self._keep_busy(self._is_full(when), when)
-
-    def _keep_busy(self, duration: int, when: int) -> None:
-        if duration:
-            self.busy.add(when, duration)
-
 
 BARRIER = -2
 """Mark of a message that becomes a control marker in the queue of the task where it arrives."""
@@ -267,7 +253,7 @@ class BoltTask(LoggedBolt):
     @property
     def each(self) -> int | None:
         """What every tuple takes (ns); None: that is drawn."""
-        overhead = self._context.overhead.get(self.component.name, 0)
+        overhead = self._context.overhead[self.component.name]
         return self._service.value + overhead if isinstance(self._service, Constant) else None
 
     def _served(self, train: Train) -> Ints:
@@ -281,7 +267,7 @@ class BoltTask(LoggedBolt):
             demand = np.full(train.n, self._service.value, np.int64)
         else:
             demand = self._served(train)
-        demand += self._context.overhead.get(self.component.name, 0)
+        demand += self._context.overhead[self.component.name]
         if train.mark is not None:
             demand[train.mark != 0] = 0
         return demand
@@ -334,11 +320,7 @@ class BoltTask(LoggedBolt):
     def hurries(self, hurries: bool) -> None:
         self.c.hurries = hurries
 
-    def barrier_has_come(self, when: int) -> None:
-        """A barrier has come that overtakes: a control action of this instant lets it."""
-        self._kernel.at_turn(when, Rank.CHECKPOINT, self._hurry, self.number)
-
-    def _hurry(self) -> None:
+    def hurry(self) -> None:
         """Control markers overtake what waits; the first has its turn, if the task does nothing."""
         c, lib, now = self.c, self._plane.lib, self._kernel.now
         if not self.hurries:

@@ -57,12 +57,7 @@ def make_children(task: Node, plane: Plane, draws: Draws) -> None:
 
 
 def give_targets(
-    outlets: Sequence[Outlet],
-    plane: Plane,
-    draws: Draws,
-    train: Train,
-    children: Children,
-    at: str = "given",
+    outlets: Sequence[Outlet], plane: Plane, draws: Draws, train: Train, children: Children, at: str = "given"
 ) -> None:
     """Find out where these children go, where Python has to; ``at``: in which array of outlets."""
     for outlet in outlets:

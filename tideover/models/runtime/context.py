@@ -53,7 +53,6 @@ class Resource(Protocol):
 
     @property
     def kind(self) -> Kind: ...
-
     @property
     def host(self) -> int | None: ...
 
@@ -62,10 +61,7 @@ class Resource(Protocol):
 
 
 class Cores:
-    """The cores of one host.
-
-    cores   how many; None: one for each task
-    """
+    """The cores of one host; ``cores``: None: one for each task."""
 
     kind: Kind = "cores"
     name = "cores"
@@ -202,7 +198,7 @@ class Context:
     say: Announcer
     kernel: Kernel = field(default_factory=Kernel)
     hooks: Dispatcher = field(default_factory=Dispatcher)
-    overhead: dict[str, int] = field(default_factory=dict)
+    overhead: Counter[str] = field(default_factory=Counter)
     newest: dict[object, int] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
     holders: list[CopyHolder] = field(default_factory=list)
@@ -214,10 +210,6 @@ class Context:
     runner: Runner | None = None
     marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int
-
-    def charge(self, component: str, duration: int) -> None:
-        """Let each tuple of a bolt, or call of a spout, take longer; before the job starts."""
-        self.overhead[component] = self.overhead.get(component, 0) + duration
 
     def overflow(self, task: BoltView, train: Train) -> None:
         """Say that tuples were lost because they found a task's queue full."""

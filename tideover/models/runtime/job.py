@@ -21,7 +21,6 @@ from tideover.models.runtime.channels import SENDER, Network, Outlet, Wire, desc
 from tideover.models.runtime.components import describe_component, make_children
 from tideover.models.runtime.context import Context, seat, share_cores, without_markers
 from tideover.models.runtime.hooks import Hooks
-from tideover.models.runtime.node import Seat
 from tideover.models.runtime.order import bind, steps_of
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Supervisor
@@ -83,7 +82,7 @@ class Wired:
 
     def _task(self, c: Component, index: int, replica: int, fed: bool) -> SpoutTask | BoltTask:
         """Make a task, which comes behind all others that there are."""
-        seat = Seat(len(self.tasks), self.deployment.hosts[c.name, index, replica], index, replica)
+        seat = len(self.tasks), self.deployment.hosts[c.name, index, replica], index, replica
         task: SpoutTask | BoltTask
         if c.is_spout:
             task = SpoutTask(self.context, c, seat, self.plane, len(self.spouts), fed)
@@ -249,7 +248,7 @@ class Job(Wired):
         self._shows = False
         for c in self.topology.components:
             if c.backend is not None:
-                context.charge(c.name, c.backend.accesses * c.backend.access_cost)
+                context.overhead[c.name] += c.backend.accesses * c.backend.access_cost
         context.cores = share_cores(self.plane, deployment, self.bolt_tasks, alone=self.needs.batches)
         notices = {each: round(self._latency_of(each).mean_ns) for each in self.wires}
         bind(self.plane, self.tasks, deployment.bounds, notices)
@@ -271,7 +270,7 @@ class Job(Wired):
             lib.NEED_CONTENT: lambda t: spout_of[t].make_contents(),
             lib.NEED_ROWS: self._read_log,
             lib.EXPIRED: lambda t: spout_of[t].expire(),
-            lib.HAS_LOST: lambda _: self._read_losses(),
+            lib.HAS_LOST: self._read_losses,
             lib.NEED_DRAWS: lambda t: self._bolt(t).draw_services(),
             lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
             lib.NEED_VERDICT: lambda t: self._bolt(t).judge(),
@@ -279,7 +278,8 @@ class Job(Wired):
         }
         self.kernel.handlers |= {
             lib.TURN: lambda t, when: self.tasks[t].turn(when),
-            lib.HURRY: lambda t, when: self._bolt(t).barrier_has_come(when),
+            # a barrier has come that overtakes: a control action of this instant lets it
+            lib.HURRY: lambda t, when: self.kernel.at_turn(when, Rank.CHECKPOINT, self._bolt(t).hurry, t),
             lib.MARK: lambda t, when: self._bolt(t).served_mark(when),
             lib.WINDOW_FULL: lambda t, when: self._bolt(t).window_is_full(when),
         }
@@ -318,9 +318,9 @@ class Job(Wired):
         needs, overhead = self.needs, self.context.overhead
         for component in self.topology.components:
             c = self.plane.components[component.index]
-            c.charge = 0 if c.serves_at_once else overhead.get(component.name, 0)
+            c.charge = 0 if c.serves_at_once else overhead[component.name]
         for spout in self.spouts:
-            spout.c.charge = 0 if spout.fed else overhead.get(spout.component.name, 0)
+            spout.c.charge = 0 if spout.fed else overhead[spout.component.name]
         for task in self.bolt_tasks:
             c = self.plane.components[task.component.index]
             task.c.serialises = self.network.costs and not c.serves_at_once
@@ -437,7 +437,7 @@ class Job(Wired):
         elif not self.plane.more_rows(p.emitted):
             self.tell_of_emissions()
 
-    def _read_losses(self) -> None:
+    def _read_losses(self, _: int) -> None:
         p = self.plane.p
         logs = (p.lost, p.overflowed, p.discarded, p.resent)
         if not any(self.plane.more_rows(log) for log in logs if log.n >= log.room):

@@ -7,7 +7,7 @@ is told of control actions, which take turns with tuples.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,13 +58,8 @@ class Busy:
         self._c.busy += duration
 
 
-class Seat(NamedTuple):
-    """A task's place: among all physical tasks, its first host, among those of its component, replica."""
-
-    number: int
-    host: int
-    task: int
-    replica: int
+Seat = tuple[int, int, int, int]
+"""A task's place: among all physical tasks, its first host, among those of its component, replica."""
 
 
 class Node:

@@ -44,7 +44,7 @@ def bind(
 
 
 def who_waits(
-    bolts: Sequence[BoltTask], bounds: Mapping[str, Bounds], feel: Sequence[Sequence[int]], tasks: int
+    bolts: Sequence[BoltTask], bounds: Mapping[str, Bounds], feel: list[list[int]], tasks: int
 ) -> list[list[int]]:
     """Which tasks, by number, feel one another, group by group.
 
@@ -55,7 +55,7 @@ def who_waits(
     full = [task for task in bolts if bounds[task.component.name].holds_back]
     wait = [[task.number, *(wire.up.number for wire in task.inputs)] for task in full]
     if not full:
-        return [list(group) for group in feel]
+        return feel
     found = groups(tasks, ways, [*feel, *wait])
     group_of = {number: group for group in found for number in group}
     waiting = {number for task in full for number in group_of[task.number]}
@@ -68,7 +68,7 @@ def who_waits(
             origins[task.number] = of
             if len(task.inputs) > 1 or bounds[task.component.name].length is not None:
                 wait.append([task.number, *of])
-    return [*map(list, feel), *wait]
+    return [*feel, *wait]
 
 
 def groups(tasks: int, ways: Iterable[tuple[int, int]], feel: Iterable[Sequence[int]]) -> list[list[int]]:

@@ -242,11 +242,7 @@ class Supervisor:
         return outage
 
     def _hit(
-        self,
-        outage: Outage,
-        victims: list[Victim],
-        planned: Planned,
-        strike: Callable[[Task], None],
+        self, outage: Outage, victims: list[Victim], planned: Planned, strike: Callable[[Task], None]
     ) -> None:
         outage.tasks = [task for v in victims for task in (v.tasks() if isinstance(v, Machine) else [v])]
         outage.hit(planned)

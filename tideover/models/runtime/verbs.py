@@ -87,7 +87,7 @@ class Verbs:
 
     def charge(self, component: str, duration: int) -> None:
         """Let each tuple of a bolt, or call of a spout, take longer; said when the protocol is made."""
-        self._job.context.charge(component, duration)
+        self._job.context.overhead[component] += duration
 
     # -- spouts ----------------------------------------------------------------------------------------------
 

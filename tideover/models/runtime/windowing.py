@@ -201,12 +201,22 @@ class WindowedTask(Node):
         edges = self.component.inputs
         return (train.uid >> edges[0].task_bits) & ((1 << edges[0].edge_bits) - 1)
 
-    def _is_full(self, now: int) -> int:
-        """A window of tuples is full; returns how long it keeps the task (ns)."""
-        assert self._state is not None
-        self.windows.ended += 1
-        panes = None if self._extent is None else 1 + self._state.taken // self._extent.pane
-        return self._end_windows({self.windows.ended: panes}, now, self.windows.epoch)
+    def window_is_full(self, when: int) -> None:
+        """A tuple has filled its window; or it may have been late, which somebody waits for."""
+        self.catch_up()
+        window, windows, state = self.component.window, self.windows, self._state
+        if windows.trigger != "tuples" or window is None or state is None:
+            self.c.fills = 1
+            return
+        assert window.every is not None
+        self.c.fills = window.every
+        windows.ended += 1
+        panes = None if self._extent is None else 1 + state.taken // self._extent.pane
+        self._keep_busy(self._end_windows({windows.ended: panes}, when, windows.epoch), when)
+
+    def _keep_busy(self, duration: int, when: int) -> None:
+        if duration:
+            self.busy.add(when, duration)
 
     def _marker_came(self, source: int, number: int, now: int) -> int:
         """An end marker has come from a logical input; returns how long it keeps the task (ns)."""
