@@ -134,8 +134,8 @@ CLUSTER = (
     ),
     Mutation(
         "a host takes one task more than it has slots",
-        "self._taken[host.number] < host.slots",
-        "self._taken[host.number] <= host.slots",
+        "self.taken[host.number] < host.slots",
+        "self.taken[host.number] <= host.slots",
         (f"{MODELS}/test_placement.py", "-k", "no_host_more_than_its_slots"),
     ),
     Mutation(

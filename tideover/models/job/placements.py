@@ -51,12 +51,13 @@ class Seating:
 
     hosts   those that take tasks, by rising number
     at      host of each place that has one
+    taken   how many sit on each host
     """
 
     def __init__(self, topology: Topology, replicas: Mapping[str, int], hosts: Sequence[Host]) -> None:
         self.topology, self.replicas, self.hosts = topology, replicas, hosts
         self.at: dict[Place, int] = {}
-        self._taken: Counter[int] = Counter()
+        self.taken: Counter[int] = Counter()
 
     def open(self) -> Iterator[tuple[int, Place]]:
         """Places without a host, with the logical task's number: all primaries, then first replicas, …"""
@@ -71,15 +72,12 @@ class Seating:
         fleet = ((name, task, replica) for replica in range(self.replicas[name]))
         return {self.at[other] for other in fleet if other in self.at and other != place}
 
-    def taken(self, host: Host) -> int:
-        return self._taken[host.number]
-
     def has_room(self, host: Host) -> bool:
-        return host.slots is None or self._taken[host.number] < host.slots
+        return host.slots is None or self.taken[host.number] < host.slots
 
     def seat(self, place: Place, host: int) -> None:
         self.at[place] = host
-        self._taken[host] += 1
+        self.taken[host] += 1
 
     def ring(self, first: int) -> Iterator[Host]:
         """All hosts, from the one with this place among them on, and round."""
@@ -90,23 +88,23 @@ class Seating:
         """Of a task that keeps its replicas on different hosts, or in different ``apart``."""
         name, task, replica = place
         copy = f" replica {replica} of" if replica else ""
-        message = (
+        return PlacementError(
+            ("hosts",),
             f"no host is left for{copy} task {task} of {name}: its {self.replicas[name]} replicas need "
             f"different {apart} and a slot, and {len(self.hosts)} hosts take tasks; "
-            "give more machines or slots, or fewer replicas"
+            "give more machines or slots, or fewer replicas",
         )
-        return PlacementError(("hosts",), message)
 
     def no_slot(self, place: Place) -> PlacementError:
         name, task, replica = place
         wanted = sum(c.tasks * self.replicas[c.name] for c in self.topology.components)
         slots = sum(host.slots or 0 for host in self.hosts)
         copy = f", replica {replica}," if replica else ""
-        message = (
+        return PlacementError(
+            ("hosts",),
             f"no slot is left for task {task} of {name}{copy}: {wanted} tasks, and {slots} slots on "
-            f"{len(self.hosts)} hosts; give more slots or machines"
+            f"{len(self.hosts)} hosts; give more slots or machines",
         )
-        return PlacementError(("hosts",), message)
 
 
 class Placement(Part):
@@ -138,32 +136,31 @@ class ByHand(Placement):
                 known = ", ".join(seating.topology.by_name)
                 raise _refused(f"there is no component {name!r} (known: {known})", name)
         for _, place in seating.open():
-            seating.seat(place, self._host(seating, place))
-
-    def _host(self, seating: Seating, place: Place) -> int:
-        name, task, replica = place
-        tasks, copies = seating.topology.by_name[name].tasks, seating.replicas[name]
-        rows = self.tasks.get(name)
-        if rows is None:
-            raise _refused(
-                f"says nothing of {name}; give the hosts of its {tasks} tasks, as in {name}: [[0]]"
-            )
-        if len(rows) != tasks:
-            raise _refused(f"has {len(rows)} lists of hosts for {tasks} tasks; give one for each", name)
-        if len(rows[task]) < copies:
-            message = f"names {len(rows[task])} hosts for {copies} replicas of task {task}; give one for each"
-            raise _refused(message, name, task)
-        number = rows[task][replica]
-        host = next((host for host in seating.hosts if host.number == number), None)
-        if host is None:
-            last = seating.hosts[-1].number
-            raise _refused(f"there is no host {number} for tasks; those are 0 to {last}", name, task, replica)
-        if number in seating.siblings(place):
-            message = f"two replicas of task {task} of {name} on host {number}; give each a host of its own"
+            name, task, replica = place
+            tasks, copies = seating.topology.by_name[name].tasks, seating.replicas[name]
+            rows = self.tasks.get(name)
+            if rows is None:
+                message = f"says nothing of {name}; give the hosts of its {tasks} tasks, as in {name}: [[0]]"
+                raise _refused(message)
+            if len(rows) != tasks:
+                raise _refused(f"has {len(rows)} lists of hosts for {tasks} tasks; give one for each", name)
+            if len(rows[task]) < copies:
+                given = f"names {len(rows[task])} hosts for {copies} replicas of task {task}"
+                raise _refused(f"{given}; give one for each", name, task)
+            number = rows[task][replica]
+            host = next((host for host in seating.hosts if host.number == number), None)
+            if host is None:
+                message = f"there is no host {number} for tasks; those are 0 to {seating.hosts[-1].number}"
+            elif number in seating.siblings(place):
+                message = (
+                    f"two replicas of task {task} of {name} on host {number}; give each a host of its own"
+                )
+            elif not seating.has_room(host):
+                message = f"host {number} has no slot left (slots: {host.slots})"
+            else:
+                seating.seat(place, number)
+                continue
             raise _refused(message, name, task, replica)
-        if not seating.has_room(host):
-            raise _refused(f"host {number} has no slot left (slots: {host.slots})", name, task, replica)
-        return number
 
 
 def _refused(message: str, *path: str | int) -> PlacementError:
@@ -208,7 +205,7 @@ class FleetPlacement(Placement):
                 host = seating.at[edge.up.name, sender, 0]
                 rate, senders = local.get(host, (0.0, 0))
                 local[host] = rate + each, senders + 1
-        return max(free, key=lambda host: (*local.get(host.number, (0, 0)), -seating.taken(host)))
+        return max(free, key=lambda host: (*local.get(host.number, (0, 0)), -seating.taken[host.number]))
 
 
 @PLACEMENTS.register("k_safe")
@@ -231,7 +228,7 @@ class KSafe(Placement):
             free = [host for host in free if seating.has_room(host)]
             if not free:
                 raise seating.no_host_apart(place, "racks" if apart else "hosts")
-            seating.seat(place, min(free, key=seating.taken).number)
+            seating.seat(place, min(free, key=lambda host: seating.taken[host.number]).number)
 
 
 @PLACEMENTS.register("round_robin")

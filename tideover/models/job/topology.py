@@ -139,6 +139,9 @@ class Topology:
 
     ``by_marker``: markers in the data end all windows of time, whatever their trigger. Raises TopologyError
     if it cannot be simulated.
+
+    ends       where roots end
+    measured   where latency and throughput are taken: the last stateful bolt of anchored tuples, or the last
     """
 
     def __init__(self, configs: Mapping[str, SpoutConfig | BoltConfig], by_marker: bool = False) -> None:
@@ -155,6 +158,9 @@ class Topology:
         self.spout_bits = bits_for(len(self.spout_tasks))
         self.marker_length = self._marker_length()
         self.by_event = any(c.trigger == "watermark" for c in self.components)
+        self.ends = [c for c in self.components if c.ends_roots]
+        anchored = [c for c in self.components if c.anchored]
+        self.measured = ([c for c in anchored if c.window] or anchored)[-1]
         self._same = by_marker, *((c.name, id(c.config)) for c in self.components)
 
     def __hash__(self) -> int:
@@ -204,16 +210,6 @@ class Topology:
             which = f" (panes of {named})" if panes else ""
             raise TopologyError(name, f"all windows that markers end must have one length{all_of}{which}")
         return next(iter(lengths), None)
-
-    @property
-    def measured(self) -> Component:
-        """Where latency and throughput are taken: the last stateful bolt of anchored tuples, or the last."""
-        stateful = [c for c in self.components if c.window and c.anchored]
-        return stateful[-1] if stateful else [c for c in self.components if c.anchored][-1]
-
-    @property
-    def ends(self) -> list[Component]:
-        return [c for c in self.components if c.ends_roots]
 
     def first_path(self, edge: Edge, task: int) -> int:
         """Number at the receiver of the first path that comes over ``edge`` from the sender's ``task``."""

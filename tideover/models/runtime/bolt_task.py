@@ -73,13 +73,22 @@ class LoggedBolt(WindowedTask):
         (known, remember), self._remembers = self._remembers, (0, None)
         if remember is not None and not known:
             remember()
-        if self.c.n_taken:
-            self._take_in_sums()
-        if not self.c.log.n:
+        c, plane = self.c, self._plane
+        if c.n_taken:
+            assert isinstance(self._state, KeyedSums)
+            n, c.n_taken = int(c.n_taken), 0
+            uid, attempt, sums = (plane.kept(c, name) for name in ("taken", "attempts", "sums"))
+            again = attempt[:n].astype(np.int64) if attempt[:n].any() else None
+            effects = Effects(uid[:n].copy(), again)
+            self._state.take_in(sums, effects)
+            sums[:] = 0
+            if self.taken is not None:
+                self.taken(effects)
+        if not c.log.n:
             return
         if self._context.events is not None:
             self.before()
-        rows = self._plane.read(self.c.log)
+        rows = plane.read(c.log)
         if remember is not None and known:
             self._take_rows(rows[:known])
             remember()
@@ -184,18 +193,6 @@ class LoggedBolt(WindowedTask):
             self.catch_up()
         elif self.passed is not None:
             plane.array(c, "numbers", np.resize(plane.kept(c, "numbers"), c.log.room))
-
-    def _take_in_sums(self) -> None:
-        c, plane = self.c, self._plane
-        n, c.n_taken = int(c.n_taken), 0
-        uid, attempt, sums = (plane.kept(c, name) for name in ("taken", "attempts", "sums"))
-        attempt = attempt[:n]
-        assert isinstance(self._state, KeyedSums)
-        effects = Effects(uid[:n].copy(), attempt.astype(np.int64) if attempt.any() else None)
-        self._state.take_in(sums, effects)
-        sums[:] = 0
-        if self.taken is not None:
-            self.taken(effects)
 
     def _note_marker(self, marker: Any) -> None:
         if self.notes is not None:

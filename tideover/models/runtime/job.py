@@ -69,14 +69,7 @@ class Wired:
             for c in topology.components
         }
         self.bolt_tasks = [task for row in self.bolts.values() for task in row]
-        for down in self.bolt_tasks:
-            down.c.first_input = len(self.wires)
-            for edge in down.component.inputs:
-                for up in (task for row in tasks[edge.up.name] for task in row):
-                    self._wire(up, down)
-            down.c.inputs = len(down.inputs)
-        self.network.connect(self.wires)
-        self._lead_to(tasks)
+        self._connect(tasks)
         for c in topology.components:
             describe_component(context, self.plane, c, copies)
 
@@ -94,30 +87,32 @@ class Wired:
         self.tasks.append(task)
         return task
 
-    def _wire(self, up: SpoutTask | BoltTask, down: BoltTask) -> None:
-        wire = Wire(self.plane, len(self.wires), up, down)
-        wire.logged = self.needs.log and isinstance(up, SpoutTask)
-        wire.c.placing = self.plane.lib.OF_LOG if wire.logged else self.plane.lib.NO_PLACES
-        self._set_latency(wire)
-        self.wires.append(wire)
-        down.inputs.append(wire)
-        down.windows.epochs[down.input_of(wire)] = 0
-
-    def _lead_to(self, tasks: Tasks) -> None:
-        """Let each task know its outlets, and the channels of each."""
+    def _connect(self, tasks: Tasks) -> None:
+        """Make the channels, and let each task know its outlets, and the channels of each."""
+        plane = self.plane
+        for down in self.bolt_tasks:
+            down.c.first_input = len(self.wires)
+            for up in (up for edge in down.component.inputs for row in tasks[edge.up.name] for up in row):
+                wire = Wire(plane, len(self.wires), up, down)
+                wire.logged = self.needs.log and isinstance(up, SpoutTask)
+                wire.c.placing = plane.lib.OF_LOG if wire.logged else plane.lib.NO_PLACES
+                self._set_latency(wire)
+                self.wires.append(wire)
+                down.inputs.append(wire)
+                down.windows.epochs[down.input_of(wire)] = 0
+            down.c.inputs = len(down.inputs)
+        self.network.connect(self.wires)
         wires = {(wire.up.number, wire.down.number): wire for wire in self.wires}
         outlet = route = 0
         for up in self.tasks:
-            for c in (up.c, self.plane.components[up.component.index]):
+            for c in (up.c, plane.components[up.component.index]):
                 c.first_outlet, c.outlets = outlet, len(up.component.outputs)
             for edge in up.component.outputs:
                 rows = [[wires[up.number, down.number] for down in row] for row in tasks[edge.down.name]]
-                up.outlets.append(
-                    Outlet(self.plane, self.plane.outlets[outlet], edge, rows, route, self.draws)
-                )
+                up.outlets.append(Outlet(plane, plane.outlets[outlet], edge, rows, route, self.draws))
                 outlet += 1
                 for each in (each for row in rows for each in row):
-                    self.plane.p.routes[route] = each.number
+                    plane.p.routes[route] = each.number
                     route += 1
 
     def _set_latency(self, wire: Wire) -> None:

@@ -43,34 +43,6 @@ def bind(
             task.line = Line(plane, task, bounds[task.component.name].send)
 
 
-def who_waits(
-    bolts: Sequence[BoltTask], bounds: Mapping[str, Bounds], feel: list[list[int]], tasks: int
-) -> list[list[int]]:
-    """Which tasks, by number, feel one another, group by group.
-
-    These are who ``feel`` one another already; who sends to a queue that holds senders back, with its server;
-    and who has to see in what order it gets, at one instant, what leaves lines at any turn of that.
-    """
-    ways = [(wire.up.number, task.number) for task in bolts for wire in task.inputs]
-    full = [task for task in bolts if bounds[task.component.name].holds_back]
-    wait = [[task.number, *(wire.up.number for wire in task.inputs)] for task in full]
-    if not full:
-        return feel
-    found = groups(tasks, ways, [*feel, *wait])
-    group_of = {number: group for group in found for number in group}
-    waiting = {number for task in full for number in group_of[task.number]}
-    origins: dict[int, set[int]] = {}
-    for task in bolts:
-        ups = [wire.up.number for wire in task.inputs if not wire.delay]
-        of = {up for up in ups if up in waiting}.union(*(origins.get(up, ()) for up in ups))
-        of.difference_update(group_of[task.number])
-        if of:
-            origins[task.number] = of
-            if len(task.inputs) > 1 or bounds[task.component.name].length is not None:
-                wait.append([task.number, *of])
-    return [*feel, *wait]
-
-
 def groups(tasks: int, ways: Iterable[tuple[int, int]], feel: Iterable[Sequence[int]]) -> list[list[int]]:
     """Tasks, by number, in groups: those that ``feel`` one another at any instant, and all that are on a way
     from one of a group to another; a group comes before those that it sends to (``ways``: from, to).
@@ -144,16 +116,36 @@ def steps_of(
 
 
 def _who_feels(plane: Plane, bolts: Sequence[BoltTask], deployment: Deployment) -> list[list[int]]:
-    """Who feels one another at any instant: as they share cores or a store, or wait for room in queues."""
+    """Which tasks, by number, feel one another at any instant, group by group.
+
+    These are who share cores, or ask at one store; who sends to a queue that holds senders back, with its
+    server; and who has to see in what order it gets, at one instant, what leaves lines at any turn of that.
+    """
     together: dict[object, list[int]] = {}  # tasks that move may ask at any store
     for task in bolts:
+        looks = task.c.look_ups
         if task.c.cores >= 0:
             together.setdefault(("cores", task.c.cores), []).append(task.number)
-    for task in bolts:
-        looks = task.c.look_ups
         if looks and looks.store:
             together.setdefault(None if deployment.moves else looks.store, []).append(task.number)
-    return who_waits(bolts, deployment.bounds, list(together.values()), plane.p.n_tasks)
+    feel, bounds = list(together.values()), deployment.bounds
+    full = [task for task in bolts if bounds[task.component.name].holds_back]
+    if not full:
+        return feel
+    feel += [[task.number, *(wire.up.number for wire in task.inputs)] for task in full]
+    ways = [(wire.up.number, task.number) for task in bolts for wire in task.inputs]
+    group_of = {number: group for group in groups(plane.p.n_tasks, ways, feel) for number in group}
+    waiting = {number for task in full for number in group_of[task.number]}
+    origins: dict[int, set[int]] = {}
+    for task in bolts:
+        ups = [wire.up.number for wire in task.inputs if not wire.delay]
+        of = {up for up in ups if up in waiting}.union(*(origins.get(up, ()) for up in ups))
+        of.difference_update(group_of[task.number])
+        if of:
+            origins[task.number] = of
+            if len(task.inputs) > 1 or bounds[task.component.name].length is not None:
+                feel.append([task.number, *of])
+    return feel
 
 
 def _ways(wires: Sequence[Wire], network: Network, plane: Plane, over_wires: bool) -> list[tuple[int, int]]:

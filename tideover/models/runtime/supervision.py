@@ -199,8 +199,12 @@ class Supervisor:
     def _strike(self, fault: Fault) -> None:
         outage = self._begin(fault.kind, fault.where, fault.detection, fault.lasts)
         if not fault.kills:
-            outage.passes = True
-            self._stop(fault, outage)
+            stays_up = [v for v in fault.victims(self) if not isinstance(v, Machine)]
+            tasks = [v for v in stays_up if not isinstance(v, StoreServer)]
+            outage.passes, outage.tasks = True, list(tasks)
+            outage.unfelt = len(tasks) < len(stays_up)  # until a store is asked for something
+            fault.begin(self, stays_up, outage)
+            outage.masked = bool(tasks) and all(map(self._has_live_replica, tasks))
             return
         if fault.out_of_order:
             hosts = self._deployment.cluster.hosts
@@ -256,7 +260,7 @@ class Supervisor:
                 continue
             self._context.newest[victim] = outage.number
             strike(victim)
-        outage.masked = bool(outage.tasks) and all(self._has_live_replica(task) for task in outage.tasks)
+        outage.masked = bool(outage.tasks) and all(map(self._has_live_replica, outage.tasks))
         outage.unfelt = not victims
         for victim in victims:
             if isinstance(victim, BoltTask) and not victim.up:
@@ -265,15 +269,6 @@ class Supervisor:
             # as planned: something else may have changed by now what is expected
             if planned[victim].ready < NEVER:
                 self._kernel.at(planned[victim].ready, Rank.READY, ready, victim.number)
-
-    def _stop(self, fault: Fault, outage: Outage) -> None:
-        """Strike without killing: what is hit stays up."""
-        victims = [v for v in fault.victims(self) if not isinstance(v, Machine)]
-        tasks = [v for v in victims if not isinstance(v, StoreServer)]
-        outage.tasks = list(tasks)
-        outage.unfelt = len(tasks) < len(victims)  # until a store is asked for something
-        fault.begin(self, victims, outage)
-        outage.masked = bool(tasks) and all(self._has_live_replica(task) for task in tasks)
 
     def _with_the_job(self, victims: list[Victim]) -> tuple[list[Victim], list[BoltTask]]:
         """All that fail because these do, and the tasks of the job among them (none: it goes on)."""
