@@ -1,10 +1,10 @@
 """What an expert would remark about a scenario before running it (``warnings``), and about runs that are done
 (``remarks_on_limits``, ``remarks_on_endings``): each remark one sentence, none if there is nothing to say.
+Results, sweeps and commands ask for them; what is about a strategy alone goes into that one's ``remarks``.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
@@ -17,7 +17,6 @@ from tideover.models.coarsening import coarseness, finest
 from tideover.models.config import Scenario, deployment_of, heaviest, topology_of
 from tideover.models.evaluation.curves import SLACK
 from tideover.models.job.arrivals import Periodic
-from tideover.models.job.cluster import Deployment
 from tideover.models.job.components import BoltConfig, SpoutConfig, WhenFull, bounds_of
 from tideover.models.job.topology import Topology, key_labels, leaving, spread, traffic
 from tideover.models.remarks import Load, Plan
@@ -59,41 +58,62 @@ def overloaded(scenario: Scenario) -> bool:
     """Whether a backlog can never be worked off, for sure: a task gets as much from a log as it can do, or
     more, evenly and without end.
     """
-    spouts = [c for c in scenario.topology.values() if isinstance(c, SpoutConfig)]
+    strategy, topology = scenario.strategy, topology_of(scenario)
+    spouts = [c.config for c in topology.components if isinstance(c.config, SpoutConfig)]
     endless = all(isinstance(c.arrivals, Periodic) and c.spout.limit is None for c in spouts)
-    logged = scenario.strategy.needs.log and not scenario.strategy.needs.batches
-    if not endless or not logged:
+    if not endless or not strategy.needs.log or strategy.needs.batches:
         return False
-    found = task_loads(topology_of(scenario), scenario.strategy)
-    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
-    return any(found[name].rate * c.service.mean_ns >= S for name, c in bolts.items())
+    bolts = ((c.name, c.config) for c in topology.components if isinstance(c.config, BoltConfig))
+    found = task_loads(topology, strategy)
+    return any(found[name].rate * config.service.mean_ns >= S for name, config in bolts)
 
 
-def overloaded_tasks(scenario: Scenario, topology: Topology, loads: Mapping[str, Load]) -> list[str]:
-    """A remark if tasks get more than they can work off, the one with the greatest load first."""
-    over = sorted((name for name in loads if loads[name].load >= 1), key=lambda name: -loads[name].load)
-    if not over or scenario.strategy.needs.batches:  # what limits batches is how long all their stages take
+def overloads(scenario: Scenario) -> list[str]:
+    """Remarks if tasks get more than they can work off, the one with the greatest load first; and if tasks
+    that share the cores of a host have more to do than these can, on the worst host.
+    """
+    deployment, strategy = deployment_of(heaviest(scenario)), scenario.strategy
+    if strategy.needs.batches:  # what limits batches is how long all their stages take
         return []
-    first, load = over[0], loads[over[0]]
-    bound = bounds_of(scenario.topology, scenario.queues)[first]
-    if task_loads(topology, scenario.strategy, scenario.run.duration)[first].load < 1:
-        what = "its queue grows while the input is at its highest"
-    elif caps := given(scenario.strategy, scenario.strategy.spouts_wait):
-        what = f"the spouts have to wait ({', '.join(caps)})"
-    else:
-        what = WHEN_FULL[bound.when_full if bound.length is not None else None]
-    also = f"; nor can {', '.join(over[1:])}" if over[1:] else ""
-    mean = float(load.loads.mean())
-    if load.load <= UNEVEN * mean:
-        said = f"{first}: load {load.load:.2f}: a task gets {load.rate:.4g} tuples/s"
-    else:
-        part = 100 * load.rate / float(load.rates.sum())
-        task = int(load.loads.argmax())
-        said = (
-            f"{first}.{task}: load {load.load:.2f}: this task gets {part:.0f} % of the tuples of {first}, "
-            f"{load.rate:.4g}/s{_hottest(topology, first, task)} (the average task has a load of {mean:.2f}),"
+    found = []
+    topology, loads = deployment.topology, task_loads(deployment.topology, strategy)
+    means = task_loads(topology, strategy, scenario.run.duration)
+    over = sorted((name for name in loads if loads[name].load >= 1), key=lambda name: -loads[name].load)
+    if over:
+        first, load = over[0], loads[over[0]]
+        bound = bounds_of(scenario.topology, scenario.queues)[first]
+        if means[first].load < 1:
+            what = "its queue grows while the input is at its highest"
+        elif caps := given(strategy, strategy.spouts_wait):
+            what = f"the spouts have to wait ({', '.join(caps)})"
+        else:
+            what = WHEN_FULL[bound.when_full if bound.length is not None else None]
+        also = f"; nor can {', '.join(over[1:])}" if over[1:] else ""
+        mean = float(load.loads.mean())
+        if load.load <= UNEVEN * mean:
+            said = f"{first}: load {load.load:.2f}: a task gets {load.rate:.4g} tuples/s"
+        else:
+            part = 100 * load.rate / float(load.rates.sum())
+            task = int(load.loads.argmax())
+            said = (
+                f"{first}.{task}: load {load.load:.2f}: this task gets {part:.0f} % of the tuples of "
+                f"{first}, {load.rate:.4g}/s{_hottest(topology, first, task)} (the average task has a load "
+                f"of {mean:.2f}),"
+            )
+        found.append(f"{said} and cannot keep up; {what}{also}")
+    work: dict[int, float] = {}
+    for (name, task, _), host in deployment.hosts.items():
+        if host in crowded(deployment) and name in means:
+            work[host] = work.get(host, 0.0) + float(means[name].loads[task])
+    cores = {host: deployment.cluster.hosts[host].cores or inf for host in work}
+    worst = max(work, key=lambda one: work[one] / cores[one], default=None)
+    if worst is not None and work[worst] >= cores[worst]:
+        has = "a core" if cores[worst] == 1 else f"{cores[worst]} cores"
+        found.append(
+            f"host {worst}: load {work[worst] / cores[worst]:.2f}: its tasks have {work[worst]:.3g} s of "
+            f"work a second for {has}, and cannot keep up"
         )
-    return [f"{said} and cannot keep up; {what}{also}"]
+    return found
 
 
 def _hottest(topology: Topology, name: str, task: int) -> str:
@@ -113,54 +133,19 @@ def _hottest(topology: Topology, name: str, task: int) -> str:
     return f", {100 * rates[key] / total:.0f} % of them with the key {names[key] if names else key}"
 
 
-def overloaded_hosts(scenario: Scenario, deployment: Deployment) -> list[str]:
-    """A remark if tasks that share the cores of a host have more to do than these can, on the worst host."""
-    loads = task_loads(deployment.topology, scenario.strategy, scenario.run.duration)
-    work: dict[int, float] = {}
-    for (name, task, _), host in deployment.hosts.items():
-        if host in crowded(deployment) and name in loads:
-            work[host] = work.get(host, 0.0) + float(loads[name].loads[task])
-    cores = {host: deployment.cluster.hosts[host].cores or math.inf for host in work}
-    worst = max(work, key=lambda one: work[one] / cores[one], default=None)
-    if worst is None or work[worst] < cores[worst] or scenario.strategy.needs.batches:
-        return []
-    load = f"host {worst}: load {work[worst] / cores[worst]:.2f}"
-    has = "a core" if cores[worst] == 1 else f"{cores[worst]} cores"
-    return [f"{load}: its tasks have {work[worst]:.3g} s of work a second for {has}, and cannot keep up"]
-
-
-def unstated(scenario: Scenario, topology: Topology) -> list[str]:
-    """A remark if nothing says how long it takes to save state; then also on what else is free.
-
-    Keys that are given, by the scenario or by a profile, have been chosen, be they 0.
-    """
-    strategy = scenario.strategy
-    if not any(c.window for c in topology.components):
-        return []  # there is no state to be saved
-    free = strategy.unstated(bool(scenario.failures))
-    if not free:
-        return []
-    listed = f"{', '.join(free[:-1])} and {free[-1]}" if len(free) > 1 else free[0]
-    return [
-        f"strategy {strategy.kind}: nothing says how long {listed} take, so they take no time, and "
-        "short intervals look free; give these keys (0 s if that is meant)"
-    ]
-
-
-def in_step(scenario: Scenario) -> list[str]:
+def _in_step(scenario: Scenario) -> list[str]:
     """On failures that strike at the same part of the strategy's interval in every replication, where nothing
     says that it is meant.
     """
     cycle = scenario.strategy.cycle()
     fixed = [
-        i
+        (f"failures.{i}", fault.at)
         for i, fault in enumerate(scenario.failures)
         if fault.at is not None and fault.within is None and fault.in_interval is None
     ]
     if cycle is None or scenario.run.replications == 1 or not fixed:
         return []
-    first, period = cycle
-    key, at = f"failures.{fixed[0]}", scenario.failures[fixed[0]].at or 0
+    (first, period), (key, at) = cycle, fixed[0]
     into, interval = (at - first) % period, format_duration(period)
     # what is due at the fault's own instant comes too late
     where = f"{format_duration(into)} into" if into else "at the end of"
@@ -171,16 +156,6 @@ def in_step(scenario: Scenario) -> list[str]:
         f"{key}.at: in every replication it strikes {where} an interval of {interval}; other intervals are "
         f"struck at other parts, and can look better for that alone: {cure}, {key}.within=0s says that this "
         "one is meant"
-    ]
-
-
-def seen_once(scenario: Scenario) -> list[str]:
-    drawn = [f"failures.{i}" for i, fault in enumerate(scenario.failures) if fault.drawn]
-    if scenario.run.replications > 1 or not drawn:
-        return []
-    return [
-        f"run.replications is 1, and the moment of {', '.join(drawn)} is drawn: another seed gives another "
-        "result, and no interval can be stated; try run.replications=10"
     ]
 
 
@@ -208,29 +183,27 @@ def remarks_on_endings(scenario: Scenario, replications: Sequence[Replication]) 
         return []
     row, replication = min(ends, key=lambda end: float(end[0]["failed_at_s"]))
     end = format_duration(scenario.run.duration)
-    return [f"failure at {row['failed_at_s']:g} s: {_why(scenario, replication, row, end)}"]
-
-
-def _why(scenario: Scenario, replication: Replication, row: Mapping[str, Any], end: str) -> str:
     longer = f"try run.duration={format_duration(2 * scenario.run.duration).replace(' ', '')}"
     if row["catch_up_s"] is not None:
         state = row["missing"] or row["extra"]
         wrong = "a state lacks something or has it twice" if state else "windows come out wrong"
-        return f"caught up with, but {wrong} to the end of the run ({end})"
-    if overloaded(scenario):
-        return (
+        why = f"caught up with, but {wrong} to the end of the run ({end})"
+    elif overloaded(scenario):
+        why = (
             f"its backlog is not gone at the end of the run ({end}); at this rate it never is, however long "
-            "run.duration is"
         )
-    if not waits(replication, row):
-        return f"whether it is over is not known at the end of the run ({end}); {longer}"
-    last = replication.timeline[-1]
-    if _settled(replication, float(row["failed_at_s"])):
-        return (
-            f"its backlog stays at {last['backlog']:,}, and would be {last['backlog_without_failures']:,} "
-            "without failures: the job goes on more slowly, which is not called recovered"
+        why += "run.duration is"
+    elif not waits(replication, row):
+        why = f"whether it is over is not known at the end of the run ({end}); {longer}"
+    elif _settled(replication, float(row["failed_at_s"])):
+        last = replication.timeline[-1]
+        why = f"its backlog stays at {last['backlog']:,}, and would be {last['backlog_without_failures']:,} "
+        why += "without failures: the job goes on more slowly, which is not called recovered"
+    else:
+        why = (
+            f"its backlog is not gone at the end of the run ({end}); it takes longer, or never ends; {longer}"
         )
-    return f"its backlog is not gone at the end of the run ({end}); it takes longer, or never ends; {longer}"
+    return [f"failure at {row['failed_at_s']:g} s: {why}"]
 
 
 def _settled(replication: Replication, since: float) -> bool:
@@ -310,37 +283,40 @@ def _limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str
 def warnings(scenario: Scenario) -> list[str]:
     """Remarks before a run, each said once."""
     deployment, strategy = deployment_of(heaviest(scenario)), scenario.strategy
+    topology = deployment.topology
     plan = Plan(
-        topology=deployment.topology,
-        loads=task_loads(deployment.topology, strategy),
+        topology=topology,
+        loads=task_loads(topology, strategy),
         cluster=deployment.cluster,
         failures=scenario.failures,
         store=scenario.store,
         run=scenario.run,
     )
     remarks = [
-        *overloads(scenario, deployment),
+        *overloads(scenario),
         *strategy.remarks(plan),
         *failures.without_effect(plan, strategy.kind, strategy.roles),
         *failures.not_survived(plan, strategy.kind, strategy.survives, strategy.uses_store),
-        *in_step(scenario),
-        *seen_once(scenario),
-        *unstated(scenario, plan.topology),
+        *_in_step(scenario),
     ]
+    drawn = [f"failures.{i}" for i, fault in enumerate(scenario.failures) if fault.drawn]
+    if scenario.run.replications == 1 and drawn:
+        remarks.append(
+            f"run.replications is 1, and the moment of {', '.join(drawn)} is drawn: another seed gives "
+            "another result, and no interval can be stated; try run.replications=10"
+        )
+    # keys that are given, by the scenario or by a profile, have been chosen, be they 0
+    free = strategy.unstated(bool(scenario.failures))
+    if free and any(c.window for c in topology.components):  # else there is no state to be saved
+        listed = f"{', '.join(free[:-1])} and {free[-1]}" if len(free) > 1 else free[0]
+        remarks.append(
+            f"strategy {strategy.kind}: nothing says how long {listed} take, so they take no time, and "
+            "short intervals look free; give these keys (0 s if that is meant)"
+        )
     profile = scenario.profile
     if profile is not None and not profile.taken:
         remarks.append(f"profile {profile.name}: gives nothing under {strategy.kind}; no value was measured")
     return list(dict.fromkeys(remarks))
-
-
-def overloads(scenario: Scenario, deployment: Deployment | None = None) -> list[str]:
-    """Those of them on tasks and hosts that cannot keep up."""
-    deployment = deployment or deployment_of(heaviest(scenario))
-    found = task_loads(deployment.topology, scenario.strategy)
-    return [
-        *overloaded_tasks(scenario, deployment.topology, found),
-        *overloaded_hosts(scenario, deployment),
-    ]
 
 
 _NUMBER = re.compile(r"\d[\d.,]*")

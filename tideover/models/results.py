@@ -1,5 +1,5 @@
 """The result of a scenario: all its replications as one record, as tables (columns: `schema`), and its
-headline. The library returns it; reports read it.
+headline. The library returns it, reports read it; a new table or block of the record is added here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import tideover
 from tideover.models import advice, schema
 from tideover.models.accounts.trace import Trace
-from tideover.models.advice import warnings
 from tideover.models.coarsening import finest
 from tideover.models.config import Scenario, dump
 from tideover.models.evaluation import bottleneck
-from tideover.models.evaluation.bottleneck import Load, between_hosts, flows
-from tideover.models.schema import HEADLINE, RECORD, SHARED_RECORD, TABLES, frame, named, nested
+from tideover.models.evaluation.bottleneck import Load
+from tideover.models.schema import HEADLINE, RECORD, TABLES, frame, named, nested
 from tideover.models.simulation import Replication
 from tideover.sim.faults import FAULTS
 from tideover.sim.histogram import Histogram, merged
@@ -80,6 +79,10 @@ LAYOUT = 1
 """Version of the record's layout."""
 
 
+def _table(name: str) -> cached_property[pd.DataFrame]:
+    return cached_property(lambda result: frame(name, result.rows(name)))
+
+
 class Result:
     """What ``tideover run`` says of a scenario.
 
@@ -106,7 +109,7 @@ class Result:
 
     @cached_property
     def warnings(self) -> list[str]:
-        return [*warnings(self.scenario), *self.remarks]
+        return [*advice.warnings(self.scenario), *self.remarks]
 
     @property
     def remarks(self) -> list[str]:
@@ -117,10 +120,9 @@ class Result:
         ]
 
     def __repr__(self) -> str:
-        found = figures(self.replications)
-        count = counted(found["replications"], "replication")
-        about = f"{self.strategy}, seed {self.scenario.run.seed}, {count}"
-        return f"<Result {self.scenario.name!r}: {about}; {sentence(found)}>"
+        about = f"{self.strategy}, seed {self.scenario.run.seed}"
+        count, found = counted(len(self.replications), "replication"), figures(self.replications)
+        return f"<Result {self.scenario.name!r}: {about}, {count}; {sentence(found)}>"
 
     def _repr_html_(self) -> str:
         return html([self.headline()])
@@ -130,25 +132,8 @@ class Result:
         about = {"scenario": self.scenario.name, "strategy": self.strategy}
         return about | figures(self.replications)
 
-    @cached_property
-    def recoveries(self) -> pd.DataFrame:
-        return frame("recoveries", self.rows("recoveries"))
-
-    @cached_property
-    def runs(self) -> pd.DataFrame:
-        return frame("runs", self.rows("runs"))
-
-    @cached_property
-    def timeline(self) -> pd.DataFrame:
-        return frame("timeline", self.rows("timeline"))
-
-    @cached_property
-    def tasks(self) -> pd.DataFrame:
-        return frame("tasks", self.rows("tasks"))
-
-    @cached_property
-    def usage(self) -> pd.DataFrame:
-        return frame("usage", self.rows("usage"))
+    recoveries, runs, timeline = _table("recoveries"), _table("runs"), _table("timeline")
+    tasks, usage = _table("tasks"), _table("usage")
 
     @cached_property
     def loads(self) -> list[Load]:
@@ -171,20 +156,15 @@ class Result:
     def _run(self, one: Replication) -> dict[str, Any]:
         least = self._shortest
         told = {name: times.if_median(least).summary(MS) for name, times in one.histograms.items()}
-        blocks = told | one.totals
-        placed = [column for column in TABLES["runs"] if len(column.record) == 2]
-        figures = {
-            column.name: blocks[column.record[0]][column.key]
-            for column in placed
-            if not column.optional or column.key in blocks[column.record[0]]
-        }
-        at_most = {
-            f"{name.removesuffix('_ms')}_{key}_at_most_ms": value
-            for name, times in one.histograms.items()
-            for key, value in times.summary(MS).items()
-            if least and key != "std"
-        }
-        return self._identity(one.number) | figures | at_most | self._origin | {"error": None}
+        blocks, row = told | one.totals, self._identity(one.number)
+        for column in TABLES["runs"]:
+            block, key = column.record if len(column.record) == 2 else ("", "")
+            if block and not (column.optional and key not in blocks[block]):
+                row[column.name] = blocks[block][key]
+        for name, times in one.histograms.items() if least else ():
+            what, values = name.removesuffix("_ms"), times.summary(MS)
+            row |= {f"{what}_{key}_at_most_ms": value for key, value in values.items() if key != "std"}
+        return row | self._origin | {"error": None}
 
     @cached_property
     def _shortest(self) -> float:
@@ -222,31 +202,31 @@ class Result:
             "prediction": self.prediction,
             "version": self.version,
         }
-        totals = [one.totals for one in self.replications]
-        record = {e.name: found[e.name] if e.name in found else self._block(e.name, totals) for e in RECORD}
+        record = {each.name: found.get(each.name) for each in RECORD}
+        record |= {name: self._block(name) for name in record if name not in found}
         if not self.loads:
             return record
         duration_s = self.scenario.run.duration / S
         acked = [one.complete for one in self.replications if one.complete is not None]
-        shared = {
+        return record | {
             "complete_latency_ms": self._pooled(acked),
             "resources": bottleneck.as_record(self.loads),
-            "flows": flows([one.edges for one in self.replications], duration_s),
-            "between_hosts": between_hosts([one.pairs for one in self.replications], duration_s),
+            "flows": bottleneck.flows([one.edges for one in self.replications], duration_s),
+            "between_hosts": bottleneck.between_hosts([one.pairs for one in self.replications], duration_s),
             "bottleneck": bottleneck.sentence(self.loads),
         }
-        return record | {entry.name: shared[entry.name] for entry in SHARED_RECORD}
 
-    def _block(self, name: str, totals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _block(self, name: str) -> dict[str, Any]:
         """A block of the record: its figures of all replications together."""
         if not self.replications and name in ("ledger", "windows", "cost"):
             return {}  # nothing was counted; of latencies and throughput it is known that they are undefined
-        columns = schema.block("runs", name, totals[0].get(name, ()) if totals else ())
+        blocks = [one.totals[name] for one in self.replications if name in one.totals]
+        columns = schema.block("runs", name, blocks[0] if blocks else ())
         if any(column.pool == "histogram" for column in columns):
             return self._pooled(one.histograms[name] for one in self.replications)
         found: dict[str, Any] = {}
         for column in columns:
-            values = [one[name][column.key] for one in totals if one[name][column.key] is not None]
+            values = [block[column.key] for block in blocks if block[column.key] is not None]
             found[column.key] = _POOLS[column.pool](values) if values else None
         return found
 

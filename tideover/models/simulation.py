@@ -129,9 +129,9 @@ def evaluate(world: World, replication: int) -> Replication:
     steady, first = measures.steady_seconds(world, outside, found.axis)
     end_to_end = (world.recorder.from_first or world.recorder.latency).over(steady, first)
     complete = None
-    if world.completion is not None:
+    if world.usage is not None:
         acked = "acker" in world.scenario.strategy.roles
-        complete = world.completion.latency if acked else end_to_end
+        complete = world.recoveries.complete if acked else end_to_end
     return Replication(
         number=replication,
         recoveries=rows,

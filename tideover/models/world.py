@@ -1,5 +1,5 @@
-"""One replication: a job under a strategy, and the accounts that listen to it. `simulation` builds and reads
-it; here it is decided which accounts a run needs.
+"""One replication: a job under a strategy, and the accounts that listen to it. `simulation`, audits and fits
+build and read it; here it is decided which accounts a run needs.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import numpy as np
 from tideover.models.accounts.backlog import Backlog, Lag
 from tideover.models.accounts.counted import Counted
 from tideover.models.accounts.ledger import Ledger
-from tideover.models.accounts.recoveries import Completion, Readers, Recoveries, SnapshotTimes
+from tideover.models.accounts.recoveries import Readers, Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun, WindowLog
 from tideover.models.accounts.trace import SpaceTime, Stretch, Trace
 from tideover.models.accounts.usage import SAMPLES, Usage
 from tideover.models.config import Scenario, deployment_of, timed
 from tideover.models.job.cluster import Deployment
-from tideover.models.job.topology import effects_of
+from tideover.models.job.topology import Component, effects_of
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.context import Context, EventTimes
 from tideover.models.runtime.job import Job
@@ -60,17 +60,14 @@ class World:
         """
         self._draws = draws = Draws(scenario.run.seed, replication)
         self.scenario = scenario = timed(scenario, draws)
-        strategy = scenario.strategy
-        deployment = deployment_of(scenario)
-        self.kernel = kernel = Kernel()
-        recorder = Recorder(scenario.run.duration, latencies=not curves_only)
-        topology = deployment.topology
-        self.trace = Trace(topology, lambda: kernel.now) if trace else None
-        self.backlog = Backlog(recorder, lambda: kernel.now)
+        run, strategy, deployment = scenario.run, scenario.strategy, deployment_of(scenario)
+        topology, self.kernel = deployment.topology, Kernel()
+        recorder = Recorder(run.duration, latencies=not curves_only)
+        self.trace = Trace(topology, self._now) if trace else None
+        self.backlog = Backlog(recorder, self._now)
         filtered = strategy.needs.paths
         self.ledger = Ledger(topology, deployment.replicas, draws, filtered, effects=not curves_only)
-        self.snapshots = SnapshotTimes()
-        context = Context(topology, draws, strategy.needs, Announcer([]), kernel)
+        context = Context(topology, draws, strategy.needs, Announcer([]), self.kernel)
         self.windows = WindowLog(context.withheld)
         if topology.by_event:
             context.events = EventTimes(topology, draws)
@@ -81,14 +78,9 @@ class World:
         self.space_time = None if watched is None else SpaceTime(self.job, watched)
         self.job.plug(strategy.protocol(self.job))
         self.readers = Readers(context.withheld, self.windows, recorder) if context.withheld else None
-        self.lag = Lag(self.job, scenario.run.duration)
+        self.lag = Lag(self.job, run.duration)
         looks = SAMPLES * bool(context.resources) if looks is None else looks
-        self.usage: Usage | None = None
-        self.completion: Completion | None = None
-        if looks:
-            run = scenario.run
-            self.usage = Usage(self.job, run.duration, run.warmup, looks)
-            self.completion = Completion(run.warmup)
+        self.usage = Usage(self.job, run.duration, run.warmup, looks) if looks else None
         self.reference: ReferenceRun | None = None
         if judge_windows and self._needs_reference(deployment, in_time):
             truth = WindowLog()
@@ -101,31 +93,25 @@ class World:
             self.readers,
             self.recoveries,
             self.reference,
-            self.completion,
-            self.snapshots,
             self.space_time,
             self,
         )
         context.say = Announcer([each for each in listeners if each is not None])
         self._close_at = CLOSE_AT
-        self._counted = self._count(self.job, recorder)
-
-    def _count(self, job: Job, recorder: Recorder) -> Counted:
-        """Let the data plane count what happens to every tuple, and log what somebody wants to see of it."""
-        duration = self.scenario.run.duration
-        counted = Counted(job.plane, self.backlog, self.ledger, recorder, duration, job.catch_up)
-        job.count(counted.reach)
-        looks_at_all = self.trace is not None
-        emitted = looks_at_all or self.reference is not None or job.context.events is not None
-        completed = looks_at_all or self.completion is not None or self.space_time is not None
-        job.log(emitted=emitted, processed=looks_at_all, completed=completed)
+        self._counted = Counted(self.job, self.backlog, self.ledger, recorder)
+        traced, shown = self.trace is not None, self.space_time is not None
+        emitted = traced or self.reference is not None or context.events is not None
+        completed = traced or self.usage is not None or shown
+        self.job.log(emitted=emitted, processed=traced, completed=completed)
         if self.space_time is not None:
-            job.note_senders(self.space_time.mark)
+            self.job.note_senders(self.space_time.mark)
             if self.space_time.begin > 0:
-                job.kernel.at(self.space_time.begin - 1, Rank.SAMPLE, job.log_all)
+                self.kernel.at(self.space_time.begin - 1, Rank.SAMPLE, self.job.log_all)
             else:
-                job.log_all()
-        return counted
+                self.job.log_all()
+
+    def _now(self) -> int:
+        return self.kernel.now
 
     def _needs_reference(self, deployment: Deployment, in_time: bool) -> bool:
         """Whether the windows can differ from those of a run without failures, and without the strategy:
@@ -133,6 +119,9 @@ class World:
         several send in another order, or it finds no place; where they are committed, that may come too late.
         """
         windows = [c for c in deployment.topology.components if c.window]
+        again = self.job.needs.comparison and not in_time
+        if not windows or deployment.failures or again or self.readers is not None:
+            return bool(windows)
         ended_by = {c.trigger for c in windows}
         bounds = [bound for bound in deployment.bounds.values() if bound.length is not None]
         read = [edge.up for c in windows for edge in c.inputs]
@@ -140,11 +129,7 @@ class World:
         lossy = not all(bound.holds_back for bound in bounds)
         gaps = any(c.window.gap is not None for c in windows if c.window)
         by_order = lossy or gaps or ended_by & {"tuples", "watermark"} or ("tick" in ended_by and late)
-        occupied = any(each.occupies for each in self.scenario.strategy.composed_of)
-        disturbed = bool(by_order) and occupied
-        again = self.job.needs.comparison and not in_time
-        differ = again or self.readers is not None or disturbed
-        return bool(windows) and (bool(deployment.failures) or differ)
+        return bool(by_order) and any(each.occupies for each in self.scenario.strategy.composed_of)
 
     def _fed(self, truth: WindowLog) -> Job:
         """The job without failures, and as its strategy wants it then, that emits what this one does;
@@ -176,10 +161,11 @@ class World:
         if self.reference is not None:
             self.reference.finish(self.job)
         if self.trace is not None:
-            for task in self.job.bolt_tasks:
-                if task.state is not None:
-                    content = task.state.content()
-                    self.trace.end(task.component.name, task.index, task.replica, content)
+            self.trace.final_state = {
+                (task.component.name, task.index, task.replica): task.state.content()
+                for task in self.job.bolt_tasks
+                if task.state is not None
+            }
 
     def settle(self) -> None:
         """Tell the accounts all that the data plane has counted and logged."""
@@ -218,8 +204,7 @@ class World:
         job, parts = self.job, [self.job.can_be_emitted()]
         for name, trains in self._to_be_served().items():
             parts += [train.uid >> job.topology.by_name[name].bits for train in trains]
-        for holder in job.context.holders:
-            parts += [uid >> component.bits for component, uid in holder.effects() if component.anchored]
+        parts += [uid >> component.bits for component, uid in self._kept_effects()]
         for task in job.bolt_tasks:
             if task.state is not None and task.component.anchored:
                 parts.append(task.state.effects().uid >> task.component.bits)
@@ -244,8 +229,11 @@ class World:
         ]
         to_be_served = effects_of(job.topology, self._draws, self._to_be_served())
         coming = {name: [uid] for name, uid in to_be_served.items()}
-        for holder in job.context.holders:
-            for component, uid in holder.effects():
-                if component.anchored:
-                    coming.setdefault(component.name, []).append(uid)
+        for component, uid in self._kept_effects():
+            coming.setdefault(component.name, []).append(uid)
         return self.ledger.balance(np.concatenate(emitted), coming, job.can_be_emitted())
+
+    def _kept_effects(self) -> list[tuple[Component, Ints]]:
+        """Effects of which somebody keeps a copy."""
+        found = [each for holder in self.job.context.holders for each in holder.effects()]
+        return [(component, uid) for component, uid in found if component.anchored]

@@ -101,9 +101,9 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
         # Acks wait for checkpoints, so as many more count as come in one period. A store that cannot follow
         # makes checkpoints longer and longer, in which tuples are processed all the same: only their acks get
         # fewer.
-        assert world.completion is not None
-        world.completion.latency.tally()
-        acked = world.completion.latency.count + math.ceil(wanted * cycle[1] / (end - begin))
+        complete = world.recoveries.complete
+        complete.tally()
+        acked = complete.count + math.ceil(wanted * cycle[1] / (end - begin))
         finished = min(finished, acked)
     part = finished / wanted if wanted else 1.0
     size = max(1, len(done) // BATCHES)

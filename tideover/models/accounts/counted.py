@@ -1,10 +1,9 @@
-"""What happens to every tuple, counted by the data plane in the accounts' own arrays; what control actions
-change is counted in the same arrays by the accounts themselves. The world connects them (``Counted``).
+"""What happens to every tuple, counted by the data plane in the arrays of backlog, ledger and recorder; what
+control actions change these count there themselves. The world connects them (``Counted``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from tideover.models.accounts.backlog import Backlog
 from tideover.models.accounts.ledger import Ledger, counts_itself
 from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Topology
+from tideover.models.runtime.job import Job
 from tideover.sim.draws import Draws
 from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
@@ -22,8 +22,6 @@ from tideover.sim.units import S
 
 FEW, MOST = 4_096, 65_536
 """Latencies that are kept before they are sorted into histograms: at first, and at most."""
-SECONDS = 4
-"""So many are open at a time where the plane sorts latencies itself; its steps are shorter than one."""
 WINDOW = 1 << 15
 """Slots that a long run counts in at a time."""
 SPARSE = 512
@@ -41,29 +39,21 @@ class Counted:
     A log of latencies is read when it is full, or asked for.
     """
 
-    def __init__(
-        self,
-        plane: Plane,
-        backlog: Backlog,
-        ledger: Ledger,
-        recorder: Recorder,
-        duration: int,
-        catch_up: Callable[[], None],
-    ) -> None:
-        """``duration``: of the run (ns); ``catch_up`` tells the accounts what the plane has logged."""
-        self.catch_up = catch_up
-        self._plane, self._backlog, self._ledger, self._recorder = plane, backlog, ledger, recorder
+    def __init__(self, job: Job, backlog: Backlog, ledger: Ledger, recorder: Recorder) -> None:
+        self.catch_up = job.catch_up
+        """Tells the accounts what the plane has logged."""
+        self._plane, self._backlog, self._ledger, self._recorder = job.plane, backlog, ledger, recorder
+        p, plane, lib = job.plane.p, job.plane, job.plane.lib
+        p.accounts = 1
         ledger.counted = self
         self._books = ledger.books
-        p, lib = plane.p, plane.lib
-        p.accounts = 1
         components = (plane.components[number] for number in range(p.n_components))
         self.knows_children = all(c.operator != lib.MADE_ELSEWHERE for c in components)
         """Whether the plane can tell what children tuples have."""
         self._slots = -1
         """Slots up to this one have a place."""
         self._window = {name: np.zeros(WINDOW, np.int64) for name in SERIES if recorder.is_long}
-        self._whole = duration // SLOT + 2
+        self._whole = job.deployment.run.duration // SLOT + 2
         self._latencies = np.zeros(0, LATENCY)
         if recorder._latencies:
             self._keep_latencies(FEW)
@@ -73,7 +63,8 @@ class Counted:
             c = plane.components[book.component.index]
             c.applies = (2 if book.once else 1) * counts_itself(book.component)
         self.connect()
-        self._expect(ledger._topology)
+        self._expect(job.topology)
+        job.count(self.reach)
 
     def _expect(self, topology: Topology) -> None:
         """Tell the plane how many effects roots must have, where that follows from their keys."""
@@ -200,59 +191,34 @@ class Counted:
         p.latencies_room = room
 
     def _read_or_widen(self) -> None:
-        if self._plane.p.tallies:
-            self._read_tallies()
-        elif len(self._latencies) < MOST:
+        if len(self._latencies) < MOST:
             self._keep_latencies(4 * len(self._latencies))
         else:
             self._read_latencies()
 
-    def _begin_tallies(self) -> None:
-        p = self._plane.p
-        p.first_second = max(0, int(p.now)) // S
-        p.tallied_until = (p.first_second + SECONDS) * S
-
-    def _read_tallies(self) -> None:
-        plane = self._plane
-        for place in range(SECONDS):
-            tally = self._tallies[place]
-            if tally.count:
-                self._recorder.latency.merge(plane.p.first_second + place, histogram_of(plane, tally))
-                plane.ffi.memmove(
-                    plane.ffi.addressof(tally), plane.ffi.new("tally *"), plane.ffi.sizeof("tally")
-                )
-        self._begin_tallies()
-        if plane.p.again:
-            plane.p.tallies = plane.ffi.NULL
-
     def _read_latencies(self) -> None:
-        p, recorder = self._plane.p, self._recorder
-        if p.tallies:
-            self._read_tallies()
-        n, p.n_latencies = int(p.n_latencies), 0
+        plane, recorder = self._plane, self._recorder
+        n, plane.p.n_latencies = int(plane.p.n_latencies), 0
         if not n:
             return
         rows = self._latencies[:n]
         if recorder.from_first is None and (rows["since_first"] != rows["since_created"]).any():
             recorder.from_first = recorder.latency.copy()
         first, last = int(rows["time"].min()) // S, int(rows["time"].max()) // S
+        logs = {"since_created": recorder.latency}
+        if recorder.from_first is not None:
+            logs["since_first"] = recorder.from_first
         if n < SPARSE * (last - first + 1):
             times = rows["time"].copy()
-            recorder.latency.gather(times, rows["since_created"].copy())
-            if recorder.from_first is not None:
-                recorder.from_first.gather(times, rows["since_first"].copy())
+            for column, log in logs.items():
+                log.gather(times, rows[column].copy())
             return
-        logs = [recorder.latency] if recorder.from_first is None else [recorder.latency, recorder.from_first]
-        for since_first, log in enumerate(logs):
-            tallies = self._plane.ffi.new("tally[]", last - first + 1)
-            self._plane.lib.plane_tally(p.latencies, n, since_first, first, last - first + 1, tallies)
+        for since_first, log in enumerate(logs.values()):
+            tallies = plane.ffi.new("tally[]", last - first + 1)
+            plane.lib.plane_tally(plane.p.latencies, n, since_first, first, last - first + 1, tallies)
             for place in range(last - first + 1):
                 if tallies[place].count:
-                    log.merge(first + place, histogram_of(self._plane, tallies[place]))
-        if n == MOST and not p.again and 0 < p.step < S:  # there is much: let the plane sort it itself
-            self._tallies = self._plane.ffi.new("tally[]", SECONDS)
-            p.tallies = self._tallies
-            self._begin_tallies()
+                    log.merge(first + place, histogram_of(plane, tallies[place]))
 
 
 def histogram_of(plane: Plane, tally: Any) -> Histogram:

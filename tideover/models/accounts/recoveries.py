@@ -25,45 +25,6 @@ from tideover.sim.histogram import Histogram
 from tideover.sim.plane.plane import LATENCY, Plane
 from tideover.sim.recorder import Recorder, Span
 from tideover.sim.train import Ints, Train
-from tideover.sim.units import S
-
-
-class Completion:
-    """Complete latency (ns): from a root's last emission until all of its tree was acked, of those that were
-    completed after ``warmup``.
-    """
-
-    def __init__(self, warmup: int) -> None:
-        self._warmup = warmup
-        self.latency = Histogram()
-
-    def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
-        late = time > self._warmup
-        self.latency.add(time[late] - emitted[late])
-
-
-class SnapshotTimes:
-    """Of each complete snapshot: from its trigger to its end, and how long a task waited for its barriers."""
-
-    def __init__(self) -> None:
-        self.durations: list[int] = []
-        """ns, as all that follows."""
-        self.alignments: list[int] = []
-        """The longest of any task, from its first barrier to its last."""
-
-    def on_snapshot(self, begun: int, ended: int, aligning: int) -> None:
-        self.durations.append(ended - begun)
-        self.alignments.append(aligning)
-
-    def figures(self) -> dict[str, float | None]:
-        count = len(self.durations)
-        return {
-            "snapshots": count,
-            "snapshot_s": sum(self.durations) / count / S if count else None,
-            "snapshot_max_s": max(self.durations) / S if count else None,
-            "alignment_s": sum(self.alignments) / count / S if count else None,
-        }
-
 
 FEW = 4_096
 """Latencies of one step of the data plane, at first."""
@@ -145,13 +106,6 @@ class Readers:
         self._windows.forget(places, lost)
         self.expired += len(held.windows) * lost
 
-    def delay_figures(self) -> dict[str, float | None]:
-        self.delays.tally()
-        mean = self.delays.mean
-        if mean is None:
-            return {"visible_s": None, "visible_max_s": None}
-        return {"visible_s": mean / S, "visible_max_s": self.delays.max / S}
-
 
 Mask = npt.NDArray[np.bool_]
 
@@ -228,6 +182,10 @@ class Recoveries:
     recorder         latencies, throughput, outputs over time
     peak_buffered    most tuples that were kept in buffers, logs and maps at a time
     control_bytes    what goes over the network besides the streams: acks, copies between replicas
+    complete         complete latency (ns): from a root's last emission until all of its tree was acked, of
+                     those that were completed after the warm-up
+    snapshots        of each complete snapshot, from its trigger to its end, and how long a task waited for
+                     its barriers, the longest of any, from its first to its last (ns)
     """
 
     def __init__(self, job: Job, recorder: Recorder, backlog: Backlog) -> None:
@@ -240,6 +198,8 @@ class Recoveries:
         """Those that may still go on."""
         self.peak_buffered = 0
         self.control_bytes = 0
+        self.complete = Histogram()
+        self.snapshots: list[tuple[int, int]] = []
         self._seen: int | None = None
         """Latencies that recoveries were told of since all tasks told all; None: they do at each step."""
         self._structs = [(task, job.plane.tasks[task.number]) for task in job.bolt_tasks]
@@ -361,6 +321,13 @@ class Recoveries:
         recovery = self.all[outage]
         recovery.restored += task.state.size
         recovery.restored_at = max(since, recovery.restored_at or 0)
+
+    def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
+        late = time > self._job.deployment.run.warmup
+        self.complete.add(time[late] - emitted[late])
+
+    def on_snapshot(self, begun: int, ended: int, aligning: int) -> None:
+        self.snapshots.append((ended - begun, aligning))
 
     def on_kept(self, tuples: int) -> None:
         self.peak_buffered = max(self.peak_buffered, tuples)

@@ -179,9 +179,6 @@ class Trace:
     def on_step(self, step: Step) -> None:
         self.steps.append(step)
 
-    def end(self, component: str, task: int, replica: int, content: dict[int, int]) -> None:
-        self.final_state[component, task, replica] = content
-
 
 def timed_out(now: int, spout: SpoutView, roots: Ints) -> Step:
     return Step(now, spout.name, "roots timed out", f"{len(roots)} roots")

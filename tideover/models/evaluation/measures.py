@@ -479,9 +479,7 @@ def cost(world: World, found: Curves, without: Curves) -> Figures:
     # what an hour of the machines costs that have tasks or stand by
     prices = [h.price for h in job.deployment.cluster.hosts if h.number in job.used or h.reserve]
     given = [price for price in prices if price is not None]
-    # whether barriers may have to wait in full queues
-    held_back = job.needs.log and any(bound.holds_back for bound in job.deployment.bounds.values())
-    return {
+    figures: Figures = {
         "cpu_s": found.cpu_s,
         "network_bytes": found.network_bytes,
         "normal_cpu_s": without.cpu_s,
@@ -489,7 +487,21 @@ def cost(world: World, found: Curves, without: Curves) -> Figures:
         "store_bytes": sum(store.bytes for store in (job.store, *job.stores.values())),
         "peak_buffered_tuples": measured.peak_buffered,
         "hosts": len(job.used),
-        **({"price_per_h": math.fsum(given)} if given else {}),
-        **(world.snapshots.figures() if held_back else {}),
-        **({} if world.readers is None else world.readers.delay_figures()),
     }
+    if given:
+        figures["price_per_h"] = math.fsum(given)
+    if job.needs.log and any(bound.holds_back for bound in job.deployment.bounds.values()):
+        # barriers may have to wait in full queues
+        took, aligned = [each for each, _ in measured.snapshots], [each for _, each in measured.snapshots]
+        figures |= {
+            "snapshots": len(took),
+            "snapshot_s": sum(took) / len(took) / S if took else None,
+            "snapshot_max_s": max(took) / S if took else None,
+            "alignment_s": sum(aligned) / len(took) / S if took else None,
+        }
+    if world.readers is not None:
+        delays = world.readers.delays
+        mean = delays.mean  # which counts all of them
+        figures["visible_s"] = None if mean is None else mean / S
+        figures["visible_max_s"] = None if mean is None else delays.max / S
+    return figures

@@ -82,8 +82,7 @@ HOT void take_effect(plane *p, const component *c, const task *t, int64_t uid) {
 /* A tuple of the measured component is done. */
 HOT void measure(plane *p, const message *m, int64_t root, int64_t now) {
     p->counts.done[slot_of(p, now)]++;
-    if (p->tallies) tally_up(&p->tallies[now / SECOND - p->first_second], now - m->created);
-    if (!p->latencies || p->tallies) return;
+    if (!p->latencies) return;
     latency *l = &p->latencies[p->n_latencies++];
     l->time = now;
     l->since_created = now - m->created;
@@ -99,15 +98,14 @@ HOT row *log_row(row_log *log, const message *m, int32_t t, int64_t time) {
 }
 
 /* Why a task may not finish a tuple now; DONE: it may. */
-HOT int32_t short_of(const plane *p, const task *t, int64_t now) {
+HOT int32_t short_of(const plane *p, const task *t) {
     int32_t why = scarce(p);
     if (why) return why;
     if (t->logs && full(&t->log)) return NEED_ROWS;
     if (p->logs_completed && full(&p->completed)) return HAS_COMPLETED;
     if (t->sums && t->n_taken >= t->taken_room) return NEED_ROWS;
     if (t->measures && p->latencies) {
-        int is_short = p->tallies ? now >= p->tallied_until || p->again : p->n_latencies >= p->latencies_room;
-        if (is_short) return NEED_LATENCIES;
+        if (p->n_latencies >= p->latencies_room) return NEED_LATENCIES;
         if (p->n_watches && p->n_spanned >= p->spanned_room) return NEED_SPANNED;
     }
     return DONE;

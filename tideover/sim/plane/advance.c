@@ -64,7 +64,7 @@ HOT int32_t run_queue(plane *p, task *t, const component *c, int64_t until, int 
         if (p->messages[m].mark || missing_for(p, t, c, m)) return DONE;
         int64_t takes = service_of(p, t, c, m);
         if (now + takes > until || t->fills == 1) return DONE;
-        int32_t why = short_of(p, t, now + takes);
+        int32_t why = short_of(p, t);
         if (why) return why;
         take_arrival(p, t);
         if (plain) need_not_look(p, t);

@@ -88,7 +88,7 @@ HOT int32_t finish(plane *p, task *t, const component *c) {
     int32_t why = DONE;
     if (each->mark && p->few) return NEED_CHUNKS;
     if (each->mark == 0) {
-        if ((why = short_of(p, t, now))) return why;
+        if ((why = short_of(p, t))) return why;
         tuple_is_done(p, t, c, m, now);
         if (t->fills > 0 && --t->fills == 0) why = WINDOW_FULL;
     } else {

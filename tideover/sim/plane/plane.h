@@ -696,9 +696,6 @@ typedef struct {
     latency *latencies;
     int64_t n_latencies;
     int64_t latencies_room;
-    tally *tallies;      /* in the place of this log: of the seconds from ``first_second`` on */
-    int64_t first_second;
-    int64_t tallied_until;
     int32_t again;       /* some roots have been emitted again: their latencies are told apart */
     watch **watches;     /* outages that are watched */
     int32_t n_watches;
