@@ -76,6 +76,13 @@ class FakeResult:
         return self.record
 
 
+def filled(table: str, row: dict[str, Any]) -> dict[str, Any]:
+    """A row with all columns that any result has: 0, or an empty text, where it says nothing."""
+    nothing = {"string": "", "int64": 0, "float64": 0.0, "bool": False}
+    columns = (column for column in TABLES[table] if not column.optional)
+    return {column.name: nothing[column.dtype] for column in columns} | row
+
+
 def fake_result(
     strategy: str = "source_replay",
     *,
@@ -97,8 +104,9 @@ def fake_result(
     scenario = _scenario(name, strategy, rate, failed_at, replications)
     head = {"scenario": name, "strategy": strategy, "seed": 1}
     numbers, origin = range(replications), {"scenario_json": json.dumps(scenario), "version": "0.1.0"}
-    recoveries = [head | _recovery(shape, r, failed_at, spread, rate) for r in numbers if failed_at]
-    runs = [head | _run(shape, r, rate) | origin for r in numbers]
+    made = [_recovery(shape, r, failed_at, spread, rate) for r in numbers if failed_at]
+    recoveries = [filled("recoveries", head | row) for row in made]
+    runs = [filled("runs", head | _run(shape, r, rate) | origin) for r in numbers]
     record = {"schema": 1, "scenario": scenario, "strategy": strategy, "seed": 1}
     record |= {"replications": replications, "warnings": list(warnings)} | _figures(recoveries, runs)
     columns = [column.name for column in TABLES["recoveries"] if not column.optional]
@@ -106,7 +114,7 @@ def fake_result(
         pd.DataFrame(recoveries, columns=columns),
         pd.DataFrame(runs),
         pd.concat([_timeline(head, shape, r, rate, failed_at) for r in numbers], ignore_index=True),
-        pd.DataFrame([head | _task(shape, r) for r in numbers]),
+        pd.DataFrame([filled("tasks", head | _task(shape, r)) for r in numbers]),
         conform("usage", pd.DataFrame()),
         record,
     )
@@ -176,7 +184,6 @@ def _recovery(shape: Shape, r: int, failed_at: float, spread: float, rate: float
         "output_gap_s": shape.gap,
         "sink_spacing_s": 30.0,
         **stages,
-        **dict.fromkeys(("restored", "dropped", "extra"), 0),
         "replayed": int(shape.replayed * rate / 10),
         "missing": lost,
         **_latencies((2.0, 40.0 + wobble, 120.0, 300.0, 600.0, 700.0 + r), shape.late),
@@ -193,7 +200,6 @@ def _run(shape: Shape, r: int, rate: float) -> dict[str, Any]:
         "in_flight": 3,
         "lost": lost,
         "replayed": int(shape.replayed * rate / 10),
-        **dict.fromkeys(("duplicated", "false_timeouts", "late", "windows_missing"), 0),
         "windows_emitted": 8,
         "windows_correct": 8 - shape.wrong,
         "windows_wrong": shape.wrong,
@@ -206,7 +212,6 @@ def _run(shape: Shape, r: int, rate: float) -> dict[str, Any]:
         "hosts": 6 if shape.network > 3 else 3,
         **_latencies((2.0, 3.4, 14.1, 4.0, 60.0, 90.0 + r)),
         "throughput_mean_per_s": 4.4 * rate,
-        "throughput_min_per_s": 0.0,
         "throughput_max_per_s": 8.8 * rate,
         "availability": 1.0,
     }
@@ -241,20 +246,18 @@ def _timeline(
         burst = second == int(failed_at)
         throughput = np.where(burst, 30 * rate, throughput)
         largest, mean = np.where(burst, 420.0, largest), np.where(burst, 190.0, mean)
-    return pd.DataFrame(
-        {
-            **head,
-            "replication": r,
-            "second": second,
-            "throughput_per_s": throughput,
-            "latency_mean_ms": mean,
-            "latency_max_ms": largest,
-            "end_to_end_mean_ms": np.where(mean > 50, mean + shape.late, mean),
-            "end_to_end_max_ms": np.where(mean > 50, largest + shape.late, largest),
-            "backlog": backlog,
-            "backlog_without_failures": np.ones(240, dtype=np.int64),
-        }
-    )
+    made = {
+        "replication": r,
+        "second": second,
+        "throughput_per_s": throughput,
+        "latency_mean_ms": mean,
+        "latency_max_ms": largest,
+        "end_to_end_mean_ms": np.where(mean > 50, mean + shape.late, mean),
+        "end_to_end_max_ms": np.where(mean > 50, largest + shape.late, largest),
+        "backlog": backlog,
+        "backlog_without_failures": np.ones(240, dtype=np.int64),
+    }
+    return pd.DataFrame(filled("timeline", head | made))
 
 
 def _scenario(name: str, strategy: str, rate: float, failed_at: float | None, many: int) -> dict[str, Any]:
