@@ -152,8 +152,7 @@ class Used(NamedTuple):
 
     @staticmethod
     def of(usage: Usage) -> Used:
-        names = [(each.name, each.kind, each.host) for each in usage.resources]
-        return Used(names, usage.times, usage.busy)
+        return Used(usage.resources, usage.times, usage.busy)
 
     def loads(self, begin: int, end: int) -> list[Load]:
         """Which part of the time from ``begin`` to ``end`` (ns) each was busy, in their order. The stretch

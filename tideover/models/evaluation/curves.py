@@ -8,8 +8,6 @@ here once, for ``run``, ``sweep``, ``calibrate`` and all reports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,18 +24,24 @@ SECOND = S // SLOT
 """Slots in a second."""
 
 
-@dataclass(frozen=True, eq=False)
 class Axis:
     """The slots that are looked at, rising: all of them, or, in a long run, those near to what happens (the
     first, all of the kept seconds, and what follows the last whole second). In between all is as it was
     before, so a figure is the same with either. Places are counted among the kept ones.
 
     whole   slots of the run
-    kept    numbers of the whole seconds that are kept, rising; None: all
+    kept    numbers of the whole seconds that are kept, rising
+    at      the number of the slot at each place
     """
 
-    whole: int
-    kept: Ints | None = None
+    def __init__(self, whole: int, kept: Ints | None = None) -> None:
+        """``kept``: by default all seconds."""
+        seconds = (whole - 1) // SECOND
+        self.whole = whole
+        self.kept = np.arange(seconds, dtype=np.int64) if kept is None else kept
+        inside = self.kept[:, None] * SECOND + np.arange(1, SECOND + 1, dtype=np.int64)
+        rest = np.arange(seconds * SECOND + 1, whole, dtype=np.int64)
+        self.at = np.concatenate([np.zeros(1, np.int64), inside.ravel(), rest])
 
     @classmethod
     def near(cls, whole: int, slots: Ints, margin: int) -> Axis:
@@ -50,33 +54,20 @@ class Axis:
         parts = [np.arange(a, b, dtype=np.int64) for a, b in zip(first.tolist(), stop.tolist(), strict=True)]
         return cls(whole, np.concatenate(parts))
 
-    @cached_property
-    def at(self) -> Ints:
-        """The number of the slot at each place."""
-        if self.kept is None:
-            return np.arange(self.whole, dtype=np.int64)
-        inside = self.kept[:, None] * SECOND + np.arange(1, SECOND + 1, dtype=np.int64)
-        rest = np.arange((self.whole - 1) // SECOND * SECOND + 1, self.whole, dtype=np.int64)
-        return np.concatenate([np.zeros(1, np.int64), inside.ravel(), rest])
-
     def place(self, slot: int) -> int:
         """Where a slot is, or the next that is kept."""
-        return slot if self.kept is None else int(self.at.searchsorted(slot))
+        return int(self.at.searchsorted(slot))
 
     def slot(self, place: int) -> int:
-        return place if self.kept is None else int(self.at[place])
+        return int(self.at[place])
 
     def seconds(self, first: int, last: int) -> Ints:
         """The whole seconds from ``first`` to before ``last`` that are kept."""
-        if self.kept is None:
-            return np.arange(first, last, dtype=np.int64)
         begin, end = self.kept.searchsorted((first, last)).tolist()
         return self.kept[begin:end]
 
     def slots_of(self, first: int, last: int) -> slice:
         """The places of all slots of these seconds."""
-        if self.kept is None:
-            return slice(first * SECOND + 1, last * SECOND + 1)
         begin, end = self.kept.searchsorted((first, last)).tolist()
         return slice(begin * SECOND + 1, end * SECOND + 1)
 
@@ -179,8 +170,6 @@ class Curves(NamedTuple):
 
     def on(self, axis: Axis) -> Curves:
         """The same with the slots of an axis that has more: in others nothing happens."""
-        if axis is self.axis:
-            return self
         before = self.axis.at.searchsorted(axis.at, "right") - 1
         known = self.axis.at[before] == axis.at
         backlog = self.backlog[before]
@@ -193,7 +182,7 @@ def curves(world: World) -> Curves:
     remote = sum(channel.remote_bytes for task in job.bolt_tasks for channel in task.inputs)
     bad = {} if world.reference is None else world.reference.bad
     axis = _axis(world, beat, [moment for span in bad.values() for moment in span])
-    if axis.kept is None:
+    if not world.recorder.is_long:
         (backlog, present), done = world.recorder.backlog(end), world.recorder.done.until(end)
     else:
         entered, left, back, done = (series.at(axis.at) for series in _series(world.recorder))
@@ -215,11 +204,10 @@ def curves(world: World) -> Curves:
 
 
 def on_common_axis(found: Curves, without: Curves) -> tuple[Curves, Curves]:
-    if found.axis.kept is None:
+    kept, other = found.axis.kept, without.axis.kept
+    if np.array_equal(kept, other):
         return found, without
-    axis, other = found.axis, without.axis
-    if axis.kept is not None and other.kept is not None and axis.kept is not other.kept:
-        axis = Axis(axis.whole, np.union1d(axis.kept, other.kept))
+    axis = Axis(found.axis.whole, np.union1d(kept, other))
     return found.on(axis), without.on(axis)
 
 

@@ -1,5 +1,6 @@
-"""What a space-time diagram shows of a stretch of a run, in the words of the trace; when, not where on paper.
-After L. Lamport, *Time, clocks, and the ordering of events in a distributed system*, CACM 1978.
+"""What a space-time diagram shows of a stretch of a run, in the words of the trace; when, not where on paper
+(`reports.figures.space_time` draws it). After L. Lamport, *Time, clocks, and the ordering of events in a
+distributed system*, CACM 1978.
 """
 
 from __future__ import annotations
@@ -73,13 +74,15 @@ def messages(noted: SpaceTime) -> list[Message]:
     its last arrival is that one's, and so on; those that are left over were lost, or are under way. Of
     arrivals at one instant those that were known came last.
     """
-    return sorted(_Matching(noted).all(), key=_order)
-
-
-def _order(message: Message) -> tuple[int, ...]:
-    sent = -1 if message.sent is None else message.sent
-    came = 1 << 62 if message.came is None else message.came
-    return sent, came, message.sender, message.receiver, message.uid
+    begin, end = noted.stretch
+    found = []
+    for message in _Matching(noted).all():
+        known = [time for time in (message.sent, message.came, message.over) if time is not None]
+        if min(known) <= end and (message.over is None or max(known) >= begin):
+            left = -1 if message.sent is None else message.sent
+            came = 1 << 62 if message.came is None else message.came
+            found.append(((left, came, message.sender, message.receiver, message.uid), message))
+    return [message for _, message in sorted(found, key=lambda each: each[0])]
 
 
 class _Matching:
@@ -127,16 +130,9 @@ class _Matching:
 
     def all(self) -> Iterator[Message]:
         for key, arrivals in self._came.items():
-            yield from (m for m in self._matched(key, arrivals) if self._concerns(m))
-        for sender, name, uid, attempt in self._sent:
-            for message in self._left(sender, name, uid, attempt):
-                if self._concerns(message):
-                    yield message
-
-    def _concerns(self, message: Message) -> bool:
-        begin, end = self._noted.stretch
-        known = [time for time in (message.sent, message.came, message.over) if time is not None]
-        return min(known) <= end and (message.over is None or max(known) >= begin)
+            yield from self._matched(key, arrivals)
+        for departure in self._sent:
+            yield from self._left(*departure)
 
     def _matched(self, key: Key, arrivals: list[_Arrival]) -> Iterator[Message]:
         sender, receiver, uid, attempt = key
@@ -285,7 +281,13 @@ class Diagram:
 
 def diagram(world: World, lump: int = 1) -> Diagram:
     """What was watched in a world that has run."""
-    return _Drawing(world).made(lump)
+    drawing = _Drawing(world)
+    noted, lanes = drawing.noted, drawing.lanes
+    arrows = (*drawing.tuples(), *drawing.others())
+    events = (*drawing.events(), *drawing.struck())
+    downs = tuple(down for outage in noted.outages for down in drawing.downs(outage))
+    followed = world.job.kernel.now
+    return Diagram(noted.stretch, followed, tuple(lanes.values()), arrows, events, downs, lump)
 
 
 class _Drawing:
@@ -297,13 +299,6 @@ class _Drawing:
             task.name: Lane(task.name, task.component.name, task.host, True) for task in self.job.tasks
         }
 
-    def made(self, lump: int) -> Diagram:
-        arrows = (*self._tuples(), *self._controls(), *self._acks(), *self._steps_to())
-        events = (*self._events(), *self._struck())
-        downs = tuple(down for outage in self.noted.outages for down in self._downs(outage))
-        followed, lanes = self.job.kernel.now, tuple(self.lanes.values())
-        return Diagram(self.noted.stretch, followed, lanes, arrows, events, downs, lump)
-
     def _lane(self, name: str) -> str:
         """A lane of that name, if need be a new one."""
         if name not in self.lanes:
@@ -311,7 +306,7 @@ class _Drawing:
             self.lanes[name] = Lane(name, name, hosts[0] if len(hosts) == 1 else None, False)
         return name
 
-    def _tuples(self) -> Iterator[Arrow]:
+    def tuples(self) -> Iterator[Arrow]:
         for message in messages(self.noted):
             up, down = self.job.tasks[message.sender], self.job.tasks[message.receiver]
             yield Arrow(
@@ -349,42 +344,40 @@ class _Drawing:
     def _place(self, component: Component, uid: int, attempt: int) -> str:
         return f"{self.names.place(component, uid)}, attempt {attempt}"
 
-    def _controls(self) -> Iterator[Arrow]:
-        for sender, receiver, what, left, came in self.noted.control:
-            up, down = self.job.tasks[sender].name, self.job.tasks[receiver].name
+    def others(self) -> Iterator[Arrow]:
+        """All arrows but those of tuples."""
+        noted, tasks = self.noted, self.job.tasks
+        for sender, receiver, what, left, came in noted.control:
+            up, down = tasks[sender].name, tasks[receiver].name
             text = what, f"sent {moment_text(left)} by {up}", f"arrived {moment_text(came)} at {down}"
             yield Arrow("control", up, down, left, came, text)
-
-    def _acks(self) -> Iterator[Arrow]:
-        for part in self.noted.acked:
-            task, to = self.job.tasks[part.task], self._lane(part.what)
+        for part in noted.acked:
+            task, to = tasks[part.task], self._lane(part.what)
             for uid, attempt, time in part.rows():
                 whole = self.names.origin(task.component, uid).whole
-                text = f"ack of {self._place(task.component, uid, attempt)}"
-                lines = text, f"{task.name} tells {to} {moment_text(time)}"
+                what = f"ack of {self._place(task.component, uid, attempt)}"
+                lines = what, f"{task.name} tells {to} {moment_text(time)}"
                 yield Arrow("ack", task.name, to, time, time, lines, whole=whole)
         bits = self.job.topology.spout_bits
-        ackers = [part.what for part in self.noted.acked]
-        for root, attempt, time in self.noted.completed:
-            spout, acker = self.job.spouts[root & ((1 << bits) - 1)], self._lane((*ackers, ACKER)[0])
-            text = f"root {root >> bits} of {spout.name}, attempt {attempt}: root complete"
-            lines = text, f"{acker} tells {spout.name} {moment_text(time)}"
-            yield Arrow("complete", acker, spout.name, time, time, lines, whole=("", root))
-
-    def _steps_to(self) -> Iterator[Arrow]:
-        for step in self.noted.steps:
+        for root, attempt, time in noted.completed:
+            acker = self._lane(noted.acked[0].what if noted.acked else ACKER)
+            spout = self.job.spouts[root & ((1 << bits) - 1)].name
+            what = f"root {root >> bits} of {spout}, attempt {attempt}: root complete"
+            lines = what, f"{acker} tells {spout} {moment_text(time)}"
+            yield Arrow("complete", acker, spout, time, time, lines, whole=("", root))
+        for step in noted.steps:
             if step.to:
                 lanes = self._lane(step.who), self._lane(step.to)
                 yield Arrow("step", *lanes, step.at, step.at, (step.text, moment_text(step.at)))
 
-    def _events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[Event]:
         for step in self.noted.steps:
             yield Event("step", self._lane(step.who), step.at, step.what, step.text)
         for task, at, text in self.noted.windows:
             name = self.job.tasks[task].name
             yield Event("window", name, at, "window", f"{name}: {text}")
 
-    def _struck(self) -> Iterator[Event]:
+    def struck(self) -> Iterator[Event]:
         has = self.noted.stretch.has
         for outage in self.noted.outages:
             failed = outage.failed_at
@@ -400,7 +393,7 @@ class _Drawing:
                     if at > failed and has(at):
                         yield Event(kind, lane, at, what, f"{lane}: {what}")
 
-    def _downs(self, outage: Outage) -> Iterator[Down]:
+    def downs(self, outage: Outage) -> Iterator[Down]:
         what = struck_text(outage.component, outage.kind)
         for victim, back in (outage.returns or dict.fromkeys(outage.tasks)).items():
             ready = outage.ready_at if back is None else back.ready
