@@ -47,12 +47,10 @@ def run(
     trace: bool = False,
     report: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Simulate all replications of a scenario.
+    """Simulate all replications of a scenario; ``scenario`` and ``settings`` as for ``tideover.load``.
 
-    ``scenario`` and ``settings`` as for ``tideover.load``. ``trace``: keep every tuple, for small runs.
-    ``report``: called with the number of replications that are done, and of all.
-
-    Raises like ``tideover.load``, and RunFailed if a replication fails.
+    ``trace``: keep every tuple, for small runs. ``report``: called with the number of replications that are
+    done, and of all. Raises like ``tideover.load``, and RunFailed if a replication fails.
     """
     return runs.run(loaded(scenario, settings), trace=trace, report=report)
 
@@ -72,18 +70,7 @@ def compare(
     for ``run``. Raises like ``run``, and ValueError if there are not two strategies, or two of one kind.
     """
     found = compared(scenario, strategies, settings)
-    total = sum(one.run.replications for one in found.values())
-    before = 0
-    results: dict[str, Result] = {}
-    for kind, one in found.items():
-
-        def tell(done: int, _: int, before: int = before) -> None:
-            if report is not None:
-                report(before + done, total)
-
-        results[kind] = runs.run(one, report=tell)
-        before += one.run.replications
-    return Comparison(results)
+    return Comparison(runs.each(found, report and (lambda _, done, total: report(done, total))))
 
 
 class _Sweeping(TypedDict, total=False):
@@ -127,15 +114,13 @@ def sweep(
 
     Values may be typed objects: ``sweep(scenario, {"strategy": [SourceReplay(), Amnesia()]})``. ``settings``:
     as for ``run``; a list of values for a key of the grid takes the place of the grid's.
-    ``master``: Spark's; None does without Spark, in this process, as the usual master does where
-    Spark is not installed, with a warning. ``remote``: a Spark Connect server,
-    ``sc://host:port``, in place of a master. ``conf``: Spark's settings, ``{"spark.executor.memory": "2g"}``.
-    ``archive``: packages for workers that lack them, as ``tideover sweep --package`` makes it.
-    ``out``: a directory in which the dataset is kept, as the command line does; what is there already is not
-    done again. ``data``: instead of it, where the dataset itself lies, which may be a URL that Spark knows.
-    ``fail_fast``: end with the first run that fails; ``retry_failed``: do those again that
-    are there, and failed.
-    ``report``: called with what is being done, how many runs are done, and of how many.
+    ``master``: Spark's; None does without Spark, in this process, as the usual master does where Spark is not
+    installed, with a warning. ``remote``: a Spark Connect server, ``sc://host:port``, in place of a master.
+    ``conf``: Spark's settings, ``{"spark.executor.memory": "2g"}``. ``archive``: packages for workers that
+    lack them (``tideover sweep --package``). ``out``: a directory in which the dataset is kept; what is there
+    already is not done again. ``data``: instead of it, where the dataset itself lies, a path or a URL that
+    Spark knows. ``fail_fast``: end with the first run that fails; ``retry_failed``: do those again that
+    failed. ``report``: called with what is being done, how many runs are done, and of how many.
 
     Raises ScenarioError; JavaNotFound, SparkNotStarted and SweepFailed if Spark does not work; RunsFailed
     with ``fail_fast``; ValueError and OSError for ``out`` and ``data``.
@@ -191,14 +176,10 @@ def plan(
     """Find the cheapest configuration that meets objectives: of a plan's file, or a mapping as such a file
     would hold it, of which the scenario may also be a ``Scenario``.
 
-    ``settings``: as for ``run``; ``master``, ``remote``, ``conf``: as for ``sweep``. ``out``: a directory in
-    which runs are kept; what is there already is not done again. ``evaluator``: who does the runs instead
-    (`tideover.scenarios.planning.search.Evaluator`). ``search``: makes what decides
-    which runs to do (`tideover.scenarios.planning.search.Search`) from the plan's file and what was found;
-    None: the planner's own. ``report``: called with what is being done, how many runs are done, and how many
-    there may be.
-
-    Raises like ``sweep``.
+    ``settings``: as for ``run``; ``master``, ``remote``, ``conf``, ``report``: as for ``sweep``. ``out``: a
+    directory in which runs are kept; what is there already is not done again. ``evaluator``: who does the
+    runs instead (`tideover.scenarios.planning.search.Evaluator`). ``search``: makes what decides which runs
+    to do (`tideover.scenarios.planning.search.Search`); None: the planner's own. Raises like ``sweep``.
     """
     from tideover.scenarios.planning import plan as planning
     from tideover.scenarios.planning import spec as specs
@@ -217,12 +198,11 @@ def plan(
 def saturate(
     scenario: Source, settings: Settings = (), *, report: Callable[[int, float], None] | None = None
 ) -> Saturation:
-    """Find the greatest rate that a scenario carries on and on without failures, and what it is short of.
+    """Find the greatest rate that a scenario carries on and on without failures, and what it is short of; the
+    rates of all spouts are scaled together.
 
-    ``scenario`` and ``settings`` as for ``tideover.load``; the rates of all spouts are scaled together.
-    ``report``: called with the number of rates that were tried, and the next one (tuples/s).
-
-    Raises like ``tideover.load``, and ScenarioError if the spouts have no rate to scale.
+    ``report``: called with the number of rates that were tried, and the next one (tuples/s). Raises like
+    ``tideover.load``, and ScenarioError if the spouts have no rate to scale.
     """
     from tideover.scenarios import saturation
 
@@ -244,11 +224,9 @@ def availability(
     it then takes to recover, and how often failures come, follow the availability, the minutes in a year that
     are down, and how much of an error budget that burns.
 
-    ``scenario`` and ``settings`` as for ``tideover.load``. ``mtbf``: mean time between failures of each host,
-    rack, worker or task, or of one of the scenario's failures: ``{"host": "30 d", "failures.1": "90 d"}``.
-    ``slo``: the availability that is demanded, as 0.9995; ``over``: the period of its budget, as ``"30 d"``;
-    by default a year. ``report``: called with the number of runs that are done, and of all.
-
+    ``mtbf``: mean time between failures of each host, rack, worker or task, or of one of the scenario's
+    failures: ``{"host": "30 d", "failures.1": "90 d"}``. ``slo``: the availability that is demanded, as
+    0.9995; ``over``: the period of its budget, as ``"30 d"``; by default a year. The rest as for ``run``.
     Raises like ``run``, ScenarioError for ``mtbf`` too, ValueError for ``slo`` and ``over``.
     """
     from tideover.scenarios.statistics import availability as conditioning
@@ -304,13 +282,11 @@ def audit(
 ) -> Audit:
     """Find out what a strategy guarantees: fail before, at, after and between the steps of its protocol.
 
-    ``target``: the name of a strategy, which is audited in the built-in scenario ``audit``, or a scenario as
-    for ``tideover.load``, with ``settings``. ``kinds``: of faults; None: all that take something. ``begin``
-    and ``end``: between which times (``"60 s"``) steps are struck; None: for two windows after the warm-up.
-    ``each``: moments of each step. ``second``: let a second fault strike during recoveries, too. ``master``,
-    ``remote``, ``conf``: as for ``sweep``; ``out``: a directory in which runs are kept. ``report``: called
-    with what is being done, how much is done, and of how much.
-
+    ``target``: the name of a strategy, which is audited in the built-in scenario ``audit``, or a scenario.
+    ``kinds``: of faults; None: all that take something. ``begin`` and ``end``: between which times
+    (``"60 s"``) steps are struck; None: for two windows after the warm-up. ``each``: moments of each step.
+    ``second``: let a second fault strike during recoveries, too. ``master``, ``remote``, ``conf``,
+    ``report``: as for ``sweep``; ``out``: a directory in which runs are kept.
     Raises like ``sweep``, and ValueError for options that cannot be used.
 
     >>> import tideover
@@ -340,10 +316,7 @@ def hours(
     """Let a scenario's first failure strike at each of these times of day (``["4:00", "18:00"]``; None: every
     two hours), where load follows the time of day: what it costs hour by hour, and over the day.
 
-    ``scenario`` and ``settings`` as for ``tideover.load``. ``report``: called with what is being done, how
-    many runs are done, and of how many.
-
-    Raises like ``run``, and ValueError for what is no time of day.
+    ``report`` as for ``sweep``. Raises like ``run``, and ValueError for what is no time of day.
     """
     from tideover.scenarios import hours as by_hour
 
@@ -390,15 +363,12 @@ class Comparison:
     results: dict[str, Result]
 
     def __repr__(self) -> str:
-        rows = self._headlines()
+        rows = [result.headline() for result in self.results.values()]
         shown = [f"{row['strategy']}: {results.sentence(row)}" for row in rows]
         return "\n  ".join([f"<Comparison {rows[0]['scenario']!r}", *shown]) + ">"
 
     def _repr_html_(self) -> str:
-        return results.html(self._headlines())
-
-    def _headlines(self) -> list[dict[str, Any]]:
-        return [result.headline() for result in self.results.values()]
+        return results.html([result.headline() for result in self.results.values()])
 
     @property
     def recoveries(self) -> pd.DataFrame:
@@ -455,23 +425,14 @@ class Comparison:
     def _differences(self) -> dict[str, list[dict[str, Any]]]:
         rows: dict[str, list[dict[str, Any]]] = {}
         for pair in self.verdict.pairs:
-            found = pair.difference
-            low, high = found.t or (None, None)
-            boot_low, boot_high = found.bootstrap or (None, None)
-            rows.setdefault(pair.first, []).append(
-                {
-                    "strategy": pair.first,
-                    "minus": pair.second,
-                    "column": pair.column,
-                    "mean": found.mean,
-                    "t_low": low,
-                    "t_high": high,
-                    "bootstrap_low": boot_low,
-                    "bootstrap_high": boot_high,
-                    "pairs": found.n,
-                    "undefined": found.undefined,
-                }
+            found, row = (
+                pair.difference,
+                {"strategy": pair.first, "minus": pair.second, "column": pair.column},
             )
+            row["mean"] = found.mean
+            row["t_low"], row["t_high"] = found.t or (None, None)
+            row["bootstrap_low"], row["bootstrap_high"] = found.bootstrap or (None, None)
+            rows.setdefault(pair.first, []).append(row | {"pairs": found.n, "undefined": found.undefined})
         return rows
 
 
@@ -487,12 +448,10 @@ def interval(
     """Find the checkpoint interval at which the least time is lost: to checkpoints, which keep tasks from
     work, and to failures, after which what came since the last one is done again.
 
-    ``scenario``, ``settings`` and ``mtbf`` as for ``availability``. ``intervals``: those that are tried, as
-    ``["30 s", "2 min"]``; None: around the optimum of a formula. ``replications``: runs for each interval and
-    cause; None: those of the scenario, at least 10. ``report``: called with what is being done, how many runs
-    are done, and of how many.
-
-    Raises like ``availability``, and ScenarioError for a strategy without checkpoints, or with free ones.
+    ``mtbf`` as for ``availability``. ``intervals``: those that are tried, as ``["30 s", "2 min"]``; None:
+    around the optimum of a formula. ``replications``: runs for each interval and cause; None: those of the
+    scenario, at least 10. ``report`` as for ``sweep``. Raises like ``availability``, and ScenarioError for a
+    strategy without checkpoints, or with free ones.
     """
     values = None if intervals is None else [parse_duration(text) for text in intervals]
     return by_interval.find(by_interval.ask(loaded(scenario, settings), mtbf, values, replications), report)

@@ -10,6 +10,7 @@ import pytest
 
 import tideover
 from tideover.cli import reproduce
+from tideover.cli.output import Results
 from tideover.cli.reproduce import PAPERS
 from tideover.reports import published
 from tideover.reports.published import OVERHEAD, RECOVERY, measured, overhead, recovery
@@ -70,10 +71,8 @@ def test_what_is_met_stands_on_terminal_and_page(
     """Two of three made-up figures are within 10 %: one is off by exactly that, one by a little more."""
     errors = (0.1, -0.02, 0.11)
     rows = [{"stage": "a", "published": 2.0, "simulated": 2.0 * (1 + e), "error": e} for e in errors]
-    monkeypatch.setitem(
-        reproduce.STUDIES, "estorm-recovery", reproduce.Study("recovery", lambda _: iter(rows))
-    )
-    reproduce.reproduce_study("estorm-recovery", ["run.seed=2"], tmp_path / "out", as_json=False)
+    monkeypatch.setitem(reproduce.STUDIES, "estorm-recovery", ("recovery", lambda _: iter(rows)))
+    reproduce.reproduce_study("estorm-recovery", ["run.seed=2"], Results(out=tmp_path / "out"))
     told = capsys.readouterr().out
     page = (tmp_path / "out" / "report.html").read_text()
     for text in (told, page):

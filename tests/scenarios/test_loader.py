@@ -154,9 +154,9 @@ def test_a_sweep_file_is_no_scenario():
 
 def test_the_catalogue_describes_every_scenario():
     assert {"wordcount", "stableford-phase2", "kill-host"} <= set(BUILT_IN)
-    found = {entry.name: entry.sort for entry in library.catalogue()}
+    found = {entry["name"]: entry["sort"] for entry in library.catalogue()}
     assert found == dict.fromkeys(BUILT_IN, "scenario") | dict.fromkeys(library.sweeps(), "sweep")
-    assert all(entry.description for entry in library.catalogue())
+    assert all(entry["description"] for entry in library.catalogue())
 
 
 def test_copies_can_be_changed(tmp_path):

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import tideover
 from tests.scenarios.refused import refused, told
-from tideover.cli.output import BadInput, place
+from tideover.cli.output import BadInput, SparkOptions
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.spark import session, settings
 from tideover.scenarios.spark.session import spark_session
@@ -229,13 +229,13 @@ def test_an_archive_for_others_is_refused(archive, tmp_path, monkeypatch):
 
 def test_it_goes_with_a_cluster_only(archive):
     with pytest.raises(BadInput, match="--archive: goes with --remote, or the --master of a cluster"):
-        place(None, None, None, archive, no_spark=False)
+        SparkOptions(archive=archive).place()
     with pytest.raises(BadInput, match="--archive: does not go with --no-spark"):
-        place(None, None, None, archive, no_spark=True)
+        SparkOptions(archive=archive, no_spark=True).place()
     with pytest.raises(ScenarioError, match=r"^archive: "):
         spark_session("local[2]", archive=archive)
-    assert place("yarn", None, None, archive, no_spark=False).archive == archive.resolve()
-    assert place(None, "sc://host", None, archive, no_spark=False).elsewhere == "sc://host"
+    assert SparkOptions("yarn", archive=archive).place().archive == archive.resolve()
+    assert SparkOptions(remote="sc://host", archive=archive).place().elsewhere == "sc://host"
 
 
 NESTED = pa.schema(

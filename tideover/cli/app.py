@@ -1,6 +1,7 @@
-"""The commands together, and what becomes of errors.
+"""The commands together, and what becomes of errors; `tideover.cli` calls it. New commands are named here.
 
-Everything that takes long to import is imported by the command that needs it.
+Everything that takes long to import is imported by the command that needs it. What an option means stands in
+the docstring of its command, or of its group in `output`: ``--from TIME: Strike steps from then on.``
 """
 
 from __future__ import annotations
@@ -10,17 +11,17 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from tideover import __version__
 from tideover.cli import calibrate, doctor, explore, questions, run, scenarios, sweeps
-from tideover.cli.output import BadInput, Spark, SparkOrPackage, option
+from tideover.cli.output import BadInput, Results, SparkOptions
 from tideover.scenarios.errors import ScenarioError
 
 app = typer.Typer(
@@ -31,19 +32,66 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-Plugins = Annotated[
-    list[Path] | None,
-    option(
-        "Python file that registers a strategy of your own, or another part. Repeatable.",
-        "--plugin",
-        metavar="FILE",
-    ),
-]
+GROUPS = (Results, SparkOptions)
+_PLUGIN = typer.Option(
+    "--plugin",
+    metavar="FILE",
+    help="Python file that registers a strategy of your own, or another part. Repeatable.",
+)
+
+
+def _described(owner: Any) -> tuple[str, dict[str, tuple[str, str | None, str]]]:
+    """A docstring without its paragraphs on options, and what these say: how an option is written, its
+    metavar, and its help, by the name of its parameter (``from_`` for ``--from``).
+    """
+    paragraphs = inspect.cleandoc(owner.__doc__ or "").split("\n\n")
+    found = {}
+    for paragraph in (each for each in paragraphs if each.startswith("--")):
+        for one in paragraph.split("\n--"):
+            head, meaning = " ".join(one.removeprefix("--").split()).split(": ", 1)
+            written, _, metavar = head.partition(" ")
+            found[written.split("/")[0].replace("-", "_")] = f"--{written}", metavar or None, meaning
+    return "\n\n".join(one for one in paragraphs if not one.startswith("--")), found
+
+
+def _options(owner: Any, parameters: Iterable[Parameter]) -> list[Parameter]:
+    """The parameters, those that are plain as the options that the docstring of ``owner`` describes."""
+    described, made = _described(owner)[1], []
+    for one in parameters:
+        kind, *more = (
+            get_args(one.annotation) if get_origin(one.annotation) is Annotated else [one.annotation]
+        )
+        if (name := one.name.rstrip("_")) in described:
+            written, metavar, meaning = described[name]
+            option = typer.Option(written, metavar=metavar, help=meaning, **(more[0] if more else {}))
+            one = one.replace(annotation=Annotated[kind, option])
+        made.append(one)
+    return made
 
 
 def _with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with an option for files that are run before it, and those of `Spark` in its place."""
-    own = inspect.signature(command, eval_str=True).parameters
+    """The command with an option for files that are run before it, those of its docstring, and those of
+    `output`'s groups in place of its parameters of these types (without what an annotated group names).
+    """
+    every: list[Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    for one in _options(command, own):
+        group, *without = get_args(one.annotation) or [one.annotation]
+        if group not in GROUPS:
+            every.append(one)
+            continue
+        fields = {n: a for n, a in get_type_hints(group, include_extras=True).items() if n not in without}
+        groups[one.name] = group, [*fields]
+        inner = [
+            Parameter(n, one.kind, default=group._field_defaults[n], annotation=a) for n, a in fields.items()
+        ]
+        every += _options(group, inner)
+    every.append(
+        Parameter(
+            "plugin", Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[Path] | None, _PLUGIN]
+        )
+    )
 
     @wraps(command)
     def call(plugin: list[Path] | None = None, **given: Any) -> None:
@@ -52,26 +100,14 @@ def _with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 
             for file in plugin:
                 plugins.load_file(file)
-        if "spark" in own:
-            given["spark"] = Spark(**{name: given.pop(name) for name in Spark._fields if name in given})
+        for name, (group, fields) in groups.items():
+            given[name] = group(**{field: given.pop(field) for field in fields if field in given})
         command(**given)
 
-    every: list[Parameter] = []
-    for one in own.values():
-        every += _spark_options(one) if one.name == "spark" else [one]
-    every.append(Parameter("plugin", Parameter.KEYWORD_ONLY, default=None, annotation=Plugins))
+    call.__doc__ = _described(command)[0]
     call.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in every}
     return call
-
-
-def _spark_options(one: Parameter) -> list[Parameter]:
-    """The fields of `Spark` as parameters; ``package`` only where that is asked for."""
-    return [
-        Parameter(name, one.kind, default=Spark._field_defaults[name], annotation=annotation)
-        for name, annotation in get_type_hints(Spark, include_extras=True).items()
-        if name != "package" or one.annotation is SparkOrPackage
-    ]
 
 
 for command in (
@@ -93,7 +129,7 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _program(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
@@ -140,21 +176,16 @@ def _failure(error: Exception) -> str:
     """What to say of an error that is not the input's fault."""
     from tideover.scenarios.java import JavaNotFound
 
-    told = (JavaNotFound, OSError)
-    failed = ("NoDataPlane", "RunFailed", "RunsFailed", "SweepFailed", "SparkNotStarted", "NothingToFit")
-    if isinstance(error, told) or type(error).__name__ in failed:
-        lines = [line for line in f"tideover: {error}".splitlines() if not _of_java(line)]
-        return "\n".join(lines)
+    known = ("NoDataPlane", "RunFailed", "RunsFailed", "SweepFailed", "SparkNotStarted", "NothingToFit")
+    if isinstance(error, JavaNotFound | OSError) or type(error).__name__ in known:
+        of_java = ("at ", "Using Spark's default", "WARNING:")  # of use only to those who know Spark's source
+        lines = f"tideover: {error}".splitlines()
+        return "\n".join(one for one in lines if not one.lstrip().startswith(of_java) and " WARN " not in one)
     said = " ".join(str(error).split())
     return (
         f"tideover: internal error: {type(error).__name__}: {said}\n"
         "This is a fault of Tideover. Set TIDEOVER_TRACEBACK=1 to see where it comes from."
     )
-
-
-def _of_java(line: str) -> bool:
-    """Whether a line is only of use to those who know Spark's source."""
-    return line.lstrip().startswith(("at ", "Using Spark's default", "WARNING:")) or " WARN " in line
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

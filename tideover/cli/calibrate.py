@@ -1,37 +1,28 @@
-"""``tideover calibrate``: from measurements to profiles."""
+"""``tideover calibrate``: from measurements to profiles.
+
+`app` adds it to the program; `tideover.calibrate` makes fits, `tideover.reports.calibration` shows them.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from tideover.cli import output
-from tideover.cli.output import BadInput, Bar, Json, Out, option
+from tideover.cli.output import PRINT, BadInput, Bar, Printed, Results
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from tideover.calibrate.recoveries.measurements import Measurements
-    from tideover.reports.html import Page
 
 
 def calibrate(
-    source: Annotated[
-        Path | None,
-        option(
-            "Fit to recoveries that were measured elsewhere, without running Spark.", "--from", metavar="CSV"
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer runs: eight minutes instead of half an hour.")
-    ] = False,
-    out: Out = None,
-    seed: Annotated[int, typer.Option(min=0, help="Chooses the luck of the fit.")] = 1,
-    as_json: Json = False,
+    from_: Path | None = None,
+    quick: bool = False,
+    out: Path | None = None,
+    seed: Annotated[int, {"min": 0}] = 1,
+    results: Printed = PRINT,
 ) -> None:
     """Fit the simulator to measurements, and write profiles that any scenario can use.
 
@@ -40,23 +31,29 @@ def calibrate(
 
     For example: tideover calibrate --quick --out measured, or
     tideover calibrate --from recoveries.csv --out fitted
+
+    --from CSV: Fit to recoveries that were measured elsewhere, without running Spark.
+    --quick: Fewer runs: eight minutes instead of half an hour.
+    --out DIR: Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.
+    --seed: Chooses the luck of the fit.
     """
-    if source is not None and quick:
+    results = results._replace(out=out)
+    if from_ is not None and quick:
         raise BadInput("--quick: goes without --from, which runs nothing")
-    if source is not None:
+    if from_ is not None:
         from tideover.calibrate import capacities
 
-        if capacities.is_one(source):
-            _capacities(source, out, as_json)
+        if capacities.is_one(from_):
+            _capacities(from_, results)
         else:
-            _recoveries(source, out, seed, as_json)
+            _recoveries(from_, results, seed)
     elif out is None:
         raise BadInput("--out: is missing; name a directory for the measurements, or give --from CSV")
     else:
-        _real(out, quick, seed, as_json)
+        _real(results, out, quick, seed)
 
 
-def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
+def _real(results: Results, out: Path, quick: bool, seed: int) -> None:
     """Real runs, really killed: profiles, and how far their predictions are off."""
     from tideover.scenarios.spark.settings import ABSENT, has_spark
 
@@ -67,7 +64,7 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
     from tideover.calibrate.real import plan as plans
     from tideover.reports.calibration.page import calibration_page, calibration_view
 
-    output.prepare(out, "calibrate")
+    results.prepare("calibrate")
     plan = (plans.quick if quick else plans.full)(seed)
     with Bar("calibrating") as bar:
         try:
@@ -76,91 +73,69 @@ def _real(out: Path, quick: bool, seed: int, as_json: bool) -> None:
         except campaign.NotPossible as problem:
             raise BadInput(f"calibrate: {problem}") from None
     frames, warnings = found.frames, found.warnings
-    _answer(
+    results.answer(
         found.record(),
         lambda: calibration_view(frames, warnings),
         lambda: calibration_page(frames, found.provenance, title=plan.name, warnings=warnings),
-        frames,
-        out,
-        as_json,
         warnings=warnings,
-        profiles=found.profiles,
+        tables=lambda: frames,
     )
+    _write_profiles(found.profiles, results)
 
 
-def _recoveries(source: Path, out: Path | None, seed: int, as_json: bool) -> None:
+def _recoveries(source: Path, results: Results, seed: int) -> None:
     """Somebody else's recoveries: a profile a workload, a table on the terminal, a report."""
     from tideover.calibrate import recoveries
     from tideover.reports.calibration.recoveries import recoveries_page, recoveries_view
 
     measured = recoveries.read(source)  # before anything is written
-    output.prepare(out, "calibrate --from")
+    results.prepare("calibrate --from")
     with Bar("fitting") as bar:
         found = recoveries.fit(measured, seed=seed, report=bar)
-    frames, warnings, profiles = found.frames, found.warnings, found.profiles
-    _answer(
+    frames, warnings = found.frames, found.warnings
+    more: Any = {"title": source.stem, "profiles": found.profiles, "warnings": warnings}
+    results.answer(
         found.record(),
         lambda: recoveries_view(frames, warnings),
-        lambda: recoveries_page(
-            frames, found.provenance, title=source.stem, profiles=profiles, warnings=warnings
-        ),
-        frames,
-        out,
-        as_json,
+        lambda: recoveries_page(frames, found.provenance, **more),
         warnings=warnings,
-        profiles=profiles,
+        tables=lambda: frames,
     )
-    if out is not None:
-        output.stream(errors=as_json).write(f"Try: {_to_try(measured, out)}\n")
+    _write_profiles(found.profiles, results)
+    if results.out is not None:
+        results.say(f"Try: {_to_try(measured, results.out)}")
 
 
-def _capacities(source: Path, out: Path | None, as_json: bool) -> None:
+def _capacities(source: Path, results: Results) -> None:
     """Somebody else's capacities: a law a workload, a table on the terminal, a report."""
     from tideover.calibrate import capacities
     from tideover.reports.calibration.recoveries import capacities_page, capacities_view
 
     measured = capacities.read(source)  # before anything is written
-    output.prepare(out, "calibrate --from")
+    results.prepare("calibrate --from")
     frames = capacities.frames(measured)
     provenance = {"File": measured.file, "SHA-256": measured.sha256}
     tables = {name: frame.to_dict("records") for name, frame in frames.items() if name != "capacities"}
-    _answer(
+    results.answer(
         {"schema": 1, "provenance": provenance, **tables},
         lambda: capacities_view(frames),
         lambda: capacities_page(frames, provenance, title=source.stem),
-        frames,
-        out,
-        as_json,
+        tables=lambda: frames,
     )
 
 
-def _answer(
-    record: Mapping[str, Any],
-    view: Callable[[], RenderableType],
-    page: Callable[[], Page],
-    frames: Mapping[str, Any],
-    out: Path | None,
-    as_json: bool,
-    *,
-    warnings: Sequence[str] = (),
-    profiles: Mapping[str, str] | None = None,
-) -> None:
-    """Print a calibration, and write it and its profiles."""
-    output.answer(record, view, page, as_json=as_json, out=out, warnings=warnings, tables=lambda: frames)
-    for name, text in (profiles or {}).items():
-        if out is None:
-            return
-        path = out / f"{name}.yaml"
+def _write_profiles(profiles: Mapping[str, str], results: Results) -> None:
+    if results.out is None:
+        return
+    for name, text in profiles.items():
+        path = results.out / f"{name}.yaml"
         with output.writing(path):
             path.write_text(text, encoding="utf-8")
-        output.stream(errors=as_json).write(f"Profile: {path}\n")
+        results.say(f"Profile: {path}")
 
 
 def _to_try(measured: Measurements, out: Path) -> str:
-    """A command that predicts what was measured of the first workload, at its highest rate.
-
-    The run is made longer if two intervals and three times the longest recovery do not fit into it.
-    """
+    """A command that predicts what was measured of the first workload, at its highest rate, in a long run."""
     from tideover.scenarios.loader import load
     from tideover.sim.units import S, format_duration
 

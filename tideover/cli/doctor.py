@@ -1,4 +1,4 @@
-"""``tideover doctor``: what works on this machine, and how to mend what does not."""
+"""``tideover doctor``: what works on this machine, and how to mend what does not. Each function is a step."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from importlib import metadata
 
 import typer
 
 from tideover import __version__
-from tideover.cli.output import Bar, Json, print_json, show
+from tideover.cli.output import PRINT, Bar, Printed, print_json, show
 
 PACKAGES = ("cffi", "numpy", "pandas", "pyarrow", "pydantic", "seaborn", "simpy")
 CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "zstandard")
@@ -31,11 +31,11 @@ class Check:
     mend: str = ""
 
 
-def doctor(
-    as_json: Json = False,
-    no_spark: Annotated[bool, typer.Option("--no-spark", help="Do not try to start Spark.")] = False,
-) -> None:
-    """Check Java, Python, versions and memory, and start Spark; say how to mend what does not work."""
+def doctor(results: Printed = PRINT, no_spark: bool = False) -> None:
+    """Check Java, Python, versions and memory, and start Spark; say how to mend what does not work.
+
+    --no-spark: Do not try to start Spark.
+    """
     from tideover.scenarios.spark.settings import has_spark
 
     steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _data_plane, _engine]
@@ -46,80 +46,69 @@ def doctor(
         for number, step in enumerate(steps):
             bar(f"checking{step.__name__.replace('_', ' ')}", number, len(steps))
             checks += step()
-    if as_json:
-        print_json(
-            {"checks": [asdict(check) for check in checks], "ok": all(c.ok is not False for c in checks)}
-        )
+    works = all(check.ok is not False for check in checks)
+    if results.json:
+        print_json({"checks": [asdict(check) for check in checks], "ok": works})
     else:
-        _print(checks)
-    if any(check.ok is False for check in checks):
+        from rich.text import Text
+
+        marks = {True: ("ok", "green"), False: ("NO", "bold red"), None: ("  ", "")}
+        width = max(len(check.name) for check in checks)
+        for check in checks:
+            said = Text.assemble(marks[check.ok], f"  {check.name:<{width}}  {check.found}")
+            show(said, whole_lines=True)
+            if check.ok is False:
+                show(Text(f"    {check.mend}", style="yellow"), whole_lines=True)
+        if works:
+            show(Text("Everything works.", style="bold"))
+    if not works:
         raise typer.Exit(1)
 
 
-def _print(checks: list[Check]) -> None:
-    from rich.text import Text
-
-    marks = {True: ("ok", "green"), False: ("NO", "bold red"), None: ("  ", "")}
-    width = max(len(check.name) for check in checks)
-    for check in checks:
-        mark, style = marks[check.ok]
-        show(Text.assemble((mark, style), f"  {check.name:<{width}}  {check.found}"), whole_lines=True)
-        if check.ok is False:
-            show(Text(f"    {check.mend}", style="yellow"), whole_lines=True)
-    if all(check.ok is not False for check in checks):
-        show(Text("Everything works.", style="bold"))
-
-
 def _software() -> Iterator[Check]:
-    yield Check("tideover", True, __version__)
-    good = sys.version_info >= (3, 11)
-    yield Check(
-        "Python", good, f"{platform.python_version()} ({sys.executable})", "Install Python 3.11 or newer."
-    )
     from tideover.scenarios.spark.settings import ABSENT, has_spark
 
+    yield Check("tideover", True, __version__)
+    found = f"{platform.python_version()} ({sys.executable})"
+    yield Check("Python", sys.version_info >= (3, 11), found, "Install Python 3.11 or newer.")
     if not has_spark():
         yield Check("Spark", None, f"only sweeps, plans and calibration use it: {ABSENT}")
     for package in (*PACKAGES, *(["pyspark"] if has_spark() else [])):
-        found = _version(package)
-        if found is None:
+        version = _version(package)
+        if version is None:
             yield Check(package, False, "is missing", f"pip install {package}")
-        elif package == "pandas" and has_spark() and int(found.split(".")[0]) >= 3:
-            yield Check(package, False, found, 'PySpark needs an older one: pip install "pandas<3"')
+        elif package == "pandas" and has_spark() and int(version.split(".")[0]) >= 3:
+            yield Check(package, False, version, 'PySpark needs an older one: pip install "pandas<3"')
         else:
-            yield Check(package, True, found)
+            yield Check(package, True, version)
 
 
 def _version(package: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
-        return version(package)
-    except PackageNotFoundError:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
         return None
 
 
 def _connect() -> Iterator[Check]:
-    missing = [package for package in CONNECT if _version(package) is None]
-    found = f"grpcio {_version('grpcio')}"
+    found, missing = f"grpcio {_version('grpcio')}", [one for one in CONNECT if _version(one) is None]
     if missing:
         found = f'no {", ".join(missing)}; only --remote needs them: pip install "tideover[connect]"'
     yield Check("Spark Connect", None if missing else True, found)
 
 
 def _machine() -> Iterator[Check]:
-    yield Check("system", None, platform.platform())
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    yield Check("cores", None, str(cores))
     import psutil
 
     from tideover.scenarios.spark.settings import has_spark
 
+    yield Check("system", None, platform.platform())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Check("cores", None, str(cores))
     memory = psutil.virtual_memory().available
     enough = memory >= LEAST_MEMORY or (False if has_spark() else None)
     mend = "Simulations are fine, but Spark may not start: close other programs, or use --no-spark."
-    free = f"{memory / 2**30:.1f} GiB free"
-    yield Check("memory", enough, free, mend)
+    yield Check("memory", enough, f"{memory / 2**30:.1f} GiB free", mend)
 
 
 def _java() -> Iterator[Check]:

@@ -1,15 +1,16 @@
-"""``tideover explore``."""
+"""``tideover explore``: reads options; `tideover.reports.explore` makes and serves the page."""
 
 from __future__ import annotations
 
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import BadInput, Bar, option
+from tideover.cli.output import BadInput, Bar
 
 if TYPE_CHECKING:
     from tideover.reports.explore.answer import World
@@ -23,28 +24,21 @@ def explore(
         str | None,
         typer.Argument(metavar="[SCENARIO]", help="A built-in name or a file; default: wordcount."),
     ] = None,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Of the page's address; 0: any that is free.")
-    ] = PORT,
-    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
-    export: Annotated[
-        Path | None,
-        option(
-            "Write a page with its runs inside, which works without Tideover, and end.", metavar="FILE.html"
-        ),
-    ] = None,
-    grid: Annotated[
-        list[str] | None,
-        option(
-            "Positions of a control in an exported page, as in moment=62,70,80. Repeatable.",
-            metavar="CONTROL=V,V,…",
-        ),
-    ] = None,
-    strategies: Annotated[str | None, option("Strategies of an exported page.", metavar="KIND,KIND")] = None,
+    port: Annotated[int, {"min": 0, "max": 65535}] = PORT,
+    open_: bool = True,
+    export: Path | None = None,
+    grid: list[str] | None = None,
+    strategies: str | None = None,
 ) -> None:
     """Open a page with sliders: move the failure, a rate or a timeout, and see what becomes of it.
 
     It is served to browsers on this machine only. For example: tideover explore stableford-phase2
+
+    --port: Of the page's address; 0: any that is free.
+    --open/--no-open: Open the page in a browser.
+    --export FILE.html: Write a page with its runs inside, which works without Tideover, and end.
+    --grid CONTROL=V,V,…: Positions of a control in an exported page, as in moment=62,70,80. Repeatable.
+    --strategies KIND,KIND: Strategies of an exported page.
     """
     from tideover.reports.explore.answer import FIRST, World
 
@@ -55,7 +49,7 @@ def explore(
     if grid or strategies:
         raise BadInput(f"{'--grid' if grid else '--strategies'}: goes with --export FILE.html")
     world.described()  # what cannot be explored is told here
-    _serve(scenario, port, browser)
+    _serve(scenario, port, open_)
 
 
 def _serve(scenario: str | None, port: int, browser: bool) -> None:
@@ -82,7 +76,7 @@ def _serve(scenario: str | None, port: int, browser: bool) -> None:
 def _export(world: World, file: Path, grid: list[str], strategies: str | None) -> None:
     from tideover.reports.explore import server
 
-    output.may_write(file, "--export", output.holds(server.MARK), "a page that tideover exported")
+    output.may_write(file, "--export", server.MARK, "a page that tideover exported")
     about = world.described()
     kinds = (
         [kind.strip() for kind in strategies.split(",")] if strategies else [about["first"], about["second"]]
@@ -108,7 +102,10 @@ def _positions(world: World, text: str) -> tuple[str, list[Value]]:
         raise BadInput(f"--grid: {text!r}: must be CONTROL=VALUE,VALUE,…; the controls are {known}")
     control, found = world.controls[name], []
     for value in values.split(","):
-        same = [one for one in control.values if str(one) == value or _number(value) == one]
+        number = None
+        with suppress(ValueError):
+            number = float(value)
+        same = [one for one in control.values if str(one) == value or number == one]
         if not same:
             allowed = ", ".join(
                 "null" if one is None else f"{one:g}" if isinstance(one, float) else str(one)
@@ -117,10 +114,3 @@ def _positions(world: World, text: str) -> tuple[str, list[Value]]:
             raise BadInput(f"--grid: {name}: {value!r} is no position; it has {allowed}")
         found.append(same[0])
     return name, found
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

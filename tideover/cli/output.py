@@ -1,6 +1,7 @@
 """What commands share: options, consoles, progress, JSON, the directory for results, Spark.
 
-Every option that two commands have stands here once. What is printed and written goes through `answer`.
+Every option that two commands have stands here once; what is printed and written goes through `Results`.
+Imported with every command, so it imports nothing that takes long.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -46,10 +47,8 @@ LINE_EVERY_S = 5.0
 
 
 class Bar:
-    """A bar on standard error, which appears after two seconds and goes away at the end; if that is no
-    terminal, a line there every five seconds.
-
-    Call it with what is being done, how much is done, and of how much (0: that is not known).
+    """A bar on standard error, which appears after two seconds; if that is no terminal, a line there every
+    five seconds. Call it with what is being done, how much is done, and of how much (0: that is not known).
     """
 
     def __init__(self, what: str = "simulating") -> None:
@@ -57,10 +56,9 @@ class Bar:
         self._lock = threading.Lock()
         self._progress: Progress | None = None
         self._ended = threading.Event()
-        self._begun = 0.0
+        self._begun = time.monotonic()
 
     def __enter__(self) -> Bar:
-        self._begun = time.monotonic()
         work = self._appear if sys.stderr.isatty() else self._tell
         threading.Thread(target=work, daemon=True).start()
         return self
@@ -74,26 +72,25 @@ class Bar:
     def __call__(self, what: str, done: float, total: int) -> None:
         with self._lock:
             self._state = (what, done, total)
-            self._update()
+            if self._progress is not None:
+                task = self._progress.task_ids[0]
+                self._progress.update(task, description=what, completed=int(done), total=total or None)
 
     def runs(self, done: int, total: int) -> None:
         """The same for simulated runs."""
         self("simulating", done, total)
 
     def _tell(self) -> None:
+        """Lines as ``simulating: 12 of 2,000, 35 s``."""
         while not self._ended.wait(LINE_EVERY_S):
             with self._lock, suppress(OSError, ValueError):  # nobody reads it, or it is closed
-                if not self._ended.is_set():
-                    sys.stderr.write(f"{self._line()}\n")
-                    sys.stderr.flush()
-
-    def _line(self) -> str:
-        """What is being done, as ``simulating: 12 of 2,000, 35 s``."""
-        what, done, total = self._state
-        of = f": {int(done):,} of {total:,}" if total else f": {int(done):,}" if done else ""
-        seconds = int(time.monotonic() - self._begun)
-        minutes = f"{seconds // 60} min " if seconds >= 60 else ""
-        return f"{what}{of}, {minutes}{seconds % 60} s"
+                if self._ended.is_set():
+                    return
+                what, done, total = self._state
+                of = f": {int(done):,} of {total:,}" if total else f": {int(done):,}" if done else ""
+                minutes, seconds = divmod(int(time.monotonic() - self._begun), 60)
+                sys.stderr.write(f"{what}{of}, {f'{minutes} min ' if minutes else ''}{seconds} s\n")
+                sys.stderr.flush()
 
     def _appear(self) -> None:
         if self._ended.wait(APPEARS_AFTER_S):
@@ -102,28 +99,14 @@ class Bar:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
         from rich.progress import TimeElapsedColumn as Elapsed
 
+        text, console = TextColumn("{task.description}", markup=False), Console(stderr=True)
+        columns = (SpinnerColumn(), text, BarColumn(), MofNCompleteColumn(), Elapsed())
         with self._lock:
-            if self._ended.is_set():
-                return
-            self._progress = Progress(
-                SpinnerColumn(),
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                MofNCompleteColumn(),
-                Elapsed(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._progress.add_task("", total=None)
-            self._update()
-            self._progress.start()
-
-    def _update(self) -> None:
-        if self._progress is not None:
-            what, done, total = self._state
-            self._progress.update(
-                self._progress.task_ids[0], description=what, completed=int(done), total=total or None
-            )
+            if not self._ended.is_set():
+                self._progress = Progress(*columns, console=console, transient=True)
+                what, done, total = self._state
+                self._progress.add_task(what, total=total or None, completed=int(done))
+                self._progress.start()
 
 
 _HEAD = 10_000
@@ -201,14 +184,12 @@ def _plain(value: Any) -> Any:
 
 def warn(texts: Iterable[str]) -> None:
     """Warnings on standard error."""
-    for text in texts:
-        sys.stderr.write(f"Warning: {text}\n")
+    sys.stderr.writelines(f"Warning: {text}\n" for text in texts)
 
 
 def note(texts: Iterable[str]) -> None:
     """Remarks on what was asked, on standard error."""
-    for text in texts:
-        sys.stderr.write(f"Note: {text}\n")
+    sys.stderr.writelines(f"Note: {text}\n" for text in texts)
 
 
 LONG_S = 5.0
@@ -216,9 +197,7 @@ LONG_S = 5.0
 
 
 def announce(scenarios: Iterable[Scenario]) -> set[str]:
-    """Say on standard error, before anything runs, what cannot keep up, and how long and why it will take
-    long, if it does; returns what was said of the former.
-    """
+    """Say on standard error what cannot keep up, and how long runs take, if long; returns the former."""
     from tideover.models.advice import in_short, overloads
     from tideover.models.effort import Effort, effort, slowness
 
@@ -253,10 +232,9 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
-def may_write(path: Path, option: str, ours: Callable[[Path], bool], what: str) -> None:
+def may_write(path: Path, option: str, ours: bytes | Callable[[Path], bool], what: str) -> None:
     """Raises BadInput, before anything runs, if a file that an option names cannot be written, or is there
-    and is not ``ours``: it may be somebody's work, or an input. ``what``: what such a file would be. A device
-    or a pipe is written to.
+    and is not ``ours`` (bytes near its begin), but maybe an input. ``what``: what such a file would be.
     """
     with writing(path, option=option):
         if not os.path.isdir(path.absolute().parent):
@@ -266,56 +244,30 @@ def may_write(path: Path, option: str, ours: Callable[[Path], bool], what: str) 
         if not os.path.lexists(path):
             path.open("x").close()  # whether that is allowed
             path.unlink()
-        elif os.path.isfile(path) and not ours(path):
-            raise BadInput(f"{option}: {path}: is there, and is not {what}; name another file, or remove it")
+        elif os.path.isfile(path):
+            with path.open("rb") as stream:
+                known = ours in stream.read(_HEAD) if isinstance(ours, bytes) else ours(path)
+            if not known:
+                raise BadInput(
+                    f"{option}: {path}: is there, and is not {what}; name another file, or remove it"
+                )
 
 
-def holds(mark: bytes) -> Callable[[Path], bool]:
-    """Whether a file has these bytes near its begin."""
-
-    def found(path: Path) -> bool:
-        with path.open("rb") as stream:
-            return mark in stream.read(_HEAD)
-
-    return found
-
-
-def moment(option: str, text: str) -> int:
-    """A time of an option, 0 or more (ns); raises BadInput."""
+def moment(option: str, text: str, least: int = 0) -> int:
+    """A time of an option (ns); ``least``: 1 if it must be more than 0 s. Raises BadInput."""
     from tideover.sim.units import parse_duration
 
     try:
-        return parse_duration(text)
+        found = parse_duration(text)
     except ValueError as error:
         raise BadInput(f"{option}: {error}") from None
-
-
-def duration(option: str, text: str) -> int:
-    """The same, more than 0; raises BadInput."""
-    if (found := moment(option, text)) <= 0:
+    if found < least:
         raise BadInput(f"{option}: {text!r}: more than 0 s is needed")
     return found
 
 
-def prepare(directory: Path | None, command: str) -> None:
-    """Make the directory for a command's results before anything runs; raises BadInput if it cannot be
-    written to, or holds the results of another command.
-    """
-    from tideover.reports import parquet
-
-    if directory is None:
-        return
-    try:
-        with writing(directory, "to"):
-            parquet.prepare(directory, command)
-    except ValueError as error:
-        raise BadInput(f"--out: {error}") from None
-
-
-def loaded(
-    source: str, settings: Iterable[str] | None, replications: int | None = None
-) -> tuple[Scenario, list[str]]:
-    """A scenario with its settings, and notes on those that its strategy does not use."""
+def loaded(source: str, settings: Iterable[str] | None, replications: int | None = None) -> Scenario:
+    """A scenario with its settings; those that its strategy does not use are noted."""
     from tideover import api
     from tideover.scenarios.loader import unused
     from tideover.scenarios.precedence import read_settings
@@ -324,79 +276,13 @@ def loaded(
     more = [] if replications is None else [f"run.replications={replications}"]
     given = read_settings([*(settings or ()), *more])
     found = api.loaded(source, given)
-    return found, unused(source, kind_of(found.strategy), given)
-
-
-def answer(
-    record: Any,
-    view: Callable[[], RenderableType | Sequence[RenderableType]],
-    page: Callable[[], Page] | None,
-    *,
-    as_json: bool,
-    out: Path | None,
-    warnings: Iterable[str] = (),
-    whole_lines: bool = False,
-    **written: Any,
-) -> None:
-    """Print what a command found, as JSON or as its ``view``, and write it to ``out``. ``warnings``: what
-    only the view says otherwise; ``written``: for `write`.
-    """
-    if as_json:
-        warn(warnings)
-        print_json(record)
-    else:
-        shown = view()
-        show(*(shown if isinstance(shown, list | tuple) else (shown,)), whole_lines=whole_lines)
-    if out is not None and page is not None:
-        write(out, page, record, errors=as_json, **written)
-
-
-def write(
-    directory: Path,
-    page: Callable[[], Page],
-    record: Any,
-    *,
-    errors: bool,
-    tables: Callable[[], Mapping[str, Any]] = dict,
-    parameters: Mapping[str, str] | None = None,
-) -> None:
-    """Write results to ``--out``, and say where the report is and what is beside it."""
-    from tideover.reports.parquet import write_all
-
-    with Bar(MAKING):
-        made = page()
-        with writing(directory, "to"):
-            first, *others = write_all(
-                directory, tables=tables(), page=made, record=json_text(record), parameters=parameters
-            )
-    beside = ", ".join(path.name for path in others)
-    stream(errors=errors).write(f"Report: {first}\nBeside it: {beside}\n")
-
-
-def write_page(directory: Path, make: Callable[[], Page], inputs: str) -> Path:
-    """Write a sweep's page to ``--out``, unless it is there as it was made from the same inputs."""
-    from tideover.reports.parquet import REPORT, write_all
-    from tideover.reports.sweeps.page import finished, stamp, unstamp
-
-    page = directory / REPORT
-    if not finished(directory, inputs, page):
-        with Bar(MAKING), writing(directory, "to"):
-            unstamp(directory)
-            write_all(directory, tables={}, page=make())
-            stamp(directory, inputs, page)
-    return page
-
-
-def stream(*, errors: bool) -> TextIO:
-    """Where to say what was written: standard output, or standard error if the former holds JSON."""
-    return sys.stderr if errors else sys.stdout
+    note(unused(source, kind_of(found.strategy), given))
+    return found
 
 
 @contextmanager
 def writing(path: Path, preposition: str = "", option: str = "--out") -> Iterator[None]:
-    """Raises BadInput where the system refuses to write ``path``, a file, or ``to`` it, a directory, that an
-    option names.
-    """
+    """Raises BadInput where the system refuses to write ``path``, or ``to`` it, which an option names."""
     try:
         yield
     except OSError as error:
@@ -404,7 +290,8 @@ def writing(path: Path, preposition: str = "", option: str = "--out") -> Iterato
         raise BadInput(f"{option}: {path}: {refused}: {error.strerror or error}") from None
 
 
-# Options that several commands have.
+# Options that several commands have. A command with a parameter whose type is one of the groups below has
+# each of its options in that place (`app`); of an annotated group without those that the annotation names.
 
 
 def option(help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
@@ -423,15 +310,81 @@ Settings = Annotated[
         metavar="KEY=VALUE",
     ),
 ]
-Out = Annotated[
-    Path | None,
-    option(
-        "Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.",
-        "--out",
-        metavar="DIR",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
+
+
+class Results(NamedTuple):
+    """Where results go. All texts on what was written go to where JSON does not.
+
+    --json: Print JSON on standard output, and nothing else there.
+    --out DIR: Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.
+    """
+
+    json: bool = False
+    out: Path | None = None
+
+    def say(self, text: str) -> None:
+        """A line on what was written: on standard output, or on standard error if the former holds JSON."""
+        (sys.stderr if self.json else sys.stdout).write(f"{text}\n")
+
+    def prepare(self, command: str) -> None:
+        """Make the directory for results before anything runs; raises BadInput if it cannot be."""
+        if self.out is None:
+            return
+        from tideover.reports import parquet
+
+        try:
+            with writing(self.out, "to"):
+                parquet.prepare(self.out, command)
+        except ValueError as error:
+            raise BadInput(f"--out: {error}") from None
+
+    def answer(
+        self,
+        record: Any,
+        view: Callable[[], RenderableType | Sequence[RenderableType]],
+        page: Callable[[], Page] | None = None,
+        *,
+        warnings: Iterable[str] = (),
+        whole_lines: bool = False,
+        **written: Any,
+    ) -> None:
+        """Print what a command found, as JSON or as its ``view``, and write it to ``out``. ``warnings``: what
+        only the view says otherwise; ``written``: for `write`.
+        """
+        if self.json:
+            warn(warnings)
+            print_json(record)
+        else:
+            shown = view()
+            show(*(shown if isinstance(shown, list | tuple) else (shown,)), whole_lines=whole_lines)
+        if page is not None:
+            self.write(record, page, **written)
+
+    def write(
+        self,
+        record: Any,
+        page: Callable[[], Page],
+        *,
+        tables: Callable[[], Mapping[str, Any]] = dict,
+        parameters: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write results to ``out``, if that is given, and say where the report is and what is beside it."""
+        if self.out is None:
+            return
+        from tideover.reports.parquet import write_all
+
+        with Bar(MAKING):
+            made = page()
+            with writing(self.out, "to"):
+                text = json_text(record)
+                first, *others = write_all(
+                    self.out, tables=tables(), page=made, record=text, parameters=parameters
+                )
+        self.say(f"Report: {first}\nBeside it: {', '.join(path.name for path in others)}")
+
+
+Printed = Annotated[Results, "out"]
+PRINT = Results()
 
 
 def _make_package(path: Path | None) -> None:
@@ -450,86 +403,53 @@ def _make_package(path: Path | None) -> None:
     raise typer.Exit()
 
 
-class Spark(NamedTuple):
-    """Where runs are done. A command with a parameter of this type has each of these options in its place;
-    ``package`` only as `SparkOrPackage`.
+class SparkOptions(NamedTuple):
+    """Where runs are done, or that an archive is made; most commands have it as `Spark`.
+
+    --master: Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.
+    --remote sc://HOST:PORT: A Spark Connect server, in place of a master.
+    --conf KEY=VALUE: A setting of Spark, as in spark.executor.memory=2g. Repeatable.
+    --archive FILE: Packages for workers that lack them; --package makes it.
+    --package FILE: Make an archive (.tar.gz) of what workers need, for --archive, and end.
+    --no-spark: Simulate in this process, one run after another.
     """
 
-    master: Annotated[
-        str | None,
-        typer.Option(
-            help="Spark's master: local[*,4] is embedded; spark://…, yarn, k8s://… are clusters.",
-            show_default=LOCAL,
-        ),
-    ] = None
-    remote: Annotated[
-        str | None, option("A Spark Connect server, in place of a master.", metavar="sc://HOST:PORT")
-    ] = None
-    conf: Annotated[
-        list[str] | None,
-        option(
-            "A setting of Spark, as in spark.executor.memory=2g. Repeatable.", "--conf", metavar="KEY=VALUE"
-        ),
-    ] = None
-    archive: Annotated[
-        Path | None, option("Packages for workers that lack them; --package makes it.", metavar="FILE")
-    ] = None
-    package: Annotated[
-        Path | None,
-        option(
-            "Make an archive (.tar.gz) of what workers need, for --archive, and end.",
-            "--package",
-            metavar="FILE",
-            is_eager=True,
-            callback=_make_package,
-        ),
-    ] = None
-    no_spark: Annotated[
-        bool, typer.Option("--no-spark", help="Simulate in this process, one run after another.")
-    ] = False
+    master: Annotated[str | None, {"show_default": LOCAL}] = None
+    remote: str | None = None
+    conf: list[str] | None = None
+    archive: Path | None = None
+    package: Annotated[Path | None, {"is_eager": True, "callback": _make_package}] = None
+    no_spark: bool = False
 
     def place(self) -> Place:
         """What the options mean together; raises BadInput and ScenarioError for what means nothing."""
-        return place(self.master, self.remote, self.conf, self.archive, self.no_spark)
+        given: dict[str, Any] = {"--master": self.master, "--remote": self.remote}
+        given |= {"--conf": self.conf or None, "--archive": self.archive}
+        named = [option for option, value in given.items() if value is not None]
+        if self.no_spark and named:
+            raise BadInput(f"{named[0]}: does not go with --no-spark")
+        if self.master is not None and self.remote is not None:
+            raise BadInput("--remote: does not go with --master; a Spark Connect server has its own master")
+        if self.no_spark:
+            return Place(None)
+        if not has_spark():
+            if named:
+                raise BadInput(f"{named[0]}: {ABSENT}")
+            note([HERE])
+            return Place(None)
+        if self.remote is not None:
+            check_remote(self.remote, "--remote")
+        archive = self.archive
+        if archive is not None:
+            from tideover.scenarios.spark.session import check_archive
+
+            archive = check_archive(archive, "--archive")
+        master = check_master(self.master or LOCAL, "--master")
+        where = Place(master, self.remote, settings.parse(self.conf or ()), archive)
+        if archive is not None and where.elsewhere is None:
+            raise BadInput("--archive: goes with --remote, or the --master of a cluster")
+        return where
 
 
-SparkOrPackage = Annotated[Spark, "package"]
-USUAL = Spark()
-
-
-def place(
-    master: str | None,
-    remote: str | None,
-    conf: Sequence[str] | None,
-    archive: Path | None,
-    no_spark: bool,
-) -> Place:
-    """What the options mean together; raises BadInput and ScenarioError for what means nothing to Spark."""
-    given = {"--master": master, "--remote": remote, "--conf": conf or None, "--archive": archive}
-    named = [option for option, value in given.items() if value is not None]
-    if no_spark and named:
-        raise BadInput(f"{named[0]}: does not go with --no-spark")
-    if master is not None and remote is not None:
-        raise BadInput("--remote: does not go with --master; a Spark Connect server has its own master")
-    if no_spark:
-        return Place(None)
-    if not has_spark():
-        if named:
-            raise BadInput(f"{named[0]}: {ABSENT}")
-        note([HERE])
-        return Place(None)
-    if remote is not None:
-        check_remote(remote, "--remote")
-    if archive is not None:
-        from tideover.scenarios.spark.session import check_archive
-
-        archive = check_archive(archive, "--archive")
-    where = Place(
-        check_master(master or LOCAL, "--master"),
-        remote,
-        settings.parse(conf or ()),
-        archive,
-    )
-    if archive is not None and where.elsewhere is None:
-        raise BadInput("--archive: goes with --remote, or the --master of a cluster")
-    return where
+Spark = Annotated[SparkOptions, "package"]
+USUAL = SparkOptions()

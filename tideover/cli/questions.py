@@ -1,6 +1,7 @@
 """``tideover audit``, ``availability``, ``check``, ``hours``, ``interval``, ``detector`` and ``reproduce``.
 
-Each command reads its options, has a room below find the answer, and gives it to `output.answer`.
+Each command reads its options, has a room below find the answer, and gives it to `output.Results`; `app` adds
+them to the program. Nothing that draws is imported before a page is made.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import USUAL, BadInput, Bar, Json, Out, Settings, Source, Spark, option
+from tideover.cli.output import PRINT, USUAL, BadInput, Bar, Printed, Results, Settings, Source, Spark, option
 
 if TYPE_CHECKING:
     from tideover.models.config import Scenario
@@ -31,27 +32,27 @@ def audit(
         ),
     ],
     settings: Settings = None,
-    kinds: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,…", help="Kinds of faults; default: all that take something."),
-    ] = None,
-    since: Annotated[str | None, option("Strike steps from then on.", "--from", metavar="TIME")] = None,
-    until: Annotated[str | None, option("Strike steps before then.", "--until", metavar="TIME")] = None,
-    each: Annotated[int, typer.Option(metavar="N", min=1, help="Moments of each step that are struck.")] = 2,
-    detection: Annotated[
-        str, typer.Option(metavar="TIME", help="How long it takes until a failure is noticed.")
-    ] = "1 s",
-    restart: Annotated[str, typer.Option(metavar="TIME", help="And to restart what failed.")] = "3 s",
-    second: Annotated[
-        bool, typer.Option("--second/--no-second", help="Let a second fault strike during recoveries.")
-    ] = True,
-    as_json: Json = False,
-    out: Out = None,
+    kinds: str | None = None,
+    from_: str | None = None,
+    until: str | None = None,
+    each: Annotated[int, {"min": 1}] = 2,
+    detection: str = "1 s",
+    restart: str = "3 s",
+    second: bool = True,
+    results: Results = PRINT,
     spark: Spark = USUAL,
 ) -> None:
     """Find out what a strategy guarantees, by failing at each step of its protocol.
 
     Exits with 1 if one does not keep its word. For example: tideover audit rsm
+
+    --kinds A,B,…: Kinds of faults; default: all that take something.
+    --from TIME: Strike steps from then on.
+    --until TIME: Strike steps before then.
+    --each N: Moments of each step that are struck.
+    --detection TIME: How long it takes until a failure is noticed.
+    --restart TIME: And to restart what failed.
+    --second/--no-second: Let a second fault strike during recoveries.
     """
     from tideover.reports import audits
     from tideover.scenarios.audit import cases
@@ -61,31 +62,20 @@ def audit(
     where = spark.place()
     try:
         every = cases.targets(target, settings or ())
-        tried = [
-            cases.asked(
-                scenario,
-                kinds=None if kinds is None else kinds.split(","),
-                begin=since,
-                end=until,
-                each=each,
-                detection=detection,
-                restart=restart,
-                second=second,
-            )
-            for scenario, _ in every
-        ]
+        names = None if kinds is None else kinds.split(",")
+        given: dict[str, Any] = {"kinds": names, "begin": from_, "end": until, "each": each, "second": second}
+        given |= {"detection": detection, "restart": restart}
+        tried = [cases.asked(scenario, **given) for scenario, _ in every]
     except cases.NotAsked as error:
         raise BadInput(str(error)) from None
-    output.prepare(out, "audit")
-    with Bar() as bar, kept(out, where, lambda what: bar(what, 0, 0)) as doer:
+    results.prepare("audit")
+    with Bar() as bar, kept(results.out, where, lambda what: bar(what, 0, 0)) as doer:
         found = [audited(*one, options, doer, bar) for one, options in zip(every, tried, strict=True)]
     records, single = [one.to_dict() for one in found], len(found) == 1
-    output.answer(
+    results.answer(
         records[0] if single else {"audits": records},
         lambda: audits.audit_view(found[0]) if single else audits.audits_view(found),
         lambda: audits.audit_page(found[0]) if single else audits.audits_page(found),
-        as_json=as_json,
-        out=out,
         whole_lines=True,
     )
     if not all(one.holds for one in found):
@@ -106,37 +96,29 @@ Mtbf = Annotated[
 def availability(
     scenario: Source,
     mtbf: Mtbf = None,
-    slo: Annotated[
-        str | None, option("The availability that is demanded, as 99.95%.", metavar="PART")
-    ] = None,
-    over: Annotated[
-        str | None, option("The period of the error budget, as 30d; default: a year.", metavar="TIME")
-    ] = None,
+    slo: str | None = None,
+    over: str | None = None,
     settings: Settings = None,
-    as_json: Json = False,
+    results: Printed = PRINT,
 ) -> None:
     """Availability over a year, and the error budget that rare failures burn, without waiting for them.
 
     For example: tideover availability wordcount --mtbf failures.0=30d --slo 99.95% --set run.replications=30
+
+    --slo PART: The availability that is demanded, as 99.95%.
+    --over TIME: The period of the error budget, as 30d; default: a year.
     """
     from tideover import api
     from tideover.reports.terminal import availability_view
 
     objective = None if slo is None else _part(slo)
     if over:
-        output.duration("--over", over)
+        output.moment("--over", over, 1)
     causes = _causes(mtbf)
     found = api.loaded(scenario, settings or ())
     with Bar() as bar:
         result = api.availability(found, causes, slo=objective, over=over, report=bar.runs)
-    output.answer(
-        result.to_dict(),
-        lambda: availability_view(result),
-        None,
-        as_json=as_json,
-        out=None,
-        warnings=result.warnings,
-    )
+    results.answer(result.to_dict(), lambda: availability_view(result), warnings=result.warnings)
 
 
 def _causes(mtbf: Sequence[str] | None) -> dict[str, str]:
@@ -168,51 +150,37 @@ def _part(text: str) -> float:
 def check(
     scenario: Source,
     settings: Settings = None,
-    objectives: Annotated[
-        list[str] | None,
-        option(
-            "An objective, as 'recovery_p95 <= 20 s', in place of the scenario's slo. Repeatable.",
-            "--objective",
-            metavar="TEXT",
-        ),
-    ] = None,
-    replications: Annotated[
-        int | None, option("How many runs.", "--replications", metavar="N", min=1)
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="An interval with the limit in it counts as broken.")
-    ] = False,
-    junit: Annotated[Path | None, option("Write JUnit's XML there.", "--junit", metavar="FILE")] = None,
-    as_json: Json = False,
+    objective: list[str] | None = None,
+    replications: Annotated[int | None, {"min": 1}] = None,
+    strict: bool = False,
+    junit: Path | None = None,
+    results: Printed = PRINT,
 ) -> None:
     """Run a scenario and hold it against its objectives (slo): exits with 1 if one is broken.
 
     For example: tideover check wordcount --objective 'recovery_p95 <= 60 s' --objective 'lost = 0'
+
+    --objective TEXT: An objective, as 'recovery_p95 <= 20 s', in place of the scenario's slo. Repeatable.
+    --replications N: How many runs.
+    --strict: An interval with the limit in it counts as broken.
+    --junit FILE: Write JUnit's XML there.
     """
     from tideover.reports import checks as told
     from tideover.reports.terminal import check_view
     from tideover.scenarios.objectives import check as checks
 
-    found, unused = output.loaded(scenario, settings, replications)
-    asked = checks.asked(found, objectives or None, "--objective", scenario)
+    found = output.loaded(scenario, settings, replications)
+    asked = checks.asked(found, objective or None, "--objective", scenario)
     if junit is not None:
-        ours = output.holds(b'<testsuite name="tideover check: ')
+        ours = b'<testsuite name="tideover check: '
         output.may_write(junit, "--junit", ours, "what tideover check wrote")
-    output.note(unused)
     output.announce([found])
     with Bar() as bar:
         answer = checks.check(found, asked, strict=strict, report=bar.runs)
     if junit is not None:
         with output.writing(junit, option="--junit"):
             junit.write_text(told.junit(answer), encoding="utf-8")
-    output.answer(
-        answer.to_dict(),
-        lambda: check_view(answer),
-        None,
-        as_json=as_json,
-        out=None,
-        warnings=answer.remarks,
-    )
+    results.answer(answer.to_dict(), lambda: check_view(answer), warnings=answer.remarks)
     if not answer.ok:
         raise typer.Exit(1)
 
@@ -222,67 +190,54 @@ LEAST_STEP = "1 min"
 
 def hours(
     scenario: Source,
-    at: Annotated[
-        str | None,
-        option("Times of day, as in 4,17:30,18; default: as --every says.", metavar="H,H,…"),
-    ] = None,
-    every: Annotated[
-        str, typer.Option(metavar="DURATION", help="Distance of the hours, from 0:00 on.")
-    ] = "2h",
-    replications: Annotated[
-        int | None, option("Runs for each hour; short for --set run.replications=…", min=1)
-    ] = None,
+    at: str | None = None,
+    every: str = "2h",
+    replications: Annotated[int | None, {"min": 1}] = None,
     settings: Settings = None,
-    as_json: Json = False,
-    out: Out = None,
+    results: Results = PRINT,
 ) -> None:
     """Say what a failure costs at each hour of a day, where load follows the time of day.
 
     For example: tideover hours examples/shop.yaml --every 1h --replications 5
+
+    --at H,H,…: Times of day, as in 4,17:30,18; default: as --every says.
+    --every DURATION: Distance of the hours, from 0:00 on.
+    --replications: Runs for each hour; short for --set run.replications=…
     """
     from tideover import api
-    from tideover.reports import hours as reports
     from tideover.scenarios.hours import at_hours, times_of_day
+    from tideover.sim.units import DAY, parse_duration, parse_time_of_day
 
-    times = times_of_day(_step(every)) if at is None else _times(at)
-    found, unused = output.loaded(scenario, settings, replications)
-    output.note(unused)
-    output.prepare(out, "hours")
+    if at is None:
+        step = output.moment("--every", every)
+        if not parse_duration(LEAST_STEP) <= step <= DAY:
+            raise BadInput(f"--every: must be {LEAST_STEP} to 1 d, not {every}")
+        times = times_of_day(step)
+    else:  # a whole number is an hour
+        times = [f"{part}:00" if part.isdecimal() else part for part in map(str.strip, at.split(","))]
+    try:
+        [*map(parse_time_of_day, times)]
+    except ValueError as error:
+        raise BadInput(f"--at: {error}") from None
+    found = output.loaded(scenario, settings, replications)
+    results.prepare("hours")
     output.announce(at_hours(found, times).values())
     with Bar() as bar:
         answers = api.hours(found, times, report=bar)
-    output.answer(
+
+    def reports() -> ModuleType:
+        from tideover.reports import hours
+
+        return hours
+
+    results.answer(
         answers.to_dict(),
-        lambda: reports.view(answers),
-        lambda: reports.page(answers),
-        as_json=as_json,
-        out=out,
+        lambda: reports().view(answers),
+        lambda: reports().page(answers),
         warnings=answers.warnings,
-        tables=lambda: reports.tables(answers),
-        parameters=reports.PARAMETERS,
+        tables=lambda: reports().tables(answers),
+        parameters=reports().PARAMETERS if results.out is not None else None,
     )
-
-
-def _step(text: str) -> int:
-    from tideover.sim.units import DAY, parse_duration
-
-    step = output.moment("--every", text)
-    if not parse_duration(LEAST_STEP) <= step <= DAY:
-        raise BadInput(f"--every: must be {LEAST_STEP} to 1 d, not {text}")
-    return step
-
-
-def _times(text: str) -> list[str]:
-    """The times of day that are named; a whole number is an hour."""
-    from tideover.sim.units import parse_time_of_day
-
-    times = [f"{part}:00" if part.isdecimal() else part for part in map(str.strip, text.split(","))]
-    for time in times:
-        try:
-            parse_time_of_day(time)
-        except ValueError as error:
-            raise BadInput(f"--at: {error}") from None
-    return times
 
 
 Replications = Annotated[
@@ -293,98 +248,69 @@ Replications = Annotated[
 def interval(
     scenario: Source,
     mtbf: Mtbf = None,
-    intervals: Annotated[
-        str | None,
-        option(
-            "Intervals that are tried, as 30s,1min,2min; default: around the optimum of a formula.",
-            metavar="T,T,…",
-        ),
-    ] = None,
+    intervals: str | None = None,
     replications: Replications = None,
     settings: Settings = None,
-    as_json: Json = False,
-    out: Out = None,
+    results: Results = PRINT,
 ) -> None:
     """Find the checkpoint interval that loses the least time, to checkpoints and to failures.
 
     For example: tideover interval flink-recovery --mtbf failures.0=1d
+
+    --intervals T,T,…: Intervals that are tried, as 30s,1min,2min; default: around the optimum of a formula.
     """
     from tideover.scenarios.lost_time import interval as best
 
     values = _durations("--intervals", intervals)
-    found, unused = output.loaded(scenario, settings)
-    output.note(unused)
+    found = output.loaded(scenario, settings)
     asked = best.ask(found, _causes(mtbf), values, replications)
-    _least_lost(lambda bar: best.find(asked, bar), asked.runs, scenario, "interval", as_json, out)
+    _least_lost(lambda bar: best.find(asked, bar), asked.runs, scenario, "interval", results)
 
 
 def detector(
     scenario: Source,
-    pauses: Annotated[
-        str,
-        option(
-            "How long a process pauses, as '12 s' or '{kind: exponential, mean: 3 s}'.",
-            metavar="DISTRIBUTION",
-        ),
-    ],
-    every: Annotated[
-        str, option("Mean time from one pause of a process to its next, as 1h.", metavar="TIME")
-    ],
+    pauses: str,
+    every: str,
     mtbf: Mtbf = None,
-    timeouts: Annotated[
-        str | None,
-        option(
-            "Timeouts that are tried, as 50s,30s,20s; default: from the interval of heartbeats to twice "
-            "the timeout.",
-            metavar="T,T,…",
-        ),
-    ] = None,
+    timeouts: str | None = None,
     replications: Replications = None,
     settings: Settings = None,
-    as_json: Json = False,
-    out: Out = None,
+    results: Results = PRINT,
 ) -> None:
     """Find the timeout of a detector: false restarts per day, and what they cost beside late detection.
 
     For example: tideover detector flink.yaml --pauses '12 s' --every 1h --mtbf failures.0=7d
+
+    --pauses DISTRIBUTION: How long a process pauses, as '12 s' or '{kind: exponential, mean: 3 s}'.
+    --every TIME: Mean time from one pause of a process to its next, as 1h.
+    --timeouts T,T,…: Timeouts that are tried, as 50s,30s,20s; default: from the interval of heartbeats to
+        twice the timeout.
     """
     from tideover.scenarios.lost_time import detector as best
 
-    values, apart = _durations("--timeouts", timeouts), output.duration("--every", every)
+    values, apart = _durations("--timeouts", timeouts), output.moment("--every", every, 1)
     lengths = best.pauses_of(pauses)
-    found, unused = output.loaded(scenario, settings)
-    output.note(unused)
+    found = output.loaded(scenario, settings)
     asked = best.ask(found, lengths, apart, _causes(mtbf), values, replications)
-    _least_lost(lambda bar: best.find(asked, bar), asked.runs, scenario, "detector", as_json, out)
+    _least_lost(lambda bar: best.find(asked, bar), asked.runs, scenario, "detector", results)
 
 
 def _least_lost(
-    find: Callable[[Bar], Any],
-    runs: Sequence[Scenario],
-    source: str,
-    command: str,
-    as_json: bool,
-    out: Path | None,
+    find: Callable[[Bar], Any], runs: Sequence[Scenario], source: str, command: str, results: Results
 ) -> None:
     """Try all values, and show the time that is lost at each."""
 
-    def shown() -> ModuleType:  # draws, which takes a second to import, and `--json` needs none of it
+    def shown() -> ModuleType:
         from tideover.reports import lost_time
 
         return lost_time
 
-    output.prepare(out, command)
+    results.prepare(command)
     output.announce(runs)
     with Bar() as bar:
         found = find(bar)
-    output.answer(
-        found.to_dict(),
-        lambda: shown().view(found, source),
-        lambda: shown().page(found, source),
-        as_json=as_json,
-        out=out,
-        warnings=found.warnings,
-    )
+    view, page = (lambda: shown().view(found, source)), (lambda: shown().page(found, source))
+    results.answer(found.to_dict(), view, page, warnings=found.warnings)
 
 
 def _durations(option: str, text: str | None) -> list[int] | None:
@@ -394,31 +320,26 @@ def _durations(option: str, text: str | None) -> list[int] | None:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise BadInput(f"{option}: {text!r}: name at least one time, as 30s")
-    return [output.duration(option, part) for part in parts]
+    return [output.moment(option, part, 1) for part in parts]
 
 
 def reproduce(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase2, or another study")],
     settings: Settings = None,
-    files: Annotated[
-        list[Path] | None,
-        option(
-            "Measurements of demeter or khaos, which are not part of Tideover. Repeatable.",
-            "--from",
-            metavar="CSV",
-        ),
-    ] = None,
-    as_json: Json = False,
-    out: Out = None,
+    from_: list[Path] | None = None,
+    results: Results = PRINT,
     spark: Spark = USUAL,
 ) -> None:
     """Set a published table beside the simulated one, with the error of each cell.
 
     For example: tideover reproduce stableford-phase2 --out report
+
+    --from CSV: Measurements of demeter or khaos, which are not part of Tideover. Repeatable.
     """
     from tideover.cli import reproduce as studies
     from tideover.cli.sweeps import end, simulated
     from tideover.scenarios.sweeps import sweep_file
+    from tideover.scenarios.sweeps.dataset import FOLDER
 
     known = [*studies.PAPERS, *studies.STUDIES, *studies.FITTED]
     if paper not in known:
@@ -426,15 +347,16 @@ def reproduce(
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise BadInput(f"PAPER: {paper!r} is not known; {hint}(known: {', '.join(known)})")
     if paper in studies.FITTED:
-        studies.reproduce_fitted(paper, files or (), settings or (), out, as_json)
+        studies.reproduce_fitted(paper, from_ or (), settings or (), results)
         return
-    if files:
+    if from_:
         raise BadInput(f"--from: goes with {' and '.join(studies.FITTED)} only; {paper} has its figures")
     if paper in studies.STUDIES:
-        studies.reproduce_study(paper, settings or (), out, as_json)
+        studies.reproduce_study(paper, settings or (), results)
         return
     where = spark.place()
     recipe = sweep_file.read(studies.PAPERS[paper], settings or ())
-    found = simulated("reproduce", recipe, out, where)
-    studies.reproduce_sweep(paper, found, out, as_json)
+    results.prepare("reproduce")
+    found = simulated(recipe, None if results.out is None else results.out / FOLDER, where)
+    studies.reproduce_sweep(paper, found, results)
     end(found)

@@ -1,4 +1,4 @@
-"""What ``tideover reproduce`` does: published tables beside simulated ones.
+"""What ``tideover reproduce`` does: published tables beside simulated ones; called by `questions`.
 
 Three sorts of studies: those with a sweep behind the published table (``PAPERS``), those whose cells are
 runs of one scenario (``STUDIES``), and those on which something is fitted (``FITTED``).
@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tideover.calibrate import capacities, recoveries
-from tideover.cli import output
-from tideover.cli.output import BadInput, Bar
+from tideover.cli.output import BadInput, Bar, Results
 from tideover.cli.sweeps import page_of
 from tideover.reports import pages, published
 from tideover.reports.calibration import recoveries as reports
@@ -23,8 +22,6 @@ from tideover.reports.tables import Table
 from tideover.reports.terminal import reproduce_view
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tideover.scenarios.sweeps.dataset import Sweep
 
 Row = dict[str, Any]
@@ -36,25 +33,17 @@ PAPERS: dict[str, dict[str, Any]] = {name: one["sweep"] for name, one in publish
 """The sweep behind each published table."""
 
 
-class Study(NamedTuple):
-    """``table``: name of the published table of E-Storm; ``rows``: yields its rows with simulated figures."""
-
-    table: str
-    rows: Callable[[Sequence[str]], Iterator[Row]]
-
-
-STUDIES = {
-    "estorm-overhead": Study("overhead", published.overhead),
-    "estorm-recovery": Study("recovery", published.recovery),
+STUDIES: dict[str, tuple[str, Callable[[Sequence[str]], Iterator[Row]]]] = {
+    "estorm-overhead": ("overhead", published.overhead),
+    "estorm-recovery": ("recovery", published.recovery),
 }
+"""The table of E-Storm, and what yields its rows with simulated figures."""
 
 
 class FittedStudy(NamedTuple):
     """A study whose measurements are not part of the package.
 
-    title      of its page
-    source     where it was published
-    files      what is to be given by ``--from``, in words
+    files      what ``--from`` is to give, in words
     has_all    whether it says when failures were noticed, which needs no file; has profiles of capacity, too;
                and its recoveries are those of latencies
     aims       by workload and quantity
@@ -100,9 +89,7 @@ class Fit(NamedTuple):
     warnings: Sequence[str]
 
 
-def reproduce_fitted(
-    name: str, files: Sequence[Path], settings: Sequence[str], out: Path | None, as_json: bool
-) -> None:
+def reproduce_fitted(name: str, files: Sequence[Path], settings: Sequence[str], results: Results) -> None:
     """Fit what is given, leave each figure out in turn, and show how near its prediction comes."""
     study = FITTED[name]
     if not files and not study.has_all:
@@ -110,7 +97,7 @@ def reproduce_fitted(
     if settings and not study.has_all:
         raise BadInput(f"--set: nothing is simulated in {name}, so there is nothing to set")
     fits = [_fitter(name, study, file) for file in files]  # all files are read before anything is written
-    output.prepare(out, "reproduce")
+    results.prepare("reproduce")
     noticed = reports.detection_rows(settings) if study.has_all else []
     found = [fit() for fit in fits]
     rows = [row for fit in found for row in fit.rows]
@@ -132,17 +119,11 @@ def reproduce_fitted(
         warnings=warnings,
         glossary={},
     )
-    output.answer(
-        {
-            "schema": 1,
-            "detection": noticed,
-            "left_out": rows,
-            "fits": {fit.file: fit.record for fit in found},
-        },
+    fitted = {fit.file: fit.record for fit in found}
+    results.answer(
+        {"schema": 1, "detection": noticed, "left_out": rows, "fits": fitted},
         lambda: reproduce_view(answer, tables, study.source, warnings=warnings),
         lambda: page,
-        as_json=as_json,
-        out=out,
         warnings=warnings,
     )
 
@@ -167,9 +148,8 @@ def _fit_recoveries(study: FittedStudy, measured: Any) -> Fit:
         found = recoveries.fit(measured, report=bar)
     quantities = {"outage_end": OUTAGE, "leave_one_out": LATENCY if study.has_all else RECOVERY}
     rows = reports.left_out_rows(found.frames["errors"], quantities, study.aims)
-    page = reports.recoveries_page(
-        found.frames, found.provenance, profiles=found.profiles, warnings=found.warnings
-    )
+    more: Any = {"profiles": found.profiles, "warnings": found.warnings}
+    page = reports.recoveries_page(found.frames, found.provenance, **more)
     return Fit(measured.file, rows, found.record(), page.sections, found.warnings)
 
 
@@ -181,21 +161,24 @@ def _fit_capacities(study: FittedStudy, measured: Any) -> Fit:
     return Fit(measured.file, rows, record, reports.capacities_page(frames, provenance).sections, ())
 
 
-# Studies whose cells are runs of one scenario, a published figure each.
-
-
-def reproduce_study(name: str, settings: Sequence[str], out: Path | None, as_json: bool) -> None:
-    """Run a study, and show its rows."""
-    study = STUDIES[name]
-    output.prepare(out, "reproduce")
-    table, rows = published.group("estorm", study.table), list[Row]()
+def reproduce_study(name: str, settings: Sequence[str], results: Results) -> None:
+    """Run a study whose cells are runs of one scenario, a published figure each, and show its rows."""
+    (of, simulated), rows = STUDIES[name], list[Row]()
+    results.prepare("reproduce")
+    table = published.group("estorm", of)
     with Bar() as bar:
-        for row in study.rows(settings):
+        for row in simulated(settings):
             rows.append(row)
             bar("simulating", len(rows), 0)
     near = sum(abs(row["error"]) <= NEAR for row in rows)
     answer = f"{near} of {len(rows)} published figures are met within {NEAR:.0%}."
-    shown = tuple(tuple(map(_text, row.items())) for row in rows)
+
+    def text(name: str, value: Any) -> str:
+        if name == "error":
+            return f"{100 * value:+.1f} %"
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+    shown = tuple(tuple(text(*entry) for entry in row.items()) for row in rows)
     beside = Table(table.title, tuple(rows[0]), shown, (), len(rows[0]) - 3)
     page = Page(
         title=table.title,
@@ -205,37 +188,18 @@ def reproduce_study(name: str, settings: Sequence[str], out: Path | None, as_jso
         sections=(Section(BESIDE, tables=(beside,), sources=(table.source,)),),
         glossary={},
     )
-    output.answer(
-        rows,
-        lambda: reproduce_view(answer, [beside], table.source),
-        lambda: page,
-        as_json=as_json,
-        out=out,
-    )
+    results.answer(rows, lambda: reproduce_view(answer, [beside], table.source), lambda: page)
 
 
-def _text(entry: tuple[str, Any]) -> str:
-    name, value = entry
-    if name == "error":
-        return f"{100 * value:+.1f} %"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-# Studies with a sweep behind the published table.
-
-
-def reproduce_sweep(paper: str, found: Sweep, out: Path | None, as_json: bool) -> None:
+def reproduce_sweep(paper: str, found: Sweep, results: Results) -> None:
     """A sweep beside the published table; why they come to that, step by step."""
-    if paper == "stableford-phase2":
-        answer, why, beside, source, rows, page = _phase_two(found)
-    else:
-        answer, why, beside, source, rows, page = _explained(paper, found)
-    output.answer(
+    answer, why, beside, source, rows, page = (
+        _phase_two(found) if paper == "stableford-phase2" else _explained(paper, found)
+    )
+    results.answer(
         rows,
         lambda: reproduce_view(answer, [beside], source, why=why, warnings=found.warnings),
         page,
-        as_json=as_json,
-        out=out,
         warnings=found.warnings,
         tables=lambda: found.tables,
         parameters=found.parameters,
@@ -273,6 +237,22 @@ def _phase_two(found: Sweep) -> Shown:
     table = published.group("stableford", "recovery")
     cells = published.with_cells(found.recoveries, rate=RATE, window_s=WINDOW_S)
     pairs = published.pair_recoveries(cells, table)
+    one_cell = None  # timeline and recoveries of the first rate and failure time, under every strategy
+    if len(found.timeline):
+        others = [key for key in found.parameters if key != "strategy.kind"]
+        first = found.timeline[others].iloc[0]
+        frames = (found.timeline, found.recoveries)
+        timeline, recovered = (frame[(frame[others] == first).all(axis=1)] for frame in frames)
+        one_cell = timeline, recovered
+    # The records, each with its published recovery time, the simulated mean, and the error.
+    by_cell = {(r["strategy"], r["tuples_per_s"], r["fail_at_s"]): r for r in pairs.to_dict("records")}
+    shown = ("published_s", "simulated_s", "error_s", "required", "within")
+    records = []
+    for point, record in zip(found.points.to_dict("records"), found.records(), strict=True):
+        at = record["recoveries"][0]["failed_at_s"] if record["recoveries"] else float("nan")
+        cell = (record["strategy"], point[RATE], published.into_window(at, WINDOW_S) if at == at else 0)
+        row = by_cell.get(cell, {})
+        records.append(record | {"published": {key: row.get(key) for key in shown}})
 
     def page() -> Page:
         return pages.reproduce_page(
@@ -282,35 +262,10 @@ def _phase_two(found: Sweep) -> Shown:
             title=table.title,
             source=table.source,
             parameters=found.parameters,
-            timelines=_one_cell(found),
+            timelines=one_cell,
             warnings=found.warnings,
         )
 
     beside = published.reproduction_table(pairs, table.title)
     answer = pages.agreement_sentence(pairs)
-    return answer, pages.WHY_SIXTY, beside, table.source, _with_published(found, pairs), page
-
-
-def _one_cell(found: Sweep) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """Timeline and recoveries of the first rate and failure time, under every strategy."""
-    if not len(found.timeline):
-        return None
-    others = [key for key in found.parameters if key != "strategy.kind"]
-    first = found.timeline[others].iloc[0]
-    timeline, recoveries = (
-        frame[(frame[others] == first).all(axis=1)] for frame in (found.timeline, found.recoveries)
-    )
-    return timeline, recoveries
-
-
-def _with_published(found: Sweep, pairs: pd.DataFrame) -> list[Row]:
-    """The records, each with its published recovery time, the simulated mean, and the error."""
-    rows = {(r["strategy"], r["tuples_per_s"], r["fail_at_s"]): r for r in pairs.to_dict("records")}
-    shown = ("published_s", "simulated_s", "error_s", "required", "within")
-    records = []
-    for point, record in zip(found.points.to_dict("records"), found.records(), strict=True):
-        at = record["recoveries"][0]["failed_at_s"] if record["recoveries"] else float("nan")
-        cell = (record["strategy"], point[RATE], published.into_window(at, WINDOW_S) if at == at else 0)
-        row = rows.get(cell, {})
-        records.append(record | {"published": {key: row.get(key) for key in shown}})
-    return records
+    return answer, pages.WHY_SIXTY, beside, table.source, records, page

@@ -1,4 +1,7 @@
-"""``tideover run`` and ``tideover compare``, with trace, diagram and saturation."""
+"""``tideover run`` and ``tideover compare``, with trace, diagram and saturation.
+
+`app` adds them to the program; `tideover.api` makes runs. What draws is imported only where it is needed.
+"""
 
 from __future__ import annotations
 
@@ -6,92 +9,49 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from tideover.cli import output
-from tideover.cli.output import BadInput, Bar, Json, Out, Settings, Source, option
+from tideover.cli.output import PRINT, BadInput, Bar, Results, Settings, Source
 
 if TYPE_CHECKING:
     from tideover.models import config
     from tideover.models.accounts.trace import Stretch
     from tideover.models.results import Result
     from tideover.reports.html import Page
-    from tideover.scenarios.loader import Scenario
-    from tideover.scenarios.precedence import Settings as GivenSettings
+
+LONG_S = 10.0
+"""Searches of saturation that take longer are announced."""
 
 
-# ``run --diagram``: the space-time diagram of a run.
+def checked_diagram(
+    scenario: config.Scenario, file: Path, begin: str | None, end: str | None, components: str | None
+) -> tuple[Stretch | None, tuple[str, ...]]:
+    """What to draw: the stretch, and which components. Raises BadInput before anything is run."""
+    from tideover.models.accounts.trace import Stretch
+    from tideover.sim.units import format_duration
 
-Diagram = Annotated[
-    Path | None,
-    option(
-        "Draw who sent what to whom: the run, if it is small, or the stretch around its first failure.",
-        "--diagram",
-        metavar="FILE.svg",
-    ),
-]
-From = Annotated[str | None, option("Where the diagram begins, as 20s.", "--from", metavar="TIME")]
-To = Annotated[str | None, option("Where the diagram ends, as 24s.", "--to", metavar="TIME")]
-Components = Annotated[
-    str | None,
-    option("Components that the diagram shows; default: all.", "--components", metavar="A,B,…"),
-]
-
-
-class Asked(NamedTuple):
-    """What to draw, and where to write it."""
-
-    file: Path
-    stretch: Stretch | None
-    components: tuple[str, ...]
-
-
-def asked_diagram(
-    scenario: config.Scenario, file: Path | None, begin: str | None, end: str | None, components: str | None
-) -> Asked | None:
-    """What is asked for; None: no diagram. Raises BadInput before anything is run."""
-    if file is None:
-        for name, given in (("--from", begin), ("--to", end), ("--components", components)):
-            if given is not None:
-                raise BadInput(f"{name}: goes with --diagram FILE.svg")
-        return None
     if file.suffix.lower() != ".svg":
         raise BadInput(f"--diagram: {file}: the picture is SVG, so the name has to end in .svg")
-    ours = output.holds(b'aria-label="Space-time diagram')
+    ours = b'aria-label="Space-time diagram'
     output.may_write(file, "--diagram", ours, "a diagram that tideover drew")
     names = tuple(name.strip() for name in (components or "").split(",") if name.strip())
     for name in names:
         if name not in scenario.topology:
             known = ", ".join(scenario.topology)
             raise BadInput(f"--components: {name!r} is no component of the scenario; it has {known}")
-    return Asked(file, _stretch(scenario, begin, end), names)
-
-
-def _stretch(scenario: config.Scenario, begin: str | None, end: str | None) -> Stretch | None:
-    from tideover.models.accounts.trace import Stretch
-    from tideover.sim.units import format_duration
-
     if begin is None and end is None:
-        return None
+        return None, names
     duration = scenario.run.duration
     first = 0 if begin is None else output.moment("--from", begin)
     last = duration if end is None else output.moment("--to", end)
     for name, moment in (("--from", first), ("--to", last)):
         if moment > duration:
-            raise BadInput(
-                f"{name}: {format_duration(moment)} is after the run's end, {format_duration(duration)}"
-            )
+            after = f"{format_duration(moment)} is after the run's end, {format_duration(duration)}"
+            raise BadInput(f"{name}: {after}")
     if first >= last:
         raise BadInput(f"--from: {format_duration(first)} is not before --to, {format_duration(last)}")
-    return Stretch(first, last)
-
-
-# ``--saturate``.
-
-LONG_S = 10.0
-"""Searches that take longer are announced."""
+    return Stretch(first, last), names
 
 
 def announce(asked: Sequence[config.Scenario]) -> None:
@@ -105,7 +65,7 @@ def announce(asked: Sequence[config.Scenario]) -> None:
         output.note([f"{tries}; that takes about {output.in_words(lasts)}, give or take a factor of three"])
 
 
-def _find(asked: Sequence[config.Scenario], as_json: bool, out: Path | None, command: str) -> None:
+def _saturate(asked: Sequence[config.Scenario], results: Results, command: str) -> None:
     """How much the scenarios carry: one (of ``run``), or several (of ``compare``)."""
     from tideover.reports.rates import saturation_page
     from tideover.reports.terminal import saturation_view
@@ -113,130 +73,110 @@ def _find(asked: Sequence[config.Scenario], as_json: bool, out: Path | None, com
 
     for one in asked:
         check(one)  # before anything is written or run
-    output.prepare(out, command)
+    results.prepare(command)
     announce(asked)
     with Bar() as bar:
         found = [
             saturate(one, lambda done, rate: bar(f"trying {rate:,.0f} tuples/s", done, 0)) for one in asked
         ]
     records = [each.to_dict() for each in found]
-    output.answer(
-        records if command == "compare" else records[0],
-        lambda: saturation_view(found),
-        lambda: saturation_page(found),
-        as_json=as_json,
-        out=out,
-    )
-
-
-# ``tideover run`` and ``tideover compare``.
-
-Saturate = Annotated[
-    bool,
-    typer.Option(
-        "--saturate",
-        help="Find the greatest rate that is carried on and on, without failures, and what it is short of.",
-    ),
-]
+    shown = records if command == "compare" else records[0]
+    results.answer(shown, lambda: saturation_view(found), lambda: saturation_page(found))
 
 
 def run(
     scenario: Source,
     settings: Settings = None,
-    as_json: Json = False,
-    out: Out = None,
-    trace: Annotated[
-        bool, typer.Option("--trace", help="Print what the protocol did, in order. For small runs.")
-    ] = False,
-    diagram_file: Diagram = None,
-    begin: From = None,
-    end: To = None,
-    components: Components = None,
-    saturate: Saturate = False,
-    find_warmup: Annotated[
-        bool,
-        typer.Option("--find-warmup", help="Find where the warm-up ends, on runs in which nothing fails."),
-    ] = False,
-    details: Annotated[bool, typer.Option("--details", help="Print all figures.")] = False,
+    results: Results = PRINT,
+    trace: bool = False,
+    diagram: Path | None = None,
+    from_: str | None = None,
+    to: str | None = None,
+    components: str | None = None,
+    saturate: bool = False,
+    find_warmup: bool = False,
+    details: bool = False,
 ) -> None:
     """Simulate one scenario.
 
     For example: tideover run wordcount --set strategy.kind=rsm --set failures.0.at=80s
+
+    --trace: Print what the protocol did, in order. For small runs.
+    --diagram FILE.svg: Draw who sent what to whom: the run, if it is small, or the stretch around its first
+        failure.
+    --from TIME: Where the diagram begins, as 20s.
+    --to TIME: Where the diagram ends, as 24s.
+    --components A,B,…: Components that the diagram shows; default: all.
+    --saturate: Find the greatest rate that is carried on and on, without failures, and what it is short of.
+    --find-warmup: Find where the warm-up ends, on runs in which nothing fails.
+    --details: Print all figures.
     """
     if saturate:
-        for name, asked in (("--trace", trace), ("--diagram", diagram_file)):
+        for name, asked in (("--trace", trace), ("--diagram", diagram)):
             if asked:
                 raise BadInput(f"{name}: goes with a run, not with --saturate, which makes many")
-        found, unused = output.loaded(scenario, settings)
-        output.note(unused)
-        _find([found], as_json, out, "run")
+        found = output.loaded(scenario, settings)
+        _saturate([found], results, "run")
         return
     if find_warmup:
-        _find_warmup(scenario, settings, as_json, trace or not (out is diagram_file is None))
+        if trace or diagram is not None or results.out is not None:
+            raise BadInput("--find-warmup: goes with --set and --json alone")
+        _find_warmup(scenario, settings, results.json)
         return
     from tideover import api
 
-    found, unused = output.loaded(scenario, settings)
-    drawn = asked_diagram(found, diagram_file, begin, end, components)
-    output.note(unused)
-    output.prepare(out, "run")
+    found = output.loaded(scenario, settings)
+    asked_of_it = {"--from": from_, "--to": to, "--components": components}
+    drawn = None
+    if diagram is not None:
+        drawn = checked_diagram(found, diagram, from_, to, components)
+    elif alone := [name for name, given in asked_of_it.items() if given is not None]:
+        raise BadInput(f"{alone[0]}: goes with --diagram FILE.svg")
+    results.prepare("run")
     said = output.announce([found])
     with Bar() as bar:
         result = api.run(found, trace=trace, report=bar.runs)
     record = result.to_dict()
-    events: list[dict[str, Any]] = []
-    if trace:
-        from tideover.cli.trace import as_data
-
-        events = [event for one in result.replications for event in as_data(one)]
-    if trace and not as_json:
-        _print_trace(result)
+    more = _trace(result, results.json) if trace else {}
 
     def view() -> Any:
         from tideover.reports.terminal import run_view  # a tenth of a second that `--json` need not take
 
         return run_view(record, details)
 
-    output.answer(
-        record | ({"trace": events} if trace and as_json else {}),
-        view,
-        None,
-        as_json=as_json,
-        out=None,
-        warnings=(text for text in result.warnings if text not in said),
-    )
-    if drawn is not None or out is not None:
-        _write(result, record, drawn, out, as_json)
+    results.answer(record | more, view, warnings=(text for text in result.warnings if text not in said))
+    if diagram is not None or results.out is not None:
+        from tideover.reports import pages  # it draws, which takes a second to import
 
-
-def _write(
-    result: Result, record: dict[str, Any], drawn: Asked | None, out: Path | None, as_json: bool
-) -> None:
-    """The diagram, and the page with its tables, as far as they were asked for."""
-    from tideover.reports import pages  # it draws, which takes a second to import
-
-    if drawn is not None:
-        svg = pages.of_result(result, drawn.stretch, drawn.components)
-        with output.writing(drawn.file, option="--diagram"):
-            drawn.file.write_text(svg, encoding="utf-8")
-        output.stream(errors=as_json).write(f"Diagram: {drawn.file}\n")
-    if out is not None:
-        output.write(
-            out,
-            lambda: pages.run_page(result, pages.pictured(result)),
-            record,
-            errors=as_json,
-            tables=lambda: _tables(result),
+        if diagram is not None and drawn is not None:
+            svg = pages.of_result(result, *drawn)
+            with output.writing(diagram, option="--diagram"):
+                diagram.write_text(svg, encoding="utf-8")
+            results.say(f"Diagram: {diagram}")
+        results.write(
+            record, lambda: pages.run_page(result, pages.pictured(result)), tables=lambda: _tables(result)
         )
 
 
-def _find_warmup(source: str, settings: list[str] | None, as_json: bool, more: bool) -> None:
+def _trace(result: Result, as_json: bool) -> dict[str, Any]:
+    """Print what the protocol did in the first replication; for JSON what it did in all."""
+    from tideover.cli.trace import as_data, lines
+
+    if as_json:
+        return {"trace": [event for one in result.replications for event in as_data(one)]}
+    first, total = result.replications[0], len(result.replications)
+    more = f" of {total}; --set run.seed=… shows another" if total > 1 else ""
+    sys.stdout.write(f"Events of replication {first.number}{more}\n")
+    sys.stdout.writelines(f"{line}\n" for line in lines(first))
+    sys.stdout.write("\n")
+    return {}
+
+
+def _find_warmup(source: str, settings: list[str] | None, as_json: bool) -> None:
     """Say when the scenario has settled."""
     from tideover import api
     from tideover.scenarios.statistics.warm_up import settling
 
-    if more:
-        raise BadInput("--find-warmup: goes with --set and --json alone")
     with Bar() as bar:
         found = settling(api.loaded(source, settings or ()), bar.runs)
     if as_json:
@@ -249,28 +189,24 @@ def _find_warmup(source: str, settings: list[str] | None, as_json: bool, more: b
 
 def compare(
     scenario: Source,
-    strategies: Annotated[
-        str | None,
-        option(
-            "Strategies to compare, the reference first; all: all that there are; default: all that "
-            "the scenario lists.",
-            metavar="A,B,…",
-        ),
-    ] = None,
+    strategies: str | None = None,
     settings: Settings = None,
-    as_json: Json = False,
-    out: Out = None,
-    saturate: Saturate = False,
-    details: Annotated[
-        bool, typer.Option("--details", help="Print all figures of each strategy, and paired differences.")
-    ] = False,
+    results: Results = PRINT,
+    saturate: bool = False,
+    details: bool = False,
 ) -> None:
     """Simulate the same scenario, failures and luck under several strategies, side by side.
 
     For example: tideover compare wordcount --strategies source_replay,rsm
+
+    --strategies A,B,…: Strategies to compare, the reference first; all: all that there are; default: all that
+        the scenario lists.
+    --saturate: Find the greatest rate that is carried on and on, without failures, and what it is short of.
+    --details: Print all figures of each strategy, and paired differences.
     """
     from tideover import api
     from tideover.reports.terminal import compare_view
+    from tideover.scenarios.errors import ScenarioError
     from tideover.scenarios.precedence import partly_used, read_settings
     from tideover.scenarios.runs import ALL, every_strategy
 
@@ -280,46 +216,8 @@ def compare(
         every = every_strategy(scenario, given)
         kinds, given = list(every.kinds), [*every.settings, *given]
         output.note(every.notes)
-    asked = _asked(scenario, kinds, given)  # before anything is written or run
-    output.note(partly_used(list(asked), given))
-    if saturate:
-        _find(list(asked.values()), as_json, out, "compare")
-        return
-    output.prepare(out, "compare")
-    said = output.announce(asked.values())
-    with Bar() as bar:
-        found = api.compare(scenario, kinds, given, report=bar.runs)
-        bar("comparing", 0, 0)
-        records, _ = found.to_list(), found.verdict
-
-    def page() -> Page:
-        from tideover.reports import pages
-
-        return pages.compare_page(list(found.results.values()), found.verdict)
-
-    output.answer(
-        records,
-        lambda: compare_view(records, found.verdict, details),
-        page,
-        as_json=as_json,
-        out=out,
-        warnings=(
-            f"{one.strategy}: {text}"
-            for one in found.results.values()
-            for text in one.warnings
-            if text not in said
-        ),
-        tables=lambda: _tables(found),
-    )
-
-
-def _asked(scenario: str, kinds: list[str] | None, given: GivenSettings) -> dict[str, Scenario]:
-    """The scenario under each strategy."""
-    from tideover import api
-    from tideover.scenarios.errors import ScenarioError
-
-    try:
-        return api.compared(scenario, kinds, given)
+    try:  # before anything is written or run
+        asked = api.compared(scenario, kinds, given)
     except ScenarioError as error:
         raise ScenarioError(
             replace(p, file="--strategies") if kinds and p.key == "strategy.kind" and p.line is None else p
@@ -327,18 +225,32 @@ def _asked(scenario: str, kinds: list[str] | None, given: GivenSettings) -> dict
         ) from None
     except ValueError as error:
         raise BadInput(f"--strategies: {error}") from None
+    output.note(partly_used(list(asked), given))
+    if saturate:
+        _saturate(list(asked.values()), results, "compare")
+        return
+    results.prepare("compare")
+    said = output.announce(asked.values())
+    with Bar() as bar:
+        found = api.compare(scenario, kinds, given, report=bar.runs)
+        bar("comparing", 0, 0)
+        records, verdict = found.to_list(), found.verdict
+
+    def page() -> Page:
+        from tideover.reports import pages
+
+        return pages.compare_page(list(found.results.values()), verdict)
+
+    warnings = ((one.strategy, text) for one in found.results.values() for text in one.warnings)
+    results.answer(
+        records,
+        lambda: compare_view(records, verdict, details),
+        page,
+        warnings=(f"{strategy}: {text}" for strategy, text in warnings if text not in said),
+        tables=lambda: _tables(found),
+    )
 
 
 def _tables(found: Any) -> dict[str, Any]:
     tables = {name: getattr(found, name) for name in ("recoveries", "runs", "timeline", "tasks", "usage")}
     return {name: table for name, table in tables.items() if name != "usage" or len(table)}
-
-
-def _print_trace(result: Result) -> None:
-    first, total = result.replications[0], len(result.replications)
-    more = f" of {total}; --set run.seed=… shows another" if total > 1 else ""
-    sys.stdout.write(f"Events of replication {first.number}{more}\n")
-    from tideover.cli.trace import lines
-
-    sys.stdout.writelines(f"{line}\n" for line in lines(first))
-    sys.stdout.write("\n")

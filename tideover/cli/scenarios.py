@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tideover.cli.output import BadInput, Json, Settings, print_json, show
+from tideover.cli.output import PRINT, BadInput, Printed, Settings, print_json, show
 
 app = typer.Typer(help="Built-in scenarios: list, show or copy them; the schema of scenario files.")
 
@@ -23,17 +22,17 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a built-in sc
 @app.callback(invoke_without_command=True, no_args_is_help=False)
 def _default(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
-        list_scenarios(as_json=False)
+        list_scenarios()
 
 
 @app.command("list")
-def list_scenarios(as_json: Json = False) -> None:
+def list_scenarios(results: Printed = PRINT) -> None:
     """List the built-in scenarios and sweeps."""
     from tideover.scenarios import library
 
     found = library.catalogue()
-    if as_json:
-        print_json([asdict(entry) for entry in found])
+    if results.json:
+        print_json(found)
         return
     from rich import box
     from rich.table import Table
@@ -41,9 +40,9 @@ def list_scenarios(as_json: Json = False) -> None:
 
     table = Table("name", "", "what it is about", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for entry in found:
-        sort = "sweep" if entry.sort == "sweep" else ""
-        short = f"\n--set {', '.join(f'{name}=…' for name in entry.parameters)}" if entry.parameters else ""
-        table.add_row(Text(entry.name, no_wrap=True), sort, Text(entry.description).append(short, "dim"))
+        short = ", ".join(f"{name}=…" for name in entry["parameters"])
+        about = Text(entry["description"]).append(f"\n--set {short}" if short else "", "dim")
+        table.add_row(Text(entry["name"], no_wrap=True), "sweep" if entry["sort"] == "sweep" else "", about)
     show(table, Text("\nTry: tideover run wordcount, or tideover scenarios copy wordcount", style="dim"))
 
 
@@ -55,21 +54,17 @@ def show_scenario(
             metavar="NAME", help="Name of a built-in scenario or sweep; with --resolved, a file too."
         ),
     ],
-    resolved: Annotated[
-        bool,
-        typer.Option(
-            "--resolved", help="Print the whole scenario, where each value comes from, and who runs where."
-        ),
-    ] = False,
+    resolved: bool = False,
     settings: Settings = None,
-    point: Annotated[
-        int, typer.Option(metavar="N", help="With --resolved: this point of a sweep.", min=0)
-    ] = 0,
+    point: Annotated[int, {"min": 0}] = 0,
 ) -> None:
     """Print the file of a built-in scenario, and what its short parameters mean; with --resolved all of any
     scenario, and who runs where on its hosts.
 
     For example: tideover scenarios show wordcount --resolved --set strategy.kind=rsm
+
+    --resolved: Print the whole scenario, where each value comes from, and who runs where.
+    --point N: With --resolved: this point of a sweep.
     """
     if resolved:
         from tideover.scenarios import resolved as resolving
@@ -83,7 +78,7 @@ def show_scenario(
         raise BadInput(f"{'--set' if settings else '--point'}: goes with --resolved")
     from tideover.scenarios import library, precedence, yaml_source
 
-    text = library.file_text(name)
+    text = library.text(name, "either")
     sys.stdout.write(text)
     rows = []
     for each in precedence.declared(yaml_source.parse(text, library.file_name(name))).values():

@@ -1,16 +1,29 @@
-"""``tideover sweep`` and ``tideover plan``."""
+"""``tideover sweep`` and ``tideover plan``; `app` adds them to the program.
+
+`tideover.scenarios.sweeps` and `tideover.scenarios.planning` do the work; `reproduce` uses `simulated`, too.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import USUAL, BadInput, Bar, Json, Out, Settings, Spark, SparkOrPackage, option
+from tideover.cli.output import (
+    PRINT,
+    USUAL,
+    BadInput,
+    Bar,
+    Printed,
+    Results,
+    Settings,
+    Spark,
+    SparkOptions,
+)
 from tideover.scenarios.spark.settings import Place
 
 if TYPE_CHECKING:
@@ -25,28 +38,19 @@ if TYPE_CHECKING:
 
 
 def simulated(
-    command: str,
     recipe: Recipe,
-    out: Path | None,
+    keep: str | Path | None,
     where: Place,
-    *,
-    data: str | None = None,
     options: Options | None = None,
     inputs: str | None = None,
 ) -> Sweep:
-    """Do what is missing of a sweep. ``data``: where its dataset lies, if not in ``out``."""
+    """Do what is missing of a sweep. ``keep``: where its dataset lies, if it is to be kept."""
     from tideover.scenarios.errors import ScenarioError
-    from tideover.scenarios.sweeps.dataset import FOLDER
-    from tideover.scenarios.sweeps.files import NoDataset, local_path
+    from tideover.scenarios.sweeps.files import NoDataset
     from tideover.scenarios.sweeps.sweep import Options, sweep
 
-    output.prepare(out, command)
     if where.elsewhere is not None:
         output.note([f"connecting to {where.elsewhere}"])
-    keep = data or (None if out is None else out / FOLDER)
-    if data is not None and (place := local_path(data)) is not None:
-        with output.writing(place, "to", "--data"):
-            place.mkdir(parents=True, exist_ok=True)
     with Bar() as bar:
         try:
             return sweep(recipe, keep, where=where, options=options or Options(), inputs=inputs, report=bar)
@@ -57,9 +61,9 @@ def simulated(
         except ScenarioError:
             raise  # says itself where
         except NoDataset as error:
-            raise output.BadInput(str(error)) from None
+            raise BadInput(str(error)) from None
         except ValueError as error:
-            raise output.BadInput(f"--data: {error}") from None
+            raise BadInput(f"--data: {error}") from None
 
 
 def page_of(found: Sweep, sensitivities: pd.DataFrame | None = None) -> Page:
@@ -71,9 +75,7 @@ def page_of(found: Sweep, sensitivities: pd.DataFrame | None = None) -> Page:
     shown = points(found.points, found.summary, found.parameters)
     first = int(shown.numbers[0])
     record = point_record(first, found.of_point("recoveries", first), found.of_point("runs", first))
-    around = None
-    if len(shown) == 1 and found.manifest.timeline:
-        around = (found.timeline, found.recoveries)
+    around = (found.timeline, found.recoveries) if len(shown) == 1 and found.manifest.timeline else None
     return sweep_page(
         shown,
         record,
@@ -103,48 +105,78 @@ def sweep(
         str, typer.Argument(metavar="SWEEP", help="A sweep file, or the name of a built-in sweep.")
     ],
     settings: Settings = None,
-    as_json: Json = False,
-    out: Annotated[
-        Path | None,
-        option(
-            "Write report.html and the dataset there; runs that it has are not done again.",
-            "--out",
-            metavar="DIR",
-        ),
-    ] = None,
-    data: Annotated[
-        str | None,
-        option("Where the dataset lies, if not in --out: a directory, file:, hdfs:, s3a:, …", metavar="URL"),
-    ] = None,
-    spark: SparkOrPackage = USUAL,
-    fail_fast: Annotated[
-        bool, typer.Option("--fail-fast/--keep-going", help="End with the first run that fails, or go on.")
-    ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Do runs again that are there, and failed.")
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Say what would be done, why, and how long it takes; write nothing."),
-    ] = False,
+    results: Printed = PRINT,
+    out: Path | None = None,
+    data: str | None = None,
+    spark: SparkOptions = USUAL,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
+    dry_run: bool = False,
 ) -> None:
-    """Simulate a grid of parameters as Spark jobs. With --out, it goes on where it was interrupted."""
+    """Simulate a grid of parameters as Spark jobs. With --out, it goes on where it was interrupted.
+
+    --out DIR: Write report.html and the dataset there; runs that it has are not done again.
+    --data URL: Where the dataset lies, if not in --out: a directory, file:, hdfs:, s3a:, …
+    --fail-fast/--keep-going: End with the first run that fails, or go on.
+    --retry-failed: Do runs again that are there, and failed.
+    --dry-run: Say what would be done, why, and how long it takes; write nothing.
+    """
+    from tideover.reports.sweeps import page as pages
+    from tideover.reports.sweeps.points import points
+    from tideover.reports.terminal import render
     from tideover.scenarios.runs import fingerprint
     from tideover.scenarios.sweeps import sweep_file
+    from tideover.scenarios.sweeps.dataset import FOLDER
+    from tideover.scenarios.sweeps.files import local_path
     from tideover.scenarios.sweeps.sweep import Options
 
-    where = spark.place()
-    options = Options(fail_fast, retry_failed)
+    where, options = spark.place(), Options(fail_fast, retry_failed)
+    keep = data or (None if out is None else out / FOLDER)
+    local = None if keep is None else local_path(keep)
     if dry_run:
-        _forecast(sweep_file.read(spec, settings or ()), out, data, options, as_json)
+        if keep is not None and local is None:
+            raise BadInput(f"--data: {data}: --dry-run only looks at directories of this machine")
+        recipe = sweep_file.read(spec, settings or ())
+        _forecast(recipe, local or Path(".tideover-nothing"), options, results.json)
         return
-    inputs = None if out is None and data is None else fingerprint(spec, settings or ())
-    found = _finished(out, data, inputs, options)
+    inputs = None if keep is None else fingerprint(spec, settings or ())
+    found = None
+    if keep is not None and local is not None and inputs is not None:
+        found = _finished(keep, inputs, retry_failed)
     if found is None:
         recipe = sweep_file.read(spec, settings or ())
-        found = simulated("sweep", recipe, out, where, data=data, options=options, inputs=inputs)
-    _show(found, out, as_json, _sensitivities(found, spec, settings))
+        Results(out=out).prepare("sweep")
+        if data is not None and local is not None:
+            with output.writing(local, "to", "--data"):
+                local.mkdir(parents=True, exist_ok=True)
+        found = simulated(recipe, keep, where, options, inputs)
+    sensitivities = _sensitivities(found, spec, settings)
+    if results.json:
+        output.warn(found.warnings)
+        output.print_json_list(found.records())
+    else:
+        shown = points(found.points, found.summary, found.parameters)
+        output.show(pages.sweep_view(shown, found.warnings, name=found.name, kept=out is not None))
+        if sensitivities is not None:
+            output.show(render(pages.table(sensitivities)))
+    if out is not None:
+        page = _write_page(out, found, sensitivities)
+        results.say(f"Report: {page}\nDataset: {found.place}")
     end(found)
+
+
+def _write_page(directory: Path, found: Sweep, sensitivities: pd.DataFrame | None) -> Path:
+    """Write a sweep's page to ``--out``, unless it is there as it was made from the same inputs."""
+    from tideover.reports.parquet import REPORT, write_all
+    from tideover.reports.sweeps.page import finished, stamp, unstamp
+
+    page, inputs = directory / REPORT, found.fingerprint()
+    if not finished(directory, inputs, page):
+        with Bar(output.MAKING), output.writing(directory, "to"):
+            unstamp(directory)
+            write_all(directory, tables={}, page=page_of(found, sensitivities))
+            stamp(directory, inputs, page)
+    return page
 
 
 def _sensitivities(found: Sweep, spec: str, settings: Settings) -> pd.DataFrame | None:
@@ -169,56 +201,28 @@ def _sensitivities(found: Sweep, spec: str, settings: Settings) -> pd.DataFrame 
         return None
 
 
-def _finished(out: Path | None, data: str | None, inputs: str | None, options: Any) -> Sweep | None:
-    """What is there already, if it was made from the same inputs, whole: points need not even be checked."""
-    from tideover.scenarios.sweeps.dataset import FOLDER, Sweep
-    from tideover.scenarios.sweeps.files import NoDataset, local_path
+def _finished(place: str | Path, inputs: str, again: bool) -> Sweep | None:
+    """What is there already and whole, from the same inputs; ``again``: what failed is to be done again."""
+    from tideover.scenarios.sweeps.dataset import Sweep
+    from tideover.scenarios.sweeps.files import NoDataset
 
-    place = data or (None if out is None else out / FOLDER)
-    if place is None or inputs is None or local_path(place) is None:
-        return None
     try:
         found = Sweep.open(place)
-        again = found.manifest.inputs != inputs or (options.retry_failed and bool(found.failed))
-        return None if again else found
+        return None if found.manifest.inputs != inputs or (again and bool(found.failed)) else found
     except NoDataset:
         return None
 
 
-def _show(found: Sweep, out: Path | None, as_json: bool, sensitivities: pd.DataFrame | None) -> None:
-    """Print it, and write the page if that is not there already."""
-    from tideover.reports.sweeps import page as factors
-    from tideover.reports.sweeps.page import sweep_view
-    from tideover.reports.sweeps.points import points
-    from tideover.reports.terminal import render
-
-    if as_json:
-        output.warn(found.warnings)
-        output.print_json_list(found.records())
-    else:
-        shown = points(found.points, found.summary, found.parameters)
-        output.show(sweep_view(shown, found.warnings, name=found.name, kept=out is not None))
-        if sensitivities is not None:
-            output.show(render(factors.table(sensitivities)))
-    if out is not None:
-        page = output.write_page(out, lambda: page_of(found, sensitivities), found.fingerprint())
-        output.stream(errors=as_json).write(f"Report: {page}\nDataset: {found.place}\n")
-
-
-def _forecast(recipe: Recipe, out: Path | None, data: str | None, options: Any, as_json: bool) -> None:
+def _forecast(recipe: Recipe, place: Path, options: Options, as_json: bool) -> None:
     """What would be done."""
     from dataclasses import asdict
 
     from tideover.reports.sweeps.page import forecast_view
-    from tideover.scenarios.sweeps.dataset import FOLDER
-    from tideover.scenarios.sweeps.files import Files, local_path
+    from tideover.scenarios.sweeps.files import Files
     from tideover.scenarios.sweeps.sweep import forecast
 
-    directory = local_path(data or (Path(".tideover-nothing") if out is None else out / FOLDER))
-    if directory is None:
-        raise BadInput(f"--data: {data}: --dry-run only looks at directories of this machine")
     with Bar() as bar:
-        found = forecast(recipe, Files(directory), options, bar)
+        found = forecast(recipe, Files(place), options, bar)
     if as_json:
         listed = [{"point": number, "swept": recipe.values(number)} for number in range(recipe.total)]
         output.print_json(asdict(found) | {"points": listed})
@@ -234,18 +238,17 @@ SCENARIO = "scenario.yaml"
 def plan(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A plan's file: objectives, prices, choices.")],
     settings: Settings = None,
-    as_json: Json = False,
-    out: Out = None,
+    results: Results = PRINT,
     spark: Spark = USUAL,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count candidates and runs, and say how long they take.")
-    ] = False,
+    dry_run: bool = False,
 ) -> None:
     """Find the cheapest configuration that meets the objectives. Exits with 1 if there is none.
 
     For example: tideover plan examples/plan.yaml --out report
+
+    --dry-run: Count candidates and runs, and say how long they take.
     """
-    from tideover.reports.plans import so_far
+    from tideover.reports.plans import plan_page, plan_view, so_far
     from tideover.scenarios.planning import plan as planning
     from tideover.scenarios.planning import spec as specs
     from tideover.scenarios.planning.plan import kept
@@ -255,9 +258,9 @@ def plan(
     asked = specs.read(Path(spec), settings or ())
     output.warn(asked.remarks)
     if dry_run:
-        _count(asked, as_json)
+        _count(asked, results.json)
         return
-    output.prepare(out, "plan")
+    results.prepare("plan")
 
     def tell(found: Plan) -> None:
         sys.stderr.write(f"{so_far(found)}\n")
@@ -267,14 +270,17 @@ def plan(
         with (
             terminable(),
             Bar() as bar,
-            kept(asked.space, out, where, lambda what, done: bar(what, done, most)) as engine,
+            kept(asked.space, results.out, where, lambda what, done: bar(what, done, most)) as engine,
         ):
             found = planning.plan(asked, engine, report=bar, answered=tell)
     except planning.Interrupted as early:
         found = early.plan
-    _tell(found, as_json, out)
+    results.answer(found.to_dict(), lambda: plan_view(found), lambda: plan_page(found))
+    if results.out is not None and found.scenario is not None:
+        found.scenario.to_yaml(results.out / SCENARIO)
+        results.say(f"Its scenario: {results.out / SCENARIO}")
     if not found.whole:
-        if out is not None:
+        if results.out is not None:
             sys.stderr.write("Interrupted. The same command goes on where it was.\n")
         raise typer.Exit(130)
     if found.best is None:
@@ -306,13 +312,3 @@ def _count(asked: Spec, as_json: bool) -> None:
             f"said from {output.in_words(found.first_s / cores)} on. Starting Spark comes on top."
         )
     output.show(Text(said))
-
-
-def _tell(found: Plan, as_json: bool, out: Path | None) -> None:
-    from tideover.reports.plans import plan_page, plan_view
-
-    record = found.to_dict()
-    output.answer(record, lambda: plan_view(found), lambda: plan_page(found), as_json=as_json, out=out)
-    if out is not None and found.scenario is not None:
-        found.scenario.to_yaml(out / SCENARIO)
-        output.stream(errors=as_json).write(f"Its scenario: {out / SCENARIO}\n")

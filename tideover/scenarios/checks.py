@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from math import inf
 
 from tideover.models.advice import task_loads
@@ -21,10 +21,10 @@ from tideover.models.effort import MOST_ROOTS, roots
 from tideover.models.evaluation.curves import reach_of
 from tideover.models.job.arrivals import Day, Saturating
 from tideover.models.job.cluster import Deployment, Hosts
-from tideover.models.job.components import MOST_LUMP, BoltConfig, Bounds, Run, SpoutConfig, bounds_of
+from tideover.models.job.components import MOST_LUMP, BoltConfig, Run, SpoutConfig, bounds_of
 from tideover.models.job.placements import PlacementError
 from tideover.models.job.stores import STORES
-from tideover.models.job.topology import Component, TopologyError
+from tideover.models.job.topology import TopologyError
 from tideover.models.strategies.base import STRATEGIES, Strategy, given
 from tideover.scenarios.errors import Problem, suggest
 from tideover.scenarios.objectives import objective
@@ -163,8 +163,8 @@ def replicas(draft: Draft) -> int:
 
 
 def used(draft: Draft, copies: int) -> int | None:
-    """How many hosts there are if each task has its own, and each of its replicas (``copies`` with the first
-    one); None: hosts are given, or nothing can be said.
+    """How many hosts there are if each of so many ``copies`` of a task has its own; None: nothing can be
+    said.
     """
     configs = [c for c in draft.topology.values() if c is not None]
     if draft.hosts is not None or draft.hosts_unknown or len(configs) < len(draft.topology):
@@ -277,68 +277,48 @@ def _turn(draft: Draft, text: str) -> str | None:
 def _queues(scenario: Scenario) -> Iterator[Found]:
     """Of bounded queues: first what components say of their own."""
     bounds = bounds_of(scenario.topology, scenario.queues)
+    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
     for name, config in scenario.topology.items():
-        if config.queue is None:
-            continue
         for key in ("length", "when_full"):
-            if getattr(config.queue, key) is None:
+            if getattr(config.queue, key, None) is None:
                 continue
-            if isinstance(config, SpoutConfig):
+            if name not in bolts:
                 message = "nothing comes into a spout; of its queue only send can be given"
                 yield ("topology", name, "queue", key), message
             elif bounds[name].length is None:
                 yield ("topology", name, "queue", key), "has no effect without a length"
-    strategy = scenario.strategy
-    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
+    strategy, needs = scenario.strategy, scenario.strategy.needs
     first = next((name for name in bolts if bounds[name].length is not None), None)
-    if first is not None and strategy.bounded_queues:
-        yield from _dropped(scenario, bounds)
-    elif first is not None:
-        queue = bolts[first].queue
-        own = queue is not None and queue.length is not None
-        reason = "all that its tasks read waits in logs, which have room for any number of tuples"
-        if strategy.needs.batches:
-            reason = "its tasks run in batches, and no queues are between them"
-        elif not strategy.needs.log:
-            reason = "it does not say that it goes with them (bounded_queues)"
-        message = f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
-        yield ("topology", first, "queue") if own else ("queues",), message
-    yield from _saturating(scenario, bounds)
-
-
-def _dropped(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
-    """Queues that lose what finds no place, under a strategy that does not go with them."""
-    if not scenario.strategy.needs.log:
-        return
-    for name, bound in bounds.items():
-        if isinstance(scenario.topology[name], BoltConfig) and bound.length and bound.when_full == "drop":
-            own = scenario.topology[name].queue
-            mine = own is not None and own.when_full is not None
-            where = ("topology", name, "queue", "when_full") if mine else ("queues", "when_full")
+    for name in bolts if first is not None and strategy.bounded_queues and needs.log else ():
+        if bounds[name].length and bounds[name].when_full == "drop":
+            mine = getattr(bolts[name].queue, "when_full", None) is not None
+            where: Path = ("topology", name, "queue") if mine else ("queues",)
             why = "what a queue drops is never read again; only block and credits go with it"
-            yield where, f"under {scenario.strategy.kind} {why}"
-
-
-def _saturating(scenario: Scenario, bounds: Mapping[str, Bounds]) -> Iterator[Found]:
-    """A spout that emits whenever it may is held back by something."""
-    strategy: Strategy = scenario.strategy
-    if given(strategy, strategy.spouts_wait):
-        return
-    bolts = {name: c for name, c in scenario.topology.items() if isinstance(c, BoltConfig)}
-    for name, config in scenario.topology.items():
+            yield (*where, "when_full"), f"under {strategy.kind} {why}"
+    if first is not None and not strategy.bounded_queues:
+        reason = "all that its tasks read waits in logs, which have room for any number of tuples"
+        if needs.batches:
+            reason = "its tasks run in batches, and no queues are between them"
+        elif not needs.log:
+            reason = "it does not say that it goes with them (bounded_queues)"
+        own = getattr(bolts[first].queue, "length", None) is not None
+        where = ("topology", first, "queue") if own else ("queues",)
+        yield where, f"bounded queues do not go with the strategy {strategy.kind}: {reason}"
+    # A spout that emits whenever it may is held back by something.
+    waits = given(strategy, strategy.spouts_wait)
+    for name, config in scenario.topology.items() if not waits else ():
         if not isinstance(config, SpoutConfig) or not isinstance(config.arrivals, Saturating):
             continue
         readers = [reader for reader, other in bolts.items() if name in other.from_]
-        if strategy.needs.log:
+        if needs.log:
             message = "nothing holds back a spout whose tuples wait in a log: give a rate"
             yield ("topology", name, "arrivals"), f"{message} (strategy {strategy.kind})"
         elif not any(bounds[reader].holds_back for reader in readers):
             keys = " or ".join(f"strategy.{key}" for key in strategy.spouts_wait)
             message = (
-                f"nothing holds back a spout that saturates: bound the queues that it sends to "
-                f"(queues: 1000){', or give ' + keys if keys else ''}"
+                "nothing holds back a spout that saturates: bound the queues that it sends to (queues: 1000)"
             )
-            yield ("topology", name, "arrivals"), message
+            yield ("topology", name, "arrivals"), f"{message}{', or give ' + keys if keys else ''}"
 
 
 # Whether a run is of a size that can be simulated: that it comes to an end, fits into memory, and that int64
@@ -365,12 +345,12 @@ def _size(scenario: Scenario, deployment: Deployment) -> Iterator[Found]:
         )
         yield ("run", "lump_rate"), message
         return
-    found = [*_spouts(heavy, lump), *_channels(deployment), *_memory(heavy)]
+    found = [*_numbers(heavy, lump, deployment), *_memory(heavy)]
     yield from found or _work(heavy, lump, deployment)
 
 
-def _spouts(scenario: Scenario, lump: int) -> Iterator[Found]:
-    """A run comes to an end while somebody waits for it, and something is called in it."""
+def _numbers(scenario: Scenario, lump: int, deployment: Deployment) -> Iterator[Found]:
+    """A run comes to an end, something is called in it, and channels between tasks fit into memory."""
     for name, config in scenario.topology.items():
         if not isinstance(config, SpoutConfig):
             continue
@@ -381,25 +361,18 @@ def _spouts(scenario: Scenario, lump: int) -> Iterator[Found]:
             yield ("topology", name), message
         elif not number <= MOST_ROOTS:
             lumps = not any(counting(scenario.topology, scenario.strategy))
-            remedy = (
-                "let one stand for several, as with run.lump_rate: 1000/s" if lumps else "take a shorter run"
-            )
+            several = "let one stand for several, as with run.lump_rate: 1000/s"
             message = (
-                f"emits about {number:.2g} tuples within run.duration; at most {MOST_ROOTS:.0e} are allowed: "
-                f"{remedy}"
+                f"emits about {number:.2g} tuples within run.duration; at most {MOST_ROOTS:.0e} are allowed"
             )
-            yield ("topology", name), message
-
-
-def _channels(deployment: Deployment) -> Iterator[Found]:
-    """Each task has a channel to each task, with its replicas, that reads from it."""
-    copies, number = deployment.replicas, 0
+            yield ("topology", name), f"{message}: {several if lumps else 'take a shorter run'}"
+    copies, channels = deployment.replicas, 0
     for edge in deployment.topology.edges:
-        number += edge.up.tasks * copies[edge.up.name] * edge.down.tasks * copies[edge.down.name]
-        if number > MOST_CHANNELS:
+        channels += edge.up.tasks * copies[edge.up.name] * edge.down.tasks * copies[edge.down.name]
+        if channels > MOST_CHANNELS:
             message = (
-                f"makes {number:,} pairs of tasks that send to one another, which do not fit into memory; at "
-                f"most {MOST_CHANNELS:,} are allowed: lower the parallelism"
+                f"makes {channels:,} pairs of tasks that send to one another, which do not fit into memory; "
+                f"at most {MOST_CHANNELS:,} are allowed: lower the parallelism"
             )
             yield ("topology", edge.down.name), message
             return
@@ -427,9 +400,7 @@ def _memory(scenario: Scenario) -> Iterator[Found]:
 
 
 def _work(scenario: Scenario, lump: int, deployment: Deployment) -> Iterator[Found]:
-    """The latest moment and the bytes that the run may come to are numbers that int64 holds. Loads and bytes
-    are the same with lumps.
-    """
+    """The latest moment and the bytes of a run fit into int64; with lumps loads and bytes are the same."""
     duration, links = scenario.run.duration, scenario.links
     loads = task_loads(deployment.topology, scenario.strategy)
     cards = [host.nic for host in deployment.cluster.hosts if host.nic is not None]
@@ -483,20 +454,31 @@ def _sources(scenario: Scenario) -> Iterator[Found]:
         if isinstance(config.arrivals, Saturating):
             yield where, "does not go with saturating arrivals: give the rate at which records are appended"
         if config.processes < config.parallelism:
-            message = (
-                f"must be at least parallelism ({config.parallelism}): "
-                "a task without a partition would read nothing"
-            )
-            yield (*where, "partitions"), message
+            least = f"must be at least parallelism ({config.parallelism})"
+            yield (*where, "partitions"), f"{least}: a task without a partition would read nothing"
 
 
 def _windows(scenario: Scenario) -> Iterator[Found]:
     """Of windows that slide, or go by event."""
     for c in deployment_of(scenario).topology.components:
-        for sort in _sorts(c):
-            if sort in scenario.strategy.windows:
+        window = c.window
+        if window is None:
+            continue
+        slides = window.slide is not None or window.slide_tuples is not None
+        by_event, sessions = window.by == "event", window.gap is not None
+        # What windows may ask of a strategy: whether they do, the key for it, and what it is called.
+        asked = {
+            "join": (c.bolt.sides is not None, "bolt", "joins"),
+            "sliding": (slides, "slide", "windows that slide"),
+            "ids": (window.saved == "ids", "saved", "windows of which ids are saved"),
+            "arrival session": (sessions and window.by == "arrival", "gap", "sessions by arrival"),
+            "event": (by_event, "by", "windows by event"),
+            "session": (sessions and by_event, "gap", "sessions by event"),
+            "aside": (window.late == "aside" and by_event, "late", "what is put aside"),
+        }
+        for sort, (is_asked, key, name) in asked.items():
+            if not is_asked or sort in scenario.strategy.windows:
                 continue
-            key, name = _WINDOWS[sort]
             reason = f"what becomes of {name} after a failure is told for"
             if sort == "arrival session" and scenario.strategy.needs.log:
                 reason = (
@@ -506,40 +488,11 @@ def _windows(scenario: Scenario) -> Iterator[Found]:
             able = ", ".join(sorted(kind for kind, cls in STRATEGIES.items() if sort in cls.windows))
             path = ("topology", c.name, *(["window"] if key != "bolt" else []), key)
             yield path, f"does not go with the strategy {scenario.strategy.kind}: {reason} {able}"
-        if c.window is not None and c.window.by == "event" and not c.anchored:
+        if by_event and not c.anchored:
             message = (
                 "is of what spouts emit: windows that it reads put out no events; read the spouts' tuples"
             )
             yield ("topology", c.name, "window", "by"), message
-
-
-_WINDOWS = {
-    "join": ("bolt", "joins"),
-    "sliding": ("slide", "windows that slide"),
-    "ids": ("saved", "windows of which ids are saved"),
-    "arrival session": ("gap", "sessions by arrival"),
-    "event": ("by", "windows by event"),
-    "session": ("gap", "sessions by event"),
-    "aside": ("late", "what is put aside"),
-}
-"""What windows ask of a strategy: the key that asks for it, and what it is called."""
-
-
-def _sorts(c: Component) -> list[str]:
-    """What a component's windows ask of a strategy."""
-    window = c.window
-    if window is None:
-        return []
-    asked = {
-        "join": c.bolt.sides is not None,
-        "sliding": window.slide is not None or window.slide_tuples is not None,
-        "ids": window.saved == "ids",
-        "arrival session": window.gap is not None and window.by == "arrival",
-        "event": window.by == "event",
-        "session": window.gap is not None and window.by == "event",
-        "aside": window.late == "aside" and window.by == "event",
-    }
-    return [sort for sort, is_asked in asked.items() if is_asked]
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
@@ -595,7 +548,11 @@ def _streams(draft: Draft) -> Iterator[Found]:
         if found and node.value == {}:
             yield ("topology",), "is empty; it needs at least one spout and one bolt"
         return
-    reads = {name: _reads(draft, name) for name in draft.topology}
+    # What each component reads from.
+    reads = {
+        name: list(draft.keys("topology", name, "from")) if "bolt" in draft.keys("topology", name) else []
+        for name in draft.topology
+    }
     spouts = [name for name in reads if "spout" in draft.keys("topology", name)]
     if not spouts:
         yield ("topology",), "has no spout; at least one component must emit tuples (spout: …)"
@@ -603,54 +560,32 @@ def _streams(draft: Draft) -> Iterator[Found]:
     for name in spouts:
         if name not in read:
             yield ("topology", name), "no bolt reads from this spout; name it in a bolt's from"
-    faults = list(_upstreams(draft, reads))
-    yield from faults
-    cycle = _cycle(reads)
-    if cycle:
-        message = f"the streams make a cycle: {' -> '.join(cycle)}; tuples must flow one way"
-        yield ("topology", cycle[0], "from"), message
-    elif not faults:
-        configs = {name: c for name, c in draft.topology.items() if c is not None}
-        if len(configs) == len(draft.topology):
-            yield from _grouping_fields(draft, configs)
-
-
-def _reads(draft: Draft, name: str) -> list[str]:
-    """The components that a bolt reads from."""
-    return list(draft.keys("topology", name, "from")) if "bolt" in draft.keys("topology", name) else []
-
-
-def _upstreams(draft: Draft, reads: dict[str, list[str]]) -> Iterator[Found]:
-    """Bolts read from something, and from what exists."""
+    sound = None not in draft.topology.values()
     for name, upstreams in reads.items():
         path = ("topology", name, "from")
         node, found = draft.find(*path)
         if found and node.value == {}:
+            sound = False
             yield path, "is empty; name what the bolt reads, as in {split: shuffle}"
         for upstream in upstreams:
             if upstream not in reads:
+                sound = False
                 hint = suggest(upstream, [other for other in reads if other != name])
                 yield (*path, upstream), f"there is no component {upstream!r}; {hint}"
+    try:
+        TopologicalSorter({name: [u for u in ups if u in reads] for name, ups in reads.items()}).prepare()
+    except CycleError as error:
+        loop = error.args[1][:-1]  # in the direction of the stream; the file's first component is told first
+        first = min(range(len(loop)), key=lambda i: list(reads).index(loop[i]))
+        cycle = [*loop[first:], *loop[:first], loop[first]]
+        message = f"the streams make a cycle: {' -> '.join(cycle)}; tuples must flow one way"
+        yield ("topology", cycle[0], "from"), message
+    else:
+        if sound:
+            yield from _grouping_fields({name: c for name, c in draft.topology.items() if c is not None})
 
 
-def _cycle(reads: dict[str, list[str]]) -> list[str]:
-    """One cycle in the direction of the stream, its first component at both ends; empty if there is none."""
-    left = {name: [u for u in upstreams if u in reads] for name, upstreams in reads.items()}
-    while ready := [name for name, upstreams in left.items() if not any(u in left for u in upstreams)]:
-        for name in ready:
-            del left[name]
-    if not left:
-        return []
-    # What is left reads something that is left too: walking upstream must come back to where it was.
-    walk = [next(iter(left))]
-    while walk[-1] not in walk[:-1]:
-        walk.append(next(u for u in left[walk[-1]] if u in left))
-    loop = walk[walk.index(walk[-1]) :][::-1]
-    first = min(range(len(loop) - 1), key=lambda i: list(reads).index(loop[i]))
-    return [*loop[first:-1], *loop[:first], loop[first]]
-
-
-def _grouping_fields(draft: Draft, configs: dict[str, SpoutConfig | BoltConfig]) -> Iterator[Found]:
+def _grouping_fields(configs: dict[str, SpoutConfig | BoltConfig]) -> Iterator[Found]:
     """Fields groupings name fields that the upstream emits."""
     known: dict[str, set[str]] = {}
     upstreams = {name: list(getattr(config, "from_", ())) for name, config in configs.items()}
@@ -689,17 +624,13 @@ def _run(draft: Draft) -> Iterator[Found]:
 
 def _placement(draft: Draft) -> Iterator[Found]:
     for name, config in draft.topology.items():
-        if config is None or config.hosts is None:
-            continue
-        path = ("topology", name, "hosts")
-        if len(config.hosts) != config.parallelism:
-            message = (
-                f"names {len(config.hosts)} hosts for {config.parallelism} tasks; give one for each task"
-            )
-            yield path, message
-        for i, host in enumerate(config.hosts):
+        hosts = () if config is None or config.hosts is None else config.hosts
+        if config is not None and config.hosts is not None and len(hosts) != config.parallelism:
+            said = f"names {len(hosts)} hosts for {config.parallelism} tasks; give one for each task"
+            yield ("topology", name, "hosts"), said
+        for i, host in enumerate(hosts):
             if fault := host_fault(draft, host):
-                yield (*path, i), fault
+                yield ("topology", name, "hosts", i), fault
 
 
 def _pairs(draft: Draft) -> Iterator[Found]:

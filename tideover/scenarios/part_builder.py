@@ -13,7 +13,7 @@ import math
 import os
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -113,15 +113,11 @@ def join(key: str, *more: str) -> str:
 
 
 class PartBuilder:
-    """Builds parts, and collects what is wrong in ``problems``.
-
-    ``directory``: where files named in a scenario are looked for; parts find it in pydantic's validation
-    context.
-    """
+    """Builds parts, and collects ``problems``; ``directory``: where files that are named are looked for."""
 
     def __init__(self, directory: Path) -> None:
         self.problems: list[Problem] = []
-        self.context = {"border": True, "directory": directory}
+        self._context = {"border": True, "directory": directory}
 
     def refuse(self, node: Node, key: str, message: str) -> None:
         """Note a problem of a value."""
@@ -147,9 +143,7 @@ class PartBuilder:
         return suggest(name, known)
 
     def entries(self, node: Node, key: str, known: Iterable[str] | None = None) -> dict[str, Node]:
-        """What a block of the file has, if it is there; a problem if it is no mapping, or has other keys than
-        those that are ``known``.
-        """
+        """What a block has, if it is there; a problem if it is no mapping, or has keys not ``known``."""
         block = node.get(key)
         if block is None or not self.mapping(block, key):
             return {}
@@ -199,18 +193,21 @@ class PartBuilder:
                 wrong = values[name] is BROKEN
             failed |= {name} if wrong else set()
         sound = {name: value for name, value in values.items() if name not in failed}
+        part, wrong_too = self.validated(cls.model_validate, sound)
+        for detail in wrong_too:
+            loc = detail["loc"]
+            if not ((loc[0] in failed) if loc else (failed or unknown)):  # else it is said already
+                at, place = _locate(node, key, loc, bare)
+                info = cls.model_fields.get(str(loc[0])) if loc else None
+                self.refuse(at, place, _say(detail, at, info))
+        return None if failed or unknown or wrong_too else part
+
+    def validated(self, validate: Callable[..., Any], value: Any) -> tuple[Any, Sequence[Any]]:
+        """What pydantic makes of a value, and what is wrong with it."""
         try:
-            part = cls.model_validate(sound, strict=True, context=self.context)
+            return validate(value, strict=True, context=self._context), ()
         except ValidationError as error:
-            for detail in error.errors(include_url=False, include_input=False):
-                loc = detail["loc"]
-                if not ((loc[0] in failed) if loc else (failed or unknown)):  # else it is said already
-                    at, place = _locate(node, key, loc, bare)
-                    self.refuse(
-                        at, place, _say(detail, at, cls.model_fields.get(str(loc[0])) if loc else None)
-                    )
-            return None
-        return None if failed or unknown else part
+            return None, error.errors(include_url=False, include_input=False)
 
     def named(self, base: type[P], node: Node, key: str) -> P | None:
         """A part of a registry, by its kind; short: a duration, a kind alone, ``{fields: [word]}``."""

@@ -1,4 +1,7 @@
-"""Parts from outside the package: a file with a strategy of one's own, say, and packages that offer some."""
+"""Parts from outside the package: a file with a strategy of one's own, say, and packages that offer some.
+
+Whoever reads a scenario calls `load_installed`; ``--plugin`` calls `load_file`.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,7 @@ _files: dict[Path, ModuleType] = {}
 
 @lru_cache(maxsize=1)
 def load_installed() -> None:
-    """Import what other packages offer under the entry-point group ``tideover.plugins``; once per process.
-
-    One that fails to import is left out, with a warning.
-    """
+    """Import what packages offer as ``tideover.plugins``, once; what fails is left out, with a warning."""
     for entry in entry_points(group=GROUP):
         try:
             entry.load()
@@ -38,19 +38,36 @@ def load_installed() -> None:
 
 
 def load_file(path: Path) -> None:
-    """Run a Python file that registers parts; once per process. It is told of as ``--plugin``.
-
-    Raises ScenarioError: it is no file, does not run, or registers nothing.
-    """
+    """Run a Python file (``--plugin``) that registers parts, once per process; raises ScenarioError."""
     if path.resolve() in _files:
         return
+
+    def refused(line: int | None, message: str) -> ScenarioError:
+        return ScenarioError([Problem(str(path), line, "--plugin", message)])
+
+    def registered() -> int:
+        return sum(len(registry.items()) for registry in REGISTRIES.values())
+
     if not is_file(path):
-        raise _refused(path, None, "is no file; give a Python file that registers a strategy or another part")
-    before = _registered()
-    module = _run(path)
-    if _registered() == before:
+        raise refused(None, "is no file; give a Python file that registers a strategy or another part")
+    before = registered()
+    # A name of its own: a file called `random.py` is not to take that module's place.
+    spec = spec_from_file_location(f"tideover_plugin_{len(_files)}_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise refused(None, "is no Python file; its name has to end with .py")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module  # annotations of its classes are resolved there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[spec.name]
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == path.absolute()]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+        raise refused(line, f"does not run: {type(error).__name__}: {error}") from error
+    if registered() == before:
         known = ", ".join(registry.what for registry in REGISTRIES.values())
-        raise _refused(path, None, f"registers nothing; it may register any {known}")
+        raise refused(None, f"registers nothing; it may register any {known}")
     _files[path.resolve()] = module
 
 
@@ -59,43 +76,8 @@ def of_files() -> list[ModuleType]:
     return list(_files.values())
 
 
-def _registered() -> int:
-    return sum(len(registry.items()) for registry in REGISTRIES.values())
-
-
-def _run(path: Path) -> ModuleType:
-    # A name of its own: a file called `random.py` is not to take that module's place.
-    spec = spec_from_file_location(f"tideover_plugin_{len(_files)}_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise _refused(path, None, "is no Python file; its name has to end with .py")
-    module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # annotations of its classes are resolved there
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[spec.name]
-        raise _refused(path, _line(error, path), f"does not run: {type(error).__name__}: {error}") from error
-    return module
-
-
-def _line(error: Exception, path: Path) -> int | None:
-    """The line of the file at which it failed."""
-    if isinstance(error, SyntaxError):
-        return error.lineno
-    lines = [
-        f.lineno for f in traceback.extract_tb(error.__traceback__) if Path(f.filename) == path.absolute()
-    ]
-    return lines[-1] if lines else None
-
-
-def _refused(path: Path, line: int | None, message: str) -> ScenarioError:
-    return ScenarioError([Problem(str(path), line, "--plugin", message)])
-
-
 class Carrier:
-    """A dataclass that is sent to other processes together with the parts that are not of this package: their
-    names are known here only because somebody imported or defined them.
-    """
+    """A dataclass that is sent to other processes with the parts from outside, which are not known there."""
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields, and those parts."""

@@ -1,7 +1,7 @@
 """Who wins, where several give a value for the same key of a scenario. Nothing else decides that: `loader`,
 sweeps and plans ask here, and rules of precedence are changed here alone.
 
-From the weakest to the strongest (``RISING``):
+From the weakest to the strongest (``Giver``):
 
 ==============  ============================================================================================
 a part's own    the default of its field; it is not in the tree, the part adds it
@@ -41,8 +41,8 @@ from tideover.sim.units import format_duration, parse_rate
 
 @dataclass(frozen=True)
 class Setting:
-    """A value for a dotted key of a scenario, as ``--set dotted.key=value`` or Python gives it; list entries
-    go by their index: ``failures.0.at=80s``. ``faults``: what is wrong with its text, told when it is used.
+    """A value for a dotted key of a scenario, as ``--set`` or Python gives it; list entries go by their
+    index: ``failures.0.at=80s``. ``faults``: what is wrong with its text, told when it is used.
     """
 
     key: str
@@ -65,11 +65,8 @@ _GIVEN = Origin(FROM_SET, None, Giver.SETTING)
 
 
 def read_settings(settings: Settings, origin: Origin = _GIVEN) -> list[Setting]:
-    """The settings, each parsed; those that were read before stay as they are. ``origin``: of what a mapping
-    holds.
-
-    Raises TypeError for what is neither a list of texts nor a mapping, ScenarioError for a value in a mapping
-    that no file could hold.
+    """The settings, parsed where they are not yet; ``origin``: of what a mapping holds. Raises TypeError for
+    what is neither list nor mapping, ScenarioError for a value that no file could hold.
     """
     if isinstance(settings, Mapping):
         return [setting(str(key), from_plain(value, origin, (str(key),))) for key, value in settings.items()]
@@ -138,9 +135,7 @@ _KNOWN = ("sets", "default", "description", "inverse")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One short parameter: ``sets`` are dotted keys; ``inverse``: its value is a rate, and what is set is the
-    duration that one takes.
-    """
+    """A short parameter: the dotted keys that it ``sets``; ``inverse``: to the time of one, from a rate."""
 
     name: str
     sets: tuple[str, ...]
@@ -213,21 +208,10 @@ def expand(root: Node, settings: Sequence[Setting]) -> list[Setting]:
     return found
 
 
-RISING = (Giver.DEFAULT, Giver.PROFILE, Giver.FILE, Giver.CHANGE, Giver.SWEEP, Giver.SETTING, Giver.POINT)
-
-
-def strength(node: Node) -> int:
-    """The greater wins."""
-    return RISING.index(node.origin.giver)
-
-
 def settle(root: Node, settings: Sequence[Setting]) -> Node:
-    """The tree with all settings, short parameters among them; the given one stays as it was.
-
-    Raises ScenarioError with everything that is wrong with them.
-    """
+    """The tree with all settings, short parameters too; raises ScenarioError with all that is wrong."""
     problems: list[Problem] = []
-    for setting in sorted(expand(root, settings), key=lambda setting: strength(setting.node)):
+    for setting in sorted(expand(root, settings), key=lambda setting: setting.node.origin.giver):
         try:
             root = root if setting.faults else put(root, setting)
             problems += setting.faults
@@ -239,13 +223,11 @@ def settle(root: Node, settings: Sequence[Setting]) -> Node:
 
 
 def put(root: Node, setting: Setting) -> Node:
-    """The tree with a setting, or the same tree if it does not win; raises ScenarioError if the tree can have
-    no such key.
-    """
-    there, path = root.get(*setting.path), setting.path
-    if there is not None and strength(setting.node) < strength(there):
+    """The tree with a setting, or the same if it does not win; raises ScenarioError if there is no key."""
+    there, path, giver = root.get(*setting.path), setting.path, setting.node.origin.giver
+    if there is not None and giver < there.origin.giver:
         return root
-    if strength(setting.node) < RISING.index(Giver.FILE) and path[0] == "strategy" and len(path) == 2:
+    if giver < Giver.FILE and path[0] == "strategy" and len(path) == 2:
         kind = strategy_kind(root)
         if kind is None or path[1] not in fields_of(STRATEGIES[kind]):
             return root

@@ -1,4 +1,4 @@
-"""Predictions with intervals: a scenario with a profile, simulated with the profile's draws as well.
+"""Predictions with intervals, which `runs` asks for: a scenario, simulated with its profile's draws as well.
 
 Each draw is a set of values that fit the measurements together; what the values do not explain comes on top,
 as the scatter that the profile states.
@@ -64,7 +64,14 @@ def predict(
     ]
     if not measures or not scenario.failures:
         return None, remarks
-    rows, unfit, cut = _simulated(scenario, profile, measures, _duration(scenario, measures, found))
+    # Draws are simulated at first for as long as recoveries here ask for.
+    duration, last = scenario.run.duration, [row[name] for row in found for name in measures]
+    if len(scenario.failures) == 1 and last and None not in last:
+        # under another replication's draw a failure may come later than it did here
+        latest = [(fault.latest or 0) / S for fault in scenario.failures]
+        failed = max(*(row["failed_at_s"] for row in found), *latest)
+        duration = min(duration, round((failed + 60 + 1.5 * max(last)) * S))
+    rows, unfit, cut = _simulated(scenario, profile, measures, duration)
     if unfit:
         first = unfit[0].problems[0]
         remarks.append(
@@ -102,22 +109,10 @@ def _beyond(scenario: Scenario, profile: Profile) -> Iterator[str]:
             )
 
 
-def _duration(scenario: Scenario, measures: Sequence[str], found: Sequence[Mapping[str, Any]]) -> int:
-    """For how long draws are simulated at first (ns)."""
-    last = [row[name] for row in found for name in measures]
-    if len(scenario.failures) > 1 or not last or None in last:
-        return scenario.run.duration
-    # under another replication's draw a failure may come later than it did here
-    failed = max(*(row["failed_at_s"] for row in found), *((f.latest or 0) / S for f in scenario.failures))
-    return min(scenario.run.duration, round((failed + 60 + 1.5 * max(last)) * S))
-
-
 def _simulated(
     scenario: Scenario, profile: Profile, measures: Sequence[str], duration: int
 ) -> tuple[list[dict[str, Any]], list[ScenarioError], int]:
-    """Recoveries under draws that are spread over all of the profile's, why some draws could not be used, and
-    how many the run's end cut off. What is never worked off is not simulated, if nothing else is asked for.
-    """
+    """Recoveries under draws spread over all, why draws could not be used, and how many the end cut off."""
     taken = scenario.profile.taken if scenario.profile else {}
     data = to_data(scenario)
     most = max(FEWEST_DRAWS, min(DRAWS, SIMULATED_S * S // duration))

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from tideover.models.detectors.base import DETECTORS
 from tideover.models.job.components import BoltConfig, Run
@@ -29,24 +29,9 @@ from tideover.sim.registry import Part
 from tideover.sim.text_files import is_file
 from tideover.sim.units import Duration, Rate
 
-# ```yaml
-# name: ysb
-# provenance: {source: recoveries.csv, measurements: 8}    # and whatever else says where the values come from
-# values:                                                  # in the scenario's own words
-#   strategy: {aligned_snapshots: {snapshot_time: 0.2 s}}  # by kind of strategy
-#   failures: {crash_task: {detection: 50 s, restart: 4 s}}  # by kind of failure; driver: of component driver
-#   detector: {heartbeats: {launch: 4 s}}                  # by kind of detector, for scenarios that have one
-#   bolts: {forward: {service: 7 us}}                      # by kind of bolt
-#   run: {lag_window: 30 s}
-# intervals: {failures.crash_task.restart: {low: 2 s, high: 6 s, identified: true}}    # at 90 %
-# draws: {keys: [failures.crash_task.restart], rows: [[3 s], [5 s]]}               # values that go together
-# ranges: {rate: {low: 2000/s, high: 9000/s}, interval: {low: 10 s, high: 60 s}}       # what was measured
-# scatter: {catch_up_s: 0.05}                              # relative, what the values do not explain
-# errors: {leave_one_out: 0.06}
-# ```
-#
-# ``profile: path`` in a scenario names one, ``--set profile=path`` too. A value is taken where the scenario
-# gives none; values of ``run`` only beside others, since they say how the others were measured.
+# A profile is a YAML file with the keys of `TOP`, and `values` with those of `PARTS`. ``profile: path`` in a
+# scenario names one, ``--set profile=path`` too. A value is taken where the scenario gives none; values of
+# ``run`` only beside others, since they say how the others were measured.
 
 KEY = "profile"
 MOST_SCATTER = 10.0
@@ -111,10 +96,9 @@ class Profile:
 
 
 def named(node: Node, directory: Path, texts: Mapping[str, str] = {}) -> Profile:
-    """The profile that a scenario's key ``profile`` names: a file, or a built-in one; raises ScenarioError.
-
-    ``directory``: of the scenario; what ``--set`` names is looked for where the command runs. ``texts``: of
-    files that were read before (``texts_of``), by their paths.
+    """The profile that a key ``profile`` names: a file, or a built-in one; raises ScenarioError.
+    ``directory``: of the scenario, for names in its file; ``texts``: of files that were read before, by their
+    paths.
     """
     if not isinstance(node.value, str) or not node.value:
         raise ScenarioError([node.problem(KEY, f"must be the path of a profile, not {node.shown()}")])
@@ -131,8 +115,8 @@ def named(node: Node, directory: Path, texts: Mapping[str, str] = {}) -> Profile
 
 
 def texts_of(nodes: Iterable[Node], directory: Path) -> dict[str, str]:
-    """The texts of the files that values of a scenario's key ``profile`` name, by path, for processes that
-    may not see the files; what is no file is left for ``named`` to tell. Raises ScenarioError.
+    """The texts of the files that values of a key ``profile`` name, by path, for processes that may not see
+    them; what is no file is left for ``named`` to tell. Raises ScenarioError.
     """
     names = ((node.value, node) for node in nodes if isinstance(node.value, str))
     paths = (_path(name, node, directory) for name, node in names if name not in library.profiles())
@@ -230,12 +214,9 @@ class _Reader(PartBuilder):
         """Whether a value can be that of a field, with a problem if not; and the value."""
         before, value = len(self.problems), self.value(cls.model_fields[field].annotation, node, key)
         if value is not BROKEN:
-            try:
-                value = _adapter(cls, field).validate_python(value, strict=True, context=self.context)
-            except ValidationError as error:
-                said = error.errors(include_url=False, include_input=False)[0]
+            value, wrong = self.validated(_adapter(cls, field).validate_python, value)
+            for said in wrong[:1]:
                 self.refuse(node, key, f"{said.get('ctx', {}).get('error', said['msg'])}")
-                value = None
         return len(self.problems) == before, value
 
     def free(self, root: Node, key: str) -> dict[str, Any]:
@@ -355,10 +336,8 @@ def _classes() -> dict[str, dict[str, type[Part]]]:
 
 
 def apply(root: Node, profile: Profile) -> tuple[Node, dict[str, str]]:
-    """The scenario's tree with the profile's values where it has none of its own.
-
-    Also says which: keys of the scenario, and the profile's key that each was taken from; none if the profile
-    has nothing for this scenario but values of ``run``.
+    """The scenario's tree with the profile's values where it has none of its own; and the keys that took one,
+    with the profile's key. Nothing is taken if there are values of ``run`` alone.
     """
     taken = {}
     completed = root

@@ -15,9 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from tideover.models.config import AppliedProfile, Scenario, Slo
-from tideover.models.detectors.base import Detector
-from tideover.models.detectors.restarts import RestartStrategy
-from tideover.models.job.arrivals import Arrivals, Periodic
+from tideover.models.job.arrivals import Periodic
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import (
     BoltConfig,
@@ -28,46 +26,39 @@ from tideover.models.job.components import (
     SpoutConfig,
     Store,
 )
-from tideover.models.job.groupings import Grouping
-from tideover.models.job.placements import Placement
-from tideover.models.job.sinks import Sink
-from tideover.models.job.sources import Source
-from tideover.models.job.spouts import Spout
-from tideover.models.job.stores import Backend, StoreKind
-from tideover.models.operators.base import Bolt
 from tideover.models.schema import RECORD, ROWS, SHARED_RECORD, TABLES, Column
-from tideover.models.strategies.base import Strategy
 from tideover.scenarios import plugins, profiles
+from tideover.scenarios.loader import TOP
 from tideover.scenarios.objectives.terms import EVERYDAY, EVERYDAY_IN_TIME, names
 from tideover.scenarios.part_builder import BARE, REGISTRIES, key_of, part_to_data, unit_of, without_none
-from tideover.scenarios.scenario_builder import TOP
 from tideover.scenarios.sweeps import sweep_file
 from tideover.sim.distributions import Distribution
 from tideover.sim.faults import Fault
-from tideover.sim.registry import Part, kind_of
+from tideover.sim.registry import Part, Registry, kind_of
 from tideover.sim.units import BANDWIDTH, DURATION, PERCENT, RATE, SIZE
 
 Schema = dict[str, Any]
 
-_SORTS: dict[type[Part], tuple[str, str]] = {
-    Arrivals: ("when a spout emits", "[arrivals](#arrivals)"),
-    Backend: ("where tasks keep state", "[state backend](#state-backends)"),
-    Source: ("a queue that a spout reads", "[source](#sources)"),
-    Detector: ("how failures are noticed, and what they hit is restarted", "[detector](#detector)"),
-    Distribution: ("a distribution of durations, or one duration", "[distribution](#distributions)"),
-    Fault: ("what breaks, and when", "[failure](#failures)"),
-    Grouping: ("which task of the receiver gets a tuple", "[grouping](#groupings)"),
-    RestartStrategy: ("how long a restart waits", "[restart strategy](#restart-strategies)"),
-    Placement: ("which host takes which task", "[placement](#placements)"),
-    Sink: ("how what leaves the topology comes to its readers", "[sink](#sinks)"),
-    StoreKind: ("a store", "[store](#stores)"),
-    Strategy: ("how the system survives failure", "[strategy](#strategies)"),
+_BASES = {base.__name__: base for base in REGISTRIES}
+_SORTS = {
+    "Arrivals": ("when a spout emits", "[arrivals](#arrivals)"),
+    "Backend": ("where tasks keep state", "[state backend](#state-backends)"),
+    "Source": ("a queue that a spout reads", "[source](#sources)"),
+    "Detector": ("how failures are noticed, and what they hit is restarted", "[detector](#detector)"),
+    "Distribution": ("a distribution of durations, or one duration", "[distribution](#distributions)"),
+    "Fault": ("what breaks, and when", "[failure](#failures)"),
+    "Grouping": ("which task of the receiver gets a tuple", "[grouping](#groupings)"),
+    "RestartStrategy": ("how long a restart waits", "[restart strategy](#restart-strategies)"),
+    "Placement": ("which host takes which task", "[placement](#placements)"),
+    "Sink": ("how what leaves the topology comes to its readers", "[sink](#sinks)"),
+    "StoreKind": ("a store", "[store](#stores)"),
+    "Strategy": ("how the system survives failure", "[strategy](#strategies)"),
 }
 """What each registry has, for the schema, and a link to its section."""
-_LINKS = {base.__name__: link for base, (_, link) in _SORTS.items()}
+_LINKS = {name: link for name, (_, link) in _SORTS.items()}
 _LINKS["Component"] = "[spout](#spouts) or [bolt](#bolts)"
-_SHORT = (Backend, Detector, Grouping, Placement, RestartStrategy, Sink, Source, StoreKind, Strategy)
-"""A kind alone will do, if it needs no key."""
+_LONG = ("Arrivals", "Distribution", "Fault")
+"""Registries of which a kind alone will not do; of any other it will, if it needs no key."""
 _PARAMETER = {
     "sets": {
         "description": "dotted key that is set, or several",
@@ -123,9 +114,7 @@ def closed(properties: Schema, required: Iterable[str]) -> Schema:
 
 
 def part_schemas(*more: type[Part]) -> dict[type[Part], Schema]:
-    """The schema of every part that a scenario can have, and of ``more``: a mapping with its keys, without
-    its kind.
-    """
+    """The schema of every part of scenarios, and of ``more``: a mapping with its keys, without its kind."""
     plugins.load_installed()
     parts: list[type[Part]] = [SpoutConfig, BoltConfig, MachineType, Hosts, Links, Store, Run]
     parts += [AppliedProfile, Scenario, Slo, *more]
@@ -154,7 +143,7 @@ def json_schema() -> Schema:
     parts = part_schemas()
     strategies = {
         name: {"description": meaning_of(part), "anyOf": [parts[part], {"type": "null"}]}
-        for name, part in REGISTRIES[Strategy].items()
+        for name, part in _registered("Strategy")
     }
     scenario = parts[Scenario]["properties"]
     properties = {
@@ -191,7 +180,7 @@ def json_schema() -> Schema:
         **closed(properties, ["topology", "strategy", "run"]),
         "$defs": {
             "Component": _component(parts),
-            **{base.__name__: _named(base, meaning, parts) for base, (meaning, _) in _SORTS.items()},
+            **{name: _named(name, meaning, parts) for name, (meaning, _) in _SORTS.items()},
         },
     }
 
@@ -207,17 +196,23 @@ def _with(key: str, name: str, part: type[Part], own: Schema, more: Schema | Non
     return closed(head | (more or {}) | own["properties"], [key, *own["required"]])
 
 
-def _named(base: type[Part], meaning: str, parts: dict[type[Part], Schema]) -> Schema:
+def _registered(base: str) -> list[tuple[str, Any]]:
+    """Names and classes of the parts of a registry, which is named by its base class."""
+    registry: Registry[Any] = REGISTRIES[_BASES[base]]
+    return registry.items()
+
+
+def _named(base: str, meaning: str, parts: dict[type[Part], Schema]) -> Schema:
     """Any part of a registry, by its kind, and its short forms."""
     forms: list[Schema] = []
-    if base is Distribution:
+    if base == "Distribution":
         forms.append({"type": "string", "title": "always this duration", "pattern": DURATION.pattern})
-    elif base in _SHORT:
-        forms.append({"enum": [n for n, part in REGISTRIES[base].items() if not parts[part]["required"]]})
-    for name, part in REGISTRIES[base].items():
+    elif base not in _LONG:
+        forms.append({"enum": [name for name, part in _registered(base) if not parts[part]["required"]]})
+    for name, part in _registered(base):
         whole = _with("kind", name, part, parts[part])
         # A profile, or a short parameter's default, can give what is missing.
-        forms.append(whole | {"required": ["kind"]} if base in (Strategy, Fault) else whole)
+        forms.append(whole | {"required": ["kind"]} if base in ("Strategy", "Fault") else whole)
         if name in parts[part]["properties"]:
             forms.append(parts[part])
     return {"description": meaning, "anyOf": forms}
@@ -230,9 +225,9 @@ def _component(parts: dict[type[Part], Schema]) -> Schema:
     for role, common in (("bolt", bolt), ("spout", spout)):
         del common[role]
     spout |= {"arrivals": {"$ref": "#/$defs/Arrivals"} | spout["arrivals"]}
-    for name, part in REGISTRIES[Spout].items():
+    for name, part in _registered("Spout"):
         forms.append(_with("spout", name, part, parts[part], parts[Periodic]["properties"] | spout))
-    for name, part in REGISTRIES[Bolt].items():
+    for name, part in _registered("Bolt"):
         form = _with("bolt", name, part, parts[part], bolt)
         forms.append(form | {"required": [*form["required"], "from"]})
     return {"description": "a spout or a bolt", "anyOf": forms}
@@ -399,10 +394,10 @@ def _sections(parts: dict[type[Part], Schema]) -> Iterator[str]:
     def rows(part: type[Part], without: Collection[str] = ()) -> Iterator[Row]:
         return _rows(part, parts[part], without=without)
 
-    def kinds(base: type[Part], title: str, intro: str, level: int = 2) -> Iterator[str]:
+    def kinds(base: str, title: str, intro: str, level: int = 2) -> Iterator[str]:
         """A section for a registry, and one for each of its kinds."""
         yield f"{'#' * level} {title}\n\n{intro}"
-        for name, part in REGISTRIES[base].items():
+        for name, part in _registered(base):
             yield _section(f"`kind: {name}`", _prose(part), rows(part), level + 1)
 
     schema = json_schema()
@@ -410,40 +405,37 @@ def _sections(parts: dict[type[Part], Schema]) -> Iterator[str]:
     yield " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS)
     yield _section("Scenario", "The keys of a scenario file.", _schema_rows(schema, _TOP))
     yield f"## Topology\n\n{_TOPOLOGY}"
-    component: tuple[tuple[str, type[Part], type[Part], str], ...]
-    component = (
-        ("spout", Spout, SpoutConfig, _SPOUT_KEYS),
-        ("bolt", Bolt, BoltConfig, "Keys of every bolt."),
-    )
-    for role, base, config, intro in component:
-        yield _section(f"{role.title()}s", intro, rows(config, without=[role]), level=3)
-        for name, part in REGISTRIES[base].items():
+    roles: dict[str, tuple[type[Part], str]]
+    roles = {"spout": (SpoutConfig, _SPOUT_KEYS), "bolt": (BoltConfig, "Keys of every bolt.")}
+    for role, (config, said) in roles.items():
+        yield _section(f"{role.title()}s", said, rows(config, without=[role]), level=3)
+        for name, part in _registered(role.title()):
             yield _section(f"`{role}: {name}`", _prose(part), rows(part), level=4)
-    yield from kinds(Arrivals, "Arrivals", "The key `arrivals` of a spout.", 3)
-    yield from kinds(Grouping, "Groupings", _FROM, 3)
-    yield from kinds(Source, "Sources", "The key `source` of a spout.", 3)
-    yield from kinds(Backend, "State backends", "The key `state` of a bolt.", 3)
-    yield from kinds(Distribution, "Distributions", "Wherever a duration may vary.")
+    yield from kinds("Arrivals", "Arrivals", "The key `arrivals` of a spout.", 3)
+    yield from kinds("Grouping", "Groupings", _FROM, 3)
+    yield from kinds("Source", "Sources", "The key `source` of a spout.", 3)
+    yield from kinds("Backend", "State backends", "The key `state` of a bolt.", 3)
+    yield from kinds("Distribution", "Distributions", "Wherever a duration may vary.")
     yield f"## Strategies\n\n{_STRATEGY}"
-    for name, strategy in REGISTRIES[Strategy].items():
+    for name, strategy in _registered("Strategy"):
         survives = ", ".join(f"`{kind}`" for kind in sorted(strategy.survives)) or "nothing for sure"
         if strategy.survives and not strategy.stateless_too:
             survives += " (not of a bolt without state)"
         more = f"Promise: {strategy.promise}. Survives: {survives}."
         yield _section(f"`{name}`", f"{_prose(strategy)} {more}", rows(strategy), level=3)
-    yield from kinds(Sink, "Sinks", _SINKS)
+    yield from kinds("Sink", "Sinks", _SINKS)
     intro = "The key `failures` is a list: `[{kind: crash_task, at: 75 s, component: count}]`. "
     yield _section("Failures", intro + "Keys of every kind:", rows(_EveryFault))
     common = parts[_EveryFault]["properties"]
-    for name, fault in REGISTRIES[Fault].items():  # with what it has beside the keys of all
+    for name, fault in _registered("Fault"):  # with what it has beside the keys of all
         own = parts[fault]["properties"]
         same = [key for key, entry in own.items() if common.get(key) == entry]
         yield _section(f"`{name}`", _prose(fault), rows(fault, without=same), level=3)
-    yield from kinds(Detector, "Detector", _DETECTOR)
-    yield from kinds(RestartStrategy, "Restart strategies", _RESTARTS, 3)
+    yield from kinds("Detector", "Detector", _DETECTOR)
+    yield from kinds("RestartStrategy", "Restart strategies", _RESTARTS, 3)
     yield _section("Hosts", f"The key `hosts`, if it is no number. {_prose(Hosts)}", rows(Hosts))
     yield _section("Machines", f"{_MACHINES} {_prose(MachineType)}", rows(MachineType), level=3)
-    yield from kinds(Placement, "Placements", "The key `placement` of `hosts`.", 3)
+    yield from kinds("Placement", "Placements", "The key `placement` of `hosts`.", 3)
     yield from _blocks(parts, schema)
 
 
@@ -451,21 +443,15 @@ def _blocks(parts: dict[type[Part], Schema], schema: Schema) -> Iterator[str]:
     """The sections of a scenario's smaller blocks, of other files, and of results."""
     links = _rows(Links, parts[Links], required=False)  # the loader gives what is missing
     yield _section("Links", f"The key `links`. {_prose(Links)}", links)
-    intro = "The key `queues`, and `queue` of a component; short: the length."
-    for title, part, said in (
-        ("Queues", QueueSettings, intro),
-        ("Store", Store, "The key `store`: where checkpoints and snapshots are written to."),
-        ("Stores", None, _STORES),
-        ("Run", Run, "The key `run`."),
-        ("Objectives", Slo, _OBJECTIVES),
-    ):
-        if part is not None:
-            about = said if part is Slo else f"{said} {_prose(part)}"
-            yield _section(title, about, _rows(part, parts[part]))
-            continue
-        yield f"## {title}\n\n{said}"
-        for name, kind in REGISTRIES[StoreKind].items():
-            yield _section(f"`kind: {name}`", _prose(kind), _rows(kind, parts[kind]), level=3)
+    said = "The key `queues`, and `queue` of a component; short: the length."
+    yield _section("Queues", f"{said} {_prose(QueueSettings)}", _rows(QueueSettings, parts[QueueSettings]))
+    said = "The key `store`: where checkpoints and snapshots are written to."
+    yield _section("Store", f"{said} {_prose(Store)}", _rows(Store, parts[Store]))
+    yield f"## Stores\n\n{_STORES}"
+    for name, kind in _registered("StoreKind"):
+        yield _section(f"`kind: {name}`", _prose(kind), _rows(kind, parts[kind]), level=3)
+    yield _section("Run", f"The key `run`. {_prose(Run)}", _rows(Run, parts[Run]))
+    yield _section("Objectives", _OBJECTIVES, _rows(Slo, parts[Slo]))
     lines = ["### Names of metrics", "", "| name | column | of the table | means |", "|---|---|---|---|"]
     for in_time, block in ((False, EVERYDAY), (True, EVERYDAY_IN_TIME)):
         for name, (table, _) in block.items():

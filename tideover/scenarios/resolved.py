@@ -1,10 +1,9 @@
-"""A whole scenario as YAML, with where each value comes from and who runs where:
-``tideover scenarios show NAME --resolved``.
+"""A whole scenario as YAML, with where each value comes from and who runs where, for
+``tideover scenarios show NAME --resolved``. Words for an origin stand in `said`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from tideover.models.config import Scenario, deployment_of
 from tideover.models.job.arrivals import Periodic
-from tideover.models.job.cluster import Cluster, Hosts
-from tideover.models.job.components import Host
-from tideover.models.job.placements import Place
+from tideover.models.job.cluster import Hosts
 from tideover.scenarios import library, loader, profiles, yaml_source
 from tideover.scenarios.loader import Resolved
 from tideover.scenarios.part_builder import BARE, fields_of, from_plain, to_data
@@ -38,30 +35,19 @@ def where_tasks_run(scenario: Scenario) -> str:
     if scenario.hosts is None:
         return ""
     kind = kind_of(scenario.hosts.placement) if isinstance(scenario.hosts, Hosts) else "round_robin"
-    head = f"Who runs where, as {kind} places tasks (TASK/REPLICA; workers of a host between bars):"
-    cluster = deployment_of(scenario).cluster
-    return "".join(f"# {line}\n" for line in [head, *_lines(cluster)])
-
-
-def _lines(cluster: Cluster) -> Iterator[str]:
-    heads = [f"host {host.number}{_more(cluster, host)}" for host in cluster.hosts]
+    lines = [f"Who runs where, as {kind} places tasks (TASK/REPLICA; workers of a host between bars):"]
+    cluster, heads = deployment_of(scenario).cluster, list[str]()
+    several = len({host.rack for host in cluster.hosts}) > 1
+    for host in cluster.hosts:  # with type and rack, if there is more than one of either
+        more = ", ".join(filter(None, [host.type, f"rack {host.rack}" if several else ""]))
+        heads.append(f"host {host.number}" + (f" ({more})" if more else ""))
     width = max(map(len, heads))
     for host, head in zip(cluster.hosts, heads, strict=True):
-        workers = [w for key, w in cluster.workers.items() if key[0] == host.number]
-        tasks = " | ".join(" ".join(map(_name, worker.places)) for worker in workers)
-        yield f"  {head:{width}}  {tasks or ('in reserve' if host.reserve else 'nobody')}"
-
-
-def _more(cluster: Cluster, host: Host) -> str:
-    """Type and rack, if there is more than one of either."""
-    several = len({other.rack for other in cluster.hosts}) > 1
-    more = [host.type or "", f"rack {host.rack}" if several else ""]
-    return f" ({', '.join(text for text in more if text)})" if any(more) else ""
-
-
-def _name(place: Place) -> str:
-    component, task, replica = place
-    return f"{component}.{task}" + (f"/{replica}" if replica else "")
+        workers = [worker for key, worker in cluster.workers.items() if key[0] == host.number]
+        names = ((f"{c}.{n}" + (f"/{copy}" if copy else "") for c, n, copy in w.places) for w in workers)
+        tasks = " | ".join(map(" ".join, names))
+        lines.append(f"  {head:{width}}  {tasks or ('in reserve' if host.reserve else 'nobody')}")
+    return "".join(f"# {line}\n" for line in lines)
 
 
 _COLUMN = 60
@@ -78,18 +64,13 @@ def is_sweep(source: str) -> bool:
 
 def resolve(source: str, settings: Settings = (), point: int = 0) -> Resolved:
     """A scenario, or a point of a sweep, by its file or its built-in name; raises ScenarioError."""
-    return (
-        sweep_file.read(source, settings).resolved(point)
-        if is_sweep(source)
-        else loader.resolve(source, settings)
-    )
+    if is_sweep(source):
+        return sweep_file.read(source, settings).resolved(point)
+    return loader.resolve(source, settings)
 
 
 def to_yaml(found: Resolved) -> str:
-    """All keys, those with a default too; a comment at the end of each line says where its value is from.
-
-    Read as a scenario file, it is an equal scenario.
-    """
+    """All keys as a scenario file has them; the comment in each line says where its value is from."""
     data, root = to_data(found.scenario), found.root
     path = root.get(profiles.KEY)
     if path is not None and not path.is_mapping and profiles.KEY in data:
@@ -124,25 +105,21 @@ def _mapping(data: dict[str, Any], node: Node | None) -> CommentedMap:
 
 
 def _value(value: Any, node: Node | None) -> Any:
+    """A list is in one line if everything in it comes from one place."""
     if isinstance(value, dict):
-        return _mapping(value, node) if value else CommentedMap()
-    if isinstance(value, list):
-        return _list(value, node)
-    return yaml_source.quoted(value)
-
-
-def _list(data: list[Any], node: Node | None) -> CommentedSeq:
-    """In one line if everything in it comes from one place."""
+        return _mapping(value, node)
+    if not isinstance(value, list):
+        return yaml_source.quoted(value)
     listed = node.value if node is not None and isinstance(node.value, list) else []
-    given = listed if len(listed) == len(data) else [node] * len(data)
-    found = CommentedSeq([_value(value, inner) for value, inner in zip(data, given, strict=True)])
+    given = listed if len(listed) == len(value) else [node] * len(value)
+    found = CommentedSeq([_value(item, inner) for item, inner in zip(value, given, strict=True)])
     sources = [said(_origin(inner)) for inner in given]
     if all(_is_line(item) for item in found) and len({said(_origin(node)), *sources}) == 1:
         found.fa.set_flow_style()
-    else:
-        for number, source in enumerate(sources):
-            if _is_line(found[number]):
-                found.yaml_add_eol_comment(source, number, column=_COLUMN)
+        return found
+    for number, source in enumerate(sources):
+        if _is_line(found[number]):
+            found.yaml_add_eol_comment(source, number, column=_COLUMN)
     return found
 
 

@@ -1,8 +1,8 @@
 """A scenario's runs in this process; what a run and a sweep depend on, as hashes; under which strategies a
 scenario can run.
 
-With the same ``digest`` and replication it does not matter where or when a run was made, so whatever a run
-comes to depend on has to be in the digest.
+Called by `tideover.api`, sweeps and audits. With the same ``digest`` and replication it does not matter where
+or when a run was made, so whatever a run comes to depend on has to be in the digest.
 """
 
 from __future__ import annotations
@@ -45,11 +45,7 @@ class RunFailed(RuntimeError):
 
 
 def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None) -> Result:
-    """All replications of a scenario, in this process.
-
-    ``trace`` keeps every tuple, for small runs. ``report`` hears how many replications are done. Raises
-    RunFailed.
-    """
+    """All replications of a scenario in this process; raises RunFailed. ``trace`` keeps every tuple."""
     from tideover.models.results import Result
 
     total = scenario.run.replications
@@ -67,6 +63,24 @@ def run(scenario: Scenario, *, trace: bool = False, report: Report | None = None
     return result
 
 
+def each(
+    scenarios: Mapping[str, Scenario], report: Callable[[str, int, int], None] | None = None
+) -> dict[str, Result]:
+    """The results of several scenarios, by name; ``report``: which, runs done, of all. Raises RunFailed."""
+    results: dict[str, Result] = {}
+    total = sum(one.run.replications for one in scenarios.values())
+    before = 0
+    for name, one in scenarios.items():
+
+        def tell(done: int, _: int, name: str = name, before: int = before) -> None:
+            if report is not None:
+                report(name, before + done, total)
+
+        results[name] = run(one, report=tell)
+        before += one.run.replications
+    return results
+
+
 def told(error: Exception) -> str:
     """An error in one line: its class, and what it says."""
     said = " ".join(str(error).split())
@@ -74,9 +88,7 @@ def told(error: Exception) -> str:
 
 
 def digest(scenario: Scenario, model: str) -> str:
-    """A hash of all that a scenario's runs depend on, but for their replication: its keys, seed and files,
-    and ``model``, the ``code``.
-    """
+    """A hash of all that a scenario's runs depend on, but for their replication; ``model``: the ``code``."""
     data = {name: value for name, value in to_data(scenario).items() if name not in _WITHOUT_EFFECT}
     data["run"] = {name: value for name, value in data["run"].items() if name != "replications"}
     whole = json.dumps([data, model, [*_files(data)]], ensure_ascii=False)
@@ -85,17 +97,13 @@ def digest(scenario: Scenario, model: str) -> str:
 
 def _files(data: Any) -> Iterator[str]:
     """Hashes of the files that a scenario names: traces of rates and the like."""
-    if isinstance(data, dict):
-        if isinstance(file := data.get("file"), str):
-            try:
-                yield hashlib.sha256(Path(file).read_bytes()).hexdigest()
-            except OSError:
-                yield ""
-        for value in data.values():
-            yield from _files(value)
-    elif isinstance(data, list):
-        for value in data:
-            yield from _files(value)
+    if isinstance(data, dict) and isinstance(file := data.get("file"), str):
+        try:
+            yield hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        except OSError:
+            yield ""
+    for value in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from _files(value)
 
 
 def _contents(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes]]:
@@ -132,11 +140,11 @@ _LONGEST_NAME = 255
 
 
 def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] = ()) -> str | None:
-    """A hash of a sweep's file, of the settings, of every file that one of them may name, and of the code.
+    """A hash of a sweep's file, of the settings, of every file that one of them may name, and of the code;
+    None if something cannot be read: then the sweep itself says what is wrong.
 
-    None if something cannot be read: then the sweep itself says what is wrong. A text counts as the name of a
-    file if there is one, seen from where the command runs or from the file that holds the text; so the hash
-    may change without need, but does not stay the same if a result would be another.
+    A text counts as the name of a file if there is one, from here or from its file: so the hash may change
+    without need, but does not stay the same if a result would be another.
     """
     plugins.load_installed()
     digest = hashlib.sha256(code().encode())
@@ -144,14 +152,14 @@ def fingerprint(source: str | Path | Mapping[str, Any], settings: Sequence[str] 
         digest.update(f"{name} {len(content)} ".encode())
         digest.update(content)
     try:
-        for part in _parts(source, settings):
+        for part in _inputs(source, settings):
             digest.update(hashlib.sha256(part).digest())
     except (OSError, Unreadable, ScenarioError):
         return None
     return digest.hexdigest()
 
 
-def _parts(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Iterator[bytes]:
+def _inputs(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> Iterator[bytes]:
     """The texts and files that count."""
     yield json.dumps(list(settings)).encode()
     for setting in read_settings(settings):
@@ -176,11 +184,8 @@ def _parts(source: str | Path | Mapping[str, Any], settings: Sequence[str]) -> I
 
 def _named(value: Any, directory: Path) -> Iterator[bytes]:
     """The files that texts in a value name."""
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _named(item, directory)
-    elif isinstance(value, list | tuple):
-        for item in value:
+    if isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _named(item, directory)
     elif isinstance(value, str) and 0 < len(value) < _LONGEST_NAME and "\0" not in value:
         for path in (directory / value, Path(value)):
@@ -195,11 +200,7 @@ ALL = "all"
 
 
 class Every(NamedTuple):
-    """The strategies: first those that the scenario's block ``strategies`` names, then the others.
-
-    settings  usual values of strategies that the scenario says nothing of, and of keys that one needs
-    notes     which these are, and why strategies are left out
-    """
+    """The strategies, first those of the block ``strategies``; usual values that were set; what was done."""
 
     kinds: tuple[str, ...]
     settings: list[Setting]
@@ -235,9 +236,7 @@ def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
 
 
 def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
-    """The usual values of a strategy that the scenario says nothing of; else those without which there
-    is no scenario under it. Raises ScenarioError.
-    """
+    """The usual values of a strategy that the scenario says nothing of, or needs. Raises ScenarioError."""
     root = tree.root
     own, named = root.get("strategy"), root.get("strategy", "kind") or root.get("strategy")
     blocks = [root.get("strategies", kind), own if named is not None and named.value == kind else None]

@@ -171,9 +171,7 @@ def _rates(arrivals: Arrivals) -> dict[str, float]:
 
 
 def at_rate(scenario: Scenario, factor: float) -> Scenario:
-    """The scenario with the rates of all its spouts multiplied; no spout is faster than its ``emit_cost``
-    allows.
-    """
+    """The scenario with all rates multiplied; no spout is faster than its ``emit_cost`` allows."""
     return _with_arrivals(scenario, lambda arrivals: _faster(arrivals, factor))
 
 
@@ -196,9 +194,7 @@ def _spouts(scenario: Scenario) -> list[SpoutConfig]:
 
 
 def counted(scenario: Scenario, rate: float, roots: int) -> tuple[int, int, int]:
-    """How many tuples one stands for, and the stretch that is counted (ns): where it cannot be so short that
-    there are few roots in it, they are lumps.
-    """
+    """How many tuples one stands for, and the stretch that is counted (ns); lumps, if it has many roots."""
     lump, strategy = coarseness(scenario), scenario.strategy
     begin, end = _stretch(scenario, rate / lump, roots)
     many = int(rate / lump * (end - begin) / S / roots)
@@ -211,8 +207,8 @@ def counted(scenario: Scenario, rate: float, roots: int) -> tuple[int, int, int]
 
 
 def _stretch(scenario: Scenario, rate: float, roots: int) -> tuple[int, int]:
-    """What is counted (ns): long enough for so many roots, and whole periods of whatever comes regularly
-    (windows, checkpoints), after one of them or a quarter of it.
+    """What is counted (ns): so many roots, in whole periods of whatever comes regularly, after a quarter of
+    it.
     """
     period = period_of(scenario)
     length = max(_LEAST, math.ceil(roots / rate * S))
@@ -254,9 +250,8 @@ def _calls(world: World, begin: int, end: int) -> int:
 
 @dataclass(frozen=True)
 class Group:
-    """Resources of one sort (the tasks of a component, the cores of all hosts, …), and which part of the time
-    they were busy on average; ``full_at``: rate (tuples/s) at which the busiest of them would be busy all the
-    time; None: it has nothing to do.
+    """Resources of one sort (tasks of a component, cores …), and which part of the time they were busy; at
+    ``full_at`` (tuples/s) the busiest of them would be busy all the time; None: it has nothing to do.
     """
 
     name: str
@@ -366,9 +361,7 @@ def check(scenario: Scenario) -> None:
 
 
 def saturate(scenario: Scenario, report: Report | None = None) -> Saturation:
-    """Find the greatest sustained throughput of a scenario. Raises ScenarioError if its spouts have no single
-    rate; of a load that follows the time of day the greatest one is taken.
-    """
+    """Find the greatest sustained throughput, at the peak of the day; raises ScenarioError like `check`."""
     check(scenario)
     low, high, probes = _searched(_quiet(scenario), report)
     seen = low or high
@@ -406,7 +399,7 @@ def saturate(scenario: Scenario, report: Report | None = None) -> Saturation:
 
 
 def _searched(scenario: Scenario, report: Report | None) -> tuple[Probe | None, Probe | None, list[Probe]]:
-    """The greatest factor that is carried and the least that is not, and all probes: doubled or halved, then
+    """The greatest factor that is carried, the least that is not, and all probes: doubled or halved, then
     bisected; where a resource will be full is known from how busy it is.
     """
     own = offered(scenario)

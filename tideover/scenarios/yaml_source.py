@@ -1,4 +1,7 @@
-"""YAML 1.2 to a tree of nodes that know where they stand, and plain data to text."""
+"""YAML 1.2 to a tree of nodes that know where they stand, and plain data to text; for all that reads files.
+
+What a file may be at most stands in `MAX_BYTES` and below it; who gives values to a scenario in `Giver`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,16 +20,10 @@ FROM_SET = "--set"
 WHOLE = "(file)"
 
 
-class Giver(Enum):
-    """Who gives values to keys of a scenario; `tideover.scenarios.precedence` says who wins."""
+class Giver(IntEnum):
+    """Who gives values to keys of a scenario, from the weakest on; `precedence` says more."""
 
-    DEFAULT = "default of a short parameter"
-    PROFILE = "profile"
-    FILE = "scenario file"
-    CHANGE = "change in Python"
-    SWEEP = "sweep file, for all points"
-    SETTING = "--set"
-    POINT = "grid point"
+    DEFAULT, PROFILE, FILE, CHANGE, SWEEP, SETTING, POINT = range(7)
 
 
 class Origin(NamedTuple):
@@ -46,10 +43,7 @@ class Origin(NamedTuple):
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it was written.
-
-    ``value`` is None, bool, int, float, str, a list of nodes or a dict of nodes by key.
-    """
+    """A value and where it was written: None, bool, int, float, str, a list of nodes or a dict of nodes."""
 
     value: Any
     origin: Origin
@@ -152,13 +146,15 @@ _MAX_SCALAR = 100_000
 _WANTED = "give a YAML file or the name of a built-in scenario"
 _SCENARIO = "a scenario is a mapping with topology, strategy and run"
 
-_NULL = re.compile(r"|~|null|Null|NULL")
-_BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
-_INT = re.compile(r"[-+]?[0-9]{1,40}")
-_OTHER_INT = re.compile(r"0o[0-7]{1,40}|0x[0-9a-fA-F]{1,40}")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_INF = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
-_NAN = re.compile(r"\.(?:nan|NaN|NAN)")
+_SCALARS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
+    (re.compile(r"|~|null|Null|NULL"), lambda text: None),
+    (re.compile(r"true|True|TRUE|false|False|FALSE"), lambda text: text.lower() == "true"),
+    (re.compile(r"[-+]?[0-9]{1,40}"), int),
+    (re.compile(r"0o[0-7]{1,40}|0x[0-9a-fA-F]{1,40}"), lambda text: int(text, 0)),
+    (re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"), float),
+    (re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"), lambda text: float(text.replace(".", ""))),
+)
+"""What plain texts stand for, by YAML 1.2's core schema."""
 
 
 def read(path: Path, known: Collection[str] = ()) -> Node:
@@ -175,9 +171,8 @@ def text_of(path: Path, wanted: str = _WANTED) -> str:
 
 
 def parse(text: str, name: str, meant: str = _SCENARIO, known: Collection[str] = ()) -> Node:
-    """The mapping in a text; raises ScenarioError. ``name`` stands for the file in messages, ``meant`` says
-    what should be there. ``known``: its keys; a file with none of them is of another kind, and nothing that
-    it holds is told.
+    """The mapping in a text; raises ScenarioError. ``name`` stands for the file, ``meant``: what should be
+    there. ``known``: its keys; a file with none of them is of another kind, and nothing in it is told.
     """
     control = re.search(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
     if control:
@@ -210,26 +205,11 @@ def scalar(text: str) -> Any:
     >>> [scalar(t) for t in ("30 s", "4", "0x1F", "1e3", "true", "yes", "~")]
     ['30 s', 4, 31, 1000.0, True, 'yes', None]
     """
-    if _NULL.fullmatch(text):
-        return None
-    if _BOOL.fullmatch(text):
-        return text.lower() == "true"
-    if _INT.fullmatch(text):
-        return int(text)
-    if _OTHER_INT.fullmatch(text):
-        return int(text, 0)
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    if match := _INF.fullmatch(text):
-        return float(f"{match[1]}inf")
-    return float("nan") if _NAN.fullmatch(text) else text
+    return next((read(text) for pattern, read in _SCALARS if pattern.fullmatch(text)), text)
 
 
 class _Tree:
-    """Builds the tree from events, one level of nesting a call: at most ``MAX_DEPTH`` deep.
-
-    ``origin``: that of a value by its line.
-    """
+    """Builds the tree from events, at most ``MAX_DEPTH`` deep; ``origin``: that of a value by its line."""
 
     def __init__(self, text: str, origin: Callable[[int], Origin]) -> None:
         from ruamel.yaml import YAML
@@ -273,57 +253,54 @@ class _Tree:
             if node is None:
                 raise self._refused(f"the alias *{event.anchor} stands for nothing that is complete here", at)
             return node
-        self._no_tag(event, at)
+        self._allow(event, at)
         if kind == "ScalarEvent":
-            self._no_long_text(event, at)
             node = Node(scalar(event.value) if event.implicit[0] else event.value, self.origin(line))
         else:
             if len(self.path) >= MAX_DEPTH:
                 raise self._refused(f"is nested more than {MAX_DEPTH} levels deep", at)
             self.path.append(None)
             self.counts.append(1)
-            read = self._mapping if kind == "MappingStartEvent" else self._list
-            value, depth = read()
+            value = self._mapping() if kind == "MappingStartEvent" else self._list()
+            inner = value.values() if isinstance(value, dict) else value
             self.path.pop()
-            node = Node(value, self.origin(line), depth + 1, self.counts.pop())
+            depth = 1 + max((child.depth for child in inner), default=0)
+            node = Node(value, self.origin(line), depth, self.counts.pop())
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node
 
-    def _mapping(self) -> tuple[dict[str, Node], int]:
-        """Keys and values up to the end, and the levels of the deepest value."""
+    def _mapping(self) -> dict[str, Node]:
+        """Keys and values up to the end."""
         found: dict[str, Node] = {}
         lines: dict[str, int] = {}
-        depth = 0
-        while type(event := next(self.events)).__name__ != "MappingEndEvent":
+        while (kind := type(event := next(self.events)).__name__) != "MappingEndEvent":
             at = event.start_mark.line + 1
-            self._no_tag(event, at)
-            if type(event).__name__ != "ScalarEvent":
-                what = "an alias" if type(event).__name__ == "AliasEvent" else "a list or a mapping"
+            self._allow(event, at)
+            if kind != "ScalarEvent":
+                what = "an alias" if kind == "AliasEvent" else "a list or a mapping"
                 raise self._refused(f"a key must be a plain text, not {what}", at)
-            self._no_long_text(event, at)
             key = event.value
             if key in lines:
                 first = f"the key {shorten(key, 60)!r} is given twice (first in line {lines[key]})"
                 raise self._refused(f"{first}; give it once", at, key)
             lines[key], self.path[-1] = at, key
-            found[key] = self._inner(at)
-            depth = max(depth, found[key].depth)
+            found[key] = self._inner(next(self.events), at)
             self.path[-1] = None
-        return found, depth
+        return found
 
-    def _list(self) -> tuple[list[Node], int]:
-        """Values up to the end, and the levels of the deepest."""
+    def _list(self) -> list[Node]:
+        """Values up to the end."""
         found: list[Node] = []
         self.path[-1] = "0"
         while type(event := next(self.events)).__name__ != "SequenceEndEvent":
-            found.append(self._inner(event.start_mark.line + 1, event))
+            found.append(self._inner(event, event.start_mark.line + 1))
             self.path[-1] = str(len(found))
-        return found, max((node.depth for node in found), default=0)
+        return found
 
-    def _inner(self, line: int, event: Any = None) -> Node:
+    def _inner(self, event: Any, line: int) -> Node:
         """A value in a collection, within the limits."""
-        node = self._node(next(self.events) if event is None else event, line)
+        node = self._node(event, line)
         if len(self.path) + node.depth > MAX_DEPTH + 1:
             raise self._refused(f"is nested more than {MAX_DEPTH} levels deep", line)
         self.counts[-1] += node.count
@@ -331,20 +308,19 @@ class _Tree:
             raise self._refused(f"holds more than {MAX_VALUES} values (aliases count in full)", line)
         return node
 
-    def _no_tag(self, event: Any, line: int) -> None:
+    def _allow(self, event: Any, line: int) -> None:
+        """Neither tags nor very long texts."""
         if getattr(event, "tag", None) is not None and type(event).__name__ != "AliasEvent":
             raise self._refused(f"has the tag {str(event.tag)!r}; tags are not allowed", line)
-
-    def _no_long_text(self, event: Any, line: int) -> None:
-        if len(event.value) > _MAX_SCALAR:
+        if type(event).__name__ == "ScalarEvent" and len(event.value) > _MAX_SCALAR:
             raise self._refused(f"a text of {len(event.value)} characters; at most {_MAX_SCALAR}", line)
 
     def _refused(self, message: str, line: int, key: str | None = None) -> ScenarioError:
         """``key``: in the innermost mapping. Of a deep nest only the first few keys are told."""
         open_ = [step for step in self.path[:8] if step is not None]
-        place = [*open_, *([key] if key is not None else [])]
+        place = ".".join([*open_, *([key] if key is not None else [])])
         at = self.origin(line)
-        return ScenarioError([Problem(at.file, at.line, ".".join(place) or WHOLE, message)])
+        return ScenarioError([Problem(at.file, at.line, place or WHOLE, message)])
 
 
 def write(data: Mapping[str, Any]) -> str:

@@ -262,7 +262,7 @@ def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Rec
     if isinstance(source, Mapping):
         root, base = loader.from_mapping(source, "sweep")
     elif isinstance(source, str) and not library.is_path(source):
-        root = yaml_source.parse(library.sweep_text(source), library.file_name(source))
+        root = yaml_source.parse(library.text(source, "sweep"), library.file_name(source))
     else:
         text = yaml_source.text_of(Path(source), "give a YAML file or the name of a built-in sweep")
         root = yaml_source.parse(text, str(source), "a sweep is a mapping with scenario and grid", TOP)
