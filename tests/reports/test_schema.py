@@ -15,7 +15,7 @@ from tideover.reports.parquet import write_tables
 from tideover.reports.tables import overview
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load
-from tideover.scenarios.reference import results_reference
+from tideover.scenarios.reference import markdown
 
 DISK = "how long tuples went to disk"
 SPILLED = Column("spilled_s", DISK, "s", undefined="no disk", record=("spilled_s",), label="spill")
@@ -93,7 +93,7 @@ def test_a_registered_field_is_in_the_tables_that_readers_see(registered: None, 
 
 def test_a_registered_field_is_in_the_reference(registered: None) -> None:
     """Each with its place in the record, its unit and its meaning."""
-    lines = results_reference().splitlines()
+    lines = markdown().splitlines()
     assert "| `pause_s` | `stages_s.pause` | s | stage: the pause |" in lines
     assert "| `spilled_s` | `spilled_s` | s | how long tuples went to disk; undefined if no disk |" in lines
     assert "| `turns` | – | number | how often the task got the processor |" in lines

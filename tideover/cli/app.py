@@ -21,7 +21,7 @@ import typer
 
 from tideover import __version__
 from tideover.cli import calibrate, doctor, explore, questions, run, scenarios, sweeps
-from tideover.cli.output import BadInput, Results, SparkOptions
+from tideover.cli.output import SHARED, BadInput, Results, SparkOptions
 from tideover.scenarios.errors import ScenarioError
 
 app = typer.Typer(
@@ -33,11 +33,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 GROUPS = (Results, SparkOptions)
-_PLUGIN = typer.Option(
-    "--plugin",
-    metavar="FILE",
-    help="Python file that registers a strategy of your own, or another part. Repeatable.",
-)
 
 
 def _described(owner: Any) -> tuple[str, dict[str, tuple[str, str | None, str]]]:
@@ -56,7 +51,7 @@ def _described(owner: Any) -> tuple[str, dict[str, tuple[str, str | None, str]]]
 
 def _options(owner: Any, parameters: Iterable[Parameter]) -> list[Parameter]:
     """The parameters, those that are plain as the options that the docstring of ``owner`` describes."""
-    described, made = _described(owner)[1], []
+    described, made = SHARED | _described(owner)[1], list[Parameter]()
     for one in parameters:
         kind, *more = (
             get_args(one.annotation) if get_origin(one.annotation) is Annotated else [one.annotation]
@@ -76,22 +71,17 @@ def _with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
     every: list[Parameter] = []
     groups: dict[str, tuple[Any, list[str]]] = {}
     own = inspect.signature(command, eval_str=True).parameters.values()
-    for one in _options(command, own):
+    plugin = Parameter("plugin", Parameter.KEYWORD_ONLY, default=None, annotation=list[Path] | None)
+    for one in _options(command, [*own, plugin]):
         group, *without = get_args(one.annotation) or [one.annotation]
         if group not in GROUPS:
             every.append(one)
             continue
         fields = {n: a for n, a in get_type_hints(group, include_extras=True).items() if n not in without}
         groups[one.name] = group, [*fields]
-        inner = [
-            Parameter(n, one.kind, default=group._field_defaults[n], annotation=a) for n, a in fields.items()
-        ]
+        defaults = group._field_defaults
+        inner = [Parameter(n, one.kind, default=defaults[n], annotation=a) for n, a in fields.items()]
         every += _options(group, inner)
-    every.append(
-        Parameter(
-            "plugin", Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[Path] | None, _PLUGIN]
-        )
-    )
 
     @wraps(command)
     def call(plugin: list[Path] | None = None, **given: Any) -> None:

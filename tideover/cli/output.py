@@ -290,26 +290,30 @@ def writing(path: Path, preposition: str = "", option: str = "--out") -> Iterato
         raise BadInput(f"{option}: {path}: {refused}: {error.strerror or error}") from None
 
 
-# Options that several commands have. A command with a parameter whose type is one of the groups below has
-# each of its options in that place (`app`); of an annotated group without those that the annotation names.
-
-
-def option(help: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
-    """An option of which no default is shown."""
-    return typer.Option(*names, metavar=metavar, help=help, show_default=False, **more)
-
+# Options that several commands have: those in `SHARED`, by the name of the parameter, and groups. A command
+# with a parameter whose type is a group has each of its options in that place (`app`); of an annotated group
+# without those that the annotation names.
 
 Source = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A scenario file, or the name of a built-in scenario.")
 ]
-Settings = Annotated[
-    list[str] | None,
-    option(
+Texts = list[str] | None
+SHARED = {
+    "settings": (
+        *("--set", "KEY=VALUE"),
         "Set any key of the scenario, as in failures.0.at=80s, or a short parameter. Repeatable.",
-        "--set",
-        metavar="KEY=VALUE",
     ),
-]
+    "mtbf": (
+        *("--mtbf", "WHAT=TIME"),
+        "Mean time between failures of each host, rack, worker or task, as host=30d, or of one of the "
+        "scenario's failures, as failures.0=90d. Repeatable.",
+    ),
+    "plugin": (
+        *("--plugin", "FILE"),
+        "Python file that registers a strategy of your own, or another part. Repeatable.",
+    ),
+}
+"""How an option is written, its metavar, and its help."""
 
 
 class Results(NamedTuple):
@@ -452,4 +456,4 @@ class SparkOptions(NamedTuple):
 
 
 Spark = Annotated[SparkOptions, "package"]
-USUAL = SparkOptions()
+SPARK = SparkOptions()

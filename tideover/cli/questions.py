@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import PRINT, USUAL, BadInput, Bar, Printed, Results, Settings, Source, Spark, option
+from tideover.cli.output import PRINT, SPARK, BadInput, Bar, Printed, Results, Source, Spark, Texts
 
 if TYPE_CHECKING:
     from tideover.models.config import Scenario
@@ -31,7 +31,7 @@ def audit(
             "between; `all` strategies.",
         ),
     ],
-    settings: Settings = None,
+    settings: Texts = None,
     kinds: str | None = None,
     from_: str | None = None,
     until: str | None = None,
@@ -40,7 +40,7 @@ def audit(
     restart: str = "3 s",
     second: bool = True,
     results: Results = PRINT,
-    spark: Spark = USUAL,
+    spark: Spark = SPARK,
 ) -> None:
     """Find out what a strategy guarantees, by failing at each step of its protocol.
 
@@ -82,23 +82,12 @@ def audit(
         raise typer.Exit(1)
 
 
-Mtbf = Annotated[
-    list[str] | None,
-    option(
-        "Mean time between failures of each host, rack, worker or task, as host=30d, or of one of the "
-        "scenario's failures, as failures.0=90d. Repeatable.",
-        "--mtbf",
-        metavar="WHAT=TIME",
-    ),
-]
-
-
 def availability(
     scenario: Source,
-    mtbf: Mtbf = None,
+    mtbf: Texts = None,
     slo: str | None = None,
     over: str | None = None,
-    settings: Settings = None,
+    settings: Texts = None,
     results: Printed = PRINT,
 ) -> None:
     """Availability over a year, and the error budget that rare failures burn, without waiting for them.
@@ -149,7 +138,7 @@ def _part(text: str) -> float:
 
 def check(
     scenario: Source,
-    settings: Settings = None,
+    settings: Texts = None,
     objective: list[str] | None = None,
     replications: Annotated[int | None, {"min": 1}] = None,
     strict: bool = False,
@@ -193,7 +182,7 @@ def hours(
     at: str | None = None,
     every: str = "2h",
     replications: Annotated[int | None, {"min": 1}] = None,
-    settings: Settings = None,
+    settings: Texts = None,
     results: Results = PRINT,
 ) -> None:
     """Say what a failure costs at each hour of a day, where load follows the time of day.
@@ -240,17 +229,12 @@ def hours(
     )
 
 
-Replications = Annotated[
-    int | None, option("Runs for each value and cause; default: run.replications, at least 10.", min=2)
-]
-
-
 def interval(
     scenario: Source,
-    mtbf: Mtbf = None,
+    mtbf: Texts = None,
     intervals: str | None = None,
-    replications: Replications = None,
-    settings: Settings = None,
+    replications: Annotated[int | None, {"min": 2}] = None,
+    settings: Texts = None,
     results: Results = PRINT,
 ) -> None:
     """Find the checkpoint interval that loses the least time, to checkpoints and to failures.
@@ -258,6 +242,7 @@ def interval(
     For example: tideover interval flink-recovery --mtbf failures.0=1d
 
     --intervals T,T,…: Intervals that are tried, as 30s,1min,2min; default: around the optimum of a formula.
+    --replications: Runs for each value and cause; default: run.replications, at least 10.
     """
     from tideover.scenarios.lost_time import interval as best
 
@@ -271,10 +256,10 @@ def detector(
     scenario: Source,
     pauses: str,
     every: str,
-    mtbf: Mtbf = None,
+    mtbf: Texts = None,
     timeouts: str | None = None,
-    replications: Replications = None,
-    settings: Settings = None,
+    replications: Annotated[int | None, {"min": 2}] = None,
+    settings: Texts = None,
     results: Results = PRINT,
 ) -> None:
     """Find the timeout of a detector: false restarts per day, and what they cost beside late detection.
@@ -285,6 +270,7 @@ def detector(
     --every TIME: Mean time from one pause of a process to its next, as 1h.
     --timeouts T,T,…: Timeouts that are tried, as 50s,30s,20s; default: from the interval of heartbeats to
         twice the timeout.
+    --replications: Runs for each value and cause; default: run.replications, at least 10.
     """
     from tideover.scenarios.lost_time import detector as best
 
@@ -325,10 +311,10 @@ def _durations(option: str, text: str | None) -> list[int] | None:
 
 def reproduce(
     paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase2, or another study")],
-    settings: Settings = None,
+    settings: Texts = None,
     from_: list[Path] | None = None,
     results: Results = PRINT,
-    spark: Spark = USUAL,
+    spark: Spark = SPARK,
 ) -> None:
     """Set a published table beside the simulated one, with the error of each cell.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideover.cli import output
-from tideover.cli.output import PRINT, BadInput, Bar, Results, Settings, Source
+from tideover.cli.output import PRINT, BadInput, Bar, Results, Source, Texts
 
 if TYPE_CHECKING:
     from tideover.models import config
@@ -86,7 +86,7 @@ def _saturate(asked: Sequence[config.Scenario], results: Results, command: str) 
 
 def run(
     scenario: Source,
-    settings: Settings = None,
+    settings: Texts = None,
     results: Results = PRINT,
     trace: bool = False,
     diagram: Path | None = None,
@@ -130,8 +130,8 @@ def run(
     drawn = None
     if diagram is not None:
         drawn = checked_diagram(found, diagram, from_, to, components)
-    elif alone := [name for name, given in asked_of_it.items() if given is not None]:
-        raise BadInput(f"{alone[0]}: goes with --diagram FILE.svg")
+    elif others := [name for name, value in asked_of_it.items() if value is not None]:
+        raise BadInput(f"{others[0]}: goes with --diagram FILE.svg")
     results.prepare("run")
     said = output.announce([found])
     with Bar() as bar:
@@ -190,7 +190,7 @@ def _find_warmup(source: str, settings: list[str] | None, as_json: bool) -> None
 def compare(
     scenario: Source,
     strategies: str | None = None,
-    settings: Settings = None,
+    settings: Texts = None,
     results: Results = PRINT,
     saturate: bool = False,
     details: bool = False,

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from tideover.cli.output import PRINT, BadInput, Printed, Settings, print_json, show
+from tideover.cli.output import PRINT, BadInput, Printed, Texts, print_json, show
 
 app = typer.Typer(help="Built-in scenarios: list, show or copy them; the schema of scenario files.")
 
@@ -55,7 +55,7 @@ def show_scenario(
         ),
     ],
     resolved: bool = False,
-    settings: Settings = None,
+    settings: Texts = None,
     point: Annotated[int, {"min": 0}] = 0,
 ) -> None:
     """Print the file of a built-in scenario, and what its short parameters mean; with --resolved all of any

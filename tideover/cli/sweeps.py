@@ -15,14 +15,14 @@ import typer
 from tideover.cli import output
 from tideover.cli.output import (
     PRINT,
-    USUAL,
+    SPARK,
     BadInput,
     Bar,
     Printed,
     Results,
-    Settings,
     Spark,
     SparkOptions,
+    Texts,
 )
 from tideover.scenarios.spark.settings import Place
 
@@ -104,11 +104,11 @@ def sweep(
     spec: Annotated[
         str, typer.Argument(metavar="SWEEP", help="A sweep file, or the name of a built-in sweep.")
     ],
-    settings: Settings = None,
+    settings: Texts = None,
     results: Printed = PRINT,
     out: Path | None = None,
     data: str | None = None,
-    spark: SparkOptions = USUAL,
+    spark: SparkOptions = SPARK,
     fail_fast: bool = False,
     retry_failed: bool = False,
     dry_run: bool = False,
@@ -179,7 +179,7 @@ def _write_page(directory: Path, found: Sweep, sensitivities: pd.DataFrame | Non
     return page
 
 
-def _sensitivities(found: Sweep, spec: str, settings: Settings) -> pd.DataFrame | None:
+def _sensitivities(found: Sweep, spec: str, settings: Texts) -> pd.DataFrame | None:
     """Which factors the time to recover depends on, if the points were chosen to tell that."""
     from tideover.models.schema import HEADLINE
     from tideover.scenarios.statistics.sensitivity import indices, tells
@@ -237,9 +237,9 @@ SCENARIO = "scenario.yaml"
 
 def plan(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A plan's file: objectives, prices, choices.")],
-    settings: Settings = None,
+    settings: Texts = None,
     results: Results = PRINT,
-    spark: Spark = USUAL,
+    spark: Spark = SPARK,
     dry_run: bool = False,
 ) -> None:
     """Find the cheapest configuration that meets the objectives. Exits with 1 if there is none.

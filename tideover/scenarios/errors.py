@@ -43,7 +43,7 @@ class ScenarioError(ValueError):
         return "\n".join(map(str, self.problems))
 
 
-def suggest(name: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> str:
+def suggest(name: str, known: Iterable[str], elsewhere: Iterable[str] = (), are: str = "known") -> str:
     """What to say after "unknown …": the nearest known name, and all of them.
 
     ``elsewhere``: names that are known in other places; they go before the nearest one.
@@ -53,7 +53,7 @@ def suggest(name: str, known: Iterable[str], elsewhere: Iterable[str] = ()) -> s
     """
     names = list(known)
     near = list(elsewhere)[:_MOST_MEANT] or difflib.get_close_matches(name[:100], names, 1)
-    listed = f"known: {', '.join(names)}" if names else "none is known here"
+    listed = f"{are}: {', '.join(names)}" if names else "none is known here"
     return f"did you mean {' or '.join(map(repr, near))}? ({listed})" if near else listed
 
 

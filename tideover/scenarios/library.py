@@ -4,14 +4,13 @@ put there is built in; `loader` and `sweep_file` ask here.
 
 from __future__ import annotations
 
-import difflib
 import os
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.yaml_source import WHOLE, Node, parse
 
 SWEEP = "-sweep"
@@ -77,11 +76,8 @@ def text(name: str, sort: str = "scenario") -> str:
         message = f"is a sweep, not a scenario; use it as in tideover sweep {name}"
         raise ScenarioError([Problem(name, 1, WHOLE, message)])
     if name not in known:
-        near = difflib.get_close_matches(name[:100], known, 1)
-        listed = f"built in: {', '.join(known)}"
-        hint = f"did you mean {near[0]!r}? ({listed})" if near else listed
         what = "sweep" if sort == "sweep" else "scenario"
-        message = f"neither a file nor a built-in {what}; {hint}"
+        message = f"neither a file nor a built-in {what}; {suggest(name, known, are='built in')}"
         raise ScenarioError([Problem(name or "''", 1, WHOLE, message)])
     return files("tideover.scenarios").joinpath("library", file_name(name)).read_text("utf-8")
 

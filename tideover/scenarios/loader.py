@@ -143,11 +143,14 @@ def load_for_strategies(
         message = "does not go with a list of strategies to compare; give the strategies there"
         raise ScenarioError([Problem(FROM_SET, None, "strategy.kind", message)])
     known = set().union(*(fields_of(STRATEGIES[k]) for k in kinds if k in STRATEGIES))
-    trees = {}
+    found = {}
     for kind in kinds:
         mine = [one for one in given if not is_for_others(one, kind, known)]
-        trees[kind] = precedence.settle(root, [*mine, setting("strategy.kind", kind)])
-    return {kind: one.scenario for kind, one in zip(trees, build_all(trees.values(), directory), strict=True)}
+        settled = precedence.settle(root, [*mine, setting("strategy.kind", kind)])
+        found[kind] = build_one(settled, directory)
+    if all(one.idle for one in found.values()):
+        raise ScenarioError([problem for one in found.values() for problem in one.idle][:1])
+    return {kind: one.scenario for kind, one in found.items()}
 
 
 def tree(source: Source | Tree) -> Tree:
@@ -167,16 +170,9 @@ def tree(source: Source | Tree) -> Tree:
 
 def build(root: Node, directory: Path) -> Resolved:
     """The scenario of a tree; ``directory``: where it looks for files. Raises ScenarioError."""
-    (found,) = build_all([root], directory)
-    return found
-
-
-def build_all(roots: Iterable[Node], directory: Path) -> list[Resolved]:
-    """Scenarios that belong together; raises ScenarioError, also for a profile that gives nothing to any."""
-    found = [build_one(root, directory) for root in roots]
-    idle = [problem for one in found for problem in one.idle]
-    if len(idle) == len(found):
-        raise ScenarioError(idle[:1])
+    found = build_one(root, directory)
+    if found.idle:
+        raise ScenarioError(found.idle)
     return found
 
 
@@ -248,17 +244,23 @@ class ScenarioBuilder(PartBuilder):
             self.refuse(root.value["grid"], "grid", "belongs to a sweep; use this file with tideover sweep")
             return None
         self.unknown_keys(root, "", TOP)
-        draft = Draft(root, self._topology())
-        draft.strategy = self._strategy()
-        draft.failures = self._failures()
+        draft, given = Draft(root), dict[str, Any]()
+        topology = self._needed("topology", "a mapping of components, each with spout: or bolt:")
+        entries = dict(topology.items()) if topology else {}
+        names = [name for name, entry in entries.items() if not entry.is_set]
+        draft.topology = {name: self._component(name, entry, names) for name, entry in entries.items()}
+        given["topology"] = {name: config for name, config in draft.topology.items() if config is not None}
+        given["strategy"] = draft.strategy = self._strategy()
+        if (failures := self._given("failures")) is not None and not isinstance(failures.value, list):
+            said = "must be a list, as in [{at: 75 s, kind: lose_state, component: count}]"
+            self.refuse(failures, "failures", said)
+        elif failures is not None:
+            faults = enumerate(failures.value)
+            draft.failures = [self.named(Fault, node, f"failures.{i}") for i, node in faults]
+        given["failures"] = tuple(fault for fault in draft.failures if fault is not None)
         if (run := self._needed("run", "give run: {duration: 240 s}")) is not None:
             draft.run = self.part(Run, run, "run")
-        given: dict[str, Any] = {
-            "topology": {name: config for name, config in draft.topology.items() if config is not None},
-            "strategy": draft.strategy,
-            "failures": tuple(fault for fault in draft.failures if fault is not None),
-            "run": draft.run,
-        }
+        given["run"] = draft.run
         if (detector := self._given("detector")) is not None:
             draft.detector = self.named(Detector, detector, "detector")
             given |= {} if draft.detector is None else {"detector": draft.detector}
@@ -329,12 +331,6 @@ class ScenarioBuilder(PartBuilder):
             return child
         return None
 
-    def _topology(self) -> dict[str, SpoutConfig | BoltConfig | None]:
-        node = self._needed("topology", "a mapping of components, each with spout: or bolt:")
-        entries = dict(node.items()) if node else {}
-        names = [name for name, entry in entries.items() if not entry.is_set]
-        return {name: self._component(name, entry, names) for name, entry in entries.items()}
-
     def _component(self, name: str, entry: Node, names: list[str]) -> SpoutConfig | BoltConfig | None:
         """One of a topology that has components of these ``names``."""
         key = join("topology", name)
@@ -398,14 +394,6 @@ class ScenarioBuilder(PartBuilder):
         # What is wrong in the block was said there.
         usable = {key: child for key, child in node.items() if not any(child is other for other in broken)}
         return self.named(Strategy, node.like(usable), "strategy")
-
-    def _failures(self) -> list[Fault | None]:
-        node = self._given("failures")
-        if node is not None and not isinstance(node.value, list):
-            said = "must be a list, as in [{at: 75 s, kind: lose_state, component: count}]"
-            self.refuse(node, "failures", said)
-        faults = node.value if node is not None and isinstance(node.value, list) else []
-        return [self.named(Fault, item, join("failures", str(i))) for i, item in enumerate(faults)]
 
     def _hosts(self, node: Node) -> int | Hosts | None:
         """A number of hosts, or a cluster; None if it is nothing usable."""

@@ -1,5 +1,5 @@
 """Profiles: measured values that scenarios take unless they set the key themselves; `loader` applies them,
-`prediction` uses their draws. What a profile may hold is said in `TOP` and `PARTS`.
+`prediction` uses their draws. What a profile may hold: `TOP` and `PARTS`.
 """
 
 from __future__ import annotations
@@ -38,38 +38,14 @@ MOST_SCATTER = 10.0
 """Standard deviations of a logarithm: beyond a factor of 20,000 nothing is said."""
 
 MEASURES = (
-    "state_recovery_s",
-    "catch_up_s",
-    "throughput_90_s",
-    "output_gap_s",
-    "outage_end_s",
-    "latency_recovered_s",
+    *("state_recovery_s", "catch_up_s", "throughput_90_s"),
+    *("output_gap_s", "outage_end_s", "latency_recovered_s"),
 )
 """Columns of the recoveries that a profile may know the scatter of."""
 
-TOP = {
-    "name": "a short title; default: the file's name",
-    "provenance": "where the values come from: a mapping of whatever is worth saying",
-    "values": "what was measured, in a scenario's own words (next table); has to be given",
-    "intervals": "`low`, `high` (90 %) and `identified` (true: the measurements determine it) by dotted key "
-    "below `values`: `failures.crash_task.restart: {low: 2 s, high: 6 s, identified: true}`",
-    "draws": "values that go together: `keys` (dotted keys below `values`) and `rows` (lists of values)",
-    "ranges": "what was measured: `low` and `high` of the `rate` of all spouts together, and of the "
-    "`interval` of what the strategy does again and again; outside of it `run` warns",
-    "scatter": "what the values do not explain: standard deviation of the logarithm of measured / predicted "
-    f"of {', '.join(f'`{measure}`' for measure in MEASURES)}",
-    "errors": "how well it predicts: a mapping of whatever is worth saying",
-}
-"""The keys of a profile, and what they mean."""
-
-PARTS = {
-    "strategy": "by kind, keys of that strategy: `aligned_snapshots: {snapshot_time: 0.2 s}`",
-    "failures": "by kind, keys of that failure; `driver`: of failures of the component `driver`",
-    "detector": "by kind, keys of that detector: `heartbeats: {launch: 4 s}`",
-    "bolts": "by kind of bolt, keys that every bolt has: `forward: {service: 7 us}`",
-    "run": "keys of the block `run`, taken only beside others: they say how the others were measured",
-}
-"""The keys of a profile's block ``values``, and what they mean."""
+TOP = ("name", "provenance", "values", "intervals", "draws", "ranges", "scatter", "errors")
+PARTS = ("strategy", "failures", "detector", "bolts", "run")
+"""The keys of a profile, and of its block ``values``; `reference.md.j2` says what they mean."""
 
 DRIVER = "driver"
 """Faults of a component of this name have their own values."""
@@ -371,12 +347,16 @@ def why_idle(root: Node, profile: Profile) -> str:
 
 def missing(root: Node, profile: Profile, key: str) -> str | None:
     """What to say of a key that neither the scenario nor its profile gives; None if no profile could."""
-    source = _source(root, key)
-    if source is None or root.get(*key.split(".")) is not None:
-        return None
-    sort, *_, name = source.split(".")
-    near = [other for other in profile.values if other.startswith(f"{sort}.") and other.endswith(f".{name}")]
-    return f"profile {profile.name} does not give {source}{f', only {listed(near)}' if near else ''}"
+    place, _, name = key.rpartition(".")
+    for sort, (kind, *_), at in _slots(root):
+        if at == place and sort in ("strategy", "bolts") and kind:
+            cls: type[Part] = STRATEGIES[kind] if sort == "strategy" else BoltConfig
+            if name not in measurable(cls) or root.get(*key.split(".")) is not None:
+                return None
+            near = [one for one in profile.values if one.startswith(f"{sort}.") and one.endswith(f".{name}")]
+            only = f", only {listed(near)}" if near else ""
+            return f"profile {profile.name} does not give {sort}.{kind}.{name}{only}"
+    return None
 
 
 def _slots(root: Node) -> Iterator[tuple[str, tuple[Any, ...], str]]:
@@ -392,16 +372,6 @@ def _slots(root: Node) -> Iterator[tuple[str, tuple[Any, ...], str]]:
     for name, node in (root.get("topology") or root.like(None)).items():
         bolt = node.get("bolt")
         yield "bolts", (None if bolt is None else bolt.value,), f"topology.{name}"
-
-
-def _source(root: Node, key: str) -> str | None:
-    """What a profile calls a key of the scenario; None for one that is not in profiles."""
-    place, _, name = key.rpartition(".")
-    for sort, (kind, *_), at in _slots(root):
-        if at == place and sort in ("strategy", "bolts") and kind:
-            cls: type[Part] = STRATEGIES[kind] if sort == "strategy" else BoltConfig
-            return f"{sort}.{kind}.{name}" if name in measurable(cls) else None
-    return None
 
 
 def _places(root: Node, profile: Profile) -> Iterator[tuple[str, str]]:

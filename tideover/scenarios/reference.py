@@ -1,14 +1,16 @@
-"""The reference of keys and results, as Markdown (docs/reference.md) and as JSON Schema: what may stand in
+"""The reference of keys and results, as Markdown (`reference.md.j2`) and as JSON Schema: what may stand in
 scenario files, sweep files and profiles, and what results have. Called by ``tideover scenarios``.
 
 Pydantic makes the schema from the parts that are registered, so a part from another package is in it too;
 added is what a file has and a class does not: kinds, short forms, and names of keys. The Markdown is made of
-the schema and the fields; a new sort of part is added to `_SORTS` and to `_sections`.
+the schema and the fields; a new sort of part is added to `_SORTS` and to the template.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from importlib.resources import files
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -26,7 +28,7 @@ from tideover.models.job.components import (
     SpoutConfig,
     Store,
 )
-from tideover.models.schema import RECORD, ROWS, SHARED_RECORD, TABLES, Column
+from tideover.models.schema import RECORD, ROWS, SHARED_RECORD, TABLES
 from tideover.scenarios import plugins, profiles
 from tideover.scenarios.loader import TOP
 from tideover.scenarios.objectives.terms import EVERYDAY, EVERYDAY_IN_TIME, names
@@ -145,10 +147,7 @@ def json_schema() -> Schema:
         name: {"description": meaning_of(part), "anyOf": [parts[part], {"type": "null"}]}
         for name, part in _registered("Strategy")
     }
-    scenario = parts[Scenario]["properties"]
-    properties = {
-        "name": {"type": "string"},
-        "description": scenario["description"],
+    own = {  # what a file may have otherwise than the part
         "topology": {
             "type": "object",
             "propertyNames": {
@@ -157,22 +156,17 @@ def json_schema() -> Schema:
             },
             "additionalProperties": {"$ref": "#/$defs/Component"},
         },
-        "strategy": {"$ref": "#/$defs/Strategy"},
         "strategies": closed(strategies, []),
         "failures": {"type": "array", "items": {"$ref": "#/$defs/Fault"}},
         "detector": {"$ref": "#/$defs/Detector"},
-        "hosts": scenario["hosts"],
         "links": parts[Links] | {"required": []},
-        "queues": scenario["queues"],
         "store": parts[Store],
         "stores": {"type": "object", "additionalProperties": {"$ref": "#/$defs/StoreKind"}},
-        "run": parts[Run],
-        "slo": scenario["slo"],
         "profile": {"anyOf": [{"type": "string"}, parts[AppliedProfile]]},
         "parameters": {"type": "object", "additionalProperties": closed(_PARAMETER, ["sets"])},
     }
-    for key, meaning in TOP.items():
-        properties[key] = {**properties[key], "description": meaning}
+    every = {**parts[Scenario]["properties"], **own}
+    properties = {key: {**every[key], "description": meaning} for key, meaning in TOP.items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Tideover scenario",
@@ -233,70 +227,9 @@ def _component(parts: dict[type[Part], Schema]) -> Schema:
     return {"description": "a spout or a bolt", "anyOf": forms}
 
 
-_INTRODUCTION = """\
-What a run says. `tideover run --json` prints one object (the *record*); `compare` and `sweep` print a list of
-them, with more keys. `--out` writes it as `result.json`, and each of the tables below as a Parquet file that
-holds units and meanings, too; `tideover.run` has them as data frames. What is undefined is null in JSON and
-missing in a table."""
-
-
-_WHERE_SHARED = "Where tasks share something (cores, cards, stores of a cluster), there is more:"
-_COMBINED = (
-    "The record has one figure of all replications: sums in `ledger` and `windows`, means in `cost`, pooled "
-    "latencies, and of throughput the mean and the extremes."
-)
-_MORE = {
-    "recoveries": "In the record, `recoveries` has an object for each of these rows.",
-    "runs": _COMBINED,
-    "timeline": "Not in the record.",
-    "tasks": "The record has `utilisation` of it.",
-    "usage": "The record has `resources` of it, and `bottleneck`.",
-}
-
-
-def results_reference() -> str:
-    """Sections for the record and for each table, made from the schema (`tideover.models.schema`)."""
-
-    def table(columns: Iterable[Column], places: bool) -> str:
-        head = ["column", "in the record", "unit", "meaning"] if places else ["key", "unit", "meaning"]
-        rows = [head, ["---"] * len(head)]
-        for one in columns:
-            meaning = f"{one.meaning}; undefined if {one.undefined}" if one.undefined else one.meaning
-            place = f"`{'.'.join(one.record)}`" if one.record else "–"
-            rows.append([f"`{one.name}`", *([place] if places else []), one.unit, meaning])
-        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-    parts = ["## Results", _INTRODUCTION, "### The record", table(RECORD, False)]
-    parts += [_WHERE_SHARED, table(SHARED_RECORD, False)]
-    for name, columns in TABLES.items():
-        parts += [f"### `{name}`", f"{ROWS[name]} {_MORE[name]}", table(columns, True)]
-    return "\n\n".join(parts) + "\n"
-
-
-_OBJECTIVES = (
-    "The key `slo` is a list: `[recovery_p95 <= 20 s, {objective: lost = 0, level: 0.99}]`; "
-    "[checks.md](checks.md) has what such a text may say, and how it is judged."
-)
-
-
 Row = tuple[str, str, str, str]
 """Key, what it takes, default, meaning."""
 
-COMMAND = "tideover scenarios reference"
-
-_TOP = {
-    "strategies": "mapping of kinds to a [strategy](#strategies)'s keys",
-    "hosts": "whole number, at least 1, at most 100,000 or a [cluster](#hosts)",
-    "links": "[links](#links)",
-    "queues": "[queues](#queues)",
-    "store": "[store](#store)",
-    "stores": "mapping of names to a [store of a kind](#stores)",
-    "run": "[run](#run)",
-    "slo": "list, each a text or an [objective](#objectives)",
-    "parameters": "mapping of names to [short parameters](#short-parameters)",
-    "profile": "text",
-    "topology": "mapping of names to a " + _LINKS["Component"],
-}
 _PLAIN = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
 _LIMITS = {
     "minimum": "at least",
@@ -308,185 +241,55 @@ _LIMITS = {
 }
 _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 _UNITS = {unit.pattern: unit.name for unit in (DURATION, RATE, SIZE, BANDWIDTH, PERCENT)}
-_MACHINES = "In `machines`, by name: `{small: {count: 10, cores: 2, nic: 1 Gbit/s}}`."
-_FROM = "In `from`, by the component that is read: `{sentences: shuffle}`, `{split: {fields: [word]}}`."
-_TOPOLOGY = """\
-The key `topology` names the components. Each is a spout (`spout: KIND`) or a bolt (`bolt: KIND`);
-the keys of its kind stand beside those that every spout or bolt has."""
-_STRATEGY = "The key `strategy`: `{kind: rsm, checkpoint_interval: 10 s}`, or a kind alone: `source_replay`."
-_DETECTOR = (
-    "The key `detector`: how failures are noticed, and what they hit is restarted: `{kind: heartbeats, "
-    "interval: 5 s, timeout: 20 s}`. Without it each failure says how long that takes."
-)
-_SINKS = "The key `sink` of `aligned_snapshots`."
-_RESTARTS = "The key `restarts` of a detector: how long a restart waits."
-_SPOUT_KEYS = "Keys of every spout. For `arrivals`, `rate` may stand here, or `pause` with `emit_cost`."
-
-_HEAD = f"""\
-# Reference of keys
-
-Everything that may stand in a scenario file, a sweep file and a profile, and in the results. Made by
-`{COMMAND}`, which also lists parts that other packages have registered; `tideover scenarios schema` has the
-keys of scenarios as JSON Schema.
-
-Any key of a scenario can be set on the command line, with the index for an entry of a list:
-
-```
-tideover run wordcount --set failures.0.at=80s \\
-    --set topology.count.service='{{kind: gamma, mean: 2ms, cv: 2}}'
-```
-
-From Python, settings are such texts or a mapping:
-`tideover.run("wordcount", {{"run.seed": 3, "failures.0.at": tideover.seconds(80)}})`.
-
-**required**: has to be given, here or by a profile. –: nothing unless given; what that means, the last column
-says.
-
-| value | written as |
-|---|---|
-| duration | {DURATION.hint.removeprefix("write a duration, ")} |
-| rate | {RATE.hint.removeprefix("write a rate, ")} |
-| size | {SIZE.hint.removeprefix("write a size, ")} |
-| bandwidth | {BANDWIDTH.hint.removeprefix("write a bandwidth, ")} |
-| percent | {PERCENT.hint.removeprefix("write a percentage, ")} |
-| distribution | a duration, which then is always the same, or a mapping with `kind` and that kind's keys |
-"""
-
-
-_STORES = (
-    "The key `stores` gives more stores, by names: `stores: {memory: {kind: redis, operations: 80000/s}}`. "
-    "What uses one says which: `strategy: {…, store: memory}`."
-)
-_SHORT_PARAMETERS = "The key `parameters` gives names to keys that are mostly changed: `--set rate=30000/s`."
-_SWEEPS = "`tideover sweep FILE`: one scenario, and values that some of its keys take. [Examples](sweeps.md)."
-_PROFILES = (
-    "A file that a scenario names with `profile`: measured values for keys that the scenario does not give."
-)
-_HEADINGS = (
-    "Scenario",
-    "Topology",
-    "Distributions",
-    "Strategies",
-    "Sinks",
-    "Failures",
-    "Detector",
-    "Hosts",
-    "Links",
-    "Queues",
-    "Store",
-    "Stores",
-    "Run",
-    "Objectives",
-    "Short parameters",
-    "Sweep files",
-    "Profiles",
-    "Results",
-)
 
 
 class _EveryFault(Fault):
     """What all failures have in common."""
 
 
-def _sections(parts: dict[type[Part], Schema]) -> Iterator[str]:
-    """All sections, in their order."""
-
-    def rows(part: type[Part], without: Collection[str] = ()) -> Iterator[Row]:
-        return _rows(part, parts[part], without=without)
-
-    def kinds(base: str, title: str, intro: str, level: int = 2) -> Iterator[str]:
-        """A section for a registry, and one for each of its kinds."""
-        yield f"{'#' * level} {title}\n\n{intro}"
-        for name, part in _registered(base):
-            yield _section(f"`kind: {name}`", _prose(part), rows(part), level + 1)
-
-    schema = json_schema()
-    yield _HEAD
-    yield " · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in _HEADINGS)
-    yield _section("Scenario", "The keys of a scenario file.", _schema_rows(schema, _TOP))
-    yield f"## Topology\n\n{_TOPOLOGY}"
-    roles: dict[str, tuple[type[Part], str]]
-    roles = {"spout": (SpoutConfig, _SPOUT_KEYS), "bolt": (BoltConfig, "Keys of every bolt.")}
-    for role, (config, said) in roles.items():
-        yield _section(f"{role.title()}s", said, rows(config, without=[role]), level=3)
-        for name, part in _registered(role.title()):
-            yield _section(f"`{role}: {name}`", _prose(part), rows(part), level=4)
-    yield from kinds("Arrivals", "Arrivals", "The key `arrivals` of a spout.", 3)
-    yield from kinds("Grouping", "Groupings", _FROM, 3)
-    yield from kinds("Source", "Sources", "The key `source` of a spout.", 3)
-    yield from kinds("Backend", "State backends", "The key `state` of a bolt.", 3)
-    yield from kinds("Distribution", "Distributions", "Wherever a duration may vary.")
-    yield f"## Strategies\n\n{_STRATEGY}"
-    for name, strategy in _registered("Strategy"):
-        survives = ", ".join(f"`{kind}`" for kind in sorted(strategy.survives)) or "nothing for sure"
-        if strategy.survives and not strategy.stateless_too:
-            survives += " (not of a bolt without state)"
-        more = f"Promise: {strategy.promise}. Survives: {survives}."
-        yield _section(f"`{name}`", f"{_prose(strategy)} {more}", rows(strategy), level=3)
-    yield from kinds("Sink", "Sinks", _SINKS)
-    intro = "The key `failures` is a list: `[{kind: crash_task, at: 75 s, component: count}]`. "
-    yield _section("Failures", intro + "Keys of every kind:", rows(_EveryFault))
-    common = parts[_EveryFault]["properties"]
-    for name, fault in _registered("Fault"):  # with what it has beside the keys of all
-        own = parts[fault]["properties"]
-        same = [key for key, entry in own.items() if common.get(key) == entry]
-        yield _section(f"`{name}`", _prose(fault), rows(fault, without=same), level=3)
-    yield from kinds("Detector", "Detector", _DETECTOR)
-    yield from kinds("RestartStrategy", "Restart strategies", _RESTARTS, 3)
-    yield _section("Hosts", f"The key `hosts`, if it is no number. {_prose(Hosts)}", rows(Hosts))
-    yield _section("Machines", f"{_MACHINES} {_prose(MachineType)}", rows(MachineType), level=3)
-    yield from kinds("Placement", "Placements", "The key `placement` of `hosts`.", 3)
-    yield from _blocks(parts, schema)
-
-
-def _blocks(parts: dict[type[Part], Schema], schema: Schema) -> Iterator[str]:
-    """The sections of a scenario's smaller blocks, of other files, and of results."""
-    links = _rows(Links, parts[Links], required=False)  # the loader gives what is missing
-    yield _section("Links", f"The key `links`. {_prose(Links)}", links)
-    said = "The key `queues`, and `queue` of a component; short: the length."
-    yield _section("Queues", f"{said} {_prose(QueueSettings)}", _rows(QueueSettings, parts[QueueSettings]))
-    said = "The key `store`: where checkpoints and snapshots are written to."
-    yield _section("Store", f"{said} {_prose(Store)}", _rows(Store, parts[Store]))
-    yield f"## Stores\n\n{_STORES}"
-    for name, kind in _registered("StoreKind"):
-        yield _section(f"`kind: {name}`", _prose(kind), _rows(kind, parts[kind]), level=3)
-    yield _section("Run", f"The key `run`. {_prose(Run)}", _rows(Run, parts[Run]))
-    yield _section("Objectives", _OBJECTIVES, _rows(Slo, parts[Slo]))
-    lines = ["### Names of metrics", "", "| name | column | of the table | means |", "|---|---|---|---|"]
-    for in_time, block in ((False, EVERYDAY), (True, EVERYDAY_IN_TIME)):
-        for name, (table, _) in block.items():
-            column = names(in_time)[name].column
-            lines.append(f"| `{name}` | `{column.name}` | `{table}` | {column.meaning} |")
-    yield "\n".join(lines)
-    parameter = schema["properties"]["parameters"]["additionalProperties"]
-    yield _section("Short parameters", _SHORT_PARAMETERS, _schema_rows(parameter))
-    for heading, intro, keys in (
-        ("## Sweep files", _SWEEPS, sweep_file.TOP),
-        ("## Profiles", _PROFILES, profiles.TOP),
-        ("### Values of a profile", "The keys of the block `values`.", profiles.PARTS),
-    ):
-        meanings = [f"| `{key}` | {meaning} |" for key, meaning in keys.items()]
-        yield "\n".join([heading, "", intro, "", "| key | meaning |", "|---|---|", *meanings])
-    yield results_reference()
-
-
 def markdown() -> str:
     """The whole reference."""
+    from jinja2 import Environment, StrictUndefined
+
     parts = part_schemas(_EveryFault, QueueSettings)
-    return "\n".join(text.rstrip() + "\n" for text in _sections(parts))
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined)
+    template = environment.from_string(
+        files("tideover.scenarios").joinpath("reference.md.j2").read_text("utf-8")
+    )
 
+    def rows(part: type[Part], without: Collection[str] = (), required: bool = True) -> list[Row]:
+        return list(_rows(part, parts[part], without=without, required=required))
 
-def _prose(part: type[Part]) -> str:
-    return meaning_of(part).replace("``", "`")
+    def common(fault: type[Part]) -> list[str]:
+        """The keys that every failure has."""
+        every, own = (parts[part]["properties"] for part in (_EveryFault, fault))
+        return [key for key, entry in own.items() if every.get(key) == entry]
 
-
-def _section(title: str, intro: str, rows: Iterable[Row], level: int = 2) -> str:
-    """A heading, a paragraph, and the table of keys if there are any."""
-    lines = [f"{'#' * level} {title}", "", intro, ""]
-    table = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    if table:
-        lines += ["| key | takes | default | meaning |", "|---|---|---|---|", *table, ""]
-    return "\n".join(lines)
+    metrics = [
+        (name, table, names(in_time)[name].column)
+        for in_time, block in ((False, EVERYDAY), (True, EVERYDAY_IN_TIME))
+        for name, (table, _) in block.items()
+    ]
+    text = template.render(
+        parts={part.__name__.lstrip("_"): part for part in parts},
+        units=(DURATION, RATE, SIZE, BANDWIDTH, PERCENT),
+        schema=json_schema(),
+        rows=rows,
+        schema_rows=lambda *given: list(_schema_rows(*given)),
+        common=common,
+        prose=lambda part: meaning_of(part).replace("``", "`"),
+        registered=_registered,
+        metrics=metrics,
+        sweep_keys=sweep_file.TOP,
+        profile_keys=profiles.TOP,
+        profile_values=profiles.PARTS,
+        profile_measures=profiles.MEASURES,
+        record=RECORD,
+        shared_record=SHARED_RECORD,
+        tables=TABLES,
+        row_meanings=ROWS,
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def _rows(

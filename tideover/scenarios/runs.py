@@ -214,7 +214,7 @@ def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
     block = root.get("strategies")
     named = [kind for kind, _ in block.items()] if block is not None and block.is_mapping else []
     kinds: list[str] = []
-    usual: list[Setting] = []
+    set_here: list[Setting] = []
     notes: list[str] = []
     refused: list[ScenarioError] = []
     for kind in dict.fromkeys([*named, *sorted(name for name, _ in STRATEGIES.items())]):
@@ -226,13 +226,13 @@ def every_strategy(source: Source | Tree, settings: Settings = ()) -> Every:
             notes.append(f"{kind} is left out: {first.key}: {first.message}")
             continue
         kinds.append(kind)
-        usual += more
+        set_here += more
         if more:
             told = ", ".join(f"{one.path[-1]} {one.text.partition('=')[2]}" for one in more)
             notes.append(f"{kind}: {told}, since nothing else is said")
     if len(kinds) < 2 and refused:
         raise refused[0]
-    return Every(tuple(kinds), usual, tuple(notes))
+    return Every(tuple(kinds), set_here, tuple(notes))
 
 
 def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
@@ -249,8 +249,8 @@ def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
     said = {one.path[-1] for one in given if one.key.startswith(("strategy.", f"strategies.{kind}."))}
     for block in blocks:
         said |= {key for key, _ in block.items()} if block is not None and block.is_mapping else set()
-    usual = STRATEGIES[kind].usual if kind in STRATEGIES else {}
-    left = {key: value for key, value in usual.items() if key not in said}
+    defaults = STRATEGIES[kind].usual if kind in STRATEGIES else {}
+    left = {key: value for key, value in defaults.items() if key not in said}
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in left.items()}
     found = read_settings([f"strategies.{kind}.{key}={text}" for key, text in texts.items()])
     loader.load_for_strategies(tree, [kind], [*found, *given])

@@ -43,7 +43,7 @@ _LEAST = 10 * SLOT
 CLOSE = 1.003
 """The two rates are so close together at the end."""
 _MOST_PROBES = 60
-_USUAL = {False: 4, True: 6}
+_EXPECTED = {False: 4, True: 6}
 """How many short and thorough probes a search takes as a rule."""
 _LEAP = 1000
 """Most by which a rate is multiplied at once."""
@@ -341,8 +341,8 @@ def _quiet(scenario: Scenario) -> Scenario:
 def expected(scenario: Scenario) -> tuple[int, float]:
     """How many rates a search tries as a rule, and how long that takes on one core (s), very roughly."""
     quiet = _quiet(scenario)
-    lasts = sum(many * seconds(quiet, thorough) for thorough, many in _USUAL.items())
-    return sum(_USUAL.values()), lasts
+    lasts = sum(many * seconds(quiet, thorough) for thorough, many in _EXPECTED.items())
+    return sum(_EXPECTED.values()), lasts
 
 
 def check(scenario: Scenario) -> None:
