@@ -25,12 +25,17 @@ LONG_S = 10.0
 
 
 def checked_diagram(
-    scenario: config.Scenario, file: Path, begin: str | None, end: str | None, components: str | None
-) -> tuple[Stretch | None, tuple[str, ...]]:
-    """What to draw: the stretch, and which components. Raises BadInput before anything is run."""
+    scenario: config.Scenario, file: Path | None, begin: str | None, end: str | None, components: str | None
+) -> tuple[Stretch | None, tuple[str, ...]] | None:
+    """What to draw: the stretch, and which components; None: nothing. Raises BadInput before a run."""
     from tideover.models.accounts.trace import Stretch
     from tideover.sim.units import format_duration
 
+    if file is None:
+        for name, given in (("--from", begin), ("--to", end), ("--components", components)):
+            if given is not None:
+                raise BadInput(f"{name}: goes with --diagram FILE.svg")
+        return None
     if file.suffix.lower() != ".svg":
         raise BadInput(f"--diagram: {file}: the picture is SVG, so the name has to end in .svg")
     ours = b'aria-label="Space-time diagram'
@@ -126,12 +131,7 @@ def run(
     from tideover import api
 
     found = output.loaded(scenario, settings)
-    asked_of_it = {"--from": from_, "--to": to, "--components": components}
-    drawn = None
-    if diagram is not None:
-        drawn = checked_diagram(found, diagram, from_, to, components)
-    elif others := [name for name, value in asked_of_it.items() if value is not None]:
-        raise BadInput(f"{others[0]}: goes with --diagram FILE.svg")
+    drawn = checked_diagram(found, diagram, from_, to, components)
     results.prepare("run")
     said = output.announce([found])
     with Bar() as bar:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -126,8 +127,8 @@ def sweep(
     from tideover.reports.terminal import render
     from tideover.scenarios.runs import fingerprint
     from tideover.scenarios.sweeps import sweep_file
-    from tideover.scenarios.sweeps.dataset import FOLDER
-    from tideover.scenarios.sweeps.files import local_path
+    from tideover.scenarios.sweeps.dataset import FOLDER, Sweep
+    from tideover.scenarios.sweeps.files import NoDataset, local_path
     from tideover.scenarios.sweeps.sweep import Options
 
     where, options = spark.place(), Options(fail_fast, retry_failed)
@@ -142,7 +143,12 @@ def sweep(
     inputs = None if keep is None else fingerprint(spec, settings or ())
     found = None
     if keep is not None and local is not None and inputs is not None:
-        found = _finished(keep, inputs, retry_failed)
+        with suppress(
+            NoDataset
+        ):  # what is there whole, from the same inputs: points need not even be checked
+            found = Sweep.open(keep)
+            if found.manifest.inputs != inputs or (retry_failed and found.failed):
+                found = None
     if found is None:
         recipe = sweep_file.read(spec, settings or ())
         Results(out=out).prepare("sweep")
@@ -198,18 +204,6 @@ def _sensitivities(found: Sweep, spec: str, settings: Texts) -> pd.DataFrame | N
         return indices(recipe, dict(zip(rows["point"], rows["mean"], strict=True)))
     except ValueError as error:
         output.note([f"nothing is said of sensitivities: {error}"])
-        return None
-
-
-def _finished(place: str | Path, inputs: str, again: bool) -> Sweep | None:
-    """What is there already and whole, from the same inputs; ``again``: what failed is to be done again."""
-    from tideover.scenarios.sweeps.dataset import Sweep
-    from tideover.scenarios.sweeps.files import NoDataset
-
-    try:
-        found = Sweep.open(place)
-        return None if found.manifest.inputs != inputs or (again and bool(found.failed)) else found
-    except NoDataset:
         return None
 
 
