@@ -27,7 +27,7 @@ def spark():
     """Code under test that calls ``spark_session`` gets this one too, and leaves it running."""
     from tideover.scenarios.spark.session import spark_session
 
-    with spark_session("local[2,4]", app_name="tideover tests") as session:
+    with spark_session("local[2,4]") as session:
         yield session
 
 

@@ -1,7 +1,8 @@
 """One Spark session: embedded in this process by default, on a cluster, or at a Spark Connect server; what
 its workers get from here, and what runs its jobs.
 
-`sweep.engine` and the commands start it with `spark_session`; `OnSpark` runs jobs on its `cluster`.
+`sweep.engine` and the commands start it with `spark_session`; `OnSpark` runs jobs on its `cluster`. How Spark
+is set up is in `settings`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 
 def spark_session(
     master: str = LOCAL,
-    app_name: str = "tideover",
     *,
     remote: str | None = None,
     conf: Mapping[str, Any] | None = None,
@@ -87,7 +87,7 @@ def spark_session(
             "goes with a cluster or a Spark Connect server; an embedded Spark has the packages of this Python"
         )
         raise ScenarioError([Problem("archive", None, str(archive), said)])
-    return _running_or_started(check_master(master, "master"), app_name, settings, packages)
+    return _running_or_started(check_master(master, "master"), settings, packages)
 
 
 def _send_plugins() -> None:
@@ -99,9 +99,7 @@ def _send_plugins() -> None:
 
 
 @contextmanager
-def _running_or_started(
-    master: str, app_name: str, conf: Mapping[str, str], archive: Path | None
-) -> Iterator[SparkSession]:
+def _running_or_started(master: str, conf: Mapping[str, str], archive: Path | None) -> Iterator[SparkSession]:
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:
@@ -112,7 +110,7 @@ def _running_or_started(
         connect = sys.modules.get("pyspark.sql.connect.session")
         running = connect.SparkSession.getActiveSession() if connect else None
     if running is None:
-        with started(master, app_name, conf, archive) as session:
+        with started(master, conf, archive) as session:
             yield session
         return
     already = "this process has a Spark session already, which is used as it is"
@@ -145,16 +143,6 @@ def connected(remote: str, conf: Mapping[str, str], archive: Path | None) -> Ite
 
     Raises SparkNotStarted if packages for it are missing, nobody answers, or the server refuses something.
     """
-    session = _connect(remote)
-    try:
-        _set_up(session, remote, conf, archive)
-        with changed_environment({_MODE: "1"}):
-            yield session
-    finally:
-        session.stop()
-
-
-def _connect(remote: str) -> Any:
     try:
         import grpc
         from pyspark.errors import PySparkException
@@ -179,12 +167,17 @@ def _connect(remote: str) -> Any:
                 f"{shown(remote)} answers, but not as a Spark Connect server does within {CONNECT_S:g} s "
                 "(is it the right port? does it want use_ssl=true, or not?)"
             ) from None
-    session = SparkSession.builder.remote(remote).create()
+    session: Any = SparkSession.builder.remote(remote).create()
     session.client.set_retry_policies([DefaultPolicy(**_PATIENCE)])
-    return session
+    try:
+        _set_up(session, f"the server {shown(remote)}", conf, archive)
+        with changed_environment({_MODE: "1"}):
+            yield session
+    finally:
+        session.stop()
 
 
-def _set_up(session: Any, remote: str, conf: Mapping[str, str], archive: Path | None) -> None:
+def _set_up(session: Any, server: str, conf: Mapping[str, str], archive: Path | None) -> None:
     from pyspark.errors import PySparkException
 
     try:
@@ -193,18 +186,20 @@ def _set_up(session: Any, remote: str, conf: Mapping[str, str], archive: Path | 
         if archive is not None:
             session.addArtifacts(f"{archive}#{NAME}", archive=True)
     except PySparkException as error:
-        raise SparkNotStarted(f"the server {shown(remote)} refuses us: {_first_line(error)}") from error
-    if session.conf.get(_COORDINATED, REQUIRED[_COORDINATED][0]) != REQUIRED[_COORDINATED][0]:
-        raise SparkNotStarted(f"the server {shown(remote)} has {_COORDINATED} off: a row could count twice")
-    required = {key: value for key, (value, _) in REQUIRED.items() if key not in _OF_SERVER}
-    packages = {} if archive is None else {_WORKERS_PYTHON: PYTHON}
-    for key, value in (required | packages | {**conf}).items():
+        raise SparkNotStarted(f"{server} refuses us: {_first_line(error)}") from error
+    needed = {key: value for key, (value, _) in REQUIRED.items()}
+    if session.conf.get(_COORDINATED, needed[_COORDINATED]) != needed[_COORDINATED]:
+        raise SparkNotStarted(f"{server} has {_COORDINATED} off: a row could count twice")
+    asked = {key: value for key, value in needed.items() if key not in _OF_SERVER}
+    if archive is not None:
+        asked[_WORKERS_PYTHON] = PYTHON
+    for key, value in (asked | {**conf}).items():
         try:
             # What is meant for Hadoop goes there from a session under its own name alone.
             session.conf.set(key.removeprefix("spark.hadoop."), value)
         except PySparkException as error:
             raise SparkNotStarted(
-                f"the server {shown(remote)} does not let a session set {key}: {_first_line(error)} "
+                f"{server} does not let a session set {key}: {_first_line(error)} "
                 "(memory, cores and the like are set where the server is started)"
             ) from error
 
@@ -220,15 +215,13 @@ END_S = 10.0
 
 
 @contextmanager
-def started(
-    master: str, app_name: str, conf: Mapping[str, str], archive: Path | None
-) -> Iterator[SparkSession]:
+def started(master: str, conf: Mapping[str, str], archive: Path | None) -> Iterator[SparkSession]:
     """A session with this master, stopped at the end of the block; ``archive``: packages for its workers."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     interrupt = signal.getsignal(signal.SIGINT)
-    context = _start(master, app_name, conf, archive)
+    context = _start(master, conf, archive)
     session = SparkSession(context)
     try:
         yield session
@@ -248,7 +241,7 @@ def started(
             signal.signal(signal.SIGINT, interrupt)
 
 
-def _start(master: str, app_name: str, conf: Mapping[str, str], archive: Path | None) -> Any:
+def _start(master: str, conf: Mapping[str, str], archive: Path | None) -> Any:
     """A SparkContext. Its process is the one of the session before, if that one was started alike."""
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -257,7 +250,7 @@ def _start(master: str, app_name: str, conf: Mapping[str, str], archive: Path | 
     java = find_java()
     if java is None:
         raise JavaNotFound()
-    asked = settings(master, app_name, scratch()) | dict(conf)
+    asked = settings(master, "tideover", scratch()) | dict(conf)
     variables = environment(master, java_environment(java))
     if archive is not None:
         asked["spark.archives"] = f"{archive}#{NAME}"
@@ -361,6 +354,12 @@ def write_archive(path: Path) -> list[str]:
     """
     make_ready()
     distributions = _needed(FOR_RUNS)
+    files = {str(file.relative_to(PACKAGE.parent)): file for file in PACKAGE.rglob("*")}
+    files = {name: file for name, file in files.items() if "__pycache__" not in file.parts}
+    for distribution in distributions:
+        for own in distribution.files or ():
+            if ".." not in own.parts and not _LEFT_OUT & set(own.parts):
+                files[str(own)] = Path(str(distribution.locate_file(own)))
     with (
         path.open("wb") as raw,
         gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=1) as packed,
@@ -374,8 +373,9 @@ def write_archive(path: Path) -> list[str]:
 
         add(_MADE_FOR, _here().encode())
         add("bin/python", (_LAUNCHER % _python()).encode(), 0o755)
-        for name, file in sorted(_files(distributions)):
-            add(f"packages/{name}", file.read_bytes(), file.stat().st_mode & 0o755)
+        for name, file in sorted(files.items()):
+            if file.is_file():
+                add(f"packages/{name}", file.read_bytes(), file.stat().st_mode & 0o755)
     return [f"{found.name} {found.version}" for found in distributions]
 
 
@@ -436,18 +436,6 @@ def _needed(names: Iterable[str]) -> list[importlib.metadata.Distribution]:
         needs = [need for need in found[name].requires or () if "extra ==" not in need]
         waiting += [match[0] for need in needs if (match := re.match(r"[\w.-]+", need))]
     return [found[name] for name in sorted(found)]
-
-
-def _files(distributions: Iterable[importlib.metadata.Distribution]) -> Iterator[tuple[str, Path]]:
-    """The files of these packages and of Tideover, each with its path in the archive."""
-    for file in PACKAGE.rglob("*"):
-        if file.is_file() and "__pycache__" not in file.parts:
-            yield str(file.relative_to(PACKAGE.parent)), file
-    for distribution in distributions:
-        for name in distribution.files or ():
-            file = Path(str(distribution.locate_file(name)))
-            if ".." not in name.parts and not _LEFT_OUT & set(name.parts) and file.is_file():
-                yield str(name), file
 
 
 # What runs Spark's jobs: how many tasks at a time, how far a job is, how to stop one.

@@ -158,27 +158,26 @@ def check(conf: Mapping[str, Any], of: str = "conf") -> dict[str, str]:
     """
     texts = {key: str(value) for key, value in conf.items()}
     settings = {key: text.lower() if isinstance(conf[key], bool) else text for key, text in texts.items()}
-    found = [(key, _refused(key, value)) for key, value in settings.items()]
-    if problems := [Problem(of, None, key or "(nothing)", said) for key, said in found if said is not None]:
+    problems = []
+    for key, value in settings.items():
+        if _NAME.fullmatch(key) is None:
+            said = "is no setting of Spark's; allowed: names that begin with spark., as spark.executor.memory"
+        elif not value:
+            said = "has no value; allowed: key=value, as in spark.executor.memory=2g"
+        elif key in _ELSEWHERE:
+            said = f"is not set here: {_ELSEWHERE[key]}"
+        elif key in REQUIRED and value != REQUIRED[key][0]:
+            needed, why = REQUIRED[key]
+            said = f"{value!r} would break a sweep; allowed: {needed} ({why})"
+        elif key in _COMMITTERS and value not in _COMMITTERS[key]:
+            allowed = " or ".join(_COMMITTERS[key])
+            said = f"of {value!r} nobody knows whether a task's rows could count twice; allowed: {allowed}"
+        else:
+            continue
+        problems.append(Problem(of, None, key or "(nothing)", said))
+    if problems:
         raise ScenarioError(problems)
     return settings
-
-
-def _refused(key: str, value: str) -> str | None:
-    """Why a setting is refused, or None."""
-    if _NAME.fullmatch(key) is None:
-        return "is no setting of Spark's; allowed: names that begin with spark., as spark.executor.memory"
-    if not value:
-        return "has no value; allowed: key=value, as in spark.executor.memory=2g"
-    if key in _ELSEWHERE:
-        return f"is not set here: {_ELSEWHERE[key]}"
-    if key in REQUIRED and value != REQUIRED[key][0]:
-        needed, why = REQUIRED[key]
-        return f"{value!r} would break a sweep; allowed: {needed} ({why})"
-    if key in _COMMITTERS and value not in _COMMITTERS[key]:
-        allowed = " or ".join(_COMMITTERS[key])
-        return f"of {value!r} nobody knows whether a task's rows could count twice; allowed: {allowed}"
-    return None
 
 
 # How masters and Spark Connect servers are written, and whether somebody is there.
@@ -284,19 +283,17 @@ def schema_text(schema: pa.Schema) -> str:
     as a text, it has none either way, and the files are the same.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
-
-    return _text_of_schema(from_arrow_schema(schema))
-
-
-def _text_of_schema(kind: Any) -> str:
     from pyspark.sql.types import ArrayType, StructType
 
-    if isinstance(kind, StructType):
-        fields = (f"`{field.name.replace('`', '``')}`:{_text_of_schema(field.dataType)}" for field in kind)
-        return f"struct<{','.join(fields)}>"
-    if isinstance(kind, ArrayType):
-        return f"array<{_text_of_schema(kind.elementType)}>"
-    return str(kind.simpleString())
+    def text(kind: Any) -> str:
+        if isinstance(kind, StructType):
+            fields = (f"`{field.name.replace('`', '``')}`:{text(field.dataType)}" for field in kind)
+            return f"struct<{','.join(fields)}>"
+        if isinstance(kind, ArrayType):
+            return f"array<{text(kind.elementType)}>"
+        return str(kind.simpleString())
+
+    return text(from_arrow_schema(schema))
 
 
 # Spark's own directory on this machine, and changes of the environment that end with a block.

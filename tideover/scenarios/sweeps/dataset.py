@@ -1,4 +1,7 @@
-"""What a sweep found, read from its dataset: summaries at once, rows when they are asked for."""
+"""What a sweep found, read from its dataset: summaries at once, rows when they are asked for.
+
+Commands, `tideover.load` and reports read a `Sweep`; what it can be asked is added here.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,7 @@ FOLDER = "dataset"
 class Sweep:
     """What a sweep found.
 
+    name, place          of the sweep; where its dataset lies
     parameters           the swept keys, and the unit of each in the tables (``""``: as they were written)
     points, summary      a row a point; a row a point and metric: mean, interval, quantiles
     runs, recoveries, timeline, tasks    tidy tables: ``point``, the swept keys, then the columns of ``run``;
@@ -62,9 +66,9 @@ class Sweep:
 
     def __init__(self, known: Manifest, files: Files, keeps: object = None) -> None:
         """``keeps``: a temporary directory that has to live as long as this does."""
-        self.manifest = known
-        self._files = files
-        self._keeps = keeps
+        self.manifest, self._files, self._keeps = known, files, keeps
+        self.name, self.place = known.name, files.where
+        self.parameters = {key: column.unit for key, column in known.swept.items()}
 
     @staticmethod
     def open(place: str | os.PathLike[str]) -> Sweep:
@@ -103,16 +107,6 @@ class Sweep:
         swept = (self._swept(point) for point in self.points.head(_SHOWN).to_dict("records"))
         rows = [one | self.result(number).headline() for one, number in zip(swept, shown, strict=True)]
         return results.html(rows)
-
-    @property
-    def name(self) -> str:
-        """Of the sweep."""
-        return self.manifest.name
-
-    @property
-    def parameters(self) -> dict[str, str]:
-        """The swept keys, and the unit of each in the tables."""
-        return {key: column.unit for key, column in self.manifest.swept.items()}
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -183,11 +177,6 @@ class Sweep:
 
         found = self._reduced(of_remarks()).sort_values(["point", "replication"], kind="stable")
         return [*self.manifest.remarks, *in_short(found["remark"])]
-
-    @property
-    def place(self) -> str:
-        """Where the dataset lies."""
-        return self._files.where
 
     def fingerprint(self) -> str:
         """A hash of what the dataset holds: its manifest has those of the files."""

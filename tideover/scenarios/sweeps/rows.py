@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -201,14 +201,10 @@ def summarise(
     ``recoveries`` and ``runs`` with ``point`` and the swept keys, ``parameters``, as columns.
     """
     if ENDS.name not in runs.columns:  # tidy tables leave it to the scenario
-        runs = runs.assign(**{ENDS.name: runs["scenario_json"].map(_duration_s)})
+        ends = {text: json.loads(text)["run"]["duration"] for text in runs["scenario_json"].unique()}
+        ends = {text: parse_duration(duration) / S for text, duration in ends.items()}
+        runs = runs.assign(**{ENDS.name: runs["scenario_json"].map(ends)})
     return points_of(runs, parameters), summarise_points(recoveries, runs)
-
-
-@lru_cache
-def _duration_s(scenario: str) -> float:
-    """How long a run is; ``scenario``: as JSON."""
-    return parse_duration(json.loads(scenario)["run"]["duration"]) / S
 
 
 def points_of(runs: pd.DataFrame, parameters: Collection[str]) -> pd.DataFrame:
