@@ -21,10 +21,11 @@ from tideover.scenarios.errors import ScenarioError, is_misspelt, listed, sugges
 from tideover.scenarios.loader import Scenario, Tree
 from tideover.scenarios.objectives.objective import LEVEL, Objective
 from tideover.scenarios.objectives.terms import parse_share
-from tideover.scenarios.part_builder import PartBuilder, fields_of, from_plain
+from tideover.scenarios.part_builder import fields_of, from_plain
 from tideover.scenarios.planning.candidate import Breaks, Effort, Machine, Prices, Wanted
 from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.sweeps import factors
+from tideover.scenarios.sweeps.factors import FactorReader
 from tideover.scenarios.yaml_source import Giver, Node, Origin
 from tideover.sim.registry import Part, kind_of
 from tideover.sim.units import parse_rate
@@ -283,7 +284,7 @@ def read(source: Source, settings: Settings = ()) -> Spec:
     return _Reader(root, directory).spec(base, settings)
 
 
-class _Reader(PartBuilder):
+class _Reader(FactorReader):
     """A plan's file that is being read."""
 
     def __init__(self, root: Node, directory: Path) -> None:
@@ -382,7 +383,7 @@ class _Reader(PartBuilder):
         for key, child in node.items():
             levels = child.value
             if child.is_mapping:
-                levels = factors.values(child, f"choices.{key}", self.problems)
+                levels = self.values(child, f"choices.{key}")
             elif not isinstance(levels, list) or not levels:
                 has = "an empty list" if levels == [] else child.shown()
                 said = f"must be a list of values, as in [10 s, 20 s], or a range, not {has}"

@@ -1,6 +1,6 @@
 """Factors: keys of a scenario that take several values, and which of their combinations count.
 
-`sweep_file` reads with these functions what a sweep's file says of factors (blocks ``grid``, ``zip``,
+`sweep_file` reads with a `FactorReader` what a sweep's file says of factors (blocks ``grid``, ``zip``,
 ``sample`` and ``where``), plans their choices. Whoever adds a unit, a design or a kind of axis does it here.
 """
 
@@ -11,13 +11,14 @@ import json
 import math
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tideover.scenarios.errors import Problem, suggest
+from tideover.scenarios.errors import suggest
+from tideover.scenarios.part_builder import PartBuilder
 from tideover.scenarios.precedence import Setting
 from tideover.scenarios.yaml_source import Giver, Node, scalar
 from tideover.sim.units import (
@@ -227,135 +228,6 @@ class Range:
         return written(value, self.unit) if self.unit else value
 
 
-def unknown_keys(block: Node, shown: str, known: Collection[str]) -> list[Problem]:
-    """A problem for each key of a block that it may not have; ``shown``: what the block is called."""
-    return [
-        node.problem(f"{shown}.{key}", f"unknown key; {suggest(key, known)}")
-        for key, node in block.items()
-        if key not in known
-    ]
-
-
-def whole_number(
-    block: Node, shown: str, key: str, bounds: tuple[int, int], default: int | None, problems: list[Problem]
-) -> int | None:
-    """A whole number of a block, which is called ``shown``; None if there is none within the bounds."""
-    node = block.get(key)
-    if node is None and default is not None:
-        return default
-    if node is None or type(node.value) is not int or not bounds[0] <= node.value <= bounds[1]:
-        allowed = f"must be a whole number from {bounds[0]:,} to {bounds[1]:,}"
-        message = f"is missing; it {allowed}" if node is None else f"{allowed}, not {node.shown()}"
-        problems.append((node or block).problem(f"{shown}.{key}", message))
-        return None
-    return int(node.value)
-
-
-def read_range(node: Node, key: str, steps: bool, problems: list[Problem]) -> Range | None:
-    """The range of a mapping, None if something is wrong with it; ``steps``: whether it may say how many."""
-    found = unknown_keys(node, key, (*ENDS, *(["steps"] if steps else []), "scale"))
-    missing = "is missing; give both ends of a range, as in {from: 1 s, to: 9 s}"
-    found += [node.problem(f"{key}.{end}", missing) for end in ENDS if node.get(end) is None]
-    scale = node.get("scale")
-    if scale is not None and scale.value not in SCALES:
-        message = f"{scale.shown()} is no scale; allowed are {' and '.join(SCALES)}"
-        found.append(scale.problem(f"{key}.scale", message))
-    problems += found
-    if found:
-        return None
-    low, high = (node.value[end] for end in ENDS)
-    log = scale is not None and scale.value == "log"
-    plain = (low.plain(), high.plain())
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in plain)
-    unit = "" if numbers else unit_of(plain)
-    if not (numbers or unit) or None in plain:
-        message = f"{low.shown()} and {high.shown()} are not two numbers, or two quantities of one kind"
-        problems.append(high.problem(f"{key}.to", message))
-        return None
-    first, last = (float(as_number(value, unit)) for value in plain)
-    if not (math.isfinite(first) and math.isfinite(last) and first < last):
-        message = f"{high.shown()} is not more than {low.shown()}; a range goes up"
-        problems.append(high.problem(f"{key}.to", message))
-        return None
-    if log and first <= 0:
-        message = f"{low.shown()} has no logarithm; a range by logarithm begins above 0"
-        problems.append(low.problem(f"{key}.from", message))
-        return None
-    return Range(first, last, plain, unit, numbers and all(isinstance(value, int) for value in plain), log)
-
-
-def values(node: Node, key: str, problems: list[Problem]) -> list[Node]:
-    """The values of a range with ``steps``, both ends among them, each once."""
-    found = read_range(node, key, True, problems)
-    steps = node.get("steps")
-    if steps is None or type(steps.value) is not int or not 2 <= steps.value <= MOST_STEPS:
-        shown = "is missing" if steps is None else steps.shown()
-        message = f"{shown}; it must be a number of values from 2 to {MOST_STEPS:,}"
-        problems.append((steps or node).problem(f"{key}.steps", message))
-        return []
-    if found is None:
-        return []
-    count = steps.value
-    every = list(dict.fromkeys(found.at(step / (count - 1)) for step in range(count)))
-    if len(every) < count and not found.log:
-        what = "whole numbers (0.0 to 1.0 has fractions, 0 to 1 has not)" if found.whole else "such values"
-        message = f"is {count}, and there are only {len(every)} {what}; give at most so many steps"
-        problems.append(steps.problem(f"{key}.steps", message))
-    return [node.like(value) for value in every]
-
-
-# Factors as files list them: ``grid``, a product, and ``zip``, groups of factors that go in step.
-
-Given = Sequence[tuple[Factor, Node]]
-"""Factors, each with what the file or ``--set`` gives it."""
-
-
-def in_step(given: Given, problems: list[Problem]) -> Listed:
-    """One axis for all these factors: the first values of all, the second ones, and so on.
-
-    Of a factor that ``--set`` gives one value, all are the same.
-    """
-    columns = [listed(factor, node, problems) for factor, node in given]
-    longest = max(map(len, columns), default=0)
-    for i, (factor, node) in enumerate(given):
-        if node.is_set and len(columns[i]) == 1:
-            columns[i] *= longest
-        elif 0 < len(columns[i]) < longest:
-            other = next(factor for j, (factor, _) in enumerate(given) if len(columns[j]) == longest)
-            message = f"has {len(columns[i])} values, and {other.key} has {longest}; give each as many"
-            problems.append(node.problem(factor.shown, message))
-    rows = list(zip(*columns, strict=False))
-    problems += again(given[0][0].shown if given else "", rows)
-    return Listed(tuple(factor for factor, _ in given), tuple(rows))
-
-
-def listed(factor: Factor, node: Node, problems: list[Problem]) -> list[Node]:
-    """The values of a list or a range; a value that ``--set`` gives is a list of one."""
-    # a mapping may be a value, too, with a ``from`` of its own (a bolt's)
-    if node.is_mapping and (node.get("to") is not None or node.get("steps") is not None):
-        return values(node, factor.shown, problems)
-    if node.is_set and not isinstance(node.value, list):
-        return [node]
-    if not isinstance(node.value, list) or not node.value:
-        form = "must be a list of values, as in [10/s, 20/s], or a range, "
-        form += "as in {from: 10/s, to: 100/s, steps: 10}"
-        what = "an empty list" if node.value == [] else node.shown()
-        problems.append(node.problem(factor.shown, f"{form}, not {what}"))
-        return []
-    return list(node.value)
-
-
-def again(key: str, rows: Sequence[Sequence[Node]]) -> Iterator[Problem]:
-    """A problem for each row that was there before."""
-    seen = set()
-    for row in rows:
-        text = json.dumps([node.plain() for node in row])
-        if text in seen:
-            shown = ", ".join(as_text(node.plain()) for node in row)
-            yield row[0].problem(key, f"lists {shown} twice; give each value once")
-        seen.add(text)
-
-
 # Designs: where in the unit cube the points of a sample lie, a row each, of so many factors, of a size, by a
 # seed.
 
@@ -414,52 +286,6 @@ def problem(factors: int) -> dict[str, Any]:
     return {"num_vars": factors, "names": names, "bounds": [[0.0, 1.0]] * factors}
 
 
-# Samples: ``sample: {design: latin_hypercube, size: 64, factors: {KEY: {from: 10/s, to: 100/s}, …}}``.
-
-
-def sampled(block: Node, given: Given, problems: list[Problem]) -> tuple[Sampled | None, str | None]:
-    """The axis of a block ``sample``, whose ``factors`` are ``given``, and a remark on it; no axis if
-    something is wrong with it.
-    """
-    before = len(problems)
-    problems += unknown_keys(block, "sample", ("design", "size", "seed", "factors"))
-    design = block.get("design")
-    if design is None or design.value not in DESIGNS:
-        known = f"must be one of {', '.join(DESIGNS)}"
-        message = f"is missing; it {known}" if design is None else f"{known}, not {design.shown()}"
-        problems.append((design or block).problem("sample.design", message))
-    elif design.value in FOR_INDICES and importlib.util.find_spec("SALib") is None:
-        message = f"{design.value} needs SALib, which is missing; install tideover[sensitivity]"
-        problems.append(design.problem("sample.design", message))
-    size = whole_number(block, "sample", "size", (1, MOST_SIZE), None, problems)
-    seed = whole_number(block, "sample", "seed", (0, 2**63 - 1), 1, problems)
-    if not 0 < len(given) <= MOST_FACTORS:
-        hint = "give ranges or lists by dotted key, as in {run.seed: {from: 1, to: 100}}"
-        problems.append((block.get("factors") or block).problem("sample.factors", f"is missing; {hint}"))
-    spreads = [_spread(factor, node, problems) for factor, node in given]
-    if len(problems) > before or design is None or size is None or seed is None:
-        return None, None
-    draws = array("d", DESIGNS[design.value](len(given), size, seed).ravel().tolist())
-    factors = tuple(factor for factor, _ in given)
-    found = Sampled(design.value, factors, tuple(filter(None, spreads)), draws)
-    if design.value not in ("sobol", "saltelli") or size & (size - 1) == 0:
-        return found, None
-    below = 1 << (size.bit_length() - 1)
-    return found, (
-        f"sample.size is {size:,}: Sobol's points are evenly spread if there are a power of two of them, "
-        f"as {below:,} or {2 * below:,}"
-    )
-
-
-def _spread(factor: Factor, node: Node, problems: list[Problem]) -> Spread | None:
-    if node.is_mapping and node.get("to") is not None:
-        found = read_range(node, factor.shown, False, problems)
-        return None if found is None else Spread(node, found)
-    values = listed(factor, node, problems)
-    problems += again(factor.shown, [(value,) for value in values])
-    return Spread(node, tuple(values))
-
-
 # Constraints between factors: ``where: [checkpoint_interval < count.window, hosts >= strategy.k + 1]``.
 #
 # A constraint compares two sums of products of keys and values; points that break one are left out. A key
@@ -488,30 +314,6 @@ class Term(NamedTuple):
     amounts: np.ndarray
     unit: str
     swept: bool = False
-
-
-def read(block: Node | None, axes: Sequence[Axis], base: Node, problems: list[Problem]) -> array[int] | None:
-    """The numbers of the combinations that break no constraint of a block ``where``; None: of all. ``base``:
-    the scenario, whose keys they may name.
-    """
-    if block is None or block.value is None or block.value == []:
-        return None
-    if not isinstance(block.value, list):
-        message = f"must be a list of comparisons, as in [checkpoint_interval < 30 s], not {block.shown()}"
-        problems.append(block.problem("where", message))
-        return None
-    for axis in axes:
-        if isinstance(axis, Sampled) and axis.design in FOR_INDICES:
-            message = f"does not go with design: {axis.design}, of whose points none may be left out"
-            problems.append(block.problem("where", message))
-    kept = np.ones([len(axis) for axis in axes], bool)
-    for number, node in enumerate(block.value):
-        try:
-            kept &= _holds(node, axes, base)
-        except ValueError as error:
-            shown = f"{node.value}: {error}" if isinstance(node.value, str) else str(error)
-            problems.append(node.problem(f"where.{number}", shown))
-    return array("q", np.flatnonzero(kept).tolist())
 
 
 def _holds(node: Node, axes: Sequence[Axis], base: Node) -> np.ndarray:
@@ -613,3 +415,189 @@ def _amounts(values: Sequence[Any]) -> Term:
 
 def _what(unit: str) -> str:
     return {_TEXT: "a text", "": "a number"}.get(unit, f"a quantity in {unit}")
+
+
+Given = Sequence[tuple[Factor, Node]]
+"""Factors, each with what the file or ``--set`` gives it."""
+
+
+class FactorReader(PartBuilder):
+    """Reads what a file says of factors, and collects what is wrong in ``problems``."""
+
+    def whole_number(
+        self, block: Node, shown: str, key: str, bounds: tuple[int, int], default: int | None
+    ) -> int | None:
+        """A whole number of a block, which is called ``shown``; None if there is none within the bounds."""
+        node = block.get(key)
+        if node is None and default is not None:
+            return default
+        if node is None or type(node.value) is not int or not bounds[0] <= node.value <= bounds[1]:
+            allowed = f"must be a whole number from {bounds[0]:,} to {bounds[1]:,}"
+            message = f"is missing; it {allowed}" if node is None else f"{allowed}, not {node.shown()}"
+            self.refuse(node or block, f"{shown}.{key}", message)
+            return None
+        return int(node.value)
+
+    def range(self, node: Node, key: str, steps: bool) -> Range | None:
+        """The range of a mapping, None if something is wrong with it; ``steps``: if it may say how many."""
+        before = len(self.problems)
+        self.unknown_keys(node, key, (*ENDS, *(["steps"] if steps else []), "scale"))
+        for end in ENDS:
+            if node.get(end) is None:
+                message = "is missing; give both ends of a range, as in {from: 1 s, to: 9 s}"
+                self.refuse(node, f"{key}.{end}", message)
+        scale = node.get("scale")
+        if scale is not None and scale.value not in SCALES:
+            message = f"{scale.shown()} is no scale; allowed are {' and '.join(SCALES)}"
+            self.refuse(scale, f"{key}.scale", message)
+        if len(self.problems) > before:
+            return None
+        low, high = (node.value[end] for end in ENDS)
+        log = scale is not None and scale.value == "log"
+        plain = (low.plain(), high.plain())
+        numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in plain)
+        whole = numbers and all(isinstance(value, int) for value in plain)
+        unit = "" if numbers else unit_of(plain)
+        if not (numbers or unit) or None in plain:
+            message = f"{low.shown()} and {high.shown()} are not two numbers, or two quantities of one kind"
+            self.refuse(high, f"{key}.to", message)
+            return None
+        first, last = (float(as_number(value, unit)) for value in plain)
+        if not (math.isfinite(first) and math.isfinite(last) and first < last):
+            self.refuse(high, f"{key}.to", f"{high.shown()} is not more than {low.shown()}; a range goes up")
+        elif log and first <= 0:
+            message = f"{low.shown()} has no logarithm; a range by logarithm begins above 0"
+            self.refuse(low, f"{key}.from", message)
+        else:
+            return Range(first, last, plain, unit, whole, log)
+        return None
+
+    def values(self, node: Node, key: str) -> list[Node]:
+        """The values of a range with ``steps``, both ends among them, each once."""
+        found = self.range(node, key, True)
+        steps = node.get("steps")
+        if steps is None or type(steps.value) is not int or not 2 <= steps.value <= MOST_STEPS:
+            shown = "is missing" if steps is None else steps.shown()
+            message = f"{shown}; it must be a number of values from 2 to {MOST_STEPS:,}"
+            self.refuse(steps or node, f"{key}.steps", message)
+            return []
+        if found is None:
+            return []
+        count = steps.value
+        every = list(dict.fromkeys(found.at(step / (count - 1)) for step in range(count)))
+        if len(every) < count and not found.log:
+            what = (
+                "whole numbers (0.0 to 1.0 has fractions, 0 to 1 has not)" if found.whole else "such values"
+            )
+            message = f"is {count}, and there are only {len(every)} {what}; give at most so many steps"
+            self.refuse(steps, f"{key}.steps", message)
+        return [node.like(value) for value in every]
+
+    def listed(self, factor: Factor, node: Node) -> list[Node]:
+        """The values of a list or a range; a value that ``--set`` gives is a list of one."""
+        # a mapping may be a value, too, with a ``from`` of its own (a bolt's)
+        if node.is_mapping and (node.get("to") is not None or node.get("steps") is not None):
+            return self.values(node, factor.shown)
+        if node.is_set and not isinstance(node.value, list):
+            return [node]
+        if not isinstance(node.value, list) or not node.value:
+            form = "must be a list of values, as in [10/s, 20/s], or a range, "
+            form += "as in {from: 10/s, to: 100/s, steps: 10}"
+            what = "an empty list" if node.value == [] else node.shown()
+            self.refuse(node, factor.shown, f"{form}, not {what}")
+            return []
+        return list(node.value)
+
+    def in_step(self, given: Given) -> Listed:
+        """One axis for all these factors: the first values of all, the second ones, and so on. Of a factor
+        that ``--set`` gives one value, all are the same.
+        """
+        columns = [self.listed(factor, node) for factor, node in given]
+        longest = max(map(len, columns), default=0)
+        for i, (factor, node) in enumerate(given):
+            if node.is_set and len(columns[i]) == 1:
+                columns[i] *= longest
+            elif 0 < len(columns[i]) < longest:
+                other = next(factor for j, (factor, _) in enumerate(given) if len(columns[j]) == longest)
+                message = f"has {len(columns[i])} values, and {other.key} has {longest}; give each as many"
+                self.refuse(node, factor.shown, message)
+        rows = tuple(zip(*columns, strict=False))
+        self._once(given[0][0].shown if given else "", rows)
+        return Listed(tuple(factor for factor, _ in given), rows)
+
+    def _once(self, key: str, rows: Sequence[Sequence[Node]]) -> None:
+        """Refuse each row that was there before."""
+        seen = set()
+        for row in rows:
+            text = json.dumps([node.plain() for node in row])
+            if text in seen:
+                shown = ", ".join(as_text(node.plain()) for node in row)
+                self.refuse(row[0], key, f"lists {shown} twice; give each value once")
+            seen.add(text)
+
+    def sampled(self, block: Node, given: Given) -> tuple[Sampled | None, str | None]:
+        """The axis of a block ``sample``, whose ``factors`` are ``given``, and a remark on it; no axis if
+        something is wrong with it.
+
+        ``sample: {design: latin_hypercube, size: 64, factors: {KEY: {from: 10/s, to: 100/s}, …}}``
+        """
+        before = len(self.problems)
+        self.unknown_keys(block, "sample", ("design", "size", "seed", "factors"))
+        design = block.get("design")
+        if design is None or design.value not in DESIGNS:
+            known = f"must be one of {', '.join(DESIGNS)}"
+            message = f"is missing; it {known}" if design is None else f"{known}, not {design.shown()}"
+            self.refuse(design or block, "sample.design", message)
+        elif design.value in FOR_INDICES and importlib.util.find_spec("SALib") is None:
+            message = f"{design.value} needs SALib, which is missing; install tideover[sensitivity]"
+            self.refuse(design, "sample.design", message)
+        size = self.whole_number(block, "sample", "size", (1, MOST_SIZE), None)
+        seed = self.whole_number(block, "sample", "seed", (0, 2**63 - 1), 1)
+        if not 0 < len(given) <= MOST_FACTORS:
+            hint = "give ranges or lists by dotted key, as in {run.seed: {from: 1, to: 100}}"
+            self.refuse(block.get("factors") or block, "sample.factors", f"is missing; {hint}")
+        spreads = []
+        for factor, node in given:
+            if node.is_mapping and node.get("to") is not None:
+                found = self.range(node, factor.shown, False)
+                spreads += [] if found is None else [Spread(node, found)]
+            else:
+                values = self.listed(factor, node)
+                self._once(factor.shown, [(value,) for value in values])
+                spreads.append(Spread(node, tuple(values)))
+        if len(self.problems) > before or design is None or size is None or seed is None:
+            return None, None
+        draws = array("d", DESIGNS[design.value](len(given), size, seed).ravel().tolist())
+        axis = Sampled(design.value, tuple(factor for factor, _ in given), tuple(spreads), draws)
+        if design.value not in ("sobol", "saltelli") or size & (size - 1) == 0:
+            return axis, None
+        below = 1 << (size.bit_length() - 1)
+        return axis, (
+            f"sample.size is {size:,}: Sobol's points are evenly spread if there are a power of two of them, "
+            f"as {below:,} or {2 * below:,}"
+        )
+
+    def kept(self, block: Node | None, axes: Sequence[Axis], base: Node) -> array[int] | None:
+        """The numbers of the combinations that break no constraint of a block ``where``; None: of all.
+        ``base``: the scenario, whose keys they may name.
+        """
+        if block is None or block.value is None or block.value == []:
+            return None
+        if not isinstance(block.value, list):
+            message = (
+                f"must be a list of comparisons, as in [checkpoint_interval < 30 s], not {block.shown()}"
+            )
+            self.refuse(block, "where", message)
+            return None
+        for axis in axes:
+            if isinstance(axis, Sampled) and axis.design in FOR_INDICES:
+                message = f"does not go with design: {axis.design}, of whose points none may be left out"
+                self.refuse(block, "where", message)
+        kept = np.ones([len(axis) for axis in axes], bool)
+        for number, node in enumerate(block.value):
+            try:
+                kept &= _holds(node, axes, base)
+            except ValueError as error:
+                shown = f"{node.value}: {error}" if isinstance(node.value, str) else str(error)
+                self.refuse(node, f"where.{number}", shown)
+        return array("q", np.flatnonzero(kept).tolist())

@@ -34,12 +34,11 @@ import numpy as np
 from tideover.models.job.components import Run
 from tideover.models.schema import TABLES, Column
 from tideover.scenarios import library, loader, plugins, precedence, profiles, yaml_source
-from tideover.scenarios.errors import Problem, ScenarioError, suggest
+from tideover.scenarios.errors import ScenarioError, suggest
 from tideover.scenarios.loader import Resolved, Scenario, Tree
 from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.statistics import intervals
-from tideover.scenarios.sweeps import factors
-from tideover.scenarios.sweeps.factors import Axis, Factor
+from tideover.scenarios.sweeps.factors import Axis, Factor, FactorReader
 from tideover.scenarios.sweeps.rows import metric_names
 from tideover.scenarios.sweeps.survey import Point, Points
 from tideover.scenarios.yaml_source import Giver, Node, Origin
@@ -270,7 +269,7 @@ def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Rec
     return _SweepFile(root, directory, read_settings(settings), base).recipe()
 
 
-class _SweepFile:
+class _SweepFile(FactorReader):
     """A sweep file that is being read.
 
     base      the tree of the scenario, if it is there already
@@ -281,8 +280,8 @@ class _SweepFile:
     def __init__(
         self, root: Node, directory: Path, settings: Sequence[Setting], base: Tree | None = None
     ) -> None:
+        super().__init__(directory)
         self.root, self.directory, self.settings, self.base = root, directory, settings, base
-        self.problems: list[Problem] = []
         self.remarks: list[str] = []
         self.written: dict[str, Node] = {}
         given = [
@@ -301,7 +300,7 @@ class _SweepFile:
         """Everything that the file says."""
         base, directory = self._base()
         title = self.root.get("name") or base.get("name")
-        kept = factors.read(self.root.get("where"), self.axes, base, self.problems)
+        kept = self.kept(self.root.get("where"), self.axes, base)
         if self.problems:
             raise ScenarioError(self.problems)
         found = Recipe(
@@ -328,16 +327,16 @@ class _SweepFile:
     def _axes(self) -> Iterator[Axis]:
         """What differs between points; the last axis changes fastest."""
         for one in self._factors(self.root.get("grid"), "grid"):
-            yield factors.in_step([one], self.problems)
+            yield self.in_step([one])
         block = self.root.get("zip")
         groups = block.value if block is not None and isinstance(block.value, list) else [block]
         for number, group in enumerate(groups):
             shown = "zip" if group is block else f"zip.{number}"
-            yield factors.in_step(self._factors(group, shown), self.problems)
+            yield self.in_step(self._factors(group, shown))
         block = self.root.get("sample")
         if block is not None and self._items(block, "sample", "design: NAME") is not None:
             given = self._factors(block.get("factors"), "sample.factors")
-            axis, remark = factors.sampled(block, given, self.problems)
+            axis, remark = self.sampled(block, given)
             self.remarks += [remark] if remark else []
             yield from [axis] if axis else []
 
@@ -402,27 +401,25 @@ class _SweepFile:
         if (topology := self.root.value.get("topology")) is not None:
             message = "belongs to a scenario; this must be a sweep file, with scenario: and grid:"
             raise topology.refused("topology", message)
-        for key, node in self.root.value.items():
-            if key not in TOP:
-                self.problems.append(node.problem(key, f"unknown key; {suggest(key, TOP)}"))
+        self.unknown_keys(self.root, "", TOP)
         for key in ("name", "description"):
             node = self.root.value.get(key)
             if node is not None and not isinstance(node.value, str):
-                self.problems.append(node.problem(key, f"must be a text, not {node.shown()}"))
+                self.refuse(node, key, f"must be a text, not {node.shown()}")
         swept = {factor: self.written[factor.shown] for axis in self.axes for factor in axis.factors}
         every = [*(factor.key for factor in swept), *(setting.key for setting in self.fixed)]
         for i, (factor, node) in enumerate(swept.items()):
             others = [*every[:i], *every[i + 1 :]]
             if clash := next((o for o in others if f"{o}.".startswith(f"{factor.key}.")), None):
                 message = f"is swept, so {clash} cannot be set as well; keep one of the two"
-                self.problems.append(node.problem(factor.shown, message))
+                self.refuse(node, factor.shown, message)
 
     def _items(self, node: Node | None, name: str, form: str) -> list[tuple[str, Node]] | None:
         """The entries of a block; None if it is not there, or no mapping, which is a problem."""
         if node is None or node.value is None:
             return None
         if not node.is_mapping:
-            self.problems.append(node.problem(name, f"must be a mapping {form}, not {node.shown()}"))
+            self.refuse(node, name, f"must be a mapping {form}, not {node.shown()}")
             return None
         return list(node.items())
 
@@ -433,21 +430,20 @@ class _SweepFile:
 
     def _until(self, node: Node) -> Until | None:
         """What a mapping under ``replications`` says; None if something is wrong with it."""
-        problems, before = self.problems, len(self.problems)
-        known = ("until", "half_width", "least", "most", "level")
-        problems += factors.unknown_keys(node, "replications", known)
+        before = len(self.problems)
+        self.unknown_keys(node, "replications", ("until", "half_width", "least", "most", "level"))
         metric = self._metric(node)
         width = self._width(node, metric and metric[1])
         bounds = (2, _MOST_ALLOWED)
-        least = factors.whole_number(node, "replications", "least", bounds, _LEAST, problems) or _LEAST
+        least = self.whole_number(node, "replications", "least", bounds, _LEAST) or _LEAST
         bounds = (max(2, least), _MOST_ALLOWED)
-        most = factors.whole_number(node, "replications", "most", bounds, max(_MOST, least), problems)
+        most = self.whole_number(node, "replications", "most", bounds, max(_MOST, least))
         level = node.get("level")
         confidence = _LEVEL if level is None else _percent(level.value)
         if confidence is None or not 0.5 <= confidence < 1:
             message = "must be a confidence of at least 50 % and less than 100 %, as in 95 %"
-            problems.append((level or node).problem("replications.level", message))
-        if len(problems) > before or not (metric and width and most and confidence):
+            self.refuse(level or node, "replications.level", message)
+        if len(self.problems) > before or not (metric and width and most and confidence):
             return None
         return Until(metric[0], *width, least, most, confidence)
 
@@ -455,7 +451,7 @@ class _SweepFile:
         """A number of runs or recoveries: what a summary calls it, and its column."""
         until, key = node.get("until"), "replications.until"
         if until is None:
-            self.problems.append(node.problem(key, "is missing; give a column, as time_to_recover_s"))
+            self.refuse(node, key, "is missing; give a column, as time_to_recover_s")
             return None
         known = {
             name: column
@@ -465,7 +461,7 @@ class _SweepFile:
         }
         if not isinstance(until.value, str) or until.value not in known:
             hint = suggest(str(until.plain()), known)
-            self.problems.append(until.problem(key, f"{until.shown()} is no number of a run; {hint}"))
+            self.refuse(until, key, f"{until.shown()} is no number of a run; {hint}")
             return None
         return until.value, known[until.value]
 
@@ -474,7 +470,7 @@ class _SweepFile:
         given, key = node.get("half_width"), "replications.half_width"
         if given is None:
             message = "is missing; give a part of the mean, as 5 %, or a width in the unit of the column"
-            self.problems.append(node.problem(key, message))
+            self.refuse(node, key, message)
             return None
         if part := _percent(given.value):
             return part, True
@@ -488,10 +484,10 @@ class _SweepFile:
             else:
                 value = float(given.value)
         except ValueError as error:
-            self.problems.append(given.problem(key, f"{error}; or give a part of the mean, as 5 %"))
+            self.refuse(given, key, f"{error}; or give a part of the mean, as 5 %")
             return None
         if not (math.isfinite(value) and value > 0):
-            self.problems.append(given.problem(key, f"must be more than 0, not {given.shown()}"))
+            self.refuse(given, key, f"must be more than 0, not {given.shown()}")
             return None
         return value, False
 
