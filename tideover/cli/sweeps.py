@@ -188,12 +188,12 @@ def _write_page(directory: Path, found: Sweep, sensitivities: pd.DataFrame | Non
 def _sensitivities(found: Sweep, spec: str, settings: Texts) -> pd.DataFrame | None:
     """Which factors the time to recover depends on, if the points were chosen to tell that."""
     from tideover.models.schema import HEADLINE
-    from tideover.scenarios.statistics.sensitivity import indices, tells
+    from tideover.scenarios.statistics.sensitivity import indices, sample_of
     from tideover.scenarios.sweeps import sweep_file
     from tideover.scenarios.sweeps.rows import AT_LEAST
 
     recipe = sweep_file.read(spec, settings or ())
-    if not tells(recipe):
+    if sample_of(recipe) is None:
         return None
     late = found.summary.loc[found.summary["metric"] == HEADLINE, "undefined"].gt(0).sum()
     rows = found.summary[found.summary["metric"] == AT_LEAST]

@@ -40,9 +40,7 @@ from tideover.scenarios.saturation import scales
 from tideover.scenarios.spark.settings import Place
 from tideover.scenarios.statistics.availability import Availability, conditioned
 from tideover.scenarios.sweeps import factors, rows, sweep
-from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.survey import LEAST_S, Made
-from tideover.scenarios.sweeps.sweep import runs_of
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
@@ -334,7 +332,7 @@ def forecast(spec: Spec) -> Forecast:
     """Without any run."""
     session = Session(spec.space, spec.wanted, lambda asks: tables([], []))  # nothing is run
     most = spec.space.total * spec.effort.most
-    search = racing(spec, session)
+    search = Racing(spec, session)
     coarse = search.waiting
     runs = min(search.left, len(coarse) * spec.effort.least + spec.effort.most)
     runs += TRIES * spec.effort.most
@@ -356,38 +354,32 @@ def _scenario(space: Space, ask: Ask) -> Scenario:
     return space.at(ask.values, ask.load)
 
 
-class OnEngine:
-    """The evaluator that has a sweep's engine do the runs."""
-
-    def __init__(self, space: Space, doer: Engine, say: Say) -> None:
-        self._space, self._engine, self._say = space, doer, say
-        self._runs = 0  # at the planned load
-
-    def __call__(self, asks: Sequence[Ask]) -> Tables:
-        # a run is known by its scenario, so what an earlier call or an interrupted plan has done is there
-        asked = Made("plan", tuple(asks), partial(_scenario, self._space))
-        wanted = [(ask.first, ask.last + 1) for ask in asks]
-        planned = all(ask.load == 1 for ask in asks)
-
-        def tell(what: str, done: float, total: int) -> None:
-            self._say(*((what, self._runs + done) if planned else ("trying other loads", self._runs)))
-
-        found = runs_of(asked, wanted, self._engine, tell)
-        if planned:
-            self._runs += sum(ask.runs for ask in asks)
-        frames = {name: rows.tidy(found, name, {}).to_pandas() for name in ("runs", "recoveries")}
-        return Tables(
-            *(conform(f.rename(columns={"point": ASK}), TABLES[name]) for name, f in frames.items())
-        )
-
-
 @contextmanager
-def kept(space: Space, out: str | os.PathLike[str] | None, where: Place, say: Say) -> Iterator[OnEngine]:
+def kept(space: Space, out: str | os.PathLike[str] | None, where: Place, say: Say) -> Iterator[Evaluator]:
     """The evaluator of a plan's runs, which are kept in ``out``, a directory for results (None: only for
     now), and done by ``where``. Raises as a sweep does.
     """
     with sweep.kept(out, where, lambda what: say(what, 0)) as doer:
-        yield OnEngine(space, doer, say)
+        before = 0  # runs at the planned load
+
+        def evaluate(asks: Sequence[Ask]) -> Tables:
+            nonlocal before
+            planned = all(ask.load == 1 for ask in asks)
+
+            def tell(what: str, done: float, total: int) -> None:
+                say(*((what, before + done) if planned else ("trying other loads", before)))
+
+            # a run is known by its scenario: what an earlier call or an interrupted plan has done is there
+            points = Made("plan", tuple(asks), partial(_scenario, space))
+            found = sweep.runs_of(points, [(ask.first, ask.last + 1) for ask in asks], doer, tell)
+            if planned:
+                before += sum(ask.runs for ask in asks)
+            frames = {name: rows.tidy(found, name, {}).to_pandas() for name in ("runs", "recoveries")}
+            return Tables(
+                *(conform(f.rename(columns={"point": ASK}), TABLES[name]) for name, f in frames.items())
+            )
+
+        yield evaluate
 
 
 MakeSearch = Callable[[Spec, Session], Search]
@@ -426,7 +418,7 @@ def plan(
 
     before: Candidate | None = None
     try:
-        searching = search(spec, session) if search else racing(spec, session)
+        searching = (search or Racing)(spec, session)
         while asks := searching.ask():
             searching.tell(session.evaluate(asks))
             report("simulating", session.runs, exhaustive)
@@ -437,10 +429,6 @@ def plan(
         return result(*_headroom(spec, session, best_of(session.candidates)))
     except KeyboardInterrupt:
         raise Interrupted(result(None, "the search was ended early", whole=False)) from None
-
-
-def racing(spec: Spec, session: Session) -> Racing:
-    return Racing(spec.space, spec.effort, spec.wanted.level, session.floor, session.overloaded)
 
 
 def _headroom(spec: Spec, session: Session, best: Candidate | None) -> tuple[Headroom | None, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -30,7 +30,7 @@ from tideover.scenarios.planning.candidate import (
     margin,
     saved,
 )
-from tideover.scenarios.planning.spec import Index, Space
+from tideover.scenarios.planning.spec import Index, Space, Spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,7 +228,7 @@ class Search(Protocol):
 class Racing:
     """The planner's own search.
 
-    - What a candidate's machines cost is known before any run (``floor``; None: it cannot be built). Of a
+    - What a candidate's machines cost is known before any run (`Session.floor`). Of a
       coarse grid the cheapest are tried first, with ``least`` replications, until nothing that is left can be
       cheaper than one that holds. So is it known which are ``overloaded``: they come after all others, as
       they rarely meet an objective.
@@ -249,20 +249,15 @@ class Racing:
     - What is left of that quarter goes to the rest of the coarse grid, for the front.
     """
 
-    def __init__(
-        self,
-        space: Space,
-        effort: Effort,
-        confidence: float,
-        floor: Callable[[Index], float | None],
-        overloaded: Callable[[Index], bool],
-    ) -> None:
-        self._space, self._effort, self._floor, self._overloaded = space, effort, floor, overloaded
+    def __init__(self, spec: Spec, session: Session) -> None:
+        space, effort = spec.space, spec.effort
+        self._space, self._effort = space, effort
+        self._floor, self._overloaded = session.floor, session.overloaded
         self._known: dict[Index, Candidate] = {}
         self._asked: list[Index] = []
         self._spent = 0
         self._counts = looks(effort)
-        self._level = 1 - (1 - confidence) / len(self._counts)
+        self._level = 1 - (1 - spec.wanted.level) / len(self._counts)
         self._first = [stride(len(c.levels)) if c.ordered else 1 for c in space.choices]
         self._ordered = [i for i, c in enumerate(space.choices) if c.ordered and len(c.levels) > 1]
         self._strides: dict[Index, list[int]] = {}
@@ -271,8 +266,8 @@ class Racing:
             for choice, step in zip(space.choices, self._first, strict=True)
         ]
         every = dict.fromkeys(map(space.canonical, itertools.product(*axes)))
-        floors = {index: cost for index in every if (cost := floor(index)) is not None}
-        self.waiting = sorted(floors, key=lambda index: (overloaded(index), floors[index]))
+        floors = {index: cost for index in every if (cost := self._floor(index)) is not None}
+        self.waiting = sorted(floors, key=lambda index: (self._overloaded(index), floors[index]))
         """Of the coarse grid those that can be built and were not tried yet: those with the cheapest machines
         first, and last those that cannot keep up.
         """

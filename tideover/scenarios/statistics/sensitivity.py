@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 RESAMPLES = 300
 
 
-def tells(recipe: Recipe) -> bool:
-    """Whether a sweep's points were chosen so that indices can be found."""
+def sample_of(recipe: Recipe) -> Sampled | None:
+    """The axis of a sweep whose points were chosen so that indices can be found; None: there is none."""
     axis = recipe.axes[-1] if recipe.axes else None
-    return isinstance(axis, Sampled) and axis.design in factors.FOR_INDICES
+    return axis if isinstance(axis, Sampled) and axis.design in factors.FOR_INDICES else None
 
 
 def indices(recipe: Recipe, metric: Mapping[int, float]) -> pd.DataFrame:
@@ -46,8 +46,7 @@ def indices(recipe: Recipe, metric: Mapping[int, float]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    axis = recipe.axes[-1] if recipe.axes else None
-    if not tells(recipe) or not isinstance(axis, Sampled):
+    if (axis := sample_of(recipe)) is None:
         known = " or ".join(factors.FOR_INDICES)
         raise ValueError(f"{recipe.name}: indices need a sample of design {known}")
     values = np.array([metric.get(number, np.nan) for number in range(recipe.total)], float)

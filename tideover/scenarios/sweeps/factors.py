@@ -135,26 +135,15 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """What a sampled factor may be: anything in a range, or one of several values."""
-
-    node: Node
-    values: Range | tuple[Node, ...]
-
-    def at(self, part: float) -> Node:
-        """The value of a draw from [0, 1]."""
-        if isinstance(self.values, Range):
-            return self.node.like(self.values.drawn(part))
-        return self.values[min(len(self.values) - 1, int(part * len(self.values)))]
-
-
-@dataclass(frozen=True)
 class Sampled:
-    """The points of a design, ``draws`` one number after the other, a number from 0 to 1 a factor."""
+    """The points of a design, ``draws`` one number after the other, a number from 0 to 1 a factor. Of each
+    factor ``spreads`` has what it may be, anything in a range or one of several values, and where that is
+    written.
+    """
 
     design: str
     factors: tuple[Factor, ...]
-    spreads: tuple[Spread, ...]
+    spreads: tuple[tuple[Node, Range | tuple[Node, ...]], ...]
     draws: array[float]
 
     def __len__(self) -> int:
@@ -163,12 +152,19 @@ class Sampled:
 
     def at(self, position: int) -> tuple[Node, ...]:
         """A value for each factor."""
-        first = position * len(self.factors)
-        return tuple(spread.at(self.draws[first + i]) for i, spread in enumerate(self.spreads))
+        first, found = position * len(self.factors), []
+        for (node, values), part in zip(
+            self.spreads, self.draws[first : first + len(self.factors)], strict=True
+        ):
+            if isinstance(values, Range):
+                found.append(node.like(values.drawn(part)))
+            else:
+                found.append(values[min(len(values) - 1, int(part * len(values)))])
+        return tuple(found)
 
     def units(self) -> list[str]:
         """For each factor, the unit in which tables hold its values."""
-        every = (spread.values for spread in self.spreads)
+        every = (values for _, values in self.spreads)
         return [v.unit if isinstance(v, Range) else unit_of(node.plain() for node in v) for v in every]
 
 
@@ -556,15 +552,15 @@ class FactorReader(PartBuilder):
         if not 0 < len(given) <= MOST_FACTORS:
             hint = "give ranges or lists by dotted key, as in {run.seed: {from: 1, to: 100}}"
             self.refuse(block.get("factors") or block, "sample.factors", f"is missing; {hint}")
-        spreads = []
+        spreads: list[tuple[Node, Range | tuple[Node, ...]]] = []
         for factor, node in given:
             if node.is_mapping and node.get("to") is not None:
                 found = self.range(node, factor.shown, False)
-                spreads += [] if found is None else [Spread(node, found)]
+                spreads += [] if found is None else [(node, found)]
             else:
                 values = self.listed(factor, node)
                 self._once(factor.shown, [(value,) for value in values])
-                spreads.append(Spread(node, tuple(values)))
+                spreads.append((node, tuple(values)))
         if len(self.problems) > before or design is None or size is None or seed is None:
             return None, None
         draws = array("d", DESIGNS[design.value](len(given), size, seed).ravel().tolist())

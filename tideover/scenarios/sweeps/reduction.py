@@ -20,7 +20,7 @@ import pyarrow as pa
 from tideover.models.schema import HEADLINE, Column
 from tideover.scenarios.statistics.intervals import Paired, estimate, paired_in_groups
 from tideover.scenarios.sweeps import rows
-from tideover.scenarios.sweeps.rows import ENDS, arrow_type, identity
+from tideover.scenarios.sweeps.rows import ENDS, identity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def of_points(swept: Mapping[str, Column]) -> Reduction:
         found = rows.named(found.sort_by(rows.ORDER), swept, identity())
         return rows.points_of(found.to_pandas(), swept)
 
-    kinds = {"point": pa.int64()} | {key: arrow_type(column) for key, column in swept.items()}
+    kinds = {"point": pa.int64()} | {key: pa.type_for_alias(column.dtype) for key, column in swept.items()}
     kinds |= {"strategy": pa.string(), "runs": pa.int64(), "failed": pa.int64()}
     needs = dict.fromkeys(["point", *rows.names(swept), "strategy", "replication", "error"])
     return Reduction("points", tuple(needs), partial(made, swept), pa.schema(list(kinds.items())))
@@ -145,7 +145,7 @@ def of_differences(
     if not members:
         return None
     kinds = {"point": pa.int64(), "factor": pa.string(), "first": pa.string(), "second": pa.string()}
-    kinds |= {name: arrow_type(column) for name, column in swept.items() if name != key}
+    kinds |= {name: pa.type_for_alias(column.dtype) for name, column in swept.items() if name != key}
     kinds |= {"metric": pa.string()} | dict.fromkeys(("n", "undefined", "unmatched"), pa.int64())
     kinds |= dict.fromkeys(("mean", "std", "low", "high"), pa.float64())
     needs = dict.fromkeys(name for table in METRICS for name in rows.needed(table, swept))

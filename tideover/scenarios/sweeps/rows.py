@@ -68,7 +68,9 @@ def schema(swept: Mapping[str, Column]) -> pa.Schema:
 
     def field(column: Column) -> pa.Field:
         said = {"meaning": column.meaning, "unit": column.unit, "undefined": column.undefined}
-        return pa.field(column.name, arrow_type(column), metadata={k: v for k, v in said.items() if v})
+        return pa.field(
+            column.name, pa.type_for_alias(column.dtype), metadata={k: v for k, v in said.items() if v}
+        )
 
     def nested(table: str) -> pa.Field:
         own = (column for column in TABLES[table] if column.name not in {c.name for c in identity()})
@@ -77,14 +79,6 @@ def schema(swept: Mapping[str, Column]) -> pa.Schema:
     remarks = pa.field(REMARKS.name, pa.list_(pa.string()), metadata={"meaning": REMARKS.meaning})
     before = map(field, (RUN, POINT, *swept.values(), *TABLES["runs"]))
     return pa.schema([*before, remarks, field(ENDS), *map(nested, LISTS), field(DETAIL)])
-
-
-def arrow_type(column: Column) -> pa.DataType:
-    """The type of a column's values."""
-    import pyarrow as pa
-
-    types = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
-    return types[column.dtype]
 
 
 def kept_of(replication: Replication, timeline: bool) -> dict[str, Any]:
