@@ -15,7 +15,7 @@ from tideover.scenarios.sweeps.dataset import Sweep
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.files import Files
 from tideover.scenarios.sweeps.survey import Point, checked, survey
-from tideover.scenarios.sweeps.sweep import Options, complete
+from tideover.scenarios.sweeps.sweep import complete
 from tideover.scenarios.sweeps.sweep_file import Recipe
 
 SHORT = {
@@ -36,7 +36,7 @@ def points(asked: Recipe) -> list[Point]:
 def done(asked: Recipe, place: Path, **options: bool) -> Sweep:
     """The sweep, in a directory of this machine."""
     files = Files(place)
-    return Sweep(complete(asked, Engine(files), options=Options(**options)), files)
+    return Sweep(complete(asked, Engine(files), **options), files)
 
 
 _SUM = re.compile(rb'"sha256": "[0-9a-f]{64}"')

@@ -132,14 +132,14 @@ def sweep(
     from tideover.scenarios.sweeps import sweep as sweeps
     from tideover.scenarios.sweeps import sweep_file
     from tideover.scenarios.sweeps.dataset import FOLDER
-    from tideover.scenarios.sweeps.sweep import Options
 
     recipe = sweep_file.read(spec, settings)
     return sweeps.sweep(
         recipe,
         data if out is None else prepare(out) / FOLDER,
         where=Place.given(master, remote, conf, archive),
-        options=Options(fail_fast, retry_failed),
+        fail_fast=fail_fast,
+        retry_failed=retry_failed,
         report=report or (lambda *_: None),
     )
 

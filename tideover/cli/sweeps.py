@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tideover.scenarios.planning.plan import Plan
     from tideover.scenarios.planning.spec import Spec
     from tideover.scenarios.sweeps.dataset import Sweep
-    from tideover.scenarios.sweeps.sweep import Options
     from tideover.scenarios.sweeps.sweep_file import Recipe
 
 
@@ -42,19 +41,21 @@ def simulated(
     recipe: Recipe,
     keep: str | Path | None,
     where: Place,
-    options: Options | None = None,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     inputs: str | None = None,
 ) -> Sweep:
     """Do what is missing of a sweep. ``keep``: where its dataset lies, if it is to be kept."""
     from tideover.scenarios.errors import ScenarioError
     from tideover.scenarios.sweeps.files import NoDataset
-    from tideover.scenarios.sweeps.sweep import Options, sweep
+    from tideover.scenarios.sweeps.sweep import sweep
 
     if where.elsewhere is not None:
         output.note([f"connecting to {where.elsewhere}"])
     with Bar() as bar:
         try:
-            return sweep(recipe, keep, where=where, options=options or Options(), inputs=inputs, report=bar)
+            how = {"fail_fast": fail_fast, "retry_failed": retry_failed}
+            return sweep(recipe, keep, where=where, inputs=inputs, report=bar, **how)
         except KeyboardInterrupt:
             if keep is not None:
                 sys.stderr.write("Interrupted. The same command goes on where it was.\n")
@@ -129,23 +130,21 @@ def sweep(
     from tideover.scenarios.sweeps import sweep_file
     from tideover.scenarios.sweeps.dataset import FOLDER, Sweep
     from tideover.scenarios.sweeps.files import NoDataset, local_path
-    from tideover.scenarios.sweeps.sweep import Options
 
-    where, options = spark.place(), Options(fail_fast, retry_failed)
+    where = spark.place()
     keep = data or (None if out is None else out / FOLDER)
     local = None if keep is None else local_path(keep)
     if dry_run:
         if keep is not None and local is None:
             raise BadInput(f"--data: {data}: --dry-run only looks at directories of this machine")
         recipe = sweep_file.read(spec, settings or ())
-        _forecast(recipe, local or Path(".tideover-nothing"), options, results.json)
+        _forecast(recipe, local or Path(".tideover-nothing"), retry_failed, results.json)
         return
     inputs = None if keep is None else fingerprint(spec, settings or ())
     found = None
     if keep is not None and local is not None and inputs is not None:
-        with suppress(
-            NoDataset
-        ):  # what is there whole, from the same inputs: points need not even be checked
+        # what is there whole, from the same inputs: points need not even be checked
+        with suppress(NoDataset):
             found = Sweep.open(keep)
             if found.manifest.inputs != inputs or (retry_failed and found.failed):
                 found = None
@@ -155,7 +154,7 @@ def sweep(
         if data is not None and local is not None:
             with output.writing(local, "to", "--data"):
                 local.mkdir(parents=True, exist_ok=True)
-        found = simulated(recipe, keep, where, options, inputs)
+        found = simulated(recipe, keep, where, fail_fast, retry_failed, inputs)
     sensitivities = _sensitivities(found, spec, settings)
     if results.json:
         output.warn(found.warnings)
@@ -207,7 +206,7 @@ def _sensitivities(found: Sweep, spec: str, settings: Texts) -> pd.DataFrame | N
         return None
 
 
-def _forecast(recipe: Recipe, place: Path, options: Options, as_json: bool) -> None:
+def _forecast(recipe: Recipe, place: Path, retry_failed: bool, as_json: bool) -> None:
     """What would be done."""
     from dataclasses import asdict
 
@@ -216,7 +215,7 @@ def _forecast(recipe: Recipe, place: Path, options: Options, as_json: bool) -> N
     from tideover.scenarios.sweeps.sweep import forecast
 
     with Bar() as bar:
-        found = forecast(recipe, Files(place), options, bar)
+        found = forecast(recipe, Files(place), retry_failed, bar)
     if as_json:
         listed = [{"point": number, "swept": recipe.values(number)} for number in range(recipe.total)]
         output.print_json(asdict(found) | {"points": listed})

@@ -27,9 +27,7 @@ LAYOUT = 1
 
 @dataclass(frozen=True)
 class Check:
-    """What ``check`` found: one judgement for each objective, in their order; ``strict``: whether what is
-    unsure counts as broken.
-    """
+    """What ``check`` found, by objective; ``strict``: whether what is unsure counts as broken."""
 
     result: Result
     judgements: tuple[Judgement, ...]

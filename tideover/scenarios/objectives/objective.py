@@ -334,9 +334,7 @@ def _sample(
 def _recoveries(
     objective: Objective, frame: pd.DataFrame, values: Floats
 ) -> tuple[Floats, npt.NDArray[np.bool_], list[str]]:
-    """The value of each recovery, which of them count, and notes. What is undefined was not reached, but for
-    what a recovery may be without.
-    """
+    """Values of recoveries, which count, and notes; undefined is not reached, but for what may be absent."""
     column, undefined = objective.metric.column, np.isnan(values)
     absent = np.zeros(len(frame), dtype=bool)
     if column.name in _MAY_BE_ABSENT or column.record[:1] in [(name,) for name in _LATENCIES]:

@@ -254,9 +254,7 @@ def margin(judgement: Judgement) -> float:
 
 
 def saved(candidate: Candidate, other: Candidate, level: float) -> tuple[float, float]:
-    """The interval of how much less a candidate costs than another, from the differences of replications that
-    both have: they had the same luck.
-    """
+    """How much less a candidate costs than another, in replications that both have: the interval."""
     n = min(candidate.n, other.n)
     return of_mean(other.total[:n] - candidate.total[:n], level) or (-math.inf, math.inf)
 

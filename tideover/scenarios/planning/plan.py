@@ -211,9 +211,7 @@ class Plan:
 
     @cached_property
     def availability(self) -> Availability | None:
-        """That of the optimum, with the time that it is down in a year; None: nothing is feasible, or the
-        plan does not say how often something fails.
-        """
+        """That of the optimum; None: nothing is feasible, or nothing says how often something fails."""
         best, failures = self.best, self.spec.wanted.failures
         if best is None or not failures:
             return None

@@ -40,9 +40,7 @@ ASK = "ask"
 
 @dataclass(frozen=True)
 class Ask:
-    """Replications ``first`` to ``last`` of the scenario with these values of the plan's choices, its rates
-    times ``load``.
-    """
+    """Replications ``first`` to ``last`` with these values of the choices, its rates times ``load``."""
 
     values: Mapping[str, Any]
     first: int
@@ -268,9 +266,7 @@ class Racing:
         every = dict.fromkeys(map(space.canonical, itertools.product(*axes)))
         floors = {index: cost for index in every if (cost := self._floor(index)) is not None}
         self.waiting = sorted(floors, key=lambda index: (self._overloaded(index), floors[index]))
-        """Of the coarse grid those that can be built and were not tried yet: those with the cheapest machines
-        first, and last those that cannot keep up.
-        """
+        """Of the coarse grid what was not tried: cheap machines first, those that cannot keep up last."""
 
     def ask(self) -> list[Ask]:
         for wanted in (self._next_coarse, self._refine, self._predicted, self._race, self._for_the_front):
@@ -404,9 +400,7 @@ class Racing:
         return found
 
     def _race(self) -> list[Index]:
-        """The leader and whatever may be better, the most promising first, as far as they have not got all
-        their replications, and the rest as far as a quarter of all runs goes.
-        """
+        """The leader and what may be better, as far as replications, and a quarter of all runs, are left."""
         leader = self._leader()
         open_ = [index for index, one in self._known.items() if one.n < self._effort.most]
         racing = [index for index in open_ if self._known[index] is not leader]

@@ -89,9 +89,7 @@ class Space(plugins.Carrier):
         return sum(1 for _ in self)
 
     def canonical(self, index: Index) -> Index:
-        """The same candidate, its choices without effect at their first value: a key of a strategy that is
-        not chosen.
-        """
+        """The same candidate, choices without effect (of strategies not chosen) at their first value."""
         kind = self._kind(index)
         return tuple(
             at if concerns(choice.key, kind) else 0 for choice, at in zip(self.choices, index, strict=True)

@@ -216,36 +216,14 @@ END_S = 10.0
 
 @contextmanager
 def started(master: str, conf: Mapping[str, str], archive: Path | None) -> Iterator[SparkSession]:
-    """A session with this master, stopped at the end of the block; ``archive``: packages for its workers."""
-    from pyspark import SparkContext
+    """A session with this master, stopped at the end of the block; ``archive``: packages for its workers. Its
+    process is the one of the session before, if that one was started in the same way.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     interrupt = signal.getsignal(signal.SIGINT)
-    context = _start(master, conf, archive)
-    session = SparkSession(context)
-    try:
-        yield session
-    except Exception as error:
-        if _has_ended(context._gateway):
-            error.add_note(f"Spark's process has ended. It printed last:\n{last_words()}")
-        raise
-    finally:
-        if _has_ended(context._gateway):
-            # There is nobody left to stop, and the next session must not take this one for alive.
-            SparkContext._active_spark_context = SparkSession._instantiatedSession = None
-            SparkContext._gateway = SparkContext._jvm = None
-        else:
-            session.stop()
-        # PySpark puts its own handler in, and leaves it there.
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, interrupt)
-
-
-def _start(master: str, conf: Mapping[str, str], archive: Path | None) -> Any:
-    """A SparkContext. Its process is the one of the session before, if that one was started alike."""
-    from py4j.protocol import Py4JError
-    from pyspark import SparkConf, SparkContext
-
     reach(master)
     java = find_java()
     if java is None:
@@ -269,7 +247,23 @@ def _start(master: str, conf: Mapping[str, str], archive: Path | None) -> Any:
             if (begun := SparkContext._active_spark_context) is not None:
                 begun.stop()
             raise SparkNotStarted(f"Spark gave up on {master}. It printed last:\n{last_words()}") from error
-    return context
+    session = SparkSession(context)
+    try:
+        yield session
+    except Exception as error:
+        if _has_ended(gateway):
+            error.add_note(f"Spark's process has ended. It printed last:\n{last_words()}")
+        raise
+    finally:
+        if _has_ended(gateway):
+            # There is nobody left to stop, and the next session must not take this one for alive.
+            SparkContext._active_spark_context = SparkSession._instantiatedSession = None
+            SparkContext._gateway = SparkContext._jvm = None
+        else:
+            session.stop()
+        # PySpark puts its own handler in, and leaves it there.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, interrupt)
 
 
 _launched: tuple[bool, dict[str, str], Path | None] | None = None

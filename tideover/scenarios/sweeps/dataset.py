@@ -110,9 +110,7 @@ class Sweep:
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """One row a point: its number, the swept values, the strategy, how many runs it has and how many
-        failed.
-        """
+        """One row a point: number, swept values, strategy, how many runs it has and how many failed."""
         return self._reduced(of_points(self.manifest.swept))
 
     @cached_property

@@ -153,9 +153,7 @@ class Engine:
     def make(
         self, task: Task, chunks: Iterable[Chunk], there: Mapping[str, str], tell: Tell
     ) -> Iterator[Done]:
-        """Do the runs of chunks, but for those that can be taken from other files (``there``: by the runs'
-        names), and write each chunk.
-        """
+        """Do the runs of chunks that are not ``there``, in a file by the run's name; write each chunk."""
         kept = [field.name for field in rows.schema({}) if field.name != rows.POINT.name]
         for chunk in chunks:
             known, todo = split(there, chunk.units)
@@ -172,9 +170,7 @@ class Engine:
             yield Done((chunk.name,), table.num_rows, table.num_rows - table["error"].null_count)
 
     def index(self, paths: Sequence[str]) -> pa.Table:
-        """Which runs are in which of some files: ``run``, ``file`` and whether it ``failed``, a row each. A
-        file that cannot be read has none.
-        """
+        """``run``, ``file`` and whether it ``failed``, of all runs in these files that can be read."""
         columns = [("run", pa.string()), ("file", pa.string()), ("failed", pa.bool_())]
         found = [pa.schema(columns).empty_table()]
         for path in paths:

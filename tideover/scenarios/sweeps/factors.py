@@ -313,9 +313,7 @@ class Term(NamedTuple):
 
 
 def _holds(node: Node, axes: Sequence[Axis], base: Node) -> np.ndarray:
-    """Whether a constraint holds, by the position on each axis; raises ValueError that says what is wrong,
-    and what is allowed.
-    """
+    """Whether a constraint holds, by the position on each axis; raises ValueError: what is wrong."""
     match = _COMPARISON.fullmatch(node.value) if isinstance(node.value, str) else None
     if match is None:
         raise ValueError(

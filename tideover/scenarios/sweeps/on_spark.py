@@ -209,9 +209,7 @@ class OnSpark(Engine):
     def _job(
         self, task: Task, there: Mapping[str, str], job: Sequence[Chunk], tag: str | None = None
     ) -> list[Done]:
-        """One job, known by its tag. If it loses its workers, each chunk is tried alone, and then its runs in
-        halves.
-        """
+        """One job. If it loses its workers, each chunk is tried alone, and then its runs in halves."""
         if tag is not None:
             with self.cluster.tagged(tag):
                 return self._job(task, there, job)

@@ -138,9 +138,7 @@ def named(found: pa.Table, swept: Mapping[str, Column], others: Iterable[Column]
 
 
 def tidy(found: pa.Table, table: str, swept: Mapping[str, Column]) -> pa.Table:
-    """A tidy table of the dataset's rows: ``point``, the swept keys, then the columns of ``run``; optional
-    ones only if anything is there.
-    """
+    """A tidy table: ``point``, the swept keys, the columns of ``run``; optional ones if anything is there."""
     found = named(found.select(needed(table, swept)), swept, TABLES[table])
     found = found.sort_by(ORDER) if found.num_rows else found
     if table != "runs":

@@ -240,9 +240,7 @@ def shares(todo: Sequence[Unit], count: int) -> list[list[Unit]]:
 
 
 def _pieces(todo: Iterable[Unit], most_s: float, most: int, by_reference: bool) -> Iterator[list[Unit]]:
-    """Runs one after the other, cut where they cost too much or are too many; ``by_reference``: and where the
-    reference changes.
-    """
+    """Runs one after the other, cut where they cost too much or are too many; or the reference changes."""
     piece: list[Unit] = []
     cost = 0.0
     for unit in todo:

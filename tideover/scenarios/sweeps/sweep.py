@@ -64,43 +64,32 @@ class RunsFailed(RuntimeError):
     """A run failed, and the sweep was asked to end with the first one that does."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a sweep deals with runs that fail.
-
-    fail_fast      it ends with the first
-    retry_failed   those that are there already are done again
-    """
-
-    fail_fast: bool = False
-    retry_failed: bool = False
-
-
-KEEP_GOING = Options()
-
-
 def sweep(
     recipe: Recipe,
     place: str | os.PathLike[str] | None = None,
     *,
     where: Place | None = None,
-    options: Options = KEEP_GOING,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     inputs: str | None = None,
     report: Report = no_report,
 ) -> Sweep:
     """Do all runs of a recipe that ``place``, the directory of a dataset, does not have; None keeps nothing.
 
-    ``where``: who does them, by default embedded Spark. ``inputs``: hash of what the recipe was made from.
+    ``where``: who does them, by default embedded Spark. ``fail_fast``: it ends with the first that fails;
+    ``retry_failed``: those are done again that are there, and failed. ``inputs``: hash of what the recipe was
+    made from.
 
     Raises ScenarioError for a point that cannot be built; JavaNotFound, SparkNotStarted and SweepFailed if
-    Spark does not work; RunsFailed if ``options`` ask for that; ValueError and OSError for the place.
+    Spark does not work; RunsFailed with ``fail_fast``; ValueError and OSError for the place.
     """
     temporary = None
     if place is None:
         temporary = TemporaryDirectory(prefix="tideover-sweep-", ignore_cleanup_errors=True)
         place = temporary.name
     with engine(where or Place(), place, lambda what: report(what, 0, 0)) as doer:
-        known = complete(recipe, doer, options=options, inputs=inputs, report=report)
+        how = {"fail_fast": fail_fast, "retry_failed": retry_failed}
+        known = complete(recipe, doer, inputs=inputs, report=report, **how)
         found = Sweep(known, doer.files, temporary)
         if local_path(place) is None:
             found.fetch()  # while there is a Spark to read it
@@ -146,7 +135,7 @@ def runs_of(points: Points, wanted: Wanted, doer: Engine, report: Report = no_re
     """The rows of these replications of each point, from the first to before the last, in no order; those
     that ``doer`` has are not done again. Raises as a sweep does.
     """
-    work = Work(points, doer, KEEP_GOING, report)
+    work = Work(points, doer, report)
     if work.plan(wanted):
         work.make(wanted)
     return doer.files.table(work.known.files)
@@ -156,17 +145,17 @@ def complete(
     recipe: Recipe,
     engine: Engine,
     *,
-    options: Options = KEEP_GOING,
+    fail_fast: bool = False,
+    retry_failed: bool = False,
     inputs: str | None = None,
     report: Report = no_report,
 ) -> Manifest:
-    """Do what is missing of a sweep's dataset; returns the manifest of the whole.
+    """Do what is missing of a sweep's dataset, as `sweep` says; returns the manifest of the whole.
 
-    ``inputs``: hash of all that the sweep was made from (`tideover.scenarios.runs`), to be kept. Raises
-    ScenarioError for a point that cannot be built, RunsFailed, and what the engine and the files raise.
+    Raises ScenarioError for a point that cannot be built, RunsFailed, and what engine and files raise.
     """
     engine.files.tidy_up()
-    work = Work(recipe, engine, options, report, inputs)
+    work = Work(recipe, engine, report, inputs, fail_fast, retry_failed)
     for wanted in recipe.replications.rounds(len(work.points), work.estimates):
         if work.plan(wanted):
             work.write()
@@ -200,10 +189,17 @@ class Work:
     """
 
     def __init__(
-        self, recipe: Points, engine: Engine, options: Options, report: Report, inputs: str | None = None
+        self,
+        recipe: Points,
+        engine: Engine,
+        report: Report,
+        inputs: str | None = None,
+        fail_fast: bool = False,
+        retry_failed: bool = False,
     ) -> None:
         """Look at all points, and at what is there; raises ScenarioError for a point that cannot be built."""
-        self.engine, self.files, self.options, self.report = engine, engine.files, options, report
+        self.engine, self.files, self.report = engine, engine.files, report
+        self._fail_fast, self._retry_failed = fail_fast, retry_failed
         self.before: Manifest | None = None
         total = recipe.total
         if isinstance(recipe, Recipe):
@@ -302,7 +298,7 @@ class Work:
             self._sums |= self.files.checksums(map(path_of, done.chunks))
             done_some()
             tell("simulating", 0)
-            if done.failed and self.options.fail_fast:
+            if done.failed and self._fail_fast:
                 raise RunsFailed(f"{done.failed} of {done.runs} runs failed, and no more were begun")
 
     def estimates(self, metric: str) -> pa.Table:
@@ -344,7 +340,7 @@ class Work:
     def whole(self) -> set[str]:
         """The names of those planned chunks that are there and need not be done again."""
         failed = self.index.filter(self.index["failed"])["file"].unique().to_pylist()
-        again = set(failed) if self.options.retry_failed else set()
+        again = set(failed) if self._retry_failed else set()
         there = (self._indexed | self._unread) - again
         mine = {path_of(name): name for name, _ in self.known.chunks}
         sound = self._sound([path for path in mine if mine[path] not in self._made and path in there])
@@ -405,12 +401,12 @@ class Forecast:
     remarks: tuple[str, ...]
 
 
-def forecast(recipe: Recipe, files: Files, options: Options, report: Report = no_report) -> Forecast:
+def forecast(recipe: Recipe, files: Files, retry_failed: bool, report: Report = no_report) -> Forecast:
     """Look at all points and at what is there, and simulate at most three runs; nothing is written.
 
     Raises ScenarioError for a point that cannot be built.
     """
-    work = Work(recipe, Engine(files), options, report)
+    work = Work(recipe, Engine(files), report, retry_failed=retry_failed)
     total, least = len(work.points), recipe.replications.least
     chunks = list(work.chunks([(0, least)] * total))
     work.known = replace(work.known, chunks=[(chunk.name, len(chunk.units)) for chunk in chunks])

@@ -202,9 +202,7 @@ class Recipe(plugins.Carrier, Points):
 
     @cached_property
     def parameters(self) -> dict[str, str]:
-        """The swept keys, in the order of the file, and the unit in which tables hold the values of each
-        (`factors.unit_of`).
-        """
+        """The swept keys, and the unit in which tables hold the values of each (`factors.unit_of`)."""
         keys = (factor.key for axis in self.axes for factor in axis.factors)
         return dict(zip(keys, (unit for axis in self.axes for unit in axis.units()), strict=True))
 
@@ -300,6 +298,13 @@ class _SweepFile(FactorReader):
         """Everything that the file says."""
         base, directory = self._base()
         title = self.root.get("name") or base.get("name")
+        node = base.get(profiles.KEY)
+        named = [] if node is None else [node]  # profiles, by whoever gives one, each as in a point
+        for axis in self.axes:
+            for column, factor in enumerate(axis.factors):
+                if factor.key == profiles.KEY:
+                    values = (axis.at(position)[column] for position in range(len(axis)))
+                    named += [factor.set_to(value).node for value in values]
         kept = self.kept(self.root.get("where"), self.axes, base)
         if self.problems:
             raise ScenarioError(self.problems)
@@ -312,7 +317,7 @@ class _SweepFile(FactorReader):
             origin=self.root.origin,
             kept=kept,
             remarks=tuple(self.remarks),
-            profiles=profiles.texts_of(self._values(base, profiles.KEY), directory),
+            profiles=profiles.texts_of(named, directory),
         )
         if found.total == 0:
             every = math.prod(map(len, self.axes))
@@ -350,16 +355,6 @@ class _SweepFile(FactorReader):
             self.settings = [one for one in self.settings if one not in replaced]
             found.append((factor, replaced[-1].node if replaced else node))
         return found
-
-    def _values(self, base: Node, key: str) -> Iterator[Node]:
-        """All values of a key, given by whoever does, each as in a point."""
-        node = base.get(key)
-        yield from [node] if node is not None else []
-        for axis in self.axes:
-            for column, factor in enumerate(axis.factors):
-                if factor.key == key:
-                    every = (axis.at(position)[column] for position in range(len(axis)))
-                    yield from (factor.set_to(value).node for value in every)
 
     @property
     def _block(self) -> str:
