@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.reports.made_up import NAN, counts, every_table, pair, ranks, steady, table
-from tideover.reports.calibration.page import MOST_NAMED, calibration_page, summary, unexplained, verdict
+from tideover.reports.calibration.page import MOST_NAMED, calibration_page, unexplained, verdict
 from tideover.reports.calibration.tables import (
     frame,
     judged,
@@ -14,6 +14,7 @@ from tideover.reports.calibration.tables import (
     missed_aims,
     parameters_table,
     same_ranking,
+    summary,
     summary_table,
 )
 from tideover.reports.columns import CALIBRATION

@@ -20,8 +20,9 @@ from tests.reports.made_up import (
 )
 from tideover.models.schema import block
 from tideover.reports import pages
-from tideover.reports.calibration.page import calibration_page, summary
+from tideover.reports.calibration.page import calibration_page
 from tideover.reports.calibration.recoveries import recoveries_page
+from tideover.reports.calibration.tables import summary
 from tideover.reports.columns import CALIBRATION, RECOVERY_FITS, TABLES
 from tideover.reports.conclusions import verdict
 from tideover.reports.html import Page, Picture, Section, render

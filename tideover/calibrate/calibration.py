@@ -41,7 +41,6 @@ class Calibration:
     warnings: tuple[str, ...]
 
     def record(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         shown = {name: frame for name, frame in self.frames.items() if name != "timelines"}
         return {
             "schema": 1,

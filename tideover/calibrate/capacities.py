@@ -1,4 +1,8 @@
-"""How much a job can process, by parallelism, cores, memory and slots: fitted to somebody's CSV."""
+"""How much a job can process, by parallelism, cores, memory and slots: fitted to somebody's CSV.
+
+``tideover calibrate --from`` and ``reproduce`` call ``read`` and ``frames``; `recoveries.measurements` reads
+its files with `Rows`, too. What is asked of a file is in ``NUMBERS`` and ``ALLOWED``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,15 +27,28 @@ from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, short
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 Line = tuple[int, list[str]]
-"""Where a row begins, and its cells."""
+"""Where a row begins, and its cells, without blanks around them."""
 
 
 def lines_of(path: Path) -> list[Line]:
     """The rows of a file without those that begin with #; raises ScenarioError if it cannot be read."""
     text = yaml_source.text_of(path, "give a CSV file of measurements")
-    rows = Rows(str(path), (), {})
-    found = list(rows.split(text))
-    rows.check()
+
+    def refused(line: int, what: str) -> ScenarioError:
+        return ScenarioError([Problem(str(path), line, "(row)", what)])
+
+    if control := re.search(r"[^\t\n\r\x20-\x7e\x80-\U0010ffff]", text):
+        line = text.count("\n", 0, control.start()) + 1
+        raise refused(line, f"holds the control character {control[0]!r}; save it as UTF-8 text")
+    lines = csv.reader(io.StringIO(text, newline=""))
+    begins, found = 1, []
+    try:
+        for row in lines:
+            if not (row and row[0].startswith("#")):
+                found.append((begins, [cell.strip() for cell in row]))
+            begins = lines.line_num + 1
+    except csv.Error as error:
+        raise refused(begins, f"is no row of a CSV file: {error}") from None
     return found
 
 
@@ -39,11 +56,17 @@ class Rows:
     """Reads rows of ``workload`` and numbers; what is wrong is collected.
 
     ``numbers``: the names of their columns; ``allowed``: the lowest and the highest of each. Beyond it is a
-    slip of the pen, or another unit.
+    slip of the pen, or another unit. ``settings``: columns that may lack, or be empty: 0.
     """
 
-    def __init__(self, file: str, numbers: Sequence[str], allowed: Mapping[str, tuple[float, float]]) -> None:
-        self.file, self.numbers, self.allowed = file, tuple(numbers), allowed
+    def __init__(
+        self,
+        file: str,
+        numbers: Sequence[str],
+        allowed: Mapping[str, tuple[float, float]],
+        settings: Sequence[str] = (),
+    ) -> None:
+        self.file, self.numbers, self.allowed, self.settings = file, tuple(numbers), allowed, settings
         self.problems: list[Problem] = []
 
     def refuse(self, line: int, column: str, message: str) -> None:
@@ -52,22 +75,6 @@ class Rows:
     def check(self) -> None:
         if self.problems:
             raise ScenarioError(self.problems)
-
-    def split(self, text: str) -> Iterator[tuple[int, list[str]]]:
-        """The cells of each row without blanks around them, and the line that it begins in."""
-        if control := re.search(r"[^\t\n\r\x20-\x7e\x80-\U0010ffff]", text):
-            line = text.count("\n", 0, control.start()) + 1
-            self.refuse(line, "(row)", f"holds the control character {control[0]!r}; save it as UTF-8 text")
-            return
-        lines = csv.reader(io.StringIO(text, newline=""))
-        begins = 1
-        try:
-            for row in lines:
-                if not (row and row[0].startswith("#")):
-                    yield begins, [cell.strip() for cell in row]
-                begins = lines.line_num + 1
-        except csv.Error as error:
-            self.refuse(begins, "(row)", f"is no row of a CSV file: {error}")
 
     def header(self, lines: Sequence[Line], optional: Sequence[str] = ()) -> list[str]:
         line, header = lines[0] if lines else (1, [])
@@ -93,7 +100,11 @@ class Rows:
         if not _NAME.fullmatch(name):
             message = f"{shorten(name, 40)!r} cannot be the name of a file; letters, digits, _, - and . can"
             self.refuse(line, "workload", message)
-        return name, tuple(self._number(line, column, cells[column]) for column in self.numbers)
+        texts = [(column, cells.get(column, "")) for column in (*self.numbers, *self.settings)]
+        return name, tuple(
+            0.0 if column in self.settings and not text else self._number(line, column, text)
+            for column, text in texts
+        )
 
     def _number(self, line: int, column: str, text: str) -> float:
         try:
@@ -151,21 +162,20 @@ class Profiles:
         return len(self.rate)
 
 
-@dataclass(frozen=True)
 class Law:
-    """What a job carries.
+    """What a job carries: least squares of the logarithms, for a ``knee`` (memory of a slot below which it is
+    scarce, MB).
 
     values   logarithm of what a core carries alone (1/s), and the exponents of sharing and of scarce memory
-    knee     memory of a slot below which it is scarce, MB
-    squares  of what is left of the logarithms, summed; ``freedom``: degrees of freedom that it has
-    inverse  of the design's squares
+    squares  of what is left of the logarithms, summed
     """
 
-    values: Floats
-    knee: float
-    squares: float
-    inverse: Floats
-    freedom: int
+    def __init__(self, runs: Profiles, knee: float) -> None:
+        design, seen = _design(runs, knee), np.log(runs.rate / runs.cores)
+        self.knee, self.freedom = knee, len(runs) - 4
+        self.values = np.asarray(np.linalg.lstsq(design, seen, rcond=None)[0], np.float64)
+        self.squares = float(((seen - design @ self.values) ** 2).sum())
+        self._inverse = np.asarray(np.linalg.pinv(design.T @ design), np.float64)
 
     def capacity(self, runs: Profiles) -> Floats:
         return np.asarray(runs.cores * np.exp(_design(runs, self.knee) @ self.values))
@@ -173,7 +183,7 @@ class Law:
     @property
     def ends(self) -> Floats:
         """Both ends of each of the ``values`` at 90 %."""
-        reach = self._reach(self.inverse.diagonal())
+        reach = self._reach(self._inverse.diagonal())
         return np.stack((self.values - reach, self.values + reach))
 
     def _reach(self, squares: Floats) -> Floats:
@@ -182,22 +192,14 @@ class Law:
 
     def interval(self, runs: Profiles) -> tuple[Floats, Floats]:
         design = _design(runs, self.knee)
-        reach = self._reach(1 + np.einsum("ij,jk,ik->i", design, self.inverse, design))
+        reach = self._reach(1 + np.einsum("ij,jk,ik->i", design, self._inverse, design))
         middle = self.capacity(runs)
         return middle * np.exp(-reach), middle * np.exp(reach)
 
 
 def fit(runs: Profiles) -> Law:
-    """Least squares of the logarithms, for the knee that fits best."""
-    return min((_fit(runs, knee) for knee in _KNEES), key=lambda law: law.squares)
-
-
-def _fit(runs: Profiles, knee: float) -> Law:
-    design, seen = _design(runs, knee), np.log(runs.rate / runs.cores)
-    values = np.asarray(np.linalg.lstsq(design, seen, rcond=None)[0], np.float64)
-    squares = float(((seen - design @ values) ** 2).sum())
-    inverse = np.asarray(np.linalg.pinv(design.T @ design), np.float64)
-    return Law(values, knee, squares, inverse, len(runs) - 4)
+    """The law with the knee that fits best."""
+    return min((Law(runs, knee) for knee in _KNEES), key=lambda law: law.squares)
 
 
 def _design(runs: Profiles, knee: float) -> Floats:
@@ -215,8 +217,7 @@ def left_out(runs: Profiles) -> Floats:
     return np.array(found)
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """A file of profiles: its name, the SHA-256 of its bytes, its runs by workload."""
 
     file: str
@@ -241,8 +242,11 @@ def read(path: Path) -> Measured:
             name, values = reader.row(line, header, cells)
             found.setdefault(name, []).append(values)
     reader.check()
-    workloads = {name: _profiles(np.array(rows)) for name, rows in found.items()}
-    for name, runs in workloads.items():
+    workloads = {}
+    for name, rows in found.items():
+        parallelism, cpu, memory, slots, rate, saturated = np.array(rows).T
+        cores = np.ceil(parallelism / slots) * cpu
+        runs = workloads[name] = Profiles(cores, slots / cpu, memory / slots, rate, saturated == 1)
         if (n := int(runs.saturated.sum())) < FEWEST:
             said = f"{name} has {n} saturated runs; at least {FEWEST} are needed"
             reader.refuse(lines[0][0], "saturated", said)
@@ -250,12 +254,6 @@ def read(path: Path) -> Measured:
         reader.refuse(1, "(file)", "has no measurement; one run a line is needed")
     reader.check()
     return Measured(path.name, hashlib.sha256(path.read_bytes()).hexdigest(), workloads)
-
-
-def _profiles(rows: Floats) -> Profiles:
-    parallelism, cpu, memory, slots, rate, saturated = rows.T
-    managers = np.ceil(parallelism / slots)
-    return Profiles(managers * cpu, slots / cpu, memory / slots, rate, saturated == 1)
 
 
 # What a fit to capacities says, as tidy tables (columns: ``tideover.reports.columns``).

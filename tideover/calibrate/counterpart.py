@@ -11,20 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tideover.calibrate.episodes import (
-    CALM,
-    NAN,
-    PRE,
-    BacklogCurve,
-    Batches,
-    Episode,
-    Figures,
-    Floats,
-    Mask,
-    catch_up,
-    new_outputs,
-    output_gap,
-)
+from tideover.calibrate import episodes
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
@@ -103,17 +90,17 @@ class Simulated:
     ``duplicated``: what the ledger says of rows.
     """
 
-    episode: Episode
+    episode: episodes.Episode
     costs: Costs
     faults: Faults
-    batches: Batches
-    other_batches: Batches | None
-    emitted: tuple[Floats, Floats]
+    batches: episodes.Batches
+    other_batches: episodes.Batches | None
+    emitted: tuple[episodes.Floats, episodes.Floats]
     failed_s: float
     lost: int
     duplicated: int
 
-    def curve(self, rng: np.random.Generator | None = None) -> BacklogCurve:
+    def curve(self, rng: np.random.Generator | None = None) -> episodes.BacklogCurve:
         """The backlog as the sink sees it. Every batch takes its mean time; with ``rng``, each has noise of
         its own.
 
@@ -126,11 +113,11 @@ class Simulated:
             slowed = (began > self.failed_s) & (began <= restarted)
             made.append(self._outputs(self.other_batches, slowed, rng))
         moments, rows = (np.concatenate(of_all) for of_all in zip(*made, strict=True))
-        return BacklogCurve(*new_outputs(moments, rows), self.emitted)
+        return episodes.BacklogCurve(*episodes.new_outputs(moments, rows), self.emitted)
 
     def _outputs(
-        self, batches: Batches, slowed: Mask, rng: np.random.Generator | None
-    ) -> tuple[Floats, Floats]:
+        self, batches: episodes.Batches, slowed: episodes.Mask, rng: np.random.Generator | None
+    ) -> tuple[episodes.Floats, episodes.Floats]:
         """Moments of the outputs, and rows done up to each; ``slowed``: those that the fault slows down."""
         slowdown = np.where(slowed, self.faults.slowdown, 1.0)
         sigma = np.where(slowed, self.faults.noise, self.costs.noise)
@@ -138,16 +125,17 @@ class Simulated:
         extra = batches.extra_s(slowdown, sigma, z)
         return batches.delayed(extra, self.episode.setup.trigger_s, self.episode.rate_per_s)
 
-    def figures(self, rng: np.random.Generator | None = None) -> Figures:
+    def figures(self, rng: np.random.Generator | None = None) -> episodes.Figures:
         """Those of its fault, from ``curve(rng)``; NaN: there is no such moment before its end."""
         until = self.failed_s + self.episode.end_s - self.episode.fault.at_s
         curve = self.curve(rng)
-        gap = output_gap(curve, self.failed_s, until)
-        back = catch_up(curve, self.failed_s - PRE, self.failed_s, until + CALM)
-        return {"output_gap_s": NAN if gap is None else gap, "catch_up_s": NAN if back is None else back}
+        gap = episodes.output_gap(curve, self.failed_s, until)
+        back = episodes.catch_up(curve, self.failed_s - episodes.PRE, self.failed_s, until + episodes.CALM)
+        both = {"output_gap_s": gap, "catch_up_s": back}
+        return {measure: episodes.NAN if seen is None else seen for measure, seen in both.items()}
 
 
-def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
+def scenario(episode: episodes.Episode, costs: Costs, faults: Faults) -> Scenario:
     """The scenario of an episode: the same rate, the fault at the same moment between two triggers.
 
     Its time zero is a whole number of triggers before the fault, and the state has the measured size from the
@@ -163,9 +151,9 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
         "trigger_interval": _time(setup.trigger_s),
         "plan_time": _time(costs.plan_s),
         "task_time": _time(costs.task_s),
-        "state_time": _time(state),
         "output_time": _time(costs.output_s),
         "commit_time": _time(costs.commit_s),
+        "state_time": _time(state),
         "executor_cold": _time(faults.executor_cold_s),
         "state_cold": _time(faults.state_cold_s),
         "locality_wait": _time(setup.locality_wait_s),
@@ -210,18 +198,18 @@ def scenario(episode: Episode, costs: Costs, faults: Faults) -> Scenario:
     )
 
 
-def _span(episode: Episode) -> tuple[float, float]:
+def _span(episode: episodes.Episode) -> tuple[float, float]:
     """When the fault strikes, and the duration, in the episode's simulated time."""
     interval, fault = episode.setup.trigger_s, episode.fault
     if fault.kind == "none":
         return 0.0, SETTLED * interval
     phase = (episode.setup.t0.timestamp() + fault.at_s) % interval
-    before = PRE + 2 * interval + (BEFORE_S if fault.second_kill else 0.0)
+    before = episodes.PRE + 2 * interval + (BEFORE_S if fault.second_kill else 0.0)
     failed = ceil(before / interval) * interval + phase
-    return failed, failed + episode.end_s - fault.at_s + 2 * CALM
+    return failed, failed + episode.end_s - fault.at_s + 2 * episodes.CALM
 
 
-def _failures(episode: Episode, faults: Faults, failed: float) -> list[dict[str, Any]]:
+def _failures(episode: episodes.Episode, faults: Faults, failed: float) -> list[dict[str, Any]]:
     at, fault = {"at": _time(failed)}, episode.fault
     times = {**at, "detection": _time(faults.detection_s), "restart": _time(faults.restart_s)}
     match fault.kind:
@@ -242,7 +230,7 @@ def _time(seconds: float) -> str:
 
 
 @standing()  # the worlds go when it ends
-def simulated(episode: Episode, costs: Costs, faults: Faults | None = None) -> Simulated:
+def simulated(episode: episodes.Episode, costs: Costs, faults: Faults | None = None) -> Simulated:
     """Simulate the counterpart of an episode; without ``faults`` its fault does not happen.
 
     Active replication is two queries that do not know of each other, of which the fault hits one.
@@ -279,7 +267,7 @@ def _run(asked: Scenario) -> World:
     return world
 
 
-def _batches(world: World, created: Floats) -> Batches:
+def _batches(world: World, created: episodes.Floats) -> episodes.Batches:
     """The committed batches of a run; ``created``: rows up to each slot boundary."""
     query = world.job.context.runner
     assert isinstance(query, batches.Batches)
@@ -288,10 +276,10 @@ def _batches(world: World, created: Floats) -> Batches:
     times = np.array([(b.triggered, b.visible, b.committed) for b in query.history], np.int64).reshape(-1, 3)
     slots = np.minimum(-(-times[:, 1] // SLOT), len(done) - 1)
     triggered, visible, committed = times.T / S
-    return Batches(triggered, visible, committed, done[slots])
+    return episodes.Batches(triggered, visible, committed, done[slots])
 
 
-def predicted(episode: Episode, costs: Costs, faults: Faults | None) -> Figures:
+def predicted(episode: episodes.Episode, costs: Costs, faults: Faults | None) -> episodes.Figures:
     """The figures of an episode as the simulation has them, under the same definitions as the measured ones;
     every batch takes its mean time.
     """
@@ -302,11 +290,13 @@ def predicted(episode: Episode, costs: Costs, faults: Faults | None) -> Figures:
     latency = run.curve().latencies(WARM * trigger_s, SETTLED * trigger_s)
     p50, p95 = np.quantile(latency, (0.5, 0.95)).tolist()
     lasted = (run.batches.committed - run.batches.triggered)[WARM:]
-    mean = float(lasted.mean()) if len(lasted) else NAN
+    mean = float(lasted.mean()) if len(lasted) else episodes.NAN
     return {"batch_duration_s": mean, "latency_p50_s": p50, "latency_p95_s": p95}
 
 
-def noisy(episode: Episode, costs: Costs, faults: Faults, rng: np.random.Generator) -> list[Figures]:
+def noisy(
+    episode: episodes.Episode, costs: Costs, faults: Faults, rng: np.random.Generator
+) -> list[episodes.Figures]:
     """The figures of a fault in ``NOISY_RUNS`` runs, equally likely, that differ by the noise of batches."""
     run = simulated(episode, costs, faults)
     return [run.figures(rng) for _ in range(NOISY_RUNS)]

@@ -351,7 +351,6 @@ def _fault(episode: Mapping[Any, Any], faults: pd.DataFrame) -> Fault:
 
 
 def _curve(batches: pd.DataFrame, schedule: str, end: float) -> BacklogCurve:
-    """Of a whole session, out of all its queries' batches."""
     out = batches.dropna(subset=["sink_s", "last_row"])
     moments, rows = new_outputs(out["sink_s"].to_numpy(float), out["last_row"].to_numpy(float))
     pieces = np.array(json.loads(schedule)["pieces"], float)

@@ -1,4 +1,8 @@
-"""From fits to profiles, and how profiles are written as YAML."""
+"""From fits to profiles, and how profiles are written as YAML.
+
+`calibration` calls ``profiles``, ``profile`` and ``parameters``, `recoveries.profile` ``nested`` and
+``text``. A value has its key in ``_flat`` and its meaning in ``MEANING``.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,10 @@ import pandas as pd
 from tideover.calibrate.comparison import Fits
 from tideover.calibrate.counterpart import Costs, Faults
 from tideover.calibrate.episodes import Condition, Episode
-from tideover.calibrate.fits import CostFit, FaultFit
+from tideover.calibrate.fits import FaultFit
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Dotted keys as nested mappings."""
     found: dict[str, Any] = {}
     for key, value in flat.items():
         *path, last = key.split(".")
@@ -85,10 +88,8 @@ def profiles(fits: Fits) -> dict[str, Condition]:
     """File names (without suffix) and the condition that each is for: those measured on executors apart, if
     there are such, since only there executors can be lost.
     """
-    found: dict[str, Condition] = {}
-    for condition in sorted(fits.costs, key=lambda c: c.master.startswith("local-cluster")):
-        found[f"{condition.strategy}-{condition.pipeline}".replace("_", "-")] = condition
-    return found
+    last = sorted(fits.costs, key=lambda condition: condition.master.startswith("local-cluster"))
+    return {f"{c.strategy}-{c.pipeline}".replace("_", "-"): c for c in last}
 
 
 def profile(
@@ -146,14 +147,16 @@ def _values(condition: Condition, fits: Fits) -> dict[str, Value]:
         _flat(condition, costs, {f: fit.draws[i] for f, fit in faults.items()})
         for i, costs in enumerate(cost.draws)
     ]
+    # Whether the measurements differ in what tells a value from others.
+    told = {"service": cost.rows_vary, "state_cost": cost.state_varies}
+    if condition.strategy != "source_replay" and "kill_driver" in faults:
+        told["cold_time"] = faults["kill_driver"].cold_identified
     found = {}
     for key, estimate in estimates.items():
         drawn = [draw[key] for draw in draws]
         low, high = np.quantile(drawn, (0.05, 0.95)).tolist()
-        identified = (
-            _told_apart(key, condition, cost, faults) and low >= NANOSECOND and high - low > TRIFLE * high
-        )
-        found[key] = Value(estimate, drawn, low, high, identified)
+        wide = low >= NANOSECOND and high - low > TRIFLE * high
+        found[key] = Value(estimate, drawn, low, high, told.get(key.rsplit(".", 1)[-1], True) and wide)
     return found
 
 
@@ -189,18 +192,6 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> d
     return found
 
 
-def _told_apart(key: str, condition: Condition, cost: CostFit, faults: Mapping[str, FaultFit]) -> bool:
-    """Whether the measurements differ in what tells this value from others."""
-    match key.rsplit(".", 1)[-1]:
-        case "service":
-            return cost.rows_vary
-        case "state_cost":
-            return cost.state_varies
-        case "cold_time" if condition.strategy != "source_replay" and "kill_driver" in faults:
-            return faults["kill_driver"].cold_identified
-    return True
-
-
 def _written(seconds: float) -> str:
     """A duration as scenarios write it, in four digits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -211,11 +202,10 @@ def _written(seconds: float) -> str:
 
 def parameters(fits: Fits) -> pd.DataFrame:
     """One row a profile and value: strategy, parameter, value, low, high, unit, identified, meaning."""
-    rows = [
+    return pd.DataFrame(
         {"strategy": condition.strategy, "profile": name, "parameter": key}
         | {"value": value.estimate, "low": value.low, "high": value.high}
         | {"unit": "s", "identified": value.identified, "meaning": MEANING[key.rsplit(".", 1)[-1]]}
         for name, condition in profiles(fits).items()
         for key, value in _values(condition, fits).items()
-    ]
-    return pd.DataFrame(rows)
+    )

@@ -1,4 +1,8 @@
-"""What ``tideover hours`` shows: a failure hour by hour, and over the day."""
+"""What ``tideover hours`` shows: a failure hour by hour, and over the day.
+
+`tideover.cli.questions` calls ``view``, ``page`` and ``tables``; what is measured is ``MEASURES`` of
+`tideover.scenarios.hours`.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +25,12 @@ from tideover.sim.registry import kind_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tideover.scenarios.hours import Hour, Hours
+    from tideover.scenarios.hours import Hours
     from tideover.scenarios.statistics.intervals import Estimate
 
 KEY = "run.fails_at"
 PARAMETERS = {KEY: "h"}
-"""What the tables have besides, and its unit."""
-_BEFORE = (
-    "Look at the hours before the peak, too: a failure just before it is caught up with while the load is "
-    "highest, which can take longer than one at the peak itself."
-)
+"""What only these tables have, and its unit."""
 
 
 def answer(found: Hours) -> str:
@@ -38,22 +38,18 @@ def answer(found: Hours) -> str:
     mean, of = found.mean(HEADLINE).mean, "over the day" if found.of_the_day else "in these hours"
     time = with_ending(f"{number(mean)} s", found.every_ending)
     said = "" if mean is None or len(found.every) == 1 else f"; {of} {time} on average"
-    told = _told(found, found.worst, "takes ")
-    if found.best != found.worst:
-        told += f", one {_told(found, found.best)}"
-    return f"A failure {told}{said}."
-
-
-def _told(found: Hours, each: Hour, verb: str = "") -> str:
-    place = found.every.index(each)
-    one = found.estimates(HEADLINE)[place]
-    if one.undefined:
-        return f"at {each.time} is not over at the end of {one.undefined} of {one.n + one.undefined} runs"
-    return f"at {each.time} {verb}{with_ending(number(one.mean) + ' s', found.endings[place])}"
+    told = []
+    for each, verb in ((found.worst, "takes "), (found.best, "")):
+        place = found.every.index(each)
+        one = found.estimates(HEADLINE)[place]
+        takes = f"{verb}{with_ending(number(one.mean) + ' s', found.endings[place])}"
+        if one.undefined:
+            takes = f"is not over at the end of {one.undefined} of {one.n + one.undefined} runs"
+        told.append(f"at {each.time} {takes}")
+    return f"A failure {', one '.join(told if found.best != found.worst else told[:1])}{said}."
 
 
 def hours_table(found: Hours) -> Table:
-    """One row an hour, and one for the day."""
     notes = Notes()
 
     def cells(estimates: list[Estimate], endings: list[str]) -> tuple[str, ...]:
@@ -75,7 +71,6 @@ def hours_table(found: Hours) -> Table:
 
 
 def view(found: Hours) -> Group:
-    """For the terminal."""
     name = found.scenario.name
     return Group(
         Text(f"{name}: {strategy_name(kind_of(found.scenario.strategy))}, by hour of the day", style="bold"),
@@ -87,17 +82,20 @@ def view(found: Hours) -> Group:
 
 
 def pictures(found: Hours) -> tuple[Picture, ...]:
-    """Time to recover and greatest backlog by hour."""
+    before = (
+        "Look at the hours before the peak, too: a failure just before it is caught up with while the load "
+        "is highest, which can take longer than one at the peak itself."
+    )
     captions = {
-        HEADLINE: f"How long a failure takes by the hour at which it strikes. {_BEFORE}",
+        HEADLINE: f"How long a failure takes by the hour at which it strikes. {before}",
         "peak_backlog": "How much waits at most after the failure: what queues, logs or memory have to hold.",
     }
     drawn = []
-    frame, load = found.frame, found.load
+    frame = found.frame
     for column in MEASURES:
         if column.name in captions:
             points = frame[frame["measure"] == column.name]
-            ax = figures.by_hour(points, load, f"{column.label} ({column.unit})", legend=False)
+            ax = figures.by_hour(points, found.load, f"{column.label} ({column.unit})", legend=False)
             alt = f"{capitalised(column.label)} by hour of the day, over the load; the table has the figures."
             svg = to_svg(ax.figure, prefix=f"hours-{column.name}", alt=alt)
             legend = tuple((key.label, key.shape, css(key.colour)) for key in KEYS)
@@ -107,7 +105,6 @@ def pictures(found: Hours) -> tuple[Picture, ...]:
 
 
 def page(found: Hours) -> Page:
-    """All on one page."""
     scenario = found.scenario
     setup = {
         "Strategy": strategy_name(kind_of(scenario.strategy)),

@@ -1,10 +1,13 @@
-"""What ``tideover interval`` and ``tideover detector`` show: time that is lost at each value of a setting."""
+"""What ``tideover interval`` and ``tideover detector`` show: time that is lost at each value of a setting.
+
+`tideover.cli.questions` calls ``view`` and ``page``. The two differ in their answers and tables
+(``_of_interval``, ``_of_timeout``); all else is said once for both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Group
 from rich.text import Text
@@ -20,7 +23,7 @@ from tideover.reports.tables import Table
 from tideover.reports.terminal import render, warnings_view
 from tideover.scenarios.lost_time.curve import FLAT, Part, Point, as_good, best_of
 from tideover.scenarios.lost_time.detector import FALSE, AtTimeout, BestTimeout
-from tideover.scenarios.lost_time.interval import AtInterval, BestInterval
+from tideover.scenarios.lost_time.interval import BestInterval
 from tideover.scenarios.statistics.availability import CROWDED
 from tideover.sim.registry import kind_of
 from tideover.sim.units import DAY, S, format_duration
@@ -38,12 +41,9 @@ _LOST = (
 )
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """What a command shows.
-
-    setting      what is tried, in words
-    parts, marks as for `figures.lost_time`
+class _Shown(NamedTuple):
+    """What a command shows; ``setting``: what is tried, in words; ``parts``, ``marks``: see
+    `figures.lost_time`.
     """
 
     setting: str
@@ -71,11 +71,14 @@ def view(found: Found, source: str) -> Group:
 
 
 def page(found: Found, source: str) -> Page:
-    """All on one page."""
     shown, scenario = _shown(found, source), found.scenario
     setup = {
         "Strategy": strategy_name(kind_of(scenario.strategy)),
-        "Failures": listed(_often(point) for point in found.points[0].parts if point.name != FALSE),
+        "Failures": listed(
+            f"{part.name}: {number(part.rate_per_s * _DAY_S)} a day"
+            for part in found.points[0].parts
+            if part.name != FALSE
+        ),
         "Processes": _pauses(found),
         "Replications": f"{found.replications} for each value and cause",
         "Seed": str(scenario.run.seed),
@@ -148,17 +151,17 @@ def _best_interval(found: BestInterval) -> str:
     flat = f"from {first} to {last} s it is at most {100 * (FLAT - 1):.0f} % more"
     if len(alike := as_good(found.points)) > 1:
         flat = f"{listed(format_duration(point.value) for point in alike)} cannot be told apart"
-    own = next((point for point in found.points if point.value == found.own), None)
     now = ""
-    if own is not None:
-        mean = own.estimate.mean
-        told = "cannot be told" if mean is None else f"is {number(mean * _DAY_S)} s a day"
-        now = f" With {format_duration(found.own)}, as the scenario has it, it {told}."
+    for own in found.points:
+        if own.value == found.own:
+            mean = own.estimate.mean
+            told = "cannot be told" if mean is None else f"is {number(mean * _DAY_S)} s a day"
+            now = f" With {format_duration(found.own)}, as the scenario has it, it {told}."
+    said = f"The best checkpoint interval is {number(best.seconds)} s (95 % interval {low} to {high} s)"
     if best.edge is not None:
         more = "shorter" if best.edge == "shortest" else "longer"
         said = f"The {best.edge} interval that was tried, {number(best.seconds)} s, is the best"
-        return f"{said}, and a {more} one may be better: {what}; {flat}.{now}"
-    said = f"The best checkpoint interval is {number(best.seconds)} s (95 % interval {low} to {high} s)"
+        said += f", and a {more} one may be better"
     return f"{said}: {what}; {flat}.{now}"
 
 
@@ -166,33 +169,25 @@ def _intervals(found: BestInterval) -> Table:
     rows = []
     notes: dict[str, None] = {}
     for point in found.points:
-        name = _name(found, point)
-        if (why := _unusable(point)) is not None:
+        name, kept = _name(found, point), point.kept
+        if kept.gives_up or point.always == float("inf"):
+            why = f"{kept.name} has nothing to do but checkpoints"
+            if kept.gives_up:
+                why = "tuples are given up while they wait for a checkpoint, though nothing fails"
             notes[f"Every {format_duration(point.value)}: {why}."] = None
             rows.append((name, *[UNDEFINED] * 4))
             continue
         checkpoints, failures = number(point.always * _DAY_S), number(_lost(point.parts))
         rows.append((name, _total(point), checkpoints, failures, _mean(point.parts)))
     near = found.near
-    notes |= dict.fromkeys(
-        (
-            *_crowded(found),
-            f"A checkpoint keeps {near.kept.name} for {near.takes:.3g} s, which is busy for "
-            f"{100 * near.kept.busy:.1f} % of the time without: what comes meanwhile is caught up with in "
-            "the rest.",
-            _LOST,
-        )
+    busy = (
+        f"A checkpoint keeps {near.kept.name} for {near.takes:.3g} s, which is busy for "
+        f"{100 * near.kept.busy:.1f} % of the time without: what comes meanwhile is caught up with in the "
+        "rest."
     )
+    notes |= dict.fromkeys((*_crowded(found), busy, _LOST))
     columns = ("every", "lost, s a day", "to checkpoints", "to failures", "a failure, s")
     return Table("By checkpoint interval", columns, tuple(rows), tuple(notes))
-
-
-def _unusable(point: AtInterval) -> str | None:
-    if point.kept.gives_up:
-        return "tuples are given up while they wait for a checkpoint, though nothing fails"
-    if point.always == float("inf"):
-        return f"{point.kept.name} has nothing to do but checkpoints"
-    return None
 
 
 def _formulas(found: BestInterval) -> Table:
@@ -273,10 +268,6 @@ def _name(found: Found, point: Point) -> str:
     return format_duration(point.value) + (" (now)" if point.value == found.own else "")
 
 
-def _often(part: Part) -> str:
-    return f"{part.name}: {number(part.rate_per_s * _DAY_S)} a day"
-
-
 def _pauses(found: Found) -> str:
     if isinstance(found, BestInterval):
         return ""
@@ -292,14 +283,11 @@ def _lossy(found: Found) -> str:
 
 
 def _crowded(found: Found) -> list[str]:
-    """A remark where failures meet."""
-    lost = [_lost(point.parts) or 0.0 for point in found.points]
-    if max(lost, default=0.0) <= CROWDED * _DAY_S:
-        return []
-    return [
+    remark = (
         f"Where failures take more than {CROWDED * _DAY_S:,.0f} s a day, some strike during a recovery from "
         "another: what they do to one another is not simulated."
-    ]
+    )
+    return [remark] if any((_lost(point.parts) or 0.0) > CROWDED * _DAY_S for point in found.points) else []
 
 
 def _lost(parts: tuple[Part, ...]) -> float | None:
@@ -317,7 +305,6 @@ def _mean(parts: tuple[Part, ...]) -> str:
 
 
 def _total(point: Point) -> str:
-    """What is lost in a day, with its interval."""
     one = point.estimate
     if one.mean is None or one.half_width is None:
         return UNDEFINED

@@ -1,4 +1,7 @@
-"""What ``availability`` and ``--saturate`` show."""
+"""What ``availability`` and ``--saturate`` show.
+
+`terminal` and `pages` put the tables and answers together; a page of its own is here for ``--saturate``.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,12 @@ if TYPE_CHECKING:
 def availability_table(found: Dependability) -> Table:
     """The answer, with intervals; times in minutes."""
     one = found.availability
+    low, high = _minutes(one.down_low_s), _minutes(one.down_high_s)
+    every = ((_percent(one.low), _percent(one.high)), (low, high))
+    part, down = (UNDEFINED if UNDEFINED in ends else " to ".join(ends) for ends in every)
     rows: list[tuple[str, ...]] = [
-        ("Availability", _percent(one.value), _span(_percent(one.low), _percent(one.high))),
-        (
-            f"Down {_in_period(one)}, min",
-            _minutes(one.down_s),
-            _span(_minutes(one.down_low_s), _minutes(one.down_high_s)),
-        ),
+        ("Availability", _percent(one.value), part),
+        (f"Down {_in_period(one)}, min", _minutes(one.down_s), down),
         ("  median", _minutes(one.down_median_s), ""),
         ("  in 95 % of all such periods at most", _minutes(one.down_p95_s), ""),
     ]
@@ -66,7 +68,6 @@ def causes_table(found: Dependability) -> Table:
 
 
 def availability_answer(found: Dependability) -> str:
-    """The answer in a sentence."""
     one = found.availability
     who = capitalised(strategy_name(found.strategy))
     if one.value is None:
@@ -110,14 +111,9 @@ def _chance(value: float | None) -> str:
     return "more than 99.9 %" if value > 1 - 1e-3 else f"{value:.1%}"
 
 
-def _span(low: str, high: str) -> str:
-    return UNDEFINED if UNDEFINED in (low, high) else f"{low} to {high}"
-
-
 # What ``--saturate`` shows: how much is carried, what it is short of, what breaks next.
 
 _MOST_GROUPS = 12
-_SHORT = "A short try says where to look: what is sustained, long ones decide."
 
 
 def saturation_answer(found: Sequence[Saturation]) -> str:
@@ -132,21 +128,28 @@ def saturation_answer(found: Sequence[Saturation]) -> str:
 
 
 def carried_table(found: Sequence[Saturation]) -> Table:
-    """One column a strategy."""
+    def place(each: Saturation, number: int) -> str:
+        if len(each.groups) <= number:
+            return "–"
+        load = each.groups[number].busiest
+        return f"{load.words} ({load.busy:.0%})"
+
+    def interval(each: Saturation) -> str:
+        return "–" if each.throughput is None else " to ".join(map(_rate, each.throughput[1:]))
+
     rows = [
         ("Sustained, tuples/s", *(_rate(each.sustained) for each in found)),
         ("  not sustained", *(_rate(each.exceeded) for each in found)),
         ("Throughput there, tuples/s", *(_rate(each.throughput and each.throughput[0]) for each in found)),
-        ("  95 % interval", *(_interval(each) for each in found)),
-        ("Busiest", *(_place(each, 0) for each in found)),
-        ("Next", *(_place(each, 1) for each in found)),
+        ("  95 % interval", *(interval(each) for each in found)),
+        ("Busiest", *(place(each, 0) for each in found)),
+        ("Next", *(place(each, 1) for each in found)),
     ]
     columns = ("Without failures", *(strategy_name(each.strategy) for each in found))
     return Table("Maximum sustained throughput", columns, tuple(rows))
 
 
 def resources_table(each: Saturation) -> Table:
-    """How busy everything is at the sustained rate."""
     columns: dict[str, Callable[[Any], str]] = {
         "resource": lambda group: group.name,
         "busiest": lambda group: group.busiest.words,
@@ -161,7 +164,6 @@ def resources_table(each: Saturation) -> Table:
 
 
 def saturation_page(found: Sequence[Saturation]) -> Page:
-    """All on one page."""
     first = found[0].scenario
     setup = {
         "Components": " → ".join(first.topology),
@@ -193,32 +195,18 @@ def _pictures(each: Saturation) -> tuple[Picture, ...]:
 
 
 def _probes_table(each: Saturation) -> Table:
+    """A short try shows only what cannot be carried: what waits at its end may be the beginning of more."""
     columns: dict[str, Callable[[Probe], str]] = {
         "tuples/s": lambda probe: _rate(probe.rate),
-        "sustained": _carried,
+        "sustained": lambda probe: ("yes" if probe.thorough else "perhaps") if probe.carried else "no",
         "try": lambda probe: "long" if probe.thorough else "short",
         "done in time": lambda probe: f"{probe.part_done:.2%}",
         "busiest resource": lambda probe: f"{probe.busiest:.1%}",
     }
     probes = sorted(each.probes, key=lambda probe: probe.rate)
-    return Table.of(strategy_name(each.strategy), probes, columns, (_SHORT,))
-
-
-def _carried(probe: Probe) -> str:
-    """A short try shows only what cannot be carried: what waits at its end may be the beginning of more."""
-    return ("yes" if probe.thorough else "perhaps") if probe.carried else "no"
-
-
-def _place(each: Saturation, place: int) -> str:
-    if len(each.groups) <= place:
-        return "–"
-    load = each.groups[place].busiest
-    return f"{load.words} ({load.busy:.0%})"
+    note = "A short try says where to look: what is sustained, long ones decide."
+    return Table.of(strategy_name(each.strategy), probes, columns, (note,))
 
 
 def _rate(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _interval(each: Saturation) -> str:
-    return "–" if each.throughput is None else " to ".join(_rate(end) for end in each.throughput[1:])

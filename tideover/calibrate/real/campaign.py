@@ -75,7 +75,6 @@ def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None)
 
 
 def is_done(directory: Path, session: SessionPlan) -> bool:
-    """Whether this very session has been carried out to its end."""
     path = directory / _DONE
     return path.exists() and path.read_text() == json.dumps(asdict(session))
 

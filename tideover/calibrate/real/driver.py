@@ -19,17 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideover.calibrate.real.pipelines import (
-    MICROSECONDS,
-    NAME,
-    EventLog,
-    Schedule,
-    ScheduleSource,
-    Sink,
-    counts,
-    oldest_unfinished,
-    options,
-)
+from tideover.calibrate.real import pipelines
 from tideover.calibrate.real.plan import SPEC, DriverSpec, executors_of, spark_settings
 from tideover.scenarios.spark.settings import is_embedded
 
@@ -49,7 +39,7 @@ class Driver:
 
     def __init__(self, spec: DriverSpec) -> None:
         self.spec = spec
-        self.log = EventLog(spec.events, query=spec.query, life=spec.life)
+        self.log = pipelines.EventLog(spec.events, query=spec.query, life=spec.life)
         self.sink_directory = spec.directory / "sink"
         self.run = 0
         self.log.write("begun", pid=os.getpid(), tag=spec.tag)
@@ -81,7 +71,7 @@ class Driver:
         what piles up meanwhile would reach into the first episode. A later life is measured cold.
         """
         lowest = min(rate for _, rate in self.spec.plan.pieces)
-        schedule = Schedule(int(time.time()), ((0.0, lowest),), WARM_UP_S)
+        schedule = pipelines.Schedule(int(time.time()), ((0.0, lowest),), WARM_UP_S)
         checkpoint = self.spec.scratch / "warm-up"
         query = self._count(spark, schedule, 0, lambda rows, batch: rows.toArrow(), checkpoint)
         query.processAllAvailable()
@@ -109,8 +99,8 @@ class Driver:
         spec, plan = self.spec, self.spec.plan
         replay = plan.strategy == "source_replay"
         window_s = plan.window_s if plan.pipeline == "word_count" else None
-        first = oldest_unfinished(self.sink_directory)
-        start = self.schedule.rows_before(first * plan.window_s * MICROSECONDS) if replay else 0
+        first = pipelines.oldest_unfinished(self.sink_directory)
+        start = self.schedule.rows_before(first * plan.window_s * pipelines.MICROSECONDS) if replay else 0
         # State that is not kept: every run has a checkpoint of its own, and nobody reads the one before.
         name = f"{spec.query}-{spec.life}-{self.run}" if replay else str(spec.query)
         checkpoint = spec.directory / "checkpoints" / name
@@ -119,7 +109,8 @@ class Driver:
             # The third line of a batch's entry in the offset log is the offset of the one source.
             return int(json.loads((checkpoint / "offsets" / str(batch)).read_text().splitlines()[2])["row"])
 
-        sink = Sink(self.sink_directory, name, self.schedule, window_s, first, self.run, end_row, self.log)
+        there, schedule = self.sink_directory, self.schedule
+        sink = pipelines.Sink(there, name, schedule, window_s, first, self.run, end_row, self.log)
         query = self._count(spark, self.schedule, start, sink, checkpoint)
         self.log.write(
             "query", run=self.run, run_id=str(query.runId), start_row=start, checkpoint=str(checkpoint)
@@ -129,16 +120,17 @@ class Driver:
     def _count(
         self,
         spark: SparkSession,
-        schedule: Schedule,
+        schedule: pipelines.Schedule,
         start: int,
         sink: Callable[[DataFrame, int], object],
         checkpoint: Path,
     ) -> StreamingQuery:
         """Begin to count the rows of an input, from this one on."""
         plan = self.spec.plan
-        rows = spark.readStream.format(NAME).options(**options(schedule, plan.content(start))).load()
+        options = pipelines.options(schedule, plan.content(start))
+        rows = spark.readStream.format(pipelines.NAME).options(**options).load()
         return (
-            counts(rows, plan.pipeline, plan.window_s, plan.work)
+            pipelines.counts(rows, plan.pipeline, plan.window_s, plan.work)
             .writeStream.outputMode("update")
             .foreachBatch(sink)
             .option("checkpointLocation", str(checkpoint))
@@ -157,7 +149,7 @@ def _session(spec: DriverSpec) -> SparkSession:
     with (spec.scratch / "spark.log").open("ab") as printed:
         gateway = launch_gateway(conf, {"stdout": printed, "stderr": printed})
         spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
-    spark.dataSource.register(ScheduleSource)
+    spark.dataSource.register(pipelines.ScheduleSource)
     return spark
 
 
@@ -169,7 +161,7 @@ def _executors(spark: SparkSession) -> list[str]:
     return [name for name in str(ids.mkString(",")).split(",") if name]
 
 
-def _listener(log: EventLog) -> Any:
+def _listener(log: pipelines.EventLog) -> Any:
     from pyspark.sql.streaming import StreamingQueryListener
 
     class Listener(StreamingQueryListener):

@@ -148,14 +148,12 @@ class Content:
     keys: int
 
     def numbers(self, rows: np.ndarray) -> np.ndarray:
-        """For each row the number of its sentence, or its key."""
         if self.sentences:
             return choices(self.seed, rows, len(self.sentences))
         return np.where(rows < self.keys, rows, choices(self.seed, rows, self.keys))
 
 
 def options(schedule: Schedule, content: Content) -> dict[str, str]:
-    """The options of ``spark.readStream.format(NAME)``."""
     return {"schedule": json.dumps(asdict(schedule)), "content": json.dumps(asdict(content))}
 
 
@@ -313,7 +311,6 @@ def read_batches(directory: Path) -> list[tuple[int, pa.Table]]:
 
 
 def read_windows(directory: Path) -> dict[int, dict[str, Any]]:
-    """The results of all finished windows, by number."""
     paths = sorted((directory / "windows").glob("[0-9]*.json"))
     return {int(path.stem): json.loads(path.read_text()) for path in paths}
 

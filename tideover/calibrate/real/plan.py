@@ -117,7 +117,6 @@ class SessionPlan:
         return tuple(pieces)
 
     def schedule(self, t0: int) -> Schedule:
-        """The input, if it begins at this unix time."""
         return Schedule(t0, self.pieces, self.end_s)
 
     def content(self, start: int = 0) -> Content:
@@ -133,7 +132,6 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """About how long it takes, in s."""
         return sum(session.end_s + OVERHEAD_S for session in self.sessions)
 
     def write(self, path: Path) -> None:
@@ -272,7 +270,6 @@ def _steady(
 def _kills(
     suffix: str, strategy: StrategyName, seed: int, kills: Sequence[Kill], held_out: Sequence[int] = ()
 ) -> SessionPlan:
-    """One fault after the other, each a few seconds after its rate began."""
     begin = _SETTLE_S
     episodes = []
     for place, (kind, rate, fraction) in enumerate(kills):

@@ -320,7 +320,6 @@ class Supervisor:
         return all(any(e["event"] == "ready" for e in read_events(spec.events)) for spec in specs)
 
     def _drained(self) -> bool:
-        """Whether every query has ended a batch that reaches to the last row."""
         rows = self.plan.schedule(self.t0).rows
         for spec, _ in self.queries.values():
             events = list(read_events(spec.events))

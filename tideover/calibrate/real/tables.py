@@ -243,7 +243,6 @@ class Session:
         self.windows = read_windows(directory / "sink")
 
     def since(self, unix: float) -> float:
-        """Time since t0, s."""
         return unix - self.schedule.t0
 
     def first_after(self, at: float, events: list[Row], **fields: object) -> float:
@@ -346,7 +345,6 @@ def _words_counted(session: Session) -> list[Row]:
 
 
 def words_of_window(plan: SessionPlan, schedule: Schedule, window: int) -> Counter[str]:
-    """The true counts of one window of a word count."""
     edges = [schedule.rows_before((window + k) * plan.window_s * MICROSECONDS) for k in (0, 1)]
     rows = plan.content()
     numbers, times = np.unique(rows.numbers(np.arange(*edges, dtype=np.int64)), return_counts=True)

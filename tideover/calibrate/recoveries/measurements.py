@@ -10,6 +10,8 @@ begin with # are passed over.
 
 Either may say how a failure was noticed, ``heartbeat_interval_s`` and ``heartbeat_timeout_s``, and how many
 tasks shared the rate, ``parallelism``.
+
+``read`` is public (`tideover.calibrate.recoveries`); what it refuses, it says with line and column.
 """
 
 from __future__ import annotations
@@ -73,7 +75,6 @@ class Setting(NamedTuple):
 
     @property
     def detected(self) -> float:
-        """When a failure is noticed in the mean, s."""
         return self.timeout - self.beat / 2
 
 
@@ -106,26 +107,28 @@ class Points:
         return self.rate if self.tasks is None else self.rate * self.tasks / self.usual_tasks
 
     @property
+    def _heard(self) -> tuple[Floats, Floats]:
+        """Intervals and timeouts of heartbeats, s; 0 where nothing is known of them."""
+        if self.beat is None or self.timeout is None:
+            return np.zeros(len(self)), np.zeros(len(self))
+        return self.beat, self.timeout
+
+    @property
     def settings(self) -> list[Setting]:
-        none = np.zeros(len(self))
-        beat, timeout = (none if x is None else x for x in (self.beat, self.timeout))
-        return [
-            Setting(*map(float, row)) for row in zip(self.interval, self.rate, beat, timeout, strict=True)
-        ]
+        rows = zip(self.interval, self.rate, *self._heard, strict=True)
+        return [Setting(*map(float, row)) for row in rows]
 
     @property
     def detection(self) -> tuple[Floats, Floats]:
         """Earliest and latest time at which each failure was noticed, s; 0 where nothing is known of it."""
-        if self.beat is None or self.timeout is None:
-            return np.zeros(len(self)), np.zeros(len(self))
-        return self.timeout - self.beat, self.timeout
+        beat, timeout = self._heard
+        return timeout - beat, timeout
 
     @property
     def heartbeats(self) -> tuple[float, float]:
         """Interval and timeout of most rows, s; of those as frequent the longest."""
-        if self.beat is None or self.timeout is None:
-            return 0.0, 0.0
-        return most_frequent(zip(self.beat.tolist(), self.timeout.tolist(), strict=True))
+        beat, timeout = self._heard
+        return most_frequent(zip(beat.tolist(), timeout.tolist(), strict=True))
 
     def __len__(self) -> int:
         return len(self.recovery)
@@ -158,7 +161,7 @@ def read(path: Path, heartbeats: tuple[float, float] | None = None) -> Measureme
     """
     lines = lines_of(path)
     latencies = bool(lines) and "latency_recovered_at_s" in lines[0][1]
-    reader = _Reader(str(path), LATENCIES if latencies else NUMBERS, ALLOWED)
+    reader = _Reader(str(path), LATENCIES if latencies else NUMBERS, ALLOWED, SETTINGS)
     header = reader.header(lines, (*SETTINGS, *((OUTAGES,) if latencies else OPTIONAL)))
     found: dict[str, list[tuple[int, Row]]] = {}
     remarks = []
@@ -175,20 +178,18 @@ def read(path: Path, heartbeats: tuple[float, float] | None = None) -> Measureme
         found[name] = [(n, (*row[:-3], *(heartbeats or DEMETER), row[-1])) for n, row in found[name]]
     reader.workloads(found)
     reader.check()
-    points = {name: _points(name, [values for _, values in those]) for name, those in found.items()}
+    points = {}
+    for name, those in found.items():
+        interval, rate, recovery, *outage, beat, timeout, tasks = np.array([row for _, row in those]).T
+        known = {"beat": beat, "timeout": timeout} if timeout.any() else {}
+        points[name] = Points(name, interval, rate, recovery, *outage, **known)
+        if tasks.any():
+            usual = most_frequent(tasks.tolist())
+            rate = rate * usual / tasks
+            points[name] = replace(points[name], rate=rate, tasks=tasks, usual_tasks=round(usual))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     remarks += _remarks(path.name, found, [] if heartbeats else assumed)
     return Measurements(path.name, digest, points, tuple(remarks), latencies)
-
-
-def _points(name: str, rows: list[Row]) -> Points:
-    interval, rate, recovery, *outage, beat, timeout, tasks = np.array(rows, np.float64).T
-    known = {"beat": beat, "timeout": timeout} if timeout.any() else {}
-    points = Points(name, interval, rate, recovery, *outage, **known)
-    if not tasks.any():
-        return points
-    usual = most_frequent(tasks.tolist())
-    return replace(points, rate=rate * usual / tasks, tasks=tasks, usual_tasks=round(usual))
 
 
 def most_frequent(values: Iterable[_One]) -> _One:
@@ -210,15 +211,7 @@ class _Reader(Rows):
         empty = [name for name in LATENCIES[2:] if cells.get(name) == ""]
         return f"{' and '.join(empty)}: not reached" if empty else None
 
-    def row(self, line: int, header: list[str], row: list[str]) -> tuple[str, Row]:
-        """Workload and numbers of a row, with its settings."""
-        name, values = super().row(line, header, row)
-        cells = dict(zip(header, row, strict=False))
-        settings = (cells.get(column, "") for column in SETTINGS)
-        known = zip(SETTINGS, settings, strict=True)
-        return name, (*values, *(self._number(line, column, text) if text else 0.0 for column, text in known))
-
-    def settings(self, lines: list[tuple[int, Row]]) -> None:
+    def _settings(self, lines: list[tuple[int, Row]]) -> None:
         """What is known of one row is known of all, and no recovery ends before its failure is noticed."""
         known = [value > 0 for value in lines[0][1][-3:]]
         for line, values in lines:
@@ -248,7 +241,7 @@ class _Reader(Rows):
             self.refuse(1, "(file)", "has no measurement; one recovery a line is needed")
         alike: dict[str, str] = {}
         for name, lines in found.items():
-            self.settings(lines)
+            self._settings(lines)
             rates = {values[1] / (values[-1] or 1) for _, values in lines}
             line, n = lines[0][0], len(lines)
             other = alike.setdefault(name.casefold(), name)

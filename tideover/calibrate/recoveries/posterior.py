@@ -1,4 +1,8 @@
-"""Which values fit the measurements: draws from their posterior, workload by workload."""
+"""Which values fit the measurements: draws from their posterior, workload by workload.
+
+`tideover.calibrate.recoveries.fit` calls ``fit_all``. Equal seeds give equal draws: the order in which a
+generator is asked is part of the result.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from tideover.calibrate.episodes import Floats, Mask
+from tideover.calibrate.recoveries import recovery_time
 from tideover.calibrate.recoveries.measurements import Measurements, Points, Setting
-from tideover.calibrate.recoveries.recovery_time import (
-    LAG_WINDOW_S,
-    Quantity,
-    Restart,
-    Values,
-    catch_up,
-    fit_fluid,
-    fit_restarts,
-    fluid,
-    recovery,
-)
+from tideover.calibrate.recoveries.recovery_time import Quantity, Values, fluid, recovery
 from tideover.scenarios.prediction import least_relative
 
 # A few points cannot tell: six values are fitted to eight of them, so what is left over looks smaller than
@@ -168,12 +163,14 @@ class Posterior:
     def runs(self) -> Values:
         """The same, each draw with the outage and the capacity of one run."""
         rng, n = np.random.default_rng(2), len(self.v)
-        values = self.values
+        usual = np.asarray(self.values.outage)
         off = self.prior.jitter(self.v) * rng.standard_t(3, n)
-        return values._replace(
-            outage=_lasts(np.asarray(values.outage), off),
-            capacity=values.capacity * np.exp(self.prior.spread(self.v) * rng.standard_normal(n)),
-        )
+        # Below half of what is usual an outage only comes nearer to nothing the more it is off: such runs are
+        # few, but were they over at once each would weigh more in an estimate than all others.
+        half = usual / 2
+        outage = np.where(off < -half, half**2 / np.maximum(-off, half), usual + off)
+        capacity = self.values.capacity * np.exp(self.prior.spread(self.v) * rng.standard_normal(n))
+        return self.values._replace(outage=outage, capacity=capacity)
 
     def typical(self, place: Setting) -> Floats:
         """Recovery by each draw if nothing differs from run to run, s."""
@@ -220,8 +217,17 @@ def fit(
     v = rng.standard_normal((draws, DIMENSIONS))
     likelihood = _log_likelihood(prior, points, v)
     power, evidence = 0.0, 0.0
+
+    def enough(step: float) -> bool:
+        """Whether half of the draws still count at this power of the likelihood."""
+        weights = np.exp((step - power) * (likelihood - likelihood.max()))
+        return bool(weights.sum() ** 2 >= len(weights) / 2 * (weights**2).sum())
+
     while power < 1:
-        step = _next_power(likelihood, power)
+        low, step = power, 1.0
+        for _ in range(0 if enough(1.0) else 30):
+            middle = (low + step) / 2
+            low, step = (middle, step) if enough(middle) else (low, middle)
         top = likelihood.max()
         weights = np.exp((step - power) * (likelihood - top))
         evidence += float(np.log(weights.mean()) + (step - power) * top)
@@ -232,22 +238,6 @@ def fit(
         for _ in range(_MOVES):
             _move(prior, points, v, likelihood, power, rng)
     return Posterior(prior, v, evidence, scatter)
-
-
-def _next_power(likelihood: Floats, power: float) -> float:
-    """The greatest power of the likelihood at which half of the draws still count."""
-
-    def enough(step: float) -> bool:
-        weights = np.exp((step - power) * (likelihood - likelihood.max()))
-        return bool(weights.sum() ** 2 >= len(weights) / 2 * (weights**2).sum())
-
-    if enough(1.0):
-        return 1.0
-    low, high = power, 1.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    return high
 
 
 def _move(
@@ -274,7 +264,7 @@ def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
 def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
     values = prior.values(v[:, None])
     values = values._replace(outage=values.outage + np.mean(points.detection, axis=0))
-    middle = values.outage + catch_up(values, points.interval, points.rate)
+    middle = values.outage + recovery_time.catch_up(values, points.interval, points.rate)
     values = prior.values(v[:, None, None])
     spread, jitter = prior.spread(v)[:, None, None], prior.jitter(v)[:, None, None]
     if prior.window is None:
@@ -320,29 +310,17 @@ def _through_windows(values: Values, points: Points, spread: Floats, window: flo
 
 
 def _left(values: Values, interval: Floats) -> Quantity:
-    """What capacity the snapshots leave, 1/s."""
     return np.maximum(values.capacity * (1 - np.minimum(values.snapshot / interval, 1)), 1e-9)
 
 
-def _lasts(usual: Floats, off: Floats) -> Floats:
-    """How long a run's outage (or restart) lasts, s, off by so much. Below half of what is usual it only
-    comes nearer to nothing the more it is off: such runs are few, but were they over at once each would weigh
-    more in an estimate than all others.
-    """
-    half = usual / 2
-    return np.where(off < -half, half**2 / np.maximum(-off, half), usual + off)
-
-
 def _off(lasts: Floats, usual: Floats) -> Floats:
-    """By how much it is off then; the inverse of ``_lasts``."""
+    """By how much an outage (or restart) that lasts so long is off, s; the inverse of what ``runs`` does."""
     half = usual / 2
     return np.where(lasts < half, -(half**2) / lasts, lasts - usual)
 
 
 def _density(outage: Floats, usual: Floats, jitter: Floats, points: Points) -> Floats:
-    """Of runs whose outage is this, 1/s: Student's t, as ``_lasts`` has it, after a detection evenly between
-    two times.
-    """
+    """Of runs whose outage is this, 1/s: Student's t, after a detection evenly between two times."""
     early, late = (ends[:, None] for ends in points.detection)
     if (early < late).any():
         share = _ended(outage - early, usual, jitter) - _ended(outage - late, usual, jitter)
@@ -359,7 +337,7 @@ def _ended(time: Floats, usual: Floats, jitter: Floats) -> Floats:
     return np.where(time > _INSTANT_S, 0.5 + (off / (1 + off * off) + np.arctan(off)) / np.pi, 0)
 
 
-WINDOWS = (None, LAG_WINDOW_S)
+WINDOWS = (None, recovery_time.LAG_WINDOW_S)
 """How the end of the backlog was seen: at once, or through windows of Kafka's metric (s)."""
 _UNLIKELY = 8.0
 """A window with so much less log evidence in the whole file is not tried again when points are left out."""
@@ -436,7 +414,7 @@ class Fitted:
     fluid: Values
     held_out: dict[str, HeldOut]
     window_gain: float
-    restart: Restart | None = None
+    restart: recovery_time.Restart | None = None
 
     @property
     def judged(self) -> HeldOut | None:
@@ -444,7 +422,6 @@ class Fitted:
         return self.held_out.get("leave_setting_out", self.held_out.get("leave_one_out"))
 
     def usual(self, interval: float, rate: float) -> Setting:
-        """With the heartbeats that most points have."""
         return Setting(interval, rate, *self.points.heartbeats)
 
     @cached_property
@@ -486,7 +463,11 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
     for done, (name, points) in enumerate(measured.workloads.items()):
         report(f"fitting {name}", done, total)
         whole[name] = {window: fit(points, window, scatter=scatter, seed=seed) for window in windows}
-    evidence = {window: _evidence(whole.values(), window) for window in windows}
+
+    def evidence_of(fits: Iterable[_Fits], window: float | None) -> float:
+        return sum(found[window].evidence for found in fits)
+
+    evidence = {window: evidence_of(whole.values(), window) for window in windows}
     most, least = max(evidence.values()), min(evidence.values())
     likely = [window for window in windows if evidence[window] > most - _UNLIKELY]
     left_out: dict[str, dict[str, list[tuple[Mask, Floats]]]] = {name: {} for name in whole}
@@ -499,16 +480,18 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
             window: fit(seen, window, scatter=scatter, draws=1500, seed=seed + 1 + done) for window in likely
         }
         every = (whole | {name: fits}).values()
-        best = fits[max(likely, key=lambda window: _evidence(every, window))]
-        plain = fluid(fit_fluid(seen), unseen)
-        left_out[name].setdefault(kind, []).append((mask, np.vstack([_predicted(best, unseen), plain])))
+        best = fits[max(likely, key=lambda window: evidence_of(every, window))]
+        plain = fluid(recovery_time.fit_fluid(seen), unseen)
+        ends = np.transpose([best.interval(place) for place in unseen.settings])
+        predicted = np.vstack([best.estimates(unseen), ends, plain])
+        left_out[name].setdefault(kind, []).append((mask, predicted))
     chosen = max(windows, key=lambda window: evidence[window])
-    restarts = fit_restarts(measured.workloads)
+    restarts = recovery_time.fit_restarts(measured.workloads)
     return {
         name: Fitted(
             points,
             whole[name][chosen],
-            fit_fluid(points),
+            recovery_time.fit_fluid(points),
             {kind: _joined(points, found) for kind, found in left_out[name].items()}
             | _outages_left_out(measured, name),
             most - least,
@@ -516,11 +499,6 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
         )
         for name, points in measured.workloads.items()
     }
-
-
-def _evidence(fits: Iterable[_Fits], window: float | None) -> float:
-    """Log evidence of all workloads together."""
-    return sum(found[window].evidence for found in fits)
 
 
 def _folds(points: Points) -> Iterator[tuple[str, Mask]]:
@@ -549,12 +527,6 @@ def _enough(points: Points, left_out: Mask) -> bool:
     return len(seen) >= 3 and len(np.unique(seen.rate)) > 1
 
 
-def _predicted(posterior: Posterior, points: Points) -> Floats:
-    """Estimate, low and high end at 90 % for each point, s."""
-    ends = [posterior.interval(place) for place in points.settings]
-    return np.vstack([posterior.estimates(points), np.transpose(ends)])
-
-
 def _outages_left_out(measured: Measurements, name: str) -> dict[str, HeldOut]:
     """Ends of outages, each predicted by a fit that has not seen it; none if they were not measured."""
     points = measured.workloads[name]
@@ -563,7 +535,7 @@ def _outages_left_out(measured: Measurements, name: str) -> dict[str, HeldOut]:
     predicted = []
     for i, place in enumerate(points.settings):
         seen = points.without(np.arange(len(points)) == i)
-        outages = fit_restarts(measured.workloads | {name: seen})[name].outages(place)
+        outages = recovery_time.fit_restarts(measured.workloads | {name: seen})[name].outages(place)
         predicted.append((least_relative(outages), *np.quantile(outages, [0.05, 0.95]), np.nan))
     ends = replace(points, recovery=points.outage)
     return {"outage_end": HeldOut(ends, *np.transpose(predicted))}

@@ -104,7 +104,6 @@ def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> d
 
 
 def too_coarse(name: str, found: Fitted) -> Iterator[str]:
-    """A remark if whole nanoseconds do not hold the capacity."""
     capacity = float(np.asarray(found.posterior.values.capacity)[found.point])
     off = 0.5 * capacity / S
     if off > 0.001:

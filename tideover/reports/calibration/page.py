@@ -10,36 +10,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.console import Group
+from rich.text import Text
 
 from tideover.models.results import counted
 from tideover.reports import figures
 from tideover.reports.calibration import tables
-from tideover.reports.calibration.tables import (
-    episode_name,
-    fault_name,
-    frame,
-    held_intervals,
-    interval,
-    judged,
-    kept,
-    measure_name,
-    missed_aims,
-    percent,
-    same_ranking,
-    summary,
-)
 from tideover.reports.columns import CALIBRATION
 from tideover.reports.figures.style import to_svg
 from tideover.reports.formatting import amount, capitalised, listed, number, strategy_name
 from tideover.reports.html import Page, Picture, Section
+from tideover.reports.terminal import rendered, warnings_view
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
 
     from tideover.reports.tables import Table
-
-__all__ = ["calibration_page", "calibration_view", "summary"]
 
 MOST_NAMED = 6
 """So many of the largest residuals are told in words; the tables have all of them."""
@@ -60,23 +46,26 @@ _OVER = {
 
 def verdict(pairs: pd.DataFrame, ranking: pd.DataFrame, correctness: pd.DataFrame) -> str:
     """One line each: held-out errors, coverage and which aims are missed, ranking, counts."""
-    found = summary(pairs)
+    found = tables.summary(pairs)
     steady = found[(found["purpose"] == "steady") & (found["n"] > 0)]
     parts = ["No held-out episode without a fault was compared."]
     if len(steady):
         runs = counted(int(steady["n"].max()), "held-out episode")
-        shown = listed(
-            f"{_measure(row, steady)} {percent(row['median_error'])} (worst {percent(row['worst_error'])})"
-            for row in steady.to_dict("records")
-        )
+        told = []
+        for row in steady.to_dict("records"):
+            middle, worst = tables.percent(row["median_error"]), tables.percent(row["worst_error"])
+            told.append(f"{_measure(row, steady)} {middle} (worst {worst})")
+        shown = listed(told)
         off = f"predictions are off in the median by: {shown}{_missed(steady)}"
         parts = [f"Without faults ({runs} a measure), {off}."]
     after = found[(found["purpose"] == "recovery") & (found["n"] > 0)]
     parts += [] if len(after) else ["No held-out fault was compared."]
     for strategy, part in after.groupby("strategy", sort=False):
         rows, count = part.to_dict("records"), int(part["intervals"].sum())
-        errors = listed(f"{measure_name(row['measure'])} {percent(row['median_error'])}" for row in rows)
-        held = sum(held_intervals(row) for row in rows if row["intervals"])
+        errors = listed(
+            f"{tables.measure_name(row['measure'])} {tables.percent(row['median_error'])}" for row in rows
+        )
+        held = sum(tables.held_intervals(row) for row in rows if row["intervals"])
         covers = f"; {held} of {count} figures lie in their 90 % interval" if count else ""
         faults = (
             f"{capitalised(strategy_name(strategy))} after {counted(int(part['n'].max()), 'held-out fault')}"
@@ -87,7 +76,10 @@ def verdict(pairs: pd.DataFrame, ranking: pd.DataFrame, correctness: pd.DataFram
         parts.append(
             f"{failed} of {of} failed; they are marked below." if failed else f"None of {of} failed."
         )
-    same = {fault_name(fault): same_ranking(part) for fault, part in ranking.groupby("fault", sort=False)}
+    same = {
+        tables.fault_name(fault): tables.same_ranking(part)
+        for fault, part in ranking.groupby("fault", sort=False)
+    }
     way = "The ranking of the strategies by output gap is the same in the real runs and in the simulation."
     if other := listed(name for name, one in same.items() if one is False):
         way = f"The simulation ranks the strategies by output gap otherwise than the real runs do: {other}."
@@ -97,25 +89,24 @@ def verdict(pairs: pd.DataFrame, ranking: pd.DataFrame, correctness: pd.DataFram
 
 
 def _measure(row: Mapping[Any, Any], among: pd.DataFrame) -> str:
-    name = measure_name(row["measure"])
+    name = tables.measure_name(row["measure"])
     return f"{strategy_name(row['strategy'])}, {name}" if among["strategy"].nunique() > 1 else name
 
 
 def _missed(part: pd.DataFrame) -> str:
-    """A clause that names the aims that are missed, or says that all are met."""
-    missed = [(row, missed_aims(row)) for row in part.to_dict("records")]
+    missed = [(row, tables.missed_aims(row)) for row in part.to_dict("records")]
     told = [f"{_measure(row, part)} ({', '.join(texts)})" for row, texts in missed if texts]
     return f"; aims missed: {listed(told)}" if told else "; aims met"
 
 
 def _counts(correctness: pd.DataFrame) -> list[str]:
-    promised = [row for row in correctness.to_dict("records") if kept(row) is not None]
+    promised = [row for row in correctness.to_dict("records") if tables.kept(row) is not None]
     exactly = [row for row in promised if row["promise"] == "exactly once"]
     broken = [
-        f"{strategy_name(row['strategy'])}, {fault_name(row['fault'])} "
+        f"{strategy_name(row['strategy'])}, {tables.fault_name(row['fault'])} "
         f"({amount(row['missing'])} missing, {amount(row['extra'])} extra)"
         for row in promised
-        if not kept(row)
+        if not tables.kept(row)
     ]
     if broken:
         return [f"The real counts broke the promise: {listed(broken)}."]
@@ -141,11 +132,11 @@ def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
 
     All pairs count, those of the fit too: a model that misses what it was fitted on has no excuse.
     """
-    found = judged(pairs)
+    found = tables.judged(pairs)
     known = found[found["error"].notna()]
     told = []
     for (strategy, measure, purpose), part in known.groupby(["strategy", "measure", "purpose"], sort=False):
-        name = f"{capitalised(strategy_name(strategy))}, {measure_name(measure)}"
+        name = f"{capitalised(strategy_name(strategy))}, {tables.measure_name(measure)}"
         name += ", without faults" if purpose == "steady" else ""
         told += [f"{name}: {text}" for text in _leanings(part)]
     failed = known[known["failed"] & known["predicted"].notna()]
@@ -153,13 +144,13 @@ def unexplained(pairs: pd.DataFrame) -> tuple[str, ...]:
     for row in worst.head(MOST_NAMED).to_dict("records"):
         outside = ""
         if row["covered"] is False:
-            outside = f", outside its interval of {interval(row['low'], row['high'])} s"
+            outside = f", outside its interval of {tables.interval(row['low'], row['high'])} s"
         seen = "held out" if row["held_out"] else "seen by the fit"
         told.append(
-            f"{capitalised(strategy_name(row['strategy']))}, {fault_name(row['fault'])} at "
-            f"{amount(row['rate_per_s'])} rows/s ({episode_name(row)}, {seen}): "
-            f"{measure_name(row['measure'])} predicted {number(row['predicted'])} s, measured "
-            f"{number(row['measured'])} s ({percent(row['error'], sign=True)}){outside}."
+            f"{capitalised(strategy_name(row['strategy']))}, {tables.fault_name(row['fault'])} at "
+            f"{amount(row['rate_per_s'])} rows/s ({tables.episode_name(row)}, {seen}): "
+            f"{tables.measure_name(row['measure'])} predicted {number(row['predicted'])} s, measured "
+            f"{number(row['measured'])} s ({tables.percent(row['error'], sign=True)}){outside}."
         )
     return tuple(told)
 
@@ -172,7 +163,7 @@ def _leanings(part: pd.DataFrame) -> list[str]:
     told = []
     silent = part[part["predicted"].isna()]
     if len(silent):
-        named = [episode_name(row) for row in silent.head(MOST_NAMED).to_dict("records")]
+        named = [tables.episode_name(row) for row in silent.head(MOST_NAMED).to_dict("records")]
         named += [f"{len(silent) - MOST_NAMED} more"] if len(silent) > MOST_NAMED else []
         of = f"{len(silent)} of {counted(len(part), 'episode')}"
         told.append(f"nothing is predicted in {of}: {listed(named)}.")
@@ -184,7 +175,7 @@ def _leanings(part: pd.DataFrame) -> list[str]:
     same = int(((errors > 0) == (median > 0)).sum())
     if abs(median) >= _LEAST_BIAS and same >= 0.8 * len(part):
         way = "too long" if median > 0 else "too short"
-        by = percent(abs(median))
+        by = tables.percent(abs(median))
         told.append(f"predicted {way} in {same} of {len(part)} episodes, by {by} in the median.")
     for column, (cause, *_) in _OVER.items():
         known = part[part[column].notna()]
@@ -248,7 +239,7 @@ def backlogs(timelines: pd.DataFrame, pairs: pd.DataFrame) -> tuple[Picture, ...
     drawn = []
     for title, which, part, key in parts:
         rows = part.drop_duplicates(["session", "episode"]).to_dict("records")
-        named = ", ".join(f"{strategy_name(row['strategy'])} {episode_name(row)}" for row in rows)
+        named = ", ".join(f"{strategy_name(row['strategy'])} {tables.episode_name(row)}" for row in rows)
         what = "Rows that have come in and are not in the sink's results yet, from the fault on."
         svg = to_svg(figures.backlogs(part)[0].figure, prefix=f"backlog-{key}", alt=title)
         drawn.append(Picture(title, f"{what} {which}: {named}.", svg))
@@ -291,8 +282,8 @@ def calibration_page(
     ``frames``: the tables of ``columns.CALIBRATION``; one that is missing or empty is left out.
     ``provenance``: where and when it was measured, label by label; ``profile``: its text, shown in full.
     """
-    pairs, parameters, timelines, ranking, correctness = (frame(frames, name) for name in CALIBRATION)
-    pairs = judged(pairs)
+    pairs, parameters, timelines, ranking, correctness = (tables.frame(frames, name) for name in CALIBRATION)
+    pairs = tables.judged(pairs)
     placed = _placed(pairs)
     told = unexplained(pairs) or ("No prediction failed, and the residuals lean to no side.",)
     sections = (
@@ -330,13 +321,8 @@ def calibration_page(
 
 def calibration_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
     """What the terminal shows: errors, failed predictions, ranking, counts, parameters, verdict."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from tideover.reports.terminal import rendered, warnings_view
-
-    pairs, parameters, _, ranking, correctness = (frame(frames, name) for name in CALIBRATION)
-    pairs = judged(pairs)
+    pairs, parameters, _, ranking, correctness = (tables.frame(frames, name) for name in CALIBRATION)
+    pairs = tables.judged(pairs)
     failed = _placed(pairs[pairs["held_out"] & pairs["failed"]])
     shown = (
         *_summaries(pairs)[:1],
@@ -356,16 +342,15 @@ def _parameters(parameters: pd.DataFrame, *, brief: bool = False) -> Table:
 
 def _summaries(pairs: pd.DataFrame) -> tuple[Table, ...]:
     """Of held-out episodes first, if there are any."""
-    struck = summary(pairs[pairs["purpose"] == "recovery"], by_fault=True)
+    struck = tables.summary(pairs[pairs["purpose"] == "recovery"], by_fault=True)
     found = (
-        tables.summary_table(summary(pairs), "Held-out episodes: how far predictions are off"),
+        tables.summary_table(tables.summary(pairs), "Held-out episodes: how far predictions are off"),
         tables.summary_table(struck, "Held-out faults, by what was done"),
-        tables.summary_table(summary(pairs, held_out=False), "Episodes that the fit has seen"),
+        tables.summary_table(tables.summary(pairs, held_out=False), "Episodes that the fit has seen"),
     )
     return tuple(table for table in found if table.rows)
 
 
 def _placed(pairs: pd.DataFrame) -> pd.DataFrame:
-    """In the order in which they are listed: what stands under one heading together."""
     order = ["strategy", "measure", "purpose", "fault", "rate_per_s", "keys"]
     return pairs.sort_values(order, kind="stable")

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rich.console import Group
+from rich.text import Text
+
 from tideover.models.results import counted
 from tideover.reports import figures, published
 from tideover.reports.calibration.page import labelled
@@ -19,12 +22,12 @@ from tideover.reports.figures.style import to_svg
 from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, listed, number
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
+from tideover.reports.terminal import rendered, warnings_view
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
 
 Row = dict[Any, Any]
 
@@ -47,12 +50,6 @@ def capacities_page(
 
 
 def capacities_view(frames: Mapping[str, pd.DataFrame]) -> Group:
-    """What the terminal shows: the law, every saturated run, errors, verdict."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from tideover.reports.terminal import rendered
-
     runs, parameters, errors = (frame(frames, name) for name in CAPACITY_FITS)
     law = parameters_table(parameters, by="workload", brief=True)
     return Group(
@@ -139,7 +136,6 @@ def left_out_rows(
 
 
 def left_out_table(found: Sequence[Row], title: str) -> Table:
-    """As a reader sees them."""
     columns: dict[str, Callable[[Row], str]] = {
         "workload": lambda row: row["workload"],
         "quantity": lambda row: row["quantity"],
@@ -157,7 +153,6 @@ def left_out_table(found: Sequence[Row], title: str) -> Table:
 
 
 def left_out_verdict(found: Sequence[Row]) -> str:
-    """How many aims are met, and which are not."""
     judged = [row for row in found if row["verdict"] != "no aim"]
     missed = [f"{row['workload']}, {row['quantity']}" for row in judged if row["verdict"] == "failed"]
     told = f"{len(judged) - len(missed)} of {len(judged)} quantities are predicted within their aims"
@@ -191,7 +186,6 @@ def detection_rows(settings: Sequence[str] = ()) -> list[Row]:
 
 
 def detection_table(found: Sequence[Row]) -> Table:
-    """As a reader sees them."""
     columns: dict[str, Callable[[Row], str]] = {
         "heartbeats": lambda row: f"every {row['interval_s']} s, timeout {row['timeout_s']} s",
         "": lambda row: row["figure"],
@@ -263,12 +257,6 @@ def recoveries_page(
 
 
 def recoveries_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
-    """What the terminal shows: the verdict, points whose prediction failed, parameters."""
-    from rich.console import Group
-    from rich.text import Text
-
-    from tideover.reports.terminal import rendered, warnings_view
-
     points, parameters, errors, _ = (frame(frames, name) for name in RECOVERY_FITS)
     fitted = parameters_table(parameters, by="workload", brief=True)
     return Group(
@@ -359,7 +347,6 @@ def _error(predicted: Any, measured: Any) -> float:
 
 
 def errors_table(errors: pd.DataFrame) -> Table:
-    """How far off the models are, by what was left out."""
     columns: dict[str, Callable[[Row], str]] = {
         "": lambda row: _MODELS.get(row["model"], str(row["model"])),
         "points": lambda row: _KINDS.get(row["kind"], str(row["kind"]).replace("_", " ")),
@@ -390,7 +377,6 @@ def unidentified(parameters: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _misses(points: pd.DataFrame) -> tuple[str, ...]:
-    """The points whose prediction failed, in words."""
     rows = points.to_dict("records")
     wrong = [row for row in rows if abs(_error(row["left_out_s"], row["measured_s"])) > FAILED_BEYOND]
     if not wrong:

@@ -324,7 +324,6 @@ def _scaled(row: Row) -> tuple[str, float, float, float]:
 
 
 def ranking_table(ranking: pd.DataFrame) -> Table:
-    """The strategies by output gap, in the real runs and in the simulation."""
     rows: list[tuple[str, ...]] = []
     for fault, part in ranking.groupby("fault", sort=False):
         rows.append((fault_name(fault),))

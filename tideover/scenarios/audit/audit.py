@@ -1,33 +1,21 @@
 """An audit: a scenario once for each step of its protocol, kind of fault and victim, and once more during the
 recoveries; what that leaves of the guarantee which its strategy claims.
+
+``tideover audit`` and `tideover.api.audit` call ``audit``; `tideover.reports.audits` shows it. ``to_dict`` is
+what ``--json`` prints: keys may be added there, and none renamed.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from tideover.models.config import Scenario, deployment_of
-from tideover.models.world import World
-from tideover.scenarios.audit import cases as make
-from tideover.scenarios.audit.cases import (
-    Asked,
-    Case,
-    Moment,
-    Strike,
-    Verdict,
-    Victim,
-    chosen,
-    command_of,
-    guarantee,
-    holds,
-    moments,
-    strikes,
-    verdicts,
-)
+from tideover.scenarios.audit import cases
 from tideover.scenarios.audit.examples import Example, examples, struck, told
 from tideover.scenarios.part_builder import part_to_data, to_data
 from tideover.scenarios.sweeps.engine import Engine
@@ -35,7 +23,7 @@ from tideover.scenarios.sweeps.sweep import Report
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 
-QUIET = Case((), (), ())
+QUIET = cases.Case((), (), ())
 
 
 @dataclass(frozen=True)
@@ -49,9 +37,9 @@ class Audit:
 
     scenario: Scenario
     command: tuple[str, ...]
-    quiet: Verdict
-    singles: list[tuple[Case, Verdict]]
-    doubles: list[tuple[Case, Verdict]] = field(default_factory=list)
+    quiet: cases.Verdict
+    singles: list[tuple[cases.Case, cases.Verdict]]
+    doubles: list[tuple[cases.Case, cases.Verdict]] = field(default_factory=list)
 
     @property
     def claimed(self) -> str:
@@ -66,11 +54,11 @@ class Audit:
     def kinds(self) -> list[str]:
         return list(dict.fromkeys(case.victims[0].kind for case, _ in self.singles))
 
-    def by_kind(self, kind: str) -> list[Verdict]:
+    def by_kind(self, kind: str) -> list[cases.Verdict]:
         return [v for case, v in self.singles if case.victims[0].kind == kind and not v.error]
 
     @cached_property
-    def claims(self) -> list[tuple[Case, Verdict]]:
+    def claims(self) -> list[tuple[cases.Case, cases.Verdict]]:
         """The runs for which the strategy makes its promise: one fault, of a kind that it survives."""
         kinds, strategy = self.survives, self.scenario.strategy
         stateful = {name for name, c in self.scenario.topology.items() if getattr(c, "keeps_state", True)}
@@ -83,37 +71,34 @@ class Audit:
 
     @property
     def observed(self) -> str:
-        """What it keeps, of these."""
-        return guarantee([self.quiet, *(verdict for _, verdict in self.claims if not verdict.error)])
+        return cases.guarantee([self.quiet, *(verdict for _, verdict in self.claims if not verdict.error)])
 
     @property
     def after_two(self) -> str | None:
         """What is left after a second fault, during the recovery from the first; None: not tried."""
-        return guarantee(v for _, v in self.doubles if not v.error) if self.doubles else None
+        return cases.guarantee(v for _, v in self.doubles if not v.error) if self.doubles else None
 
     @property
     def holds(self) -> bool:
         """Whether that is what it claims, and all runs could be made."""
-        return holds(self.claimed, self.observed) and not self.failed
+        return cases.holds(self.claimed, self.observed) and not self.failed
 
     @property
-    def failed(self) -> list[tuple[Case, Verdict]]:
+    def failed(self) -> list[tuple[cases.Case, cases.Verdict]]:
         return [(case, verdict) for case, verdict in [*self.singles, *self.doubles] if verdict.error]
 
     @cached_property
     def examples(self) -> list[Example]:
-        """The smallest example of each way in which effects or windows are not what they should be."""
         found = [(QUIET, self.quiet), *self.singles, *self.doubles]
         return examples(self.scenario, found, self.broken)
 
-    def broken(self, case: Case, verdict: Verdict) -> bool:
-        """Whether what became of a run breaks the word of the strategy."""
+    def broken(self, case: cases.Case, verdict: cases.Verdict) -> bool:
         claimed = case is QUIET or any(case is each for each, _ in self.claims)
-        return claimed and not holds(self.claimed, guarantee([verdict]))
+        return claimed and not cases.holds(self.claimed, cases.guarantee([verdict]))
 
-    def replay(self, case: Case) -> str:
-        """The command that runs a case again, with a trace."""
-        return command_of(self.command, json.dumps(_data(case)))
+    def replay(self, case: cases.Case) -> str:
+        failures = f"failures={json.dumps(_data(case))}"
+        return shlex.join([*self.command, "--set", failures, "--set", "run.replications=1", "--trace"])
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -122,12 +107,12 @@ class Audit:
             "claimed": self.claimed,
             "observed": self.observed,
             "holds": self.holds,
-            "without_failures": guarantee([self.quiet]),
+            "without_failures": cases.guarantee([self.quiet]),
             "kinds": [
                 {
                     "kind": kind,
                     "claimed": self.claimed if kind in self.survives else None,
-                    "observed": guarantee(self.by_kind(kind)),
+                    "observed": cases.guarantee(self.by_kind(kind)),
                     "runs": len(self.by_kind(kind)),
                 }
                 for kind in self.kinds
@@ -148,7 +133,7 @@ class Audit:
         }
 
 
-def _data(case: Case) -> list[Any]:
+def _data(case: cases.Case) -> list[Any]:
     """The faults as a file would say them, without what is so by default."""
     told = []
     for fault in case.faults:
@@ -162,7 +147,7 @@ def _data(case: Case) -> list[Any]:
 def audit(
     scenario: Scenario,
     command: tuple[str, ...],
-    asked: Asked,
+    asked: cases.Asked,
     doer: Engine,
     report: Report = lambda what, done, total: None,
 ) -> Audit:
@@ -171,42 +156,36 @@ def audit(
     """
     scenario = QUIET.scenario(scenario)
     world = struck(scenario, QUIET)
-    begin, end = stretch(world, asked)
-    found = moments(world, begin, end)
-    every = make.victims(world, asked.kinds, asked.tasks)
-    hit = [strike for moment in chosen(found, asked.each) for strike in strikes(moment, found)]
-    single = make.different(make.with_fault(QUIET, hit, every, asked.downtime))
-    quiet, *verdict = verdicts(scenario, (QUIET, *single), doer, report)
-    singles = list(zip(single, verdict, strict=True))
-    if not asked.second:
-        return Audit(scenario, command, quiet, singles)
-    again = make.different(_again(scenario, singles, found, every, asked))
-    doubles = list(zip(again, verdicts(scenario, again, doer, report), strict=True))
-    return Audit(scenario, command, quiet, singles, doubles)
-
-
-def stretch(world: World, asked: Asked) -> tuple[int, int]:
-    """From when to when (ns) steps are struck."""
-    scenario = world.scenario
+    # Steps are struck in two windows, or periods of the strategy's cycle, after some windows have passed.
     lengths = [c.window.length for c in world.job.topology.components if c.window and c.window.length]
     cycle = scenario.strategy.cycle()
     period = max([*lengths, *([] if cycle is None else [cycle[1]]), S])
     begin = max(scenario.run.warmup, 2 * max([*lengths, S])) if asked.begin is None else asked.begin
-    end = begin + 2 * period if asked.end is None else asked.end
-    return begin, min(end, scenario.run.duration)
+    end = min(begin + 2 * period if asked.end is None else asked.end, scenario.run.duration)
+    found = cases.moments(world, begin, end)
+    every = cases.victims(world, asked.kinds, asked.tasks)
+    hit = [strike for moment in cases.chosen(found, asked.each) for strike in cases.strikes(moment, found)]
+    single = cases.different(cases.with_fault(QUIET, hit, every, asked))
+    quiet, *verdict = cases.verdicts(scenario, (QUIET, *single), doer, report)
+    singles = list(zip(single, verdict, strict=True))
+    if not asked.second:
+        return Audit(scenario, command, quiet, singles)
+    again = cases.different(_again(scenario, singles, found, every, asked))
+    doubles = list(zip(again, cases.verdicts(scenario, again, doer, report), strict=True))
+    return Audit(scenario, command, quiet, singles, doubles)
 
 
 def _again(
     scenario: Scenario,
-    singles: Sequence[tuple[Case, Verdict]],
-    quiet: Sequence[Moment],
-    every: Sequence[Victim],
-    asked: Asked,
-) -> list[Case]:
+    singles: Sequence[tuple[cases.Case, cases.Verdict]],
+    quiet: Sequence[cases.Moment],
+    every: Sequence[cases.Victim],
+    asked: cases.Asked,
+) -> list[cases.Case]:
     """Second faults: while each victim is down, and beside each step that only its recovery takes."""
     usual = {moment.step for moment in quiet}
     crashes = [victim for victim in every if victim.kind == "crash_task"]
-    found: list[Case] = []
+    found: list[cases.Case] = []
     for victim in crashes:
         of = [case for case, _ in singles if case.victims == (victim,)]
         if not of:
@@ -215,10 +194,11 @@ def _again(
         world = struck(scenario, first)
         struck_at = first.faults[0].at or 0
         back = max((outage.ready_at for outage in world.outages), default=struck_at)
-        later = moments(world, struck_at + 1, min(back + asked.downtime.restart + S, scenario.run.duration))
-        new = chosen([moment for moment in later if moment.step not in usual], 1)
-        hit = [strike for moment in new for strike in strikes(moment, later)]
+        end = min(back + asked.restart + S, scenario.run.duration)
+        later = cases.moments(world, struck_at + 1, end)
+        new = cases.chosen([moment for moment in later if moment.step not in usual], 1)
+        hit = [strike for moment in new for strike in cases.strikes(moment, later)]
         middle = (struck_at + back) // 2
-        hit.append(Strike(Moment(middle, victim.name, "down"), "meanwhile", middle, None))
-        found += make.with_fault(first, hit, crashes, asked.downtime)
+        hit.append(cases.Strike(cases.Moment(middle, victim.name, "down"), "meanwhile", middle, None))
+        found += cases.with_fault(first, hit, crashes, asked)
     return found

@@ -1,17 +1,18 @@
-"""What an audit lets fail, at each step of a protocol, and which guarantee a run has kept."""
+"""What an audit lets fail, at each step of a protocol, and which guarantee a run has kept.
+
+`audit` puts it together; the command line and `tideover.api` read what is asked for (``target``, ``asked``).
+A new kind of fault needs its victims (``victims``) and its name in ``KINDS``.
+"""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tideover.models import config
-from tideover.models.accounts.trace import Trace
-from tideover.models.job.topology import Topology
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
 from tideover.scenarios import library, loader, plugins
@@ -29,27 +30,15 @@ from tideover.sim.units import S, format_duration, parse_duration
 
 
 class Verdict(NamedTuple):
-    """What a run lost, counted twice, or put out wrong.
-
-    emitted, lost, duplicated  roots
-    windows, wrong, missing    windows
-    error                      why it could not be simulated; else empty
+    """How many roots a run lost or counted twice, and how many windows were put out wrong, or not; ``error``:
+    why it could not be simulated, else empty.
     """
 
-    emitted: int = 0
     lost: int = 0
     duplicated: int = 0
-    windows: int = 0
     wrong: int = 0
     missing: int = 0
     error: str = ""
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Verdict:
-        if row["error"]:
-            return cls(error=row["error"])
-        names = ("emitted", "lost", "duplicated", "windows_emitted", "windows_wrong", "windows_missing")
-        return cls(*(int(row[name]) for name in names))  # type: ignore[arg-type]  # all of them
 
     @property
     def harm(self) -> str:
@@ -84,8 +73,6 @@ def holds(claimed: str, observed: str) -> bool:
 
 EMITTED, PROCESSED, WINDOW, COMPLETED = "root emitted", "tuple processed", "window put out", "root completed"
 """What tuples do, in words: steps of every topology."""
-_EXTRA = (Rank.FAULT, Rank.READY)
-"""What the supervisor does is no step of a protocol."""
 
 
 class Moment(NamedTuple):
@@ -100,18 +87,9 @@ class Moment(NamedTuple):
     turn: str | None = None
 
     @property
-    def place(self) -> str:
-        """Who takes it, without the number of the task."""
-        return self.who.partition(".")[0]
-
-    @property
     def step(self) -> tuple[str, str]:
-        """What all moments of the same step share."""
-        return self.place, self.what
-
-    @property
-    def text(self) -> str:
-        return f"{self.who}: {self.what}"
+        """What all moments of the same step share: who takes it, without the number of the task, and what."""
+        return self.who.partition(".")[0], self.what
 
 
 class Strike(NamedTuple):
@@ -129,43 +107,31 @@ class Strike(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f"{self.side} {self.moment.text}"
+        return f"{self.side} {self.moment.who}: {self.moment.what}"
 
 
 def moments(world: World, begin: int, end: int) -> list[Moment]:
     """All steps of a traced run in [``begin``, ``end``), in their order."""
     trace = world.trace
     assert trace is not None
-    names = [task.name for task in world.job.tasks]
-    every = [*_protocol(trace, names), *_data(trace, world.job.topology)]
-    return sorted((m for m in every if begin <= m.at < end), key=lambda moment: moment.at)
-
-
-def _protocol(trace: Trace, names: Sequence[str]) -> Iterator[Moment]:
+    names, by_name = [task.name for task in world.job.tasks], world.job.topology.by_name
+    found: list[Moment] = []
     for step in trace.steps:
         rank, order = divmod(int(step.turn), ORDER)
-        if rank in _EXTRA:
-            continue
+        if rank in (Rank.FAULT, Rank.READY):
+            continue  # what the supervisor does is no step of a protocol
         turn = None
         if step.turn >= 0:
             turn = f"{Rank(rank).name.lower()} of {names[order] if order < len(names) else order}"
-        yield Moment(step.at, step.who, step.what, turn)
-
-
-def _data(trace: Trace, topology: Topology) -> Iterator[Moment]:
-    for component, task, _, _, at in trace.emitted:
-        yield Moment(at, f"{component}.{task}", EMITTED)
-    for component, task, replica, *_, at in trace.processed:
-        yield Moment(at, _name(component, task, replica), PROCESSED)
-    for component, task, replica, _, at, _ in trace.windows:
-        if topology.by_name[component].trigger != "tick":
-            yield Moment(at, _name(component, task, replica), WINDOW)
-    for *_, at in trace.completed:
-        yield Moment(at, "acker", COMPLETED)
-
-
-def _name(component: str, task: int, replica: int) -> str:
-    return f"{component}.{task}" + (f"/{replica}" if replica else "")
+        found.append(Moment(step.at, step.who, step.what, turn))
+    found += [Moment(at, f"{name}.{task}", EMITTED) for name, task, _, _, at in trace.emitted]
+    windows = [row[:3] + row[4:5] for row in trace.windows if by_name[row[0]].trigger != "tick"]
+    processed = [row[:3] + row[-1:] for row in trace.processed]
+    for what, rows in ((PROCESSED, processed), (WINDOW, windows)):
+        for name, task, replica, at in rows:
+            found.append(Moment(at, f"{name}.{task}" + (f"/{replica}" if replica else ""), what))
+    found += [Moment(row[-1], "acker", COMPLETED) for row in trace.completed]
+    return sorted((m for m in found if begin <= m.at < end), key=lambda moment: moment.at)
 
 
 def chosen(found: Sequence[Moment], each: int) -> list[Moment]:
@@ -212,20 +178,6 @@ class Victim(NamedTuple):
     @property
     def place(self) -> str:
         return self.name.partition(".")[0].partition(" ")[0]
-
-
-class Downtime(NamedTuple):
-    """How long it takes until a failure is noticed, and what failed restarted (ns); None: the scenario's
-    detector finds out.
-    """
-
-    detection: int
-    restart: int
-    detector: bool = False
-
-    @property
-    def keys(self) -> dict[str, int]:
-        return {} if self.detector else {"detection": self.detection, "restart": self.restart}
 
 
 class Case(NamedTuple):
@@ -276,14 +228,6 @@ def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
     return [victim for victim in found if victim.kind in kinds]
 
 
-def fault(victim: Victim, strike: Strike, downtime: Downtime) -> Fault:
-    """The failure of a victim at a moment."""
-    cls = FAULTS[victim.kind]
-    lasts = downtime.keys if cls.kills else {"duration": downtime.detection + downtime.restart}
-    turn = {} if strike.turn is None else {"turn": strike.turn}
-    return cls.model_validate({"at": strike.at} | turn | dict(victim.where) | lasts)
-
-
 def different(cases: Iterable[Case]) -> tuple[Case, ...]:
     """Of cases with the same faults the first: a place after one step can be that before the next."""
     found: dict[tuple[Fault, ...], Case] = {}
@@ -292,21 +236,19 @@ def different(cases: Iterable[Case]) -> tuple[Case, ...]:
     return tuple(found.values())
 
 
-def with_fault(
-    first: Case, strikes: Iterable[Strike], hit: Sequence[Victim], downtime: Downtime
-) -> Iterator[Case]:
-    """A case with one more fault: each victim, beside each step."""
+def with_fault(first: Case, strikes: Iterable[Strike], hit: Sequence[Victim], asked: Asked) -> Iterator[Case]:
     for strike in strikes:
         for victim in hit:
-            faults = (*first.faults, fault(victim, strike, downtime))
-            yield Case(faults, (*first.strikes, strike), (*first.victims, victim))
+            cls = FAULTS[victim.kind]
+            lasts = {} if asked.detector else {"detection": asked.detection, "restart": asked.restart}
+            if not cls.kills:
+                lasts = {"duration": asked.detection + asked.restart}
+            turn = {} if strike.turn is None else {"turn": strike.turn}
+            fault = cls.model_validate({"at": strike.at} | turn | dict(victim.where) | lasts)
+            yield Case((*first.faults, fault), (*first.strikes, strike), (*first.victims, victim))
 
 
 WORLD = "audit"
-UNNAMED = "FILE"
-"""What stands in a command for a scenario that is in no file."""
-FOUR_SECONDS = Downtime(S, 3 * S)
-"""What a failure takes if nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -318,7 +260,9 @@ class Asked:
     end       until when; None: for two windows, or periods of the strategy's cycle
     each      moments of each step that are struck
     tasks     tasks of each component that are hit
-    downtime  of failures; second: whether a second fault strikes during recoveries
+    detection, restart  how long it takes until a failure is noticed, and what failed restarted (ns)
+    detector  whether the scenario's detector finds out, so that nothing is said of these
+    second    whether a second fault strikes during recoveries
     """
 
     kinds: tuple[str, ...] = KINDS
@@ -326,7 +270,9 @@ class Asked:
     end: int | None = None
     each: int = 2
     tasks: int = 2
-    downtime: Downtime = FOUR_SECONDS
+    detection: int = S
+    restart: int = 3 * S
+    detector: bool = False
     second: bool = True
 
 
@@ -348,7 +294,7 @@ def target(name: Source, settings: Settings) -> tuple[config.Scenario, tuple[str
     elif isinstance(name, str) and not library.is_path(name) and name not in library.names():
         kinds = [kind for kind, _ in STRATEGIES.items()]
         raise NotAsked(f"{name}: neither a strategy, a file nor a built-in scenario; {suggest(name, kinds)}")
-    command = ["tideover", "run", str(name) if isinstance(name, str | Path) else UNNAMED]
+    command = ["tideover", "run", str(name) if isinstance(name, str | Path) else "FILE"]
     for one in given:
         command += ["--set", one.text or f"{one.key}={one.node.value}"]
     return load(name, given), tuple(command)
@@ -389,13 +335,9 @@ def asked(
     detected, restarted = _duration("--detection", detection) or 0, _duration("--restart", restart) or 0
     if not detected + restarted:
         raise NotAsked("--restart: with --detection it must be more than 0 s")
-    down = Downtime(detected, restarted, scenario.detector is not None and not scenario.detector.by_fault)
-    return Asked(tuple(kinds or KINDS), first, last, each, downtime=down, second=second)
-
-
-def command_of(command: Sequence[str], failures: str) -> str:
-    """A command that runs a scenario with these failures (YAML), for a shell."""
-    return shlex.join([*command, "--set", f"failures={failures}", "--set", "run.replications=1", "--trace"])
+    finds_out = scenario.detector is not None and not scenario.detector.by_fault
+    tried, down = tuple(kinds or KINDS), {"detection": detected, "restart": restarted}
+    return Asked(tried, first, last, each, **down, detector=finds_out, second=second)
 
 
 def _duration(option: str, text: str | None) -> int | None:
@@ -419,4 +361,11 @@ def verdicts(
     points = Made("audit", cases, partial(_struck, scenario))
     found = runs_of(points, [(0, 1)] * len(cases), doer, report)
     rows = {row["point"]: row for row in tidy(found, "runs", {}).to_pylist()}
-    return [Verdict.of(rows[number]) for number in range(len(cases))]
+    counts = ("lost", "duplicated", "windows_wrong", "windows_missing")
+    every = []
+    for number in range(len(cases)):
+        row = rows[number]
+        told = [0] * len(counts) if row["error"] else [int(row[column]) for column in counts]
+        lost, duplicated, wrong, missing = told
+        every.append(Verdict(lost, duplicated, wrong, missing, row["error"] or ""))
+    return every

@@ -1,4 +1,8 @@
-"""Time that is lost at each value of a setting, and at which value it is least."""
+"""Time that is lost at each value of a setting, and at which value it is least.
+
+`interval` and `detector` each try the values of one setting with what is here; `tideover.reports.lost_time`
+shows it. ``record`` is what ``--json`` prints: keys may be added there, and none renamed.
+"""
 
 from __future__ import annotations
 
@@ -83,12 +87,45 @@ def spread(seed: int, name: str, replication: int, dimensions: int = 1) -> list[
     return [1 - value for value in found] if mirrored else found
 
 
-def felt(scenario: Scenario, cause: Cause, replication: int, stretch: Stretch, longer: int) -> Felt:
-    """What a failure of this cause does in a replication, whose run goes on for so much ``longer`` (ns)."""
-    (part,) = spread(scenario.run.seed, cause.name, replication)
-    fault = cause.strikes[replication // 2 % len(cause.strikes)]
-    tail = scenario.run.duration - (fault.latest or 0) + longer
-    return struck(scenario, fault, stretch.moment(part), tail, replication)
+def strike(
+    scenario: Scenario,
+    causes: Sequence[Cause],
+    replications: int,
+    tell: Callable[[int], None],
+    *,
+    longer: int = 0,
+    useless: bool = False,
+) -> tuple[tuple[Part, ...], float | None, float | None]:
+    """What failures of each cause take; and on average over all, each as often as its cause, how long it is
+    until they are noticed, and until what failed is ready (s; where it is not known it is left out).
+
+    ``tell`` is called before each replication, whose runs go on ``longer`` (ns) by so much. ``useless``: none
+    strikes, and nothing is known.
+    """
+    stretch = Stretch.of(scenario)
+    found: list[list[Felt]] = [[] for _ in causes]
+    for replication in range(0 if useless else replications):
+        tell(replication)
+        for cause, felts in zip(causes, found, strict=True):
+            (part,) = spread(scenario.run.seed, cause.name, replication)
+            fault = cause.strikes[replication // 2 % len(cause.strikes)]
+            tail = scenario.run.duration - (fault.latest or 0) + longer
+            felts.append(struck(scenario, fault, stretch.moment(part), tail, replication))
+    parts = []
+    noticed: list[tuple[float, float]] = []
+    down: list[tuple[float, float]] = []
+    for cause, felts in zip(causes, found, strict=True):
+        rate, seconds = cause.rate_per_s, tuple(one.seconds for one in felts) or (None,) * replications
+        parts.append(Part(cause.name, rate, seconds, tuple(one.ended for one in felts)))
+        noticed += [(rate, one.noticed) for one in felts if one.noticed is not None]
+        down += [(rate, one.down) for one in felts if one.down is not None]
+    return tuple(parts), _mean(noticed), _mean(down)
+
+
+def _mean(known: list[tuple[float, float]]) -> float | None:
+    """Of values with their rates."""
+    rates = sum(rate for rate, _ in known)
+    return sum(rate * value for rate, value in known) / rates if rates else None
 
 
 def struck(
@@ -113,32 +150,6 @@ def struck(
         None if noticed is None else noticed - first["failed_at_s"],
         max(downs) if downs else None,
         LOSSY if LOSSY in endings else endings[0],
-    )
-
-
-def mean_of(
-    causes: Sequence[Cause], felts: Sequence[Sequence[Felt]], what: Callable[[Felt], float | None]
-) -> float | None:
-    """The mean of what failures did, each as often as its cause; where it is not known it is left out."""
-    every = [
-        (cause.rate_per_s, what(one)) for cause, found in zip(causes, felts, strict=True) for one in found
-    ]
-    known = [(rate, value) for rate, value in every if value is not None]
-    rates = sum(rate for rate, _ in known)
-    return sum(rate * value for rate, value in known) / rates if rates else None
-
-
-def parts_of(causes: Sequence[Cause], felts: Sequence[Sequence[Felt]], replications: int) -> tuple[Part, ...]:
-    """What each cause takes; nothing is known of one that struck in no replication."""
-    never = (None,) * replications
-    return tuple(
-        Part(
-            cause.name,
-            cause.rate_per_s,
-            tuple(each.seconds for each in found) or never,
-            tuple(each.ended for each in found),
-        )
-        for cause, found in zip(causes, felts, strict=True)
     )
 
 
@@ -169,8 +180,7 @@ def keeps(scenario: Scenario, interval: int) -> Kept:
 
     Found by two runs of one replication with the same luck, of which one makes none, or free ones: what is
     busy for longer in the other is so by them. Both are as long as what the scenario measures, in whole
-    intervals.
-    A store is not asked, as what it writes keeps nobody from work that does not wait for it.
+    intervals. A store is not asked: what it writes keeps nobody from work that does not wait for it.
     """
     begin = Stretch.of(scenario).begin
     measured = max(interval, scenario.run.duration - scenario.run.warmup)
@@ -309,8 +319,9 @@ def known(points: Sequence[PointT]) -> list[PointT]:
 class Tries:
     """What is to be tried.
 
-    key, own  the setting in the scenario, and the scenario's own value (ns)
-    values    those that are tried (ns), rising
+    key, own      the setting in the scenario, and the scenario's own value (ns)
+    values        those that are tried (ns), rising
+    replications  runs for each cause and value
     """
 
     scenario: Scenario
@@ -325,22 +336,23 @@ class Tries:
         """The scenario with another value. Raises ScenarioError if it is not allowed."""
         return load(self.scenario, {self.key: format_duration(value)})
 
-    @property
-    def warnings(self) -> list[str]:
-        """What an expert would remark on the runs, and on what is asked."""
+    def answered(self, points: Sequence[Point]) -> dict[str, Any]:
+        """What an answer says of them all, with what an expert would remark on the runs and the question."""
         run = self.scenario.run.model_copy(update={"replications": self.replications})
         struck = self.causes[0].struck(self.scenario.model_copy(update={"run": run}), 0)
-        return [*warnings(struck), *self.remarks]
+        return {
+            "scenario": self.scenario,
+            "key": self.key,
+            "own": self.own,
+            "points": tuple(points),
+            "replications": self.replications,
+            "warnings": [*warnings(struck), *self.remarks],
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Generic[PointT]):
-    """What was found.
-
-    key, own      the setting, and the scenario's own value (ns)
-    points        what is lost at each value that was tried, rising
-    replications  runs for each cause and value
-    """
+    """What was found; see `Tries`. ``points``: what is lost at each value that was tried, rising."""
 
     scenario: Scenario
     key: str
@@ -386,14 +398,6 @@ class Least:
     flat: tuple[float, float]
     edge: str | None
 
-    def at(self, seconds: float, points: Sequence[Point]) -> float:
-        """What is lost at a value, by the points that were tried: straight lines between them, over the
-        logarithm of the value.
-        """
-        every = known(points)
-        values = [math.log(point.value / S) for point in every]
-        return float(np.interp(math.log(seconds), values, [point.lost.mean() for point in every]))
-
 
 def least(points: Sequence[Point]) -> Least | None:
     """Where the least is lost; None if fewer than three values are known.
@@ -408,16 +412,22 @@ def least(points: Sequence[Point]) -> Least | None:
         return None
     near = [point for point in every if best.value / _NEAR <= point.value <= best.value * _NEAR]
     near = near if len(near) >= 3 else every
-    curve = _Curve(np.array([point.value / S for point in near]), np.array([point.lost for point in near]))
-    (value,), (lost,) = curve.fitted(curve.lost.mean(axis=1, keepdims=True))
+    x, lost_at = np.array([point.value / S for point in near]), np.array([point.lost for point in near])
+    # One row a value, one column a pair of replications. Values weigh less the more is lost at them.
+    weights = 1 / np.maximum(lost_at.mean(axis=1), 1e-300)
+    fit = np.linalg.pinv(_form(x, x) * weights[:, None]) * weights
+    coefficients = fit @ lost_at.mean(axis=1, keepdims=True)
+    (value,), (lost,) = _lowest(x, coefficients)
     rng = np.random.default_rng(BOOTSTRAP_SEED)
-    drawn = rng.integers(0, curve.lost.shape[1], (_RESAMPLES, curve.lost.shape[1]))
-    resampled = curve.fitted(curve.lost[:, drawn].mean(axis=2))
+    drawn = rng.integers(0, lost_at.shape[1], (_RESAMPLES, lost_at.shape[1]))
+    resampled = _lowest(x, fit @ lost_at[:, drawn].mean(axis=2))
     (low, high), (lost_low, lost_high) = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1).T
     alike = [point.value / S for point in as_good(every)]
     if len(alike) > 1:
         low, high = min(low, alike[0]), max(high, alike[-1])
     edge = "shortest" if value <= every[0].value / S else "longest" if value >= every[-1].value / S else None
+    fine = np.geomspace(x[0], x[-1], 1_000)
+    flat = fine[_form(fine, x) @ fit @ lost_at.mean(axis=1) <= FLAT * float(lost)]
     return Least(
         float(value),
         float(min(low, value)),
@@ -425,37 +435,23 @@ def least(points: Sequence[Point]) -> Least | None:
         float(lost),
         float(max(0.0, min(lost_low, lost))),
         float(max(lost_high, lost)),
-        curve.flat(FLAT * float(lost)),
+        (float(flat[0]), float(flat[-1])),
         edge,
     )
 
 
-class _Curve:
-    """a + b / x + c x through what is lost at some values ``x`` (s): one row a value, one column a
-    pair of replications. Values weigh less the more is lost at them.
-    """
+def _form(at: Floats, x: Floats) -> Floats:
+    """What a, b and c are multiplied with at some values (s), scaled by the least of the fitted ones."""
+    scaled = at / x[0]
+    return np.stack([np.ones_like(at), 1 / scaled, scaled], axis=1)
 
-    def __init__(self, x: Floats, lost: Floats) -> None:
-        self.x, self.lost = x, lost
-        weights = 1 / np.maximum(lost.mean(axis=1), 1e-300)
-        self._fit = np.linalg.pinv(self._form(x) * weights[:, None]) * weights
 
-    def _form(self, x: Floats) -> Floats:
-        scaled = x / self.x[0]
-        return np.stack([np.ones_like(x), 1 / scaled, scaled], axis=1)
-
-    def fitted(self, lost: Floats) -> tuple[Floats, Floats]:
-        """For each column of ``lost`` the best value within those of the curve, and what is lost there."""
-        a, b, c = self._fit @ lost
-        ends = self._form(self.x[[0, -1]]) @ np.stack([a, b, c])
-        at_end = self.x[[0, -1]][np.argmin(ends, axis=0)]
-        valley = (b > 0) & (c > 0)
-        inner = self.x[0] * np.sqrt(np.where(valley, b, 1.0) / np.where(valley, c, 1.0))
-        best = np.where(valley, np.clip(inner, self.x[0], self.x[-1]), at_end)
-        return best, np.sum(self._form(best).T * np.stack([a, b, c]), axis=0)
-
-    def flat(self, most: float) -> tuple[float, float]:
-        """From where to where no more than ``most`` is lost."""
-        x = np.geomspace(self.x[0], self.x[-1], 1_000)
-        inside = x[self._form(x) @ self._fit @ self.lost.mean(axis=1) <= most]
-        return float(inside[0]), float(inside[-1])
+def _lowest(x: Floats, coefficients: Floats) -> tuple[Floats, Floats]:
+    """For each column of a, b and c the best value within those of the curve, and what is lost there."""
+    _, b, c = coefficients
+    ends = x[[0, -1]]
+    at_end = ends[np.argmin(_form(ends, x) @ coefficients, axis=0)]
+    valley = (b > 0) & (c > 0)
+    inner = x[0] * np.sqrt(np.where(valley, b, 1.0) / np.where(valley, c, 1.0))
+    best = np.where(valley, np.clip(inner, x[0], x[-1]), at_end)
+    return best, np.sum(_form(best, x).T * coefficients, axis=0)

@@ -1,12 +1,14 @@
 """The timeout of a detector at which the least time is lost: to failures that are noticed late, and to
 processes that only stopped for a while, and are restarted all the same.
+
+``tideover detector`` and `tideover.api.detector` call ``ask``, then ``find``. What a user may not ask is
+refused in ``ask``, before anything is run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +19,7 @@ from tideover.models.config import Scenario, deployment_of
 from tideover.models.detectors.heartbeats import Heartbeats, process_name
 from tideover.models.job.cluster import Deployment
 from tideover.scenarios.errors import Problem, ScenarioError
-from tideover.scenarios.lost_time.curve import (
-    Answer,
-    Felt,
-    Part,
-    Point,
-    Report,
-    Stretch,
-    Tries,
-    as_good,
-    best_of,
-    even,
-    felt,
-    mean_of,
-    parts_of,
-    spread,
-    struck,
-)
+from tideover.scenarios.lost_time import curve
 from tideover.scenarios.part_builder import PartBuilder, from_plain
 from tideover.scenarios.statistics.availability import causes, of_each
 from tideover.scenarios.yaml_source import Origin, parse_value
@@ -96,19 +82,16 @@ class Pauses:
         """A pause that counts as a death: its length, and the age that the last heartbeat has when it begins
         (ns); ``length`` and ``age``: from 0 to 1, how long and how old among those that do.
         """
-        weights = np.cumsum(self.weights[self._rising] * detector.missed(self.lengths[self._rising]))
+        rising = np.argsort(self.lengths, kind="stable")
+        weights = np.cumsum(self.weights[rising] * detector.missed(self.lengths[rising]))
         place = int(np.searchsorted(weights, length * weights[-1], "right"))
-        lasts = int(self.lengths[self._rising][min(place, len(weights) - 1)])
+        lasts = int(self.lengths[rising][min(place, len(weights) - 1)])
         youngest = max(0, detector.timeout - lasts)
         return lasts, min(detector.interval - 1, youngest + 1 + int(age * (detector.interval - youngest - 1)))
 
-    @cached_property
-    def _rising(self) -> npt.NDArray[np.intp]:
-        return np.argsort(self.lengths, kind="stable")
-
 
 @dataclass(frozen=True)
-class AtTimeout(Point):
+class AtTimeout(curve.Point):
     """What is lost with one timeout; its last part is false restarts.
 
     missed      probability that a pause counts as a death
@@ -119,13 +102,12 @@ class AtTimeout(Point):
     noticed: float | None = None
 
     @property
-    def false(self) -> Part:
+    def false(self) -> curve.Part:
         """False restarts: how often, and what each costs on top of its pause."""
         return self.parts[-1]
 
     @property
     def false_per_day(self) -> float:
-        """False restarts a day, of all processes."""
         return self.false.rate_per_s * DAY / S
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,7 +116,7 @@ class AtTimeout(Point):
 
 
 @dataclass(frozen=True)
-class Asked(Tries):
+class Asked(curve.Tries):
     """Timeouts that are to be tried.
 
     pauses       of a process; ``every``: mean time from one to the next (s)
@@ -148,23 +130,17 @@ class Asked(Tries):
     deployment: Deployment
 
     @property
-    def tail(self) -> int:
-        """How long a run goes on after a failure (ns), as the scenario has it."""
-        return self.scenario.run.duration - max(c.strikes[0].latest or 0 for c in self.causes)
-
-    @property
     def pauses_per_s(self) -> float:
         return len(self.victims) / self.every
 
     @property
     def runs(self) -> list[Scenario]:
-        """About the runs that will be made."""
         run = {"replications": self.replications * (len(self.causes) + 2) * len(self.values)}
         return [self.scenario.model_copy(update={"run": self.scenario.run.model_copy(update=run)})]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestTimeout(Answer[AtTimeout]):
+class BestTimeout(curve.Answer[AtTimeout]):
     """What ``tideover detector`` says.
 
     pauses, every    of a process, and the mean time from one to the next (s)
@@ -180,13 +156,12 @@ class BestTimeout(Answer[AtTimeout]):
 
     @property
     def best(self) -> AtTimeout | None:
-        """The timeout at which the least is lost, of those that were tried; None: none is known."""
-        return best_of(self.points)
+        return curve.best_of(self.points)
 
     @property
     def as_good(self) -> list[AtTimeout]:
         """Others that cannot be told from the best."""
-        return [point for point in as_good(self.points) if point is not self.best]
+        return [point for point in curve.as_good(self.points) if point is not self.best]
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints. Undefined is None."""
@@ -234,54 +209,48 @@ def ask(
         tuple(found),
         tuple(remarks),
         tuple(sorted(set(timeouts or ()))),
-        even(replications, scenario),
+        curve.even(replications, scenario),
         detector,
         pauses,
         every / S,
         victims,
         deployment,
     )
-    if timeouts is None:
-        asked = replace(asked, values=_usual(asked))
+    if timeouts is None:  # from the interval of heartbeats on, and the shortest with hardly a false restart
+        beat, own = detector.interval, detector.timeout
+        most, enough = max(2 * own, 4 * beat), _enough(asked, Pauses(pauses))
+        steps = [max(beat, int(float(f"{step:.1e}"))) for step in np.geomspace(beat, most, _STEPS)]
+        values = sorted({*steps, own, *([enough] if enough <= most else [])})
+        asked = replace(asked, values=tuple(values))
     for timeout in asked.values:
         asked.at(timeout)  # refused before anything is run
     return asked
 
 
-def find(asked: Asked, report: Report | None = None) -> BestTimeout:
+def find(asked: Asked, report: curve.Report | None = None) -> BestTimeout:
     """Try all timeouts. Raises RunFailed."""
     pauses = Pauses(asked.pauses)
     patient = asked.at(int(pauses.lengths.max()) + 2 * asked.detector.interval)
     points, n = list[AtTimeout](), asked.replications
     for place, timeout in enumerate(asked.values):
-        impatient = asked.at(timeout)
-        detector = impatient.detector
-        assert isinstance(detector, Heartbeats)
-        missed = pauses.missed(detector)
-        stretch = Stretch.of(impatient)
-        felts: list[list[Felt]] = [[] for _ in asked.causes]
-        extra: list[tuple[float | None, str]] = []
-        for replication in range(n):
+
+        def tell(done: int, place: int = place, timeout: int = timeout) -> None:
             if report is not None:
                 what = f"a timeout of {format_duration(timeout)}"
-                report(what, place * n + replication, len(asked.values) * n)
-            for cause, found in zip(asked.causes, felts, strict=True):
-                found.append(felt(impatient, cause, replication, stretch, 0))
-            if missed:
-                extra.append(_extra(asked, impatient, patient, pauses, stretch, replication))
-        rate = asked.pauses_per_s * missed
-        costs = tuple(seconds for seconds, _ in extra) or (None,) * n
-        false = Part(FALSE, rate, costs, tuple(ended for _, ended in extra))
-        noticed = mean_of(asked.causes, felts, lambda one: one.noticed)
-        parts = (*parts_of(asked.causes, felts, n), false)
-        points.append(AtTimeout(timeout, parts, missed=missed, noticed=noticed))
+                report(what, place * n + done, len(asked.values) * n)
+
+        impatient = asked.at(timeout)
+        assert isinstance(impatient.detector, Heartbeats)
+        missed = pauses.missed(impatient.detector)
+        parts, noticed, _ = curve.strike(impatient, asked.causes, n, tell)
+        extra: list[tuple[float | None, str]] = [(None, "")] * n
+        if missed:
+            extra = [_extra(asked, impatient, patient, pauses, replication) for replication in range(n)]
+        seconds, ended = zip(*extra, strict=True)
+        false = curve.Part(FALSE, asked.pauses_per_s * missed, seconds, ended if missed else ())
+        points.append(AtTimeout(timeout, (*parts, false), missed=missed, noticed=noticed))
     return BestTimeout(
-        scenario=asked.scenario,
-        key=asked.key,
-        own=asked.own,
-        points=tuple(points),
-        replications=n,
-        warnings=asked.warnings,
+        **asked.answered(points),
         pauses=asked.pauses,
         every=asked.every,
         processes=len(asked.victims),
@@ -290,7 +259,7 @@ def find(asked: Asked, report: Report | None = None) -> BestTimeout:
 
 
 def _extra(
-    asked: Asked, impatient: Scenario, patient: Scenario, pauses: Pauses, stretch: Stretch, replication: int
+    asked: Asked, impatient: Scenario, patient: Scenario, pauses: Pauses, replication: int
 ) -> tuple[float | None, str]:
     """For how much longer (s) a pause is felt that counts as a death than the same one where nobody minds,
     and how the recovery ended.
@@ -299,18 +268,18 @@ def _extra(
     """
     detector = impatient.detector
     assert isinstance(detector, Heartbeats)
-    moment, length, age = spread(asked.scenario.run.seed, FALSE, replication, 3)
+    moment, length, age = curve.spread(asked.scenario.run.seed, FALSE, replication, 3)
     lasts, old = pauses.one_missed(detector, length, age)
     victim = asked.victims[replication // 2 % len(asked.victims)]
     worker = asked.deployment.cluster.worker_of[victim.component, victim.task, victim.replica]
     phase = detector.phase(Draws(asked.scenario.run.seed, replication), process_name(worker))
-    beats = max(0, stretch.moment(moment) - phase) // detector.interval
+    beats = max(0, curve.Stretch.of(impatient).moment(moment) - phase) // detector.interval
     strikes = phase + beats * detector.interval + old
-    tail = asked.tail + lasts
+    tail = asked.scenario.run.duration - max(c.strikes[0].latest or 0 for c in asked.causes) + lasts
     # how long a process pauses once it is replaced is of no interest, but would be felt
     to_be_missed = detector.timeout - old + 1
     restarted, waited = (
-        struck(one, victim.model_copy(update={"duration": d}), strikes, tail, replication)
+        curve.struck(one, victim.model_copy(update={"duration": d}), strikes, tail, replication)
         for one, d in ((impatient, to_be_missed), (patient, lasts))
     )
     if restarted.seconds is None or waited.seconds is None:
@@ -327,12 +296,3 @@ def _enough(asked: Asked, pauses: Pauses) -> int:
         fits = pauses.missed(asked.detector.model_copy(update={"timeout": middle * step})) <= most
         low, high = (low, middle) if fits else (middle, high)
     return max(high * step, asked.detector.interval)
-
-
-def _usual(asked: Asked) -> tuple[int, ...]:
-    """From the interval of heartbeats to twice the timeout, and the shortest with hardly a false restart."""
-    least, own = asked.detector.interval, asked.detector.timeout
-    most = max(2 * own, 4 * least)
-    steps = [max(least, int(float(f"{step:.1e}"))) for step in np.geomspace(least, most, _STEPS)]
-    enough = _enough(asked, Pauses(asked.pauses))
-    return tuple(sorted({*steps, own, *([enough] if enough <= most else [])}))

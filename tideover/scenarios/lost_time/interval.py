@@ -1,34 +1,20 @@
-"""The checkpoint interval at which the least time is lost, to checkpoints and to failures."""
+"""The checkpoint interval at which the least time is lost, to checkpoints and to failures.
+
+``tideover interval`` and `tideover.api.interval` call ``ask``, then ``find``. What a user may not ask is
+refused in ``ask``, before anything is run.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tideover.models.config import Scenario
 from tideover.scenarios.errors import Problem, ScenarioError
 from tideover.scenarios.loader import load
-from tideover.scenarios.lost_time.curve import (
-    FULL,
-    Answer,
-    Felt,
-    Kept,
-    Least,
-    Point,
-    Report,
-    Stretch,
-    Tries,
-    best_of,
-    even,
-    felt,
-    keeps,
-    known,
-    least,
-    mean_of,
-    parts_of,
-)
+from tideover.scenarios.lost_time import curve
 from tideover.scenarios.part_builder import fields_of
 from tideover.scenarios.planning import checkpoint_interval as formulas
 from tideover.scenarios.statistics.availability import causes
@@ -44,19 +30,18 @@ _MOST_MORE = 3
 
 
 @dataclass(frozen=True)
-class AtInterval(Point):
+class AtInterval(curve.Point):
     """What is lost at one interval.
 
     kept   what its checkpoints keep from work
     down   how long a failed task is away, with its state, on average (s)
     """
 
-    kept: Kept = field(kw_only=True)
+    kept: curve.Kept = field(kw_only=True)
     down: float | None = None
 
     @property
     def takes(self) -> float:
-        """How long one checkpoint keeps the task (s)."""
         return self.kept.part * self.value / S
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,45 +50,43 @@ class AtInterval(Point):
 
 
 @dataclass(frozen=True)
-class Asked(Tries):
+class Asked(curve.Tries):
     """Intervals that are to be tried; ``more``: whether others may be tried as well."""
 
     more: bool
 
     @property
     def runs(self) -> list[Scenario]:
-        """About the runs that will be made."""
-        return [self.run_at(value) for value in self.values]
-
-    def run_at(self, value: int) -> Scenario:
-        """About those at one interval. Raises ScenarioError if they are too long."""
-        one = self.at(value)
-        stretch = Stretch.of(one)
-        longest = stretch.begin + stretch.length + one.run.duration - one.run.warmup
-        many = 2 * self.replications * len(self.causes)
-        run = {"run.duration": format_duration(longest), "run.replications": many}
-        try:
-            return load(one, run).model_copy(update={"failures": ()})
-        except ScenarioError as error:
-            what = f"{format_duration(value)} would need too long a run: {error.problems[0].message}"
-            raise ScenarioError([Problem(self.scenario.name, None, self.key, what)]) from None
+        """About the runs that will be made, by value. Raises ScenarioError if they are too long."""
+        found: list[Scenario] = []
+        for value in self.values:
+            one = self.at(value)
+            stretch = curve.Stretch.of(one)
+            longest = stretch.begin + stretch.length + one.run.duration - one.run.warmup
+            many = 2 * self.replications * len(self.causes)
+            run = {"run.duration": format_duration(longest), "run.replications": many}
+            try:
+                found.append(load(one, run).model_copy(update={"failures": ()}))
+            except ScenarioError as error:
+                what = f"{format_duration(value)} would need too long a run: {error.problems[0].message}"
+                raise ScenarioError([Problem(self.scenario.name, None, self.key, what)]) from None
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestInterval(Answer[AtInterval]):
+class BestInterval(curve.Answer[AtInterval]):
     """What ``tideover interval`` says.
 
     least  the interval at which the least is lost; None: too little is known
     mtbf   mean time between failures of any cause (s)
     """
 
-    least: Least | None
+    least: curve.Least | None
     mtbf: float
 
     @property
     def near(self) -> AtInterval:
-        """The point next to the optimum."""
-        every = known(self.points) or list(self.points)
+        every = curve.known(self.points) or list(self.points)
         best = self.own / S if self.least is None else self.least.seconds
         return min(every, key=lambda one: abs(math.log(one.value / S / best)))
 
@@ -112,10 +95,12 @@ class BestInterval(Answer[AtInterval]):
         """The optima (s) of closed forms, by name."""
         near = self.near
         cost = near.takes or max(point.takes for point in self.points)
-        each = (formulas.young, formulas.daly, formulas.closed_form)
-        names = ("young", "daly", "closed_form")
-        found = {name: formula(cost, self.mtbf) for name, formula in zip(names, each, strict=True)}
-        return found | {"at_load": _at_load(cost, self.mtbf, near.kept, near.down or 0.0)}
+        return {
+            "young": formulas.young(cost, self.mtbf),
+            "daly": formulas.daly(cost, self.mtbf),
+            "closed_form": formulas.closed_form(cost, self.mtbf),
+            "at_load": _at_load(cost, self.mtbf, near.kept, near.down or 0.0),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints. Undefined is None."""
@@ -151,8 +136,8 @@ def ask(
         what = f"{kind_of(strategy)} makes no checkpoints at an interval"
         raise refused("strategy.kind", f"{what}; choose one that does, as aligned_snapshots")
     found, remarks = causes(scenario, mtbf)
-    kept = keeps(scenario, cycle[1])
-    if kept.busy >= FULL:
+    kept = curve.keeps(scenario, cycle[1])
+    if kept.busy >= curve.FULL:
         what = f"{kept.name} is busy for {100 * kept.busy:.1f} % of the time without any checkpoint"
         raise refused("topology", f"{what}, and has none to lose; give it less to do")
     if kept.part * cycle[1] < 1:
@@ -169,70 +154,48 @@ def ask(
         tuple(found),
         tuple(remarks),
         tuple(sorted({*tried, cycle[1]} if values is None else set(tried))),
-        even(replications, scenario),
+        curve.even(replications, scenario),
         more=values is None,
     )
-    for value in asked.values:
-        asked.run_at(value)  # refused before anything is run
+    assert asked.runs  # what is too long is refused before anything is run
     return asked
 
 
-def _at_load(cost: float, mtbf: float, kept: Kept, down: float = 0.0) -> float:
+def _at_load(cost: float, mtbf: float, kept: curve.Kept, down: float = 0.0) -> float:
     return formulas.at_load(cost, mtbf, max(_IDLE, kept.busy), down)
 
 
-def find(asked: Asked, report: Report | None = None) -> BestInterval:
+def find(asked: Asked, report: curve.Report | None = None) -> BestInterval:
     """Try all intervals, and some beyond if the best is the shortest or the longest. Raises RunFailed."""
     points: dict[int, AtInterval] = {}
     todo, more = list(asked.values), _MOST_MORE if asked.more else 0
+    each = asked.replications
     while todo:
         value, before, total = todo.pop(0), len(points), len(points) + len(todo) + 1
 
         def tell(done: int, value: int = value, before: int = before, total: int = total) -> None:
             if report is not None:
-                each = asked.replications
-                what = f"checkpoints every {format_duration(value)}"
-                report(what, before * each + done, total * each)
+                report(f"checkpoints every {format_duration(value)}", before * each + done, total * each)
 
-        points[value] = _tried(asked, value, tell)
+        one = asked.at(value)
+        kept = curve.keeps(one, value)
+        # Failures are not let strike where checkpoints leave no time for the work.
+        useless, longer = math.isinf(kept.behind), round(2 * value * kept.busy / (1 - kept.busy))
+        parts, _, down = curve.strike(one, asked.causes, each, tell, longer=longer, useless=useless)
+        points[value] = AtInterval(value, parts, kept.behind, down, kept=kept)
         if not todo and more:
             todo, more = _beyond(points), more - 1
-    found = tuple(points[value] for value in sorted(points))
-    return BestInterval(
-        scenario=asked.scenario,
-        key=asked.key,
-        own=asked.own,
-        points=found,
-        replications=asked.replications,
-        warnings=asked.warnings,
-        least=least(found),
-        mtbf=1 / sum(cause.rate_per_s for cause in asked.causes),
-    )
-
-
-def _tried(asked: Asked, value: int, tell: Callable[[int], None]) -> AtInterval:
-    """One interval: what its checkpoints keep from work, and what failures do. They are not let strike where
-    checkpoints leave no time for the work.
-    """
-    one = asked.at(value)
-    kept, stretch = keeps(one, value), Stretch.of(one)
-    felts: list[list[Felt]] = [[] for _ in asked.causes]
-    longer = round(2 * value * kept.busy / (1 - kept.busy))
-    for replication in range(asked.replications if math.isfinite(kept.behind) else 0):
-        tell(replication)
-        for cause, found in zip(asked.causes, felts, strict=True):
-            found.append(felt(one, cause, replication, stretch, longer))
-    parts = parts_of(asked.causes, felts, asked.replications)
-    down = mean_of(asked.causes, felts, lambda each: each.down)
-    return AtInterval(value, parts, kept.behind, down, kept=kept)
+    found = [points[value] for value in sorted(points)]
+    mtbf = 1 / sum(cause.rate_per_s for cause in asked.causes)
+    return BestInterval(**asked.answered(found), least=curve.least(found), mtbf=mtbf)
 
 
 def _beyond(points: Mapping[int, AtInterval]) -> list[int]:
     """The next interval beyond the shortest or the longest that can be used, if that is the best so far: half
     or twice as long; half the way (by factors) to one that cannot.
     """
-    every = known([points[value] for value in sorted(points)])
-    best = best_of(every)
+    every = curve.known([points[value] for value in sorted(points)])
+    best = curve.best_of(every)
     found = []
     for edge, factor in ((every[-1], 2.0), (every[0], 0.5)) if best else ():
         if best is edge:
