@@ -90,7 +90,7 @@ def test_the_typical_episode_has_the_median_error_and_the_worst_one_the_greatest
 
 
 def test_the_page_has_its_sections_and_every_failure(frames):
-    html = render(calibration_page(frames, {"Machine": "two cores"}, profile="name: mine"))
+    html = render(calibration_page(frames, {"Machine": "two cores"}))
     text = re.sub(r"<[^>]+>", " ", html)
     for heading in (
         "What was measured, and where",
@@ -101,7 +101,6 @@ def test_the_page_has_its_sections_and_every_failure(frames):
         "Are the counts right?",
         "What the simulator takes from it",
         "Every pair",
-        "The profile",
     ):
         assert f">{heading}</h2>" in html, heading
     assert "two cores" in text
@@ -119,7 +118,7 @@ def test_failed_predictions_stand_under_one_heading_each():
 def test_everything_is_escaped(frames):
     texts = ("session", "strategy", "meaning", "fault")
     evil = {name: t.assign(**{c: EVIL for c in texts if c in t.columns}) for name, t in frames.items()}
-    html = render(calibration_page(evil, {EVIL: EVIL}, title=EVIL, profile=EVIL, warnings=[EVIL]))
+    html = render(calibration_page(evil, {EVIL: EVIL}, title=EVIL, warnings=[EVIL]))
     assert "<script" not in html
     assert html.count("&lt;script&gt;") > 10
 
@@ -127,7 +126,7 @@ def test_everything_is_escaped(frames):
 def test_empty_sections_are_left_out(frames):
     html = render(calibration_page({"pairs": frames["pairs"]}, {}))
     assert "Measured beside predicted" in html
-    for heading in ("Which strategy is ahead", "Are the counts right?", "one axis", "The profile", "Results"):
+    for heading in ("Which strategy is ahead", "Are the counts right?", "one axis", "Results"):
         assert f"{heading}</h2>" not in html
     assert "<figure>" in html
     assert shown(calibration_view({"pairs": frames["pairs"]}))

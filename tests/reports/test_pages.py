@@ -90,7 +90,7 @@ MADE = {
     "reproduce": reproduced,
     "run": lambda: pages.run_page(compared()[0]),
     "sweep": lambda: swept(*fake_reproduction()),
-    "calibration": lambda: calibration_page(every_table(), {}, profile="name: mine"),
+    "calibration": lambda: calibration_page(every_table(), {}),
     "fit": lambda: recoveries_page(recovery_fit(), {}, profiles={"mine.yaml": "name: mine"}),
 }
 OF_RUNS = ["compare", "reproduce", "run", "sweep"]

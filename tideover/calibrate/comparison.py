@@ -74,7 +74,8 @@ def fit(episodes: Sequence[Episode], seed: int, progress: Progress) -> Fits:
         made = predicted(e, costs[e.condition].costs, None)
         for measure, value in e.figures().items():
             residuals.setdefault(measure, []).append(float(np.log(made[measure] / value)))
-    parameters = sum(costs[condition].identified for condition in {e.condition for e in known})
+    found = [costs[condition] for condition in {e.condition for e in known}]
+    parameters = sum(1 + one.rows_vary + one.state_varies for one in found)
     spread = {name: spread_of(np.array(values), parameters, STEADY) for name, values in residuals.items()}
     return Fits(costs, faults, spread, seed)
 
@@ -83,15 +84,40 @@ def pairs(episodes: Sequence[Episode], fits: Fits, progress: Progress) -> pd.Dat
     """One row an episode and measure: measured, predicted, 90 % interval, error (predicted/measured - 1).
 
     After a fault, times shorter than the trigger interval count as that long: the sink can't tell them apart.
-
     What was measured and can't be predicted has no ``predicted``; it is not left out.
     """
     rows = []
     for i, episode in enumerate(episodes):
         progress(i / len(episodes), f"predicting episode {i + 1} of {len(episodes)}")
         measured, (made, likely) = episode.figures(), _predictions(episode, fits, i)
+        setup, fault = episode.setup, episode.fault
+        floor = 0.0 if fault.kind == "none" else setup.trigger_s  # the sink cannot see less
         for measure in sorted({*measured, *made}):
-            rows.append(_pair(episode, fits, measure, measured, made, likely))
+            seen, said = measured.get(measure, NAN), made.get(measure, NAN)
+            spread = fits.spread_of(episode, measure)
+            values = np.nan_to_num([figures[measure] for figures in likely], nan=np.inf)
+            low, high = (NAN, NAN) if spread is None else spread.interval(values, floor)
+            rows.append(
+                {
+                    "session": setup.session,
+                    "episode": episode.number,
+                    "purpose": episode.purpose,
+                    "held_out": episode.held_out,
+                    "strategy": setup.strategy,
+                    "pipeline": setup.pipeline,
+                    "master": setup.master,
+                    "fault": fault.kind,
+                    "rate_per_s": episode.rate_per_s,
+                    "keys": setup.keys,
+                    "moment_s": fault.in_batch_s,
+                    "measure": measure,
+                    "measured": seen,
+                    "predicted": said,
+                    "low": low,
+                    "high": high,
+                    "error": max(said, floor) / max(seen, floor) - 1 if np.isfinite(said + seen) else NAN,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -122,36 +148,6 @@ def _struck_later(episode: Episode, noise: float) -> Episode:
     if np.isnan(fault.in_batch_s):
         return episode
     return replace(episode, fault=replace(fault, at_s=fault.at_s + fault.in_batch_s * float(np.expm1(noise))))
-
-
-def _pair(
-    episode: Episode, fits: Fits, measure: str, measured: Figures, made: Figures, likely: list[Figures]
-) -> dict[str, Any]:
-    seen, said = measured.get(measure, NAN), made.get(measure, NAN)
-    setup, fault = episode.setup, episode.fault
-    floor = 0.0 if fault.kind == "none" else setup.trigger_s  # the sink cannot see less
-    spread = fits.spread_of(episode, measure)
-    values = np.nan_to_num([figures[measure] for figures in likely], nan=np.inf)
-    low, high = (NAN, NAN) if spread is None else spread.interval(values, floor)
-    return {
-        "session": setup.session,
-        "episode": episode.number,
-        "purpose": episode.purpose,
-        "held_out": episode.held_out,
-        "strategy": setup.strategy,
-        "pipeline": setup.pipeline,
-        "master": setup.master,
-        "fault": fault.kind,
-        "rate_per_s": episode.rate_per_s,
-        "keys": setup.keys,
-        "moment_s": fault.in_batch_s,
-        "measure": measure,
-        "measured": seen,
-        "predicted": said,
-        "low": low,
-        "high": high,
-        "error": max(said, floor) / max(seen, floor) - 1 if np.isfinite(said + seen) else NAN,
-    }
 
 
 def ranking(found: pd.DataFrame) -> pd.DataFrame:

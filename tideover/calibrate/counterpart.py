@@ -101,29 +101,24 @@ class Simulated:
     duplicated: int
 
     def curve(self, rng: np.random.Generator | None = None) -> episodes.BacklogCurve:
-        """The backlog as the sink sees it. Every batch takes its mean time; with ``rng``, each has noise of
-        its own.
-
-        Of two queries that do not know of each other the sink keeps what comes first.
+        """The backlog as the sink sees it: of two queries that do not know of each other it keeps what comes
+        first. Every batch takes its mean time; with ``rng``, each has noise of its own.
         """
-        made = [self._outputs(self.batches, np.zeros(len(self.batches.done), np.bool_), rng)]
-        if self.other_batches is not None:
+        setup, batches = self.episode.setup, self.batches
+        made = [(batches, np.zeros(len(batches.done), np.bool_))]
+        if self.other_batches is not None:  # those that the fault slows down
             restarted = self.failed_s + self.faults.detection_s + self.faults.restart_s
             began = self.other_batches.triggered
-            slowed = (began > self.failed_s) & (began <= restarted)
-            made.append(self._outputs(self.other_batches, slowed, rng))
-        moments, rows = (np.concatenate(of_all) for of_all in zip(*made, strict=True))
+            made.append((self.other_batches, (began > self.failed_s) & (began <= restarted)))
+        outputs = []
+        for batches, slowed in made:
+            slowdown = np.where(slowed, self.faults.slowdown, 1.0)
+            sigma = np.where(slowed, self.faults.noise, self.costs.noise)
+            z = np.zeros(len(slowed)) if rng is None else rng.standard_normal(len(slowed))
+            extra = batches.extra_s(slowdown, sigma, z)
+            outputs.append(batches.delayed(extra, setup.trigger_s, self.episode.rate_per_s))
+        moments, rows = (np.concatenate(of_all) for of_all in zip(*outputs, strict=True))
         return episodes.BacklogCurve(*episodes.new_outputs(moments, rows), self.emitted)
-
-    def _outputs(
-        self, batches: episodes.Batches, slowed: episodes.Mask, rng: np.random.Generator | None
-    ) -> tuple[episodes.Floats, episodes.Floats]:
-        """Moments of the outputs, and rows done up to each; ``slowed``: those that the fault slows down."""
-        slowdown = np.where(slowed, self.faults.slowdown, 1.0)
-        sigma = np.where(slowed, self.faults.noise, self.costs.noise)
-        z = np.zeros(len(slowed)) if rng is None else rng.standard_normal(len(slowed))
-        extra = batches.extra_s(slowdown, sigma, z)
-        return batches.delayed(extra, self.episode.setup.trigger_s, self.episode.rate_per_s)
 
     def figures(self, rng: np.random.Generator | None = None) -> episodes.Figures:
         """Those of its fault, from ``curve(rng)``; NaN: there is no such moment before its end."""

@@ -89,14 +89,12 @@ def output_gap(curve: BacklogCurve, failed: float, until: float) -> float | None
 
 
 def catch_up(curve: BacklogCurve, since: float, failed: float, until: float) -> float | None:
-    """From the fault to the first output from which on the backlog stays usual (s); None: not before
-    ``until``.
+    """From the fault to the first output from which on the backlog stays usual (s); None: not by ``until``.
 
     The tolerance is that of a simulated run (`tideover.models.evaluation.curves`): a quarter more than usual,
-    for 4 s.
-    But nobody knows what a real run would have been without its fault. Its rate is constant, so usual is the
-    99th percentile of its backlog in [since, failed), for real batches vary. If the backlog stays usual from
-    the fault on, there was nothing to catch up with: 0.
+    for 4 s. But nobody knows what a real run would have been without its fault: usual is the 99th percentile
+    of its backlog in [since, failed), for its rate is constant, and real batches vary. If the backlog stays
+    usual from the fault on, there was nothing to catch up with: 0.
     """
     before = curve.backlog(np.arange(since, failed, STEP))
     after = curve.outputs[(curve.outputs > failed) & (curve.outputs <= until)]
@@ -144,7 +142,7 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """What all episodes of a session share: its row in the table ``sessions`` (see ``real.columns``)."""
+    """What all episodes of a session share: its row in the table ``sessions`` (see `real.tables`)."""
 
     session: str
     strategy: str

@@ -109,10 +109,6 @@ class CostFit:
     rows_vary: bool
     state_varies: bool
 
-    @property
-    def identified(self) -> int:
-        return 1 + self.rows_vary + self.state_varies
-
 
 def fit_costs(episodes: Sequence[Episode], rng: np.random.Generator) -> dict[Condition, CostFit]:
     """Costs by condition, from episodes that are not held out.

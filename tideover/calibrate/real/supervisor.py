@@ -49,10 +49,9 @@ class Registry:
 
     def note(self, tag: str, pid: int) -> None:
         rest = [entry for entry in self.entries() if entry["tag"] != tag]
-        try:
+        created = None
+        with suppress(psutil.NoSuchProcess):
             created = psutil.Process(pid).create_time()
-        except psutil.NoSuchProcess:
-            created = None
         self._write([*rest, {"tag": tag, "pid": pid, "created": created}])
 
     def entries(self) -> list[dict[str, Any]]:
@@ -104,17 +103,11 @@ def executors(driver: int, tag: str) -> dict[int, psutil.Process]:
     """The executors of the driver with this pid and tag, by their number, the oldest first."""
     found = {}
     for process in psutil.Process(driver).children(recursive=True):
-        try:
+        with suppress(psutil.Error):
             words = process.cmdline()
-        except psutil.Error:
-            continue
-        if "--executor-id" in words and any(tag in word for word in words):
-            found[int(words[words.index("--executor-id") + 1])] = process
+            if "--executor-id" in words and any(tag in word for word in words):
+                found[int(words[words.index("--executor-id") + 1])] = process
     return dict(sorted(found.items()))
-
-
-class NoVictim(RuntimeError):
-    """The process that was to be harmed is not there."""
 
 
 def _progress(checkpoint: Path | None) -> dict[str, float]:
@@ -256,7 +249,7 @@ class Supervisor:
         """From the start to the end; whatever happens, no process is left.
 
         Raises:
-            SessionFailed: a driver did not start, ended by itself, or did not get done
+            SessionFailed: a driver did not start, ended by itself, had nothing to kill, or did not get done
         """
         plan = self.plan
         try:
@@ -274,8 +267,6 @@ class Supervisor:
                     self._strike(number, episode.begin_s + episode.fault.at_s, episode.fault)
             self._until(plan.end_s)
             self._wait(self._drained, _DRAIN_S, "the last rows are not counted")
-        except NoVictim as error:
-            raise SessionFailed(f"session {plan.name}: {error}") from error
         finally:
             for _, process in self.queries.values():
                 if process.poll() is None:  # as long as it is not waited for, its number is nobody else's
@@ -367,7 +358,8 @@ class Supervisor:
             return
         there = executors(process.pid, spec.tag)
         if not there:
-            raise NoVictim("there is no executor that could be killed or stopped")
+            what = "there is no executor that could be killed or stopped"
+            raise SessionFailed(f"session {self.plan.name}: {what}")
         # The one that is there longest is the one that holds state, since state stays where it is.
         victim, executor = next(iter(there.items()))
         if fault.kind == "kill_executor":

@@ -172,11 +172,6 @@ class Posterior:
         capacity = self.values.capacity * np.exp(self.prior.spread(self.v) * rng.standard_normal(n))
         return self.values._replace(outage=outage, capacity=capacity)
 
-    def typical(self, place: Setting) -> Floats:
-        """Recovery by each draw if nothing differs from run to run, s."""
-        values = self.values._replace(outage=self.values.outage + place.detected)
-        return recovery(values, place.interval, place.rate, self.prior.window)
-
     def predictions(self, place: Setting) -> Floats:
         """Recovery in a run by each draw, scattered, s; infinite where it never ends. Scatter or not, none is
         over before its failure is noticed.
@@ -440,15 +435,17 @@ class Fitted:
         longest = max(self.points.interval.max() * 4 / 3, _USUAL_INTERVAL_S)
         intervals = np.geomspace(self.points.interval.min() / 3, longest, 8)
         rates = np.linspace(self.points.rate.min(), 1.2 * self.points.rate.max(), 9)
-        off = np.zeros(len(self.posterior.v))
+        off, values = np.zeros(len(self.posterior.v)), self.posterior.values
         for interval in intervals:
             for rate in rates:
                 place = self.usual(float(interval), float(rate))
-                found = self.posterior.typical(place)
+                # By each draw if nothing differed from run to run.
+                mine = values._replace(outage=values.outage + place.detected)
+                found = recovery(mine, place.interval, place.rate, self.posterior.prior.window)
                 wanted = min(self.posterior.estimate(place), 1e9)
                 off += np.abs(np.log(np.minimum(found, 1e9) / wanted))
         for name, (low, high) in self.intervals.items():
-            value = np.asarray(getattr(self.posterior.values, name))
+            value = np.asarray(getattr(values, name))
             off[(value < low) | (value > high)] = np.inf
         return int(np.argmin(off))
 

@@ -19,7 +19,7 @@ from tideover.calibrate.capacities import errors_of
 from tideover.calibrate.episodes import Floats
 from tideover.calibrate.recoveries.measurements import Measurements
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Fitted
-from tideover.calibrate.recoveries.recovery_time import Values, fluid
+from tideover.calibrate.recoveries.recovery_time import READ_S, Values, fluid
 from tideover.sim.train import Ints
 from tideover.sim.units import S, format_duration
 
@@ -61,7 +61,8 @@ def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> d
     if restart is not None:
         fixed["run.calm"] = f"{CALM_S} s"
         told: dict[str, Any] = {"chosen": "recovery is that of the latency, which shows at once"}
-        scatter = {"outage_end_s": round(restart.scatter(place), 4)}
+        # By how much a reading differs from what is read: standard deviation of the logarithm.
+        scatter = {"outage_end_s": round(READ_S / (place.detected + restart.mean), 4)}
     else:
         if window is not None:
             fixed["run.lag_window"] = format_duration(round(window * S))

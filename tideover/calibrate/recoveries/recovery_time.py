@@ -1,4 +1,8 @@
-"""How long a recovery under aligned snapshots takes, in closed form."""
+"""How long a recovery under aligned snapshots takes, in closed form.
+
+`posterior` fits it and `profile` tells it. ``tests/calibrate/test_recoveries.py`` holds it to what the
+simulator does, so what changes here changes there.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +46,6 @@ class Restart:
         detected = np.quantile((noticed + self.lasts(_EVEN)).ravel(), _EVEN)
         return np.sort((detected + read).ravel())
 
-    def scatter(self, place: Setting) -> float:
-        """By how much a reading differs from what is read: standard deviation of the logarithm."""
-        return READ_S / (place.detected + self.mean)
-
 
 def fit_restarts(workloads: Mapping[str, Points]) -> dict[str, Restart]:
     """Restarts of each workload; how they differ from run to run is found from all of them together.
@@ -70,14 +70,12 @@ def fit_restarts(workloads: Mapping[str, Points]) -> dict[str, Restart]:
 
 # A fluid queue: the job is down for ``outage``. The input of that time, and of the time since the last
 # complete snapshot, waits in the log. It is worked off at the capacity that the snapshots leave. The
-# simulator says the same (``tests/calibrate/test_recoveries.py`` holds the two to 2 %) at a thousand times
-# the cost.
+# simulator says the same, within 2 %, at a thousand times the cost.
 
 LAG_WINDOW_S = 30.0
 """Kafka's ``metrics.sample.window.ms``; a metric holds two such windows (``metrics.num.samples``)."""
 _LONGEST_S = 1e6
 """Stands for never."""
-_STARTS = (1.2, 1.6, 2.5, 4.0)
 
 Quantity = Floats | np.float64 | float
 
@@ -137,17 +135,9 @@ def fit_fluid(points: Points) -> Values:
         return np.log(fluid(values, points) / points.recovery)
 
     half = 0.5 * float(points.recovery.min())
-    found = [
-        least_squares(
-            residuals,
-            [half, start * top, 0.7],
-            bounds=bounds,
-            loss="soft_l1",
-            f_scale=0.1,
-            x_scale=[10, top, 1],
-        )
-        for start in _STARTS
-    ]
+    begins = [[half, start * top, 0.7] for start in (1.2, 1.6, 2.5, 4.0)]
+    robust: dict[str, Any] = {"loss": "soft_l1", "f_scale": 0.1, "x_scale": [10, top, 1]}
+    found = [least_squares(residuals, begin, bounds=bounds, **robust) for begin in begins]
     best = min(found, key=lambda result: float(result.cost))
     outage, capacity, fraction = map(float, best.x)
     return Values(outage, capacity, fraction, 0.0)

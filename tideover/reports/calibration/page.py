@@ -274,13 +274,12 @@ def calibration_page(
     provenance: Mapping[str, object],
     *,
     title: str = "calibration",
-    profile: str = "",
     warnings: Sequence[str] = (),
 ) -> Page:
     """Measured and predicted figures of real runs that were really killed.
 
     ``frames``: the tables of ``columns.CALIBRATION``; one that is missing or empty is left out.
-    ``provenance``: where and when it was measured, label by label; ``profile``: its text, shown in full.
+    ``provenance``: where and when it was measured, label by label.
     """
     pairs, parameters, timelines, ranking, correctness = (tables.frame(frames, name) for name in CALIBRATION)
     pairs = tables.judged(pairs)
@@ -313,8 +312,6 @@ def calibration_page(
         setup_title="What was measured, and where",
         sections=sections,
         warnings=tuple(warnings),
-        scenarios=(("profile", profile),) if profile else (),
-        scenarios_title="The profile",
         glossary=CALIBRATION,
     )
 
