@@ -30,9 +30,8 @@ class NothingToFit(RuntimeError):
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of a calibration: tidy tables (pairs, parameters, timelines, ranking, correctness), texts of
-    the profiles by file name without suffix, where, when and on what it was measured, and warnings of what
-    could not be used.
+    """What came of a calibration: tidy tables, texts of the profiles by file name without suffix, where, when
+    and on what it was measured, and warnings of what could not be used.
     """
 
     frames: dict[str, pd.DataFrame]
@@ -52,10 +51,8 @@ class Calibration:
 
 
 def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibration:
-    """Fit the tables of a campaign, and compare what the fits predict with what was measured.
-
-    Raises:
-        NothingToFit: no episode has batches enough
+    """Fit the tables of a campaign, and compare what the fits predict with what was measured; raises
+    NothingToFit if no episode has batches enough.
     """
     found = episodes(tables)
     fits = comparison.fit(found, SEED, lambda done, what: progress(0.4 * done, what))

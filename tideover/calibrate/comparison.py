@@ -34,9 +34,8 @@ TIMELINE = (-5.0, 30.0)
 
 @dataclass(frozen=True)
 class Fits:
-    """All that was fitted: costs by condition, faults by kind, spread of steady measures.
-
-    seed   of the bootstrap, and of the noise of predictions
+    """All that was fitted: costs by condition, faults by kind, spread of steady measures. ``seed``: of the
+    bootstrap, and of the noise of predictions.
     """
 
     costs: Mapping[Condition, CostFit]

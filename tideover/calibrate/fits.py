@@ -55,9 +55,8 @@ class Spread:
         return self.scale * float(student.ppf(side, self.freedom) / norm.ppf(side))
 
     def interval(self, values: Floats, floor: float = 0.0) -> tuple[float, float]:
-        """Interval of prediction (s): of positive ``values`` that are equally likely, each with residuals.
-
-        Infinite values have no bound. What is less than ``floor`` (s) is not told apart, and reaches to 0.
+        """Interval of prediction (s): of positive ``values`` that are equally likely, each with residuals,
+        with no bound if infinite. What is less than ``floor`` (s) is not told apart, and reaches to 0.
         """
         if not len(values):
             return float("nan"), float("nan")
@@ -296,9 +295,8 @@ def _best_cold(
     grid: Floats,
     weights: Sequence[Floats],
 ) -> list[float]:
-    """The ``cold_s`` with the least residuals, for each set of weights of the episodes.
-
-    Simulated at the values of ``grid``, and linear in between.
+    """The ``cold_s`` with the least residuals, for each set of weights of the episodes: simulated at the
+    values of ``grid``, and linear in between.
     """
     table = []
     for cold_s in grid.tolist():

@@ -36,10 +36,8 @@ def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None)
     """Carry out what is not done yet, and return the tables of all sessions (see `tables.TABLES`).
 
     They are also written to OUT/measurements/<table>.parquet. A session that failed has its reason in the
-    column ``error`` of ``sessions``, and is tried again the next time.
-
-    Raises:
-        NotPossible: the machine lacks something, or another calibration works in the same directory
+    column ``error`` of ``sessions``, and is tried again the next time. Raises NotPossible if the machine
+    lacks something, or another calibration works in the same directory.
     """
     if problems := requirements():
         raise NotPossible(" ".join(problems))
@@ -113,9 +111,7 @@ def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) ->
 @contextmanager
 def alone(out: Path) -> Iterator[None]:
     """Hold this directory for the length of the block; the lock goes away with the process, however it ends.
-
-    Raises:
-        NotPossible: somebody else holds it
+    Raises NotPossible if somebody else holds it.
     """
     with (out / "lock").open("w") as file:
         try:

@@ -170,10 +170,8 @@ OVERHEAD_S = 24.0
 
 
 def executors_of(master: str) -> tuple[int, int]:
-    """(executors, cores) of a master: ``local[2]`` has (0, 2), ``local-cluster[2,1,1024]`` has (2, 2).
-
-    Raises:
-        ValueError: neither of the two forms
+    """(executors, cores) of a master: ``local[2]`` has (0, 2), ``local-cluster[2,1,1024]`` has (2, 2). Raises
+    ValueError for any other form.
     """
     if found := re.fullmatch(r"local\[(\d+)\]", master):
         return 0, int(found[1])

@@ -82,10 +82,8 @@ def tagged(tags: Collection[str]) -> list[psutil.Process]:
 
 
 def end(tags: Collection[str]) -> list[int]:
-    """SIGKILL all processes with one of the tags, and wait until they are gone; returns their pids.
-
-    Raises:
-        RuntimeError: one of them does not go away
+    """SIGKILL all processes with one of the tags, and wait until they are gone; returns their pids. Raises
+    RuntimeError if one of them does not go away.
     """
     ended: list[int] = []
     while tags and (found := tagged(tags)):
@@ -135,9 +133,8 @@ class OtherWork:
         self._ours: dict[tuple[int, float], float] | None = None
 
     def look(self, roots: Iterable[int]) -> float | None:
-        """Cores busy with others; None at the first look, and less than a second after the last.
-
-        roots: the pids of our processes; their descendants are ours too.
+        """Cores busy with others; None at the first look, and less than a second after the last. ``roots``:
+        the pids of our processes; their descendants are ours too.
         """
         now = time.monotonic()
         if now - self._at < 1.0:
@@ -246,10 +243,8 @@ class Supervisor:
         self.t0 = 0
 
     def run(self) -> None:
-        """From the start to the end; whatever happens, no process is left.
-
-        Raises:
-            SessionFailed: a driver did not start, ended by itself, had nothing to kill, or did not get done
+        """From the start to the end; whatever happens, no process is left. Raises SessionFailed if a driver
+        did not start, ended by itself, had nothing to kill, or did not get done.
         """
         plan = self.plan
         try:

@@ -214,10 +214,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 
 def frame(table: str, rows: Iterable[Row]) -> pd.DataFrame:
-    """The rows as a table with all its columns, in their order and with their types.
-
-    Raises:
-        KeyError: a row has a column that is not described
+    """The rows as a table with all its columns, in their order and with their types; raises KeyError for a
+    column that is not described.
     """
     rows, columns = list(rows), TABLES[table]
     if unknown := {name for row in rows for name in row} - {column.name for column in columns}:

@@ -18,13 +18,9 @@ __all__ = ["Calibration", "fit", "read"]
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a file of recoveries comes to.
-
-    fitted      by workload
-    profiles    texts of the profiles by workload
-    frames      tidy tables, see ``tideover.calibrate.recoveries.profile``
-    provenance  where the measurements come from, label by label
-    warnings    what makes the measurements, or the profiles, say less than it seems
+    """What a file of recoveries comes to: fits and texts of profiles by workload, tidy tables (see
+    `profile`), where the measurements come from, and what makes them, or the profiles, say less than it
+    seems.
     """
 
     fitted: Mapping[str, Fitted]

@@ -276,10 +276,8 @@ def calibration_page(
     title: str = "calibration",
     warnings: Sequence[str] = (),
 ) -> Page:
-    """Measured and predicted figures of real runs that were really killed.
-
-    ``frames``: the tables of ``columns.CALIBRATION``; one that is missing or empty is left out.
-    ``provenance``: where and when it was measured, label by label.
+    """Measured and predicted figures of real runs that were really killed. A table of ``frames`` that is
+    missing or empty is left out; ``provenance``: where and when it was measured, label by label.
     """
     pairs, parameters, timelines, ranking, correctness = (tables.frame(frames, name) for name in CALIBRATION)
     pairs = tables.judged(pairs)

@@ -223,10 +223,8 @@ def recoveries_page(
     profiles: Mapping[str, str] | None = None,
     warnings: Sequence[str] = (),
 ) -> Page:
-    """Recoveries that others measured, and what the fitted mechanism predicts for them.
-
-    ``frames``: the tables of ``columns.RECOVERY_FITS``; one that is missing or empty is left out.
-    ``provenance``: where the measurements come from, label by label; ``profiles``: their texts by name.
+    """Recoveries that others measured, and what the fitted mechanism predicts for them. A table of ``frames``
+    that is missing or empty is left out; ``profiles``: texts by name.
     """
     points, parameters, errors, curves = (frame(frames, name) for name in RECOVERY_FITS)
     sections = (

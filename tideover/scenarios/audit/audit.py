@@ -28,11 +28,8 @@ QUIET = cases.Case((), (), ())
 
 @dataclass(frozen=True)
 class Audit:
-    """What came out.
-
-    scenario   as audited, without failures; command: the beginning of one that runs it
-    quiet      what becomes of its tuples if nothing fails
-    singles    each case with one fault, and what became of it; doubles: with a second one
+    """What came out of a ``scenario`` without failures of its own: if nothing fails (``quiet``), and of each
+    case with one fault (``singles``), and with a second one. ``command``: the beginning of one that runs it.
     """
 
     scenario: Scenario

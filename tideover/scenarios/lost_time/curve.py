@@ -229,12 +229,9 @@ _RESAMPLES = 2_000
 
 @dataclass(frozen=True)
 class Part:
-    """Time that is lost to one sort of event.
-
-    rate_per_s   how many come in a second
-    seconds      how long one is felt, in each replication (see `strikes.spread`); None: it was until the end
-                 of the run
-    ended        how each recovery ended (`tideover.models.schema`)
+    """Time that is lost to one sort of event, of which so many come in a second: for how many ``seconds`` one
+    is felt in each replication (see `spread`; None: until the end of the run), and how each recovery ended
+    (`tideover.models.schema`).
     """
 
     name: str

@@ -92,10 +92,8 @@ class Pauses:
 
 @dataclass(frozen=True)
 class AtTimeout(curve.Point):
-    """What is lost with one timeout; its last part is false restarts.
-
-    missed      probability that a pause counts as a death
-    noticed     from a failure until it is noticed, on average (s)
+    """What is lost with one timeout; its last part is false restarts. ``missed``: probability that a pause
+    counts as a death; ``noticed``: from a failure until it is noticed, on average (s).
     """
 
     missed: float = 0.0
@@ -117,10 +115,8 @@ class AtTimeout(curve.Point):
 
 @dataclass(frozen=True)
 class Asked(curve.Tries):
-    """Timeouts that are to be tried.
-
-    pauses       of a process; ``every``: mean time from one to the next (s)
-    victims      a pause of each process that can pause
+    """Timeouts that are to be tried. ``pauses``: of a process; ``every``: mean time from one to the next (s);
+    ``victims``: a pause of each process that can pause.
     """
 
     detector: Heartbeats

@@ -31,10 +31,8 @@ _MOST_MORE = 3
 
 @dataclass(frozen=True)
 class AtInterval(curve.Point):
-    """What is lost at one interval.
-
-    kept   what its checkpoints keep from work
-    down   how long a failed task is away, with its state, on average (s)
+    """What is lost at one interval. ``kept``: what its checkpoints keep from work; ``down``: how long a
+    failed task is away, with its state, on average (s).
     """
 
     kept: curve.Kept = field(kw_only=True)
@@ -75,10 +73,8 @@ class Asked(curve.Tries):
 
 @dataclass(frozen=True, kw_only=True)
 class BestInterval(curve.Answer[AtInterval]):
-    """What ``tideover interval`` says.
-
-    least  the interval at which the least is lost; None: too little is known
-    mtbf   mean time between failures of any cause (s)
+    """What ``tideover interval`` says. ``least``: the interval at which the least is lost; None: too little
+    is known; ``mtbf``: mean time between failures of any cause (s).
     """
 
     least: curve.Least | None
