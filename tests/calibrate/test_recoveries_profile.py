@@ -101,7 +101,7 @@ def test_values_lie_in_their_intervals(seed, tmp_path):
             seconds(key, text) for text in (interval["low"], profile.values[key].plain(), interval["high"])
         )
         assert low <= value <= high, key
-    assert all(row.low <= row.value <= row.high for row in parameters(found))
+    assert all(row["low"] <= row["value"] <= row["high"] for row in parameters(found))
 
 
 @pytest.mark.parametrize("intervals", [(1.0,), (10.0, 60.0)])

@@ -22,8 +22,8 @@ from tideover.sim.kernel import standing
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
-LUMPS = 40.0
-"""Simulated roots per second: a batch sees only how many rows it has."""
+ROOTS_PER_S = 40.0
+"""Of a simulation: a batch sees only how many rows it has."""
 KEYS = 100
 WHOLE_S = 10_000.0
 """A window that does not end: a running count."""
@@ -42,7 +42,7 @@ class Costs:
     """What a batch costs (s): of one strategy, pipeline and master.
 
     row_s        of a row, in the task that reads it
-    state_row_s  of a row of state, in the task that keeps it; state_s: of a stateful task besides
+    state_row_s  of a row of state, in the task that keeps it; state_s: of a stateful task, on top
     noise        standard deviation of the log of the duration of batches that are alike
     """
 
@@ -180,7 +180,7 @@ def scenario(episode: episodes.Episode, costs: Costs, faults: Faults) -> Scenari
             **tasks,
         },
     }
-    lump = max(1, ceil(episode.rate_per_s / LUMPS))
+    rows_per_root = max(1, ceil(episode.rate_per_s / ROOTS_PER_S))
     return load(
         {
             "name": f"{setup.pipeline} under {setup.strategy}",
@@ -188,7 +188,7 @@ def scenario(episode: episodes.Episode, costs: Costs, faults: Faults) -> Scenari
             "strategy": strategy,
             "failures": _failures(episode, faults, failed),
             "hosts": executors + 1,
-            "run": {"duration": _time(duration), "seed": 1, "lump": lump},
+            "run": {"duration": _time(duration), "seed": 1, "lump": rows_per_root},
         }
     )
 
@@ -235,7 +235,7 @@ def simulated(episode: episodes.Episode, costs: Costs, faults: Faults | None = N
     quiet = asked.model_copy(update={"failures": ()})
     world = _run(quiet if faults is None else asked)
     twice = faults is not None and episode.setup.strategy == "active_replication"
-    lump = coarseness(asked)
+    rows_per_root = coarseness(asked)
     spout = world.job.topology.spouts[0].config
     assert isinstance(spout, SpoutConfig)
     # Rows created up to each slot boundary. Those that entered the system are more: a row that is read again
@@ -251,8 +251,8 @@ def simulated(episode: episodes.Episode, costs: Costs, faults: Faults | None = N
         other_batches=_batches(_run(quiet), created) if twice else None,
         emitted=(np.arange(len(created), dtype=np.float64) * (SLOT / S), created),
         failed_s=failed,
-        lost=world.balance()["lost"] * lump,
-        duplicated=world.ledger.duplicated * lump,
+        lost=world.balance()["lost"] * rows_per_root,
+        duplicated=world.ledger.duplicated * rows_per_root,
     )
 
 

@@ -89,28 +89,28 @@ def output_gap(curve: BacklogCurve, failed: float, until: float) -> float | None
 
 
 def catch_up(curve: BacklogCurve, since: float, failed: float, until: float) -> float | None:
-    """From the fault to the first output from which on the backlog stays usual (s); None: not by ``until``.
+    """From the fault to the first output from which on the backlog stays normal (s); None: not by ``until``.
 
-    The tolerance is that of a simulated run (`tideover.models.evaluation.curves`): a quarter more than usual,
-    for 4 s. But nobody knows what a real run would have been without its fault: usual is the 99th percentile
-    of its backlog in [since, failed), for its rate is constant, and real batches vary. If the backlog stays
-    usual from the fault on, there was nothing to catch up with: 0.
+    The tolerance is that of a simulated run (`tideover.models.evaluation.curves`): a quarter more than
+    normal, for 4 s. But nobody knows what a real run would have been without its fault: normal is the 99th
+    percentile of its backlog in [since, failed), for its rate is constant, and real batches vary. If the
+    backlog stays normal from the fault on, there was nothing to catch up with: 0.
     """
     before = curve.backlog(np.arange(since, failed, STEP))
     after = curve.outputs[(curve.outputs > failed) & (curve.outputs <= until)]
     if not len(before) or not len(after):
         return None
-    usual = curves.SLACK * float(np.quantile(before, 0.99))
+    most = curves.SLACK * float(np.quantile(before, 0.99))
     at = np.arange(failed, until, STEP)
-    calm = curves.first_calm(curve.backlog(at) > usual, 0, 0)
-    if not calm:
-        return None if calm is None else 0.0
-    # The backlog falls at outputs only, so it became usual at the last one before this moment of the grid.
-    return float(after[np.searchsorted(after, at[calm], "right") - 1]) - failed
+    back = curves.first_calm(curve.backlog(at) > most, 0, 0)
+    if not back:
+        return None if back is None else 0.0
+    # The backlog falls at outputs only, so it became normal at the last one before this moment of the grid.
+    return float(after[np.searchsorted(after, at[back], "right") - 1]) - failed
 
 
 PRE = 8.0
-"""Seconds before a fault in which the backlog is taken for usual."""
+"""Seconds before a fault in which the backlog is taken for normal."""
 DISTURBED = 0.5
 """Cores busy with other programs at which an episode is no basis for a fit."""
 SETTLE = 1.0
@@ -235,7 +235,7 @@ class Episode:
         """By how much (s) the first task of a stage is longer on an executor that came after the fault; NaN:
         none ran there. A stateful task counts only where a task that reads has run before.
         """
-        usual = self.stages()[stage]
+        mean = self.stages()[stage]
         done = self.tasks[self.tasks["result"] == "Success"].sort_values("launch_s")
         done = done[done["life"] == done[done["launch_s"] < self.fault.at_s]["life"].max()]
         late = []
@@ -245,7 +245,7 @@ class Episode:
             new = (began if stage == "reduce" else joined) > self.fault.at_s
             warm = (joined < began) == (stage == "reduce")
             if new and warm and began < self.end_s:
-                late.append(float((first["finish_s"] - first["launch_s"]).iloc[0]) - usual)
+                late.append(float((first["finish_s"] - first["launch_s"]).iloc[0]) - mean)
         return max(0.0, float(np.mean(late))) if late else NAN
 
     def first_batch_late_s(self) -> float:
@@ -358,7 +358,7 @@ def _curve(batches: pd.DataFrame, schedule: str, end: float) -> BacklogCurve:
 
 
 # A simulated batch takes its mean time. Real ones vary, and they take longer while something else on the
-# same processors starts. The figures of a fault hang on single batches (a backlog that is just usual, or
+# same processors starts. The figures of a fault hang on single batches (a backlog that is just normal, or
 # just not), so a prediction is made of many runs, each with noise of its own.
 
 

@@ -59,7 +59,7 @@ class Spread:
         with no bound if infinite. What is less than ``floor`` (s) is not told apart, and reaches to 0.
         """
         if not len(values):
-            return float("nan"), float("nan")
+            return NAN, NAN
         residuals = student.ppf((np.arange(QUANTILES) + 0.5) / QUANTILES, self.freedom) * self.scale
         likely = np.maximum(values, floor)[:, None] * np.exp(residuals)
         low, high = np.quantile(likely, (0.5 - LEVEL / 2, 0.5 + LEVEL / 2), method="inverted_cdf").tolist()
@@ -271,41 +271,35 @@ def _fit(
     base, *draws = _from_stamps(episodes, weights, executor)
     if episodes[0].kind not in COLD:
         return FaultFit(base, tuple(draws), False)
+
+    def best_cold(grid: Floats, weights: Sequence[Floats]) -> list[float]:
+        """Those with the least residuals, for each set of weights of the episodes: simulated at the values of
+        ``grid``, and linear in between.
+        """
+        table = []
+        for cold_s in grid.tolist():
+            tried = replace(base, cold_s=cold_s)
+            table.append(_residuals(episodes, [predicted(e, costs[e.condition], tried) for e in episodes]))
+        fine = np.linspace(grid[0], grid[-1], COMPARED)
+        residuals = np.apply_along_axis(lambda column: np.interp(fine, grid, column), 0, np.array(table))
+        loss = np.nansum(np.sqrt(1 + (residuals / ROBUST) ** 2) - 1, axis=2)
+        return [float(fine[np.argmin(loss @ w)]) for w in weights]
+
     delays = [0.5]
     for e in episodes:
         seen, plain = e.figures(), predicted(e, costs[e.condition], base)
         delays += [seen.get(m, NAN) - plain[m] for m in MEASURES]
     # From 0 to more than what explains the longest delay; then once more, closer to the best.
     grid = np.linspace(0.0, 1.25 * float(np.nanmax(delays)), SIMULATED)
-    (near,) = _best_cold(episodes, costs, base, grid, [even])
+    (near,) = best_cold(grid, [even])
     wide = 2 * float(grid[1] - grid[0])
     grid = np.linspace(max(0.0, near - wide), near + wide, SIMULATED)
-    best, *drawn = _best_cold(episodes, costs, base, grid, weights)
+    best, *drawn = best_cold(grid, weights)
     return FaultFit(
         replace(base, cold_s=best),
         tuple(replace(draw, cold_s=cold) for draw, cold in zip(draws, drawn, strict=True)),
         bool(best > grid[1] - grid[0]),
     )
-
-
-def _best_cold(
-    episodes: Sequence[Episode],
-    costs: Mapping[Condition, Costs],
-    base: Faults,
-    grid: Floats,
-    weights: Sequence[Floats],
-) -> list[float]:
-    """The ``cold_s`` with the least residuals, for each set of weights of the episodes: simulated at the
-    values of ``grid``, and linear in between.
-    """
-    table = []
-    for cold_s in grid.tolist():
-        tried = replace(base, cold_s=cold_s)
-        table.append(_residuals(episodes, [predicted(e, costs[e.condition], tried) for e in episodes]))
-    fine = np.linspace(grid[0], grid[-1], COMPARED)
-    residuals = np.apply_along_axis(lambda column: np.interp(fine, grid, column), 0, np.array(table))
-    loss = np.nansum(np.sqrt(1 + (residuals / ROBUST) ** 2) - 1, axis=2)
-    return [float(fine[np.argmin(loss @ w)]) for w in weights]
 
 
 def _from_stamps(

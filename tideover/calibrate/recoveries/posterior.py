@@ -163,12 +163,12 @@ class Posterior:
     def runs(self) -> Values:
         """The same, each draw with the outage and the capacity of one run."""
         rng, n = np.random.default_rng(2), len(self.v)
-        usual = np.asarray(self.values.outage)
+        typical = np.asarray(self.values.outage)
         off = self.prior.jitter(self.v) * rng.standard_t(3, n)
-        # Below half of what is usual an outage only comes nearer to nothing the more it is off: such runs are
-        # few, but were they over at once each would weigh more in an estimate than all others.
-        half = usual / 2
-        outage = np.where(off < -half, half**2 / np.maximum(-off, half), usual + off)
+        # Below half of the typical one an outage only comes nearer to nothing the more it is off: such runs
+        # are few, but were they over at once each would weigh more in an estimate than all others.
+        half = typical / 2
+        outage = np.where(off < -half, half**2 / np.maximum(-off, half), typical + off)
         capacity = self.values.capacity * np.exp(self.prior.spread(self.v) * rng.standard_normal(n))
         return self.values._replace(outage=outage, capacity=capacity)
 
@@ -267,9 +267,9 @@ def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
     else:
         share, outage = _through_windows(values, points, spread, prior.window)
         middle += 1.5 * prior.window
-    usual = (share * _density(outage, np.asarray(values.outage), jitter, points)).sum(2)
+    likely = (share * _density(outage, np.asarray(values.outage), jitter, points)).sum(2)
     wild = np.exp(-0.5 * (np.log(points.recovery / middle) / _WILD) ** 2) / (_WILD * np.sqrt(2 * np.pi))
-    mixed = (1 - OUTLIERS) * usual + OUTLIERS * wild / points.recovery
+    mixed = (1 - OUTLIERS) * likely + OUTLIERS * wild / points.recovery
     return np.asarray(np.log(mixed + 1e-300).sum(1))
 
 
@@ -308,27 +308,27 @@ def _left(values: Values, interval: Floats) -> Quantity:
     return np.maximum(values.capacity * (1 - np.minimum(values.snapshot / interval, 1)), 1e-9)
 
 
-def _off(lasts: Floats, usual: Floats) -> Floats:
+def _off(lasts: Floats, typical: Floats) -> Floats:
     """By how much an outage (or restart) that lasts so long is off, s; the inverse of what ``runs`` does."""
-    half = usual / 2
-    return np.where(lasts < half, -(half**2) / lasts, lasts - usual)
+    half = typical / 2
+    return np.where(lasts < half, -(half**2) / lasts, lasts - typical)
 
 
-def _density(outage: Floats, usual: Floats, jitter: Floats, points: Points) -> Floats:
+def _density(outage: Floats, typical: Floats, jitter: Floats, points: Points) -> Floats:
     """Of runs whose outage is this, 1/s: Student's t, after a detection evenly between two times."""
     early, late = (ends[:, None] for ends in points.detection)
     if (early < late).any():
-        share = _ended(outage - early, usual, jitter) - _ended(outage - late, usual, jitter)
+        share = _ended(outage - early, typical, jitter) - _ended(outage - late, typical, jitter)
         return np.asarray(share / (late - early))
     lasts = np.maximum(outage, _INSTANT_S)
-    steep = np.maximum(usual / 2 / lasts, 1) ** 2 / jitter
-    off = _off(lasts, usual) / jitter
+    steep = np.maximum(typical / 2 / lasts, 1) ** 2 / jitter
+    off = _off(lasts, typical) / jitter
     return np.where(outage > _INSTANT_S, 6 * np.sqrt(3) / np.pi / (3 + off * off) ** 2 * steep, 0)
 
 
-def _ended(time: Floats, usual: Floats, jitter: Floats) -> Floats:
+def _ended(time: Floats, typical: Floats, jitter: Floats) -> Floats:
     """Share of the runs whose restart is over by then: Student's t with three degrees of freedom."""
-    off = _off(np.maximum(time, _INSTANT_S), usual) / jitter / np.sqrt(3)
+    off = _off(np.maximum(time, _INSTANT_S), typical) / jitter / np.sqrt(3)
     return np.where(time > _INSTANT_S, 0.5 + (off / (1 + off * off) + np.arctan(off)) / np.pi, 0)
 
 

@@ -6,8 +6,7 @@ the tables' columns are documented in `tideover.reports.columns`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import pandas as pd
 from tideover import __version__
 from tideover.calibrate import profile
 from tideover.calibrate.capacities import errors_of
-from tideover.calibrate.episodes import Floats
 from tideover.calibrate.recoveries.measurements import Measurements
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Fitted
 from tideover.calibrate.recoveries.recovery_time import READ_S, Values, fluid
@@ -52,7 +50,8 @@ def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> d
         _text(_parts(found, _values(found.posterior.runs, draw), (i * _GOLDEN) % 1, (i * _SILVER) % 1))
         for i, draw in enumerate(_spread_over(found), 1)
     ]
-    identified = {KEYS[p.parameter]: p.identified for p in parameters(found) if p.parameter in KEYS}
+    known = {row["parameter"]: row["identified"] for row in parameters(found)}
+    identified = {key: known[parameter] for parameter, key in KEYS.items()}
     if place.timeout:  # what is fitted is the rest of the outage
         for key in (RESTART, LAUNCH) if restart is None else (LOADING,):
             identified[key] = identified[OUTAGE]
@@ -164,7 +163,7 @@ def _text(flat: dict[str, float]) -> dict[str, Any]:
     return found
 
 
-def _errors(found: Fitted) -> dict[str, dict[str, Any]]:
+def _errors(found: Fitted) -> dict[str, Row]:
     """Of the mechanism, by what was left out: errors, and what lies in intervals at 90 % and their width."""
     rounded = {}
     for row in errors(found):
@@ -210,75 +209,58 @@ MEANING = {
     "fraction": ("ratio", "part of the interval that had passed when failures struck"),
     "snapshot": ("s", "time that a snapshot keeps the job from working"),
 }
-_ON_A_LOG_SCALE = ("outage", "capacity")
 
-
-@dataclass(frozen=True)
-class Parameter:
-    """One line of the table: value, ends of the interval at 90 %, whether the data determine it."""
-
-    parameter: str
-    value: float
-    low: float
-    high: float
-    unit: str
-    identified: bool
-    meaning: str
+Row = dict[Any, Any]
 
 
 def frames(fitted: Mapping[str, Fitted]) -> dict[str, pd.DataFrame]:
-    tables: dict[str, Callable[[Fitted], Iterable[dict[str, Any]]]] = {
-        "points": _points,
-        "fit_parameters": lambda found: map(asdict, parameters(found)),
-        "errors": errors,
-        "curves": _curves,
-    }
+    tables = {"points": _points, "fit_parameters": parameters, "errors": errors, "curves": _curves}
     return {
         table: pd.DataFrame([{"workload": name, **row} for name, one in fitted.items() for row in rows(one)])
         for table, rows in tables.items()
     }
 
 
-def parameters(found: Fitted) -> list[Parameter]:
+def parameters(found: Fitted) -> list[Row]:
     """Those of the mechanism, and last the window of the metric in which the backlog was seen, or where
     latencies were measured, the restart. The outage is that with the usual heartbeats.
     """
-    posterior = found.posterior
-    point = Values(*(np.asarray(draws)[found.point] for draws in posterior.values))
+    posterior, restart, detected = found.posterior, found.restart, found.usual(0, 0).detected
     before = posterior.prior.values(np.array([[-_TAIL] * DIMENSIONS, [_TAIL] * DIMENSIONS]))
-    rows = []
+    rows: list[Row] = []
+
+    def tell(name: str, value: float, low: float, high: float, unit: str, known: bool, meaning: str) -> None:
+        about = {"unit": unit, "identified": known, "meaning": meaning}
+        rows.append({"parameter": name, "value": value, "low": low, "high": high} | about)
+
     for name, (unit, meaning) in MEANING.items():
         low, high = found.intervals[name]
-        known = _width(name, low, high) < NARROWER * _width(name, *getattr(before, name))
-        value = float(getattr(point, name))
-        rows.append(Parameter(name, value, float(low), float(high), unit, bool(known), meaning))
-    outage, capacity = rows[:2]
-    if detected := found.usual(0, 0).detected:
-        then = "restart" if found.restart is None else "restart and loading of the state"
-        rows[0] = replace(
-            outage,
-            value=outage.value + detected,
-            low=outage.low + detected,
-            high=outage.high + detected,
-            meaning=f"detection, {detected:g} s in the mean by its heartbeats, {then} together",
+        now, then = (low, high), getattr(before, name)
+        width, at_first = (
+            np.log(ends[1] / ends[0]) if name in ("outage", "capacity") else ends[1] - ends[0]
+            for ends in (now, then)
         )
-    if found.points.tasks is not None:
-        rows[1] = replace(capacity, meaning=f"{capacity.meaning}, with {found.points.usual_tasks} tasks")
-    if (restart := found.restart) is not None:
+        more = detected if name == "outage" else 0.0
+        value = float(np.asarray(getattr(posterior.values, name))[found.point])
+        if more:
+            rest = "restart" if restart is None else "restart and loading of the state"
+            meaning = f"detection, {detected:g} s in the mean by its heartbeats, {rest} together"
+        if name == "capacity" and found.points.tasks is not None:
+            meaning += f", with {found.points.usual_tasks} tasks"
+        known = bool(width < NARROWER * at_first)
+        tell(name, value + more, float(low) + more, float(high) + more, unit, known, meaning)
+    if restart is not None:
         low, value, high = (restart.mean + side * _TAIL * restart.error for side in (-1, 0, 1))
         text = "from the detection of a failure until the job reads again"
-        return [*rows, Parameter("restart", value, low, high, "s", True, text)]
-    window = posterior.prior.window or 0.0
-    text = "window of the metric in which the backlog was seen; 0: it was seen at once"
-    rows.append(Parameter("lag_window", window, window, window, "s", found.window_gain > 1, text))
+        tell("restart", value, low, high, "s", True, text)
+    else:
+        window = posterior.prior.window or 0.0
+        text = "window of the metric in which the backlog was seen; 0: it was seen at once"
+        tell("lag_window", window, window, window, "s", found.window_gain > 1, text)
     return rows
 
 
-def _width(name: str, low: Floats, high: Floats) -> float:
-    return float(np.log(high / low) if name in _ON_A_LOG_SCALE else high - low)
-
-
-def _points(found: Fitted) -> Iterator[dict[str, Any]]:
+def _points(found: Fitted) -> list[Row]:
     points, alone = found.points, found.held_out["leave_one_out"]
     columns = {
         "checkpoint_interval_s": points.interval,
@@ -294,11 +276,10 @@ def _points(found: Fitted) -> Iterator[dict[str, Any]]:
         "usual_rate_per_s": None if points.tasks is None else points.rate,
     }
     known = {name: values for name, values in columns.items() if values is not None}
-    for i in range(len(points)):
-        yield {name: _finite(values[i]) for name, values in known.items()}
+    return pd.DataFrame(known).replace([np.inf, -np.inf], np.nan).to_dict("records")
 
 
-def errors(found: Fitted) -> list[dict[str, Any]]:
+def errors(found: Fitted) -> list[Row]:
     """Mean, median and worst of |predicted / measured - 1|, by model and by what was left out."""
     points = found.points
     kinds = [("fit", points.recovery, found.posterior.estimates(points), fluid(found.fluid, points))]
@@ -335,24 +316,22 @@ def warned(name: str, found: Fitted) -> Iterator[str]:
     )
 
 
-def _curves(found: Fitted) -> Iterator[dict[str, Any]]:
+def _curves(found: Fitted) -> list[Row]:
     points = found.points
     capacity = float(np.median(found.posterior.values.capacity))
     rates = np.linspace(points.rate.min() / 2, min(1.2 * points.rate.max(), 0.97 * capacity), _RATES)
     measured = np.unique(points.interval)
     # Those that were measured, and one on either side, in two digits.
     below, above = (float(f"{value:.2g}") for value in (measured[0] / 3, measured[-1] * 4 / 3))
+    rows = []
     for interval in (below, *map(float, measured), above):
-        for rate in rates:
-            place = found.usual(interval, float(rate))
+        for rate in rates.tolist():
+            place = found.usual(interval, rate)
             low, high = found.posterior.interval(place)
-            yield {
-                "checkpoint_interval_s": interval,
-                "rate_per_s": float(rate),
-                "predicted_s": _finite(found.posterior.estimate(place)),
-                "low_s": _finite(low),
-                "high_s": _finite(high),
-            }
+            said = {"predicted_s": found.posterior.estimate(place), "low_s": low, "high_s": high}
+            finite = {name: _finite(value) for name, value in said.items()}
+            rows.append({"checkpoint_interval_s": interval, "rate_per_s": rate} | finite)
+    return rows
 
 
 def _finite(value: Any) -> float:

@@ -180,7 +180,7 @@ def _again(
     asked: cases.Asked,
 ) -> list[cases.Case]:
     """Second faults: while each victim is down, and beside each step that only its recovery takes."""
-    usual = {moment.step for moment in quiet}
+    known = {moment.step for moment in quiet}
     crashes = [victim for victim in every if victim.kind == "crash_task"]
     found: list[cases.Case] = []
     for victim in crashes:
@@ -193,7 +193,7 @@ def _again(
         back = max((outage.ready_at for outage in world.outages), default=struck_at)
         end = min(back + asked.restart + S, scenario.run.duration)
         later = cases.moments(world, struck_at + 1, end)
-        new = cases.chosen([moment for moment in later if moment.step not in usual], 1)
+        new = cases.chosen([moment for moment in later if moment.step not in known], 1)
         hit = [strike for moment in new for strike in cases.strikes(moment, later)]
         middle = (struck_at + back) // 2
         hit.append(cases.Strike(cases.Moment(middle, victim.name, "down"), "meanwhile", middle, None))

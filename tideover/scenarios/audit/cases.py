@@ -248,7 +248,7 @@ def with_fault(first: Case, strikes: Iterable[Strike], hit: Sequence[Victim], as
             yield Case((*first.faults, fault), (*first.strikes, strike), (*first.victims, victim))
 
 
-WORLD = "audit"
+SCENARIO = "audit"
 
 
 @dataclass(frozen=True)
@@ -288,9 +288,9 @@ def target(name: Source, settings: Settings) -> tuple[config.Scenario, tuple[str
     plugins.load_installed()
     given = [*read_settings(settings)]
     if isinstance(name, str) and name in STRATEGIES:
-        more = needed(loader.tree(WORLD), name, given)
+        more = needed(loader.tree(SCENARIO), name, given)
         given = [*read_settings([f"strategy.kind={name}"]), *more, *given]
-        name = WORLD
+        name = SCENARIO
     elif isinstance(name, str) and not library.is_path(name) and name not in library.names():
         kinds = [kind for kind, _ in STRATEGIES.items()]
         raise NotAsked(f"{name}: neither a strategy, a file nor a built-in scenario; {suggest(name, kinds)}")
