@@ -27,7 +27,7 @@ from tideover.reports.columns import CALIBRATION, RECOVERY_FITS, TABLES
 from tideover.reports.conclusions import verdict
 from tideover.reports.html import Page, Picture, Section, render
 from tideover.reports.parquet import read_tables, write_all
-from tideover.reports.published import group, pair_recoveries, why_sixty
+from tideover.reports.published import group, pair_recoveries, papers
 from tideover.reports.sweeps.page import sweep_page
 from tideover.reports.tables import Table, point_record, setup
 
@@ -202,7 +202,7 @@ def test_reproduction_shows_both_tables_the_source_and_the_five_sentences():
     text = Reader(html_of("reproduce")).text
     assert "12 of 12 published recovery times are met." in text
     assert group("stableford", "recovery").source in text
-    for sentence in why_sixty():
+    for sentence in papers()["stableford-phase2"]["findings"]:
         assert sentence in text
 
 

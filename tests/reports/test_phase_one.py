@@ -79,12 +79,13 @@ def test_without_a_free_worker_the_race_takes_the_buffer(rows: Rows) -> None:
     assert replay["replayed_until_s"] > rows["source_replay", 0, 120, 3.1]["replayed_until_s"] + 30
 
 
-def test_what_a_few_replications_replay_is_said_to_be_so() -> None:
+def test_what_a_few_replications_replay_is_said_to_be_so(rows: Rows) -> None:
     """A mean over some of them stands with their number; without any there is none."""
-    few = {"replayed_until_s": 53.84, "replayed_in": 1, "replications": 3}
-    assert published._until(few) == "53.8 in 1 of 3"
-    assert published._until(few | {"replayed_in": 3}) == "53.8"
-    assert published._until(few | {"replayed_until_s": None, "replayed_in": 0}) == "nothing"
+    one = dict(rows["rsm", 1, 30, 3.1]) | {"replayed_until_s": 53.84, "replayed_in": 1, "replications": 3}
+    every = [one, one | {"replayed_in": 3}, one | {"replayed_until_s": None, "replayed_in": 0}]
+    shown = published.phase_one_table(every)
+    place = shown.columns.index("replayed until, s")
+    assert [row[place] for row in shown.rows] == ["53.8 in 1 of 3", "53.8", "nothing"]
 
 
 def test_full_queues_hold_the_spout_back_and_make_the_replay_shorter(rows: Rows) -> None:

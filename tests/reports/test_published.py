@@ -1,4 +1,4 @@
-"""Published figures, what agrees with them, and the law behind the 60 s."""
+"""Published figures, and what agrees with them."""
 
 import math
 import re
@@ -14,13 +14,11 @@ from tideover.reports.published import (
     group,
     into_window,
     pair_recoveries,
-    per_second,
+    papers,
     published,
     reproduction_table,
     required,
-    source_replay_recovery_s,
     uncut,
-    why_sixty,
 )
 
 PAGE = (Path(__file__).parents[2] / "docs" / "validation.md").read_text(encoding="utf-8")
@@ -66,10 +64,6 @@ def test_source_replay_has_to_be_within_a_second_and_a_half():
 @pytest.mark.parametrize(("at", "into"), [(65.0, 5.0), (90.0, 30.0), (60.000000001, 1e-9), (120.0, 30.0)])
 def test_a_failure_at_a_windows_end_belongs_to_that_window(at, into):
     assert into_window(at, 30.0) == pytest.approx(into)
-
-
-def test_rates_are_read_as_a_scenario_writes_them():
-    assert (per_second("600/min"), per_second(20)) == (10.0, 20.0)
 
 
 @pytest.fixture
@@ -122,50 +116,6 @@ def test_what_was_not_simulated_is_undefined(reproduction):
     assert missing["n"].eq(0).all()
 
 
-# The law
-
-
-@pytest.mark.parametrize("into", [0.5, 5.0, 15.0, 30.0])
-@pytest.mark.parametrize("timeout", [10.0, 30.0])
-def test_with_the_papers_phase_it_is_always_two_timeouts(into, timeout):
-    into = into * timeout / 30
-    at = 3 * timeout + into
-    assert source_replay_recovery_s(at, window_s=timeout, timeout_s=timeout) == pytest.approx(2 * timeout)
-
-
-def test_the_law_is_what_a_rotating_map_does():
-    """The reference takes root by root: failed by the rotation that drops its bucket, served in turn."""
-    rng = np.random.default_rng(3)
-    for _ in range(200):
-        timeout, buckets = float(rng.choice([10.0, 30.0])), int(rng.choice([2, 3]))
-        start = 4 * timeout
-        at = start + rng.uniform(0.1, timeout)
-        phase = rng.uniform(0, timeout)
-        law = source_replay_recovery_s(
-            at, window_s=timeout, timeout_s=timeout, phase_s=phase, buckets=buckets
-        )
-        assert law == pytest.approx(_replayed_one_by_one(start, at, timeout, phase, buckets), abs=0.03)
-
-
-def _replayed_one_by_one(start: float, at: float, timeout: float, phase: float, buckets: int) -> float:
-    period = 0.01
-    emitted = np.arange(start + period / 2, at, period)
-    rotation = np.ceil((emitted - phase) / timeout) + buckets - 1
-    failed = phase + rotation * timeout
-    served = -np.inf
-    for time in failed:
-        served = max(served + period, time)
-    return served + period - at
-
-
-def test_five_sentences_and_their_figures_follow_the_parameters():
-    assert len(why_sixty()) == 5
-    assert all(sentence.endswith(".") for sentence in why_sixty())
-    assert "= 60 s, whatever f is" in why_sixty()[-1]
-    assert "= 30 s, whatever f is" in why_sixty(10.0, buckets=3)[-1]
-    assert "between 2 timeouts and 3, 20 s to 30 s" in why_sixty(10.0, buckets=3)[0]
-
-
 def test_the_page_on_validation_has_a_row_for_every_published_value():
     rows, counted = [], False
     for before, line in pairwise(["", *PAGE.splitlines()]):
@@ -180,5 +130,5 @@ def test_the_page_on_validation_has_a_row_for_every_published_value():
 
 def test_the_five_sentences_are_the_same_in_the_documentation():
     words = " ".join(PAGE.split())
-    for sentence in why_sixty():
+    for sentence in papers()["stableford-phase2"]["findings"]:
         assert sentence in words

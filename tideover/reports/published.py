@@ -1,7 +1,8 @@
 """Published measurements beside simulated ones, paper by paper.
 
-The figures lie in ``scenarios/published/*.toml``, a file a study, with their citation; the sweeps behind
-them, and what is found in them, in ``scenarios/published/sweeps``.
+Called by `tideover reproduce` and its pages. The figures lie in ``scenarios/published/*.toml``, a file a
+study, with their citation; the sweeps behind them, and what is found in them, in
+``scenarios/published/sweeps``. A study whose figures are recovery times by cell needs no code here.
 """
 
 from __future__ import annotations
@@ -26,14 +27,12 @@ from tideover.scenarios.loader import load
 from tideover.scenarios.statistics.intervals import Estimate, estimate
 from tideover.sim.histogram import merged
 from tideover.sim.registry import kind_of
-from tideover.sim.units import MS, S, parse_rate
+from tideover.sim.units import MS, parse_rate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-SOURCE_REPLAY_TOLERANCE_S = 1.5
-"""Source replay comes from mechanism alone; it has to be this near to the published figure in every cell."""
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -71,27 +70,6 @@ class Group:
         return pd.DataFrame(self.rows, columns=[*self.keys, *self.values])
 
 
-@dataclass(frozen=True)
-class Range:
-    """Simulated values that agree with a published one; ``open_low``/``open_high``: the end does not belong
-    to it.
-    """
-
-    low: float
-    high: float
-    open_low: bool
-    open_high: bool
-
-    def __contains__(self, value: float) -> bool:
-        above = value > self.low if self.open_low else value >= self.low
-        below = value < self.high if self.open_high else value <= self.high
-        return above and below
-
-    def __str__(self) -> str:
-        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
-        return f"{left}{self.low:g}, {self.high:g}{right}"
-
-
 def _read(*folder: str) -> dict[str, dict[str, Any]]:
     """The TOML files of a folder, by name."""
     found = files("tideover.scenarios").joinpath("published", *folder).iterdir()
@@ -120,11 +98,38 @@ def group(study: str, name: str) -> Group:
     """One published table, such as ``group("stableford", "recovery")``; ValueError with the known ones
     otherwise.
     """
-    for candidate in published():
-        if (candidate.study, candidate.name) == (study, name):
-            return candidate
-    known = ", ".join(f"{g.study}.{g.name}" for g in published())
-    raise ValueError(f"no published table {study}.{name} (known: {known})")
+    found = {(one.study, one.name): one for one in published()}
+    if (study, name) not in found:
+        known = ", ".join(map(".".join, found))
+        raise ValueError(f"no published table {study}.{name} (known: {known})")
+    return found[study, name]
+
+
+# Recovery times cell by cell, and whether they agree with what a log of whole seconds shows.
+
+SOURCE_REPLAY_TOLERANCE_S = 1.5
+"""Source replay comes from mechanism alone; it has to be this near to the published figure in every cell."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Simulated values that agree with a published one; ``open_low``/``open_high``: the end does not belong
+    to it.
+    """
+
+    low: float
+    high: float
+    open_low: bool
+    open_high: bool
+
+    def __contains__(self, value: float) -> bool:
+        above = value > self.low if self.open_low else value >= self.low
+        below = value < self.high if self.open_high else value <= self.high
+        return above and below
+
+    def __str__(self) -> str:
+        left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+        return f"{left}{self.low:g}, {self.high:g}{right}"
 
 
 def agreeing(published_s: float, resolution_s: float = 1.0) -> Range:
@@ -156,21 +161,13 @@ def into_window(failed_at_s: float, window_s: float) -> float:
     return ((nanoseconds - 1) % window + 1) / 1e9
 
 
-def per_second(rate: str | float) -> float:
-    """A rate of a scenario (``"10/s"``, or a number per second) as a number.
-
-    >>> per_second("10/s"), per_second(20)
-    (10.0, 20.0)
-    """
-    return parse_rate(rate) if isinstance(rate, str) else float(rate)
-
-
 def with_cells(recoveries: pd.DataFrame, *, rate: str, window_s: float) -> pd.DataFrame:
-    """The recoveries with the published keys: ``tuples_per_s`` (from column ``rate``) and ``fail_at_s``."""
-    return recoveries.assign(
-        tuples_per_s=[per_second(value) for value in recoveries[rate]],
-        fail_at_s=[into_window(value, window_s) for value in recoveries["failed_at_s"]],
-    )
+    """The recoveries with the published keys: ``tuples_per_s`` (from column ``rate``, which has numbers, or
+    texts as ``10/s``) and ``fail_at_s``.
+    """
+    rates = [parse_rate(value) if isinstance(value, str) else float(value) for value in recoveries[rate]]
+    into = [into_window(value, window_s) for value in recoveries["failed_at_s"]]
+    return recoveries.assign(tuples_per_s=rates, fail_at_s=into)
 
 
 def uncut(recoveries: pd.DataFrame) -> pd.Series[float]:
@@ -198,56 +195,46 @@ def pair_recoveries(recoveries: pd.DataFrame, table: Group | None = None) -> pd.
     table = table or group("stableford", "recovery")
     cells = {tuple(row[: len(table.keys)]): float(row[-1]) for row in table.rows}
     data = recoveries.assign(_uncut=uncut(recoveries), _logged=recoveries["state_recovery_s"].astype(float))
-    simulated = {tuple(map(_whole, key)): part for key, part in data.groupby(list(table.keys), sort=False)}
-    every = [*cells, *(key for key in simulated if key not in cells)]
+    simulated = {  # a key as published: a whole number is an int
+        tuple(int(one) if isinstance(one, float) and one == int(one) else one for one in key): part
+        for key, part in data.groupby(list(table.keys), sort=False)
+    }
     rows = []
-    for key in every:
-        part = simulated.get(key, data[:0])
-        figures = _pair(str(key[0]), cells.get(key), list(part["_logged"]), list(part["_uncut"]), table)
+    for key in [*cells, *(key for key in simulated if key not in cells)]:
+        part, strategy, known = simulated.get(key, data[:0]), str(key[0]), cells.get(key)
+        logged, exact = list(part["_logged"]), list(part["_uncut"])
+        shown, result = estimate(logged), estimate(exact)
+        low, high = result.t or (result.mean, result.mean)
+        defined = [value for value in exact if not is_undefined(value)]
+        wanted = None if known is None else required(strategy, known, table.log_resolution_s)
+        error = within = n_within = None
+        if known is not None and wanted is not None and shown.mean is not None and result.mean is not None:
+            as_logged = strategy == "source_replay"
+            error = shown.mean - known
+            within = (shown.mean if as_logged else result.mean) in wanted
+            n_within = sum(value in wanted for value in (logged if as_logged else exact))
+        figures = {
+            "published_s": known,
+            "logged_s": shown.mean,
+            "simulated_s": result.mean,
+            "low_s": low,
+            "high_s": high,
+            "least_s": min(defined, default=None),
+            "most_s": max(defined, default=None),
+            "n": result.n,
+            "undefined": result.undefined,
+            "error_s": error,
+            "required": None if wanted is None else str(wanted),
+            "within": within,
+            "n_within": n_within,
+        }
         rows.append(dict(zip(table.keys, key, strict=True)) | figures)
     return pd.DataFrame(rows)
 
 
-def _whole(part: Any) -> Any:
-    """A key as published: a whole number is an int."""
-    return int(part) if isinstance(part, float) and part == int(part) else part
-
-
-def _pair(
-    strategy: str, known: float | None, logged: list[float], exact: list[float], table: Group
-) -> dict[str, Any]:
-    """The figures of one cell; ``known``: the published one, if there is one."""
-    shown, result = estimate(logged), estimate(exact)
-    low, high = result.t or (result.mean, result.mean)
-    defined = [value for value in exact if not is_undefined(value)]
-    wanted = None if known is None else required(strategy, known, table.log_resolution_s)
-    error = within = n_within = None
-    if known is not None and wanted is not None and shown.mean is not None and result.mean is not None:
-        as_logged = strategy == "source_replay"
-        error = shown.mean - known
-        within = (shown.mean if as_logged else result.mean) in wanted
-        n_within = sum(value in wanted for value in (logged if as_logged else exact))
-    return {
-        "published_s": known,
-        "logged_s": shown.mean,
-        "simulated_s": result.mean,
-        "low_s": low,
-        "high_s": high,
-        "least_s": min(defined, default=None),
-        "most_s": max(defined, default=None),
-        "n": result.n,
-        "undefined": result.undefined,
-        "error_s": error,
-        "required": None if wanted is None else str(wanted),
-        "within": within,
-        "n_within": n_within,
-    }
-
-
 def reproduction_table(pairs: pd.DataFrame, title: str) -> Table:
-    """Published and simulated recovery times (from ``published.pair_recoveries``)."""
+    """Published and simulated recovery times (from ``pair_recoveries``)."""
     notes = Notes()
-    recovery = named("recoveries", "state_recovery_s")
 
     def known(name: str, written: Callable[[Any], str] = "{:g}".format) -> Callable[[Any], str]:
         return lambda row: UNDEFINED if is_undefined(row[name]) else written(row[name])
@@ -257,13 +244,21 @@ def reproduction_table(pairs: pd.DataFrame, title: str) -> Table:
             return UNDEFINED
         return f"{'yes' if row['within'] else 'NO'} {row['n_within']:.0f}/{row['n']}"
 
+    def exact(row: Mapping[Any, Any]) -> str:
+        found = Estimate(0, row["undefined"], None, None, None, None)
+        if not is_undefined(row["simulated_s"]):
+            spread = None if row["n"] < 2 else (row["low_s"], row["high_s"])
+            std = None if spread is None else row["most_s"] - row["least_s"]
+            found = Estimate(row["n"], row["undefined"], row["simulated_s"], std, spread, None)
+        return notes.mean(found, "uncut", named("recoveries", "state_recovery_s"))
+
     columns: dict[str, Callable[[Any], str]] = {
         "": lambda row: f"{row['tuples_per_s']:g} tuples/s",
         "into window": lambda row: f"{row['fail_at_s']:g}",
         "published": known("published_s"),
         "as logged": lambda row: number(row["logged_s"]),
         "error": lambda row: fixed(row["error_s"], 2),
-        "uncut": lambda row: notes.mean(_estimate(row), "uncut", recovery),
+        "uncut": exact,
         "agrees if in": known("required", str),
         "agrees": agrees,
     }
@@ -277,15 +272,6 @@ def reproduction_table(pairs: pd.DataFrame, title: str) -> Table:
     rows = pairs.to_dict("records")
     made = Table.of(title, rows, columns, heading=lambda row: strategy_name(row["strategy"]))
     return replace(made, notes=(*extra, *notes.lines()))
-
-
-def _estimate(row: Mapping[Any, Any]) -> Estimate:
-    """What a row of pairs keeps of the estimate that it comes from."""
-    if is_undefined(row["simulated_s"]):
-        return Estimate(0, row["undefined"], None, None, None, None)
-    spread = None if row["n"] < 2 else (row["low_s"], row["high_s"])
-    std = None if spread is None else row["most_s"] - row["least_s"]
-    return Estimate(row["n"], row["undefined"], row["simulated_s"], std, spread, None)
 
 
 # The published figures of E-Storm beside simulated ones.
@@ -304,7 +290,7 @@ STAGES = {
 """The stages of a recovery as published, and as ours are called."""
 
 
-def overhead(settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+def overhead(settings: Sequence[str] = ()) -> Iterator[Row]:
     """The rows of the published table of overheads, each with what is simulated; a run at a time."""
     done: dict[tuple[str, ...], Result] = {}
 
@@ -323,16 +309,8 @@ def overhead(settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
             measured(run(*each), metric) for each in ((method, parameter, value), (other, parameter, than))
         )
         simulated = 100 * mine / reference
-        yield {
-            "method": method,
-            "parameter": parameter,
-            "value": value,
-            "metric": metric,
-            "relative_to": relative_to,
-            "published": published,
-            "simulated": simulated,
-            "error": simulated / published - 1,
-        }
+        of = dict(zip(table.keys, (method, parameter, value, metric, relative_to), strict=True))
+        yield {**of, "published": published, "simulated": simulated, "error": simulated / published - 1}
 
 
 def measured(result: Result, metric: str) -> float:
@@ -344,7 +322,7 @@ def measured(result: Result, metric: str) -> float:
     return latency / MS
 
 
-def recovery(settings: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+def recovery(settings: Sequence[str] = ()) -> Iterator[Row]:
     """The published stages of recovery, by the number of tasks with state that were hit."""
     for affected, *published in group("estorm", "recovery").rows:
         rows = runs.run(load(RECOVERY, [*settings, f"tasks_affected={affected}"])).rows("recoveries")
@@ -371,49 +349,42 @@ ROWS = {
 """The published names of strategies and machines, and where the figure comes from."""
 
 
-def ksafety_rows(scenarios: Sequence[Scenario], records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One for each system: what the busiest resource leaves room for, or the spout, if that is less.
+def ksafety_rows(scenarios: Sequence[Scenario], records: Sequence[Mapping[str, Any]]) -> list[Row]:
+    """One for each system: what the busiest resource leaves room for, or the spout, if that is less; all
+    loads grow with the rate.
 
     ``records``: of the runs of the scenarios, as ``run --json`` has them.
     """
     known = {(row[0], row[1]): row[2] for row in group("ksafety", "throughput").rows}
-    found = []
+    found = {}
     for scenario, record in zip(scenarios, records, strict=True):
-        kind, machines = kind_of(scenario.strategy), getattr(scenario.hosts, "count", 0)
-        if (kind, machines) not in ROWS:
+        place = kind_of(scenario.strategy), getattr(scenario.hosts, "count", 0)
+        if place not in ROWS:
             continue
-        system, size, verdict = ROWS[kind, machines]
-        carried, limit = _limit(scenario, record["resources"])
+        source: Any = scenario.topology["source"]
+        links, calls = scenario.links, source.arrivals
+        acks = links.serialise + links.deserialise if place[0] == "source_replay" else 0
+        spout = 1e9 / (calls.emit_cost + acks)
+        busiest = Load(**max(record["resources"], key=lambda resource: resource["busy"]))
+        room = 1e9 / (calls.pause + calls.emit_cost) / busiest.busy
+        carried, limit = (spout, "the spout") if spout <= room else (room, busiest.words)
+        system, size, verdict = ROWS[place]
         measured = known.get((system, size))
-        found.append(
-            {
-                "system": system,
-                "machines": size,
-                "published_per_s": measured,
-                "simulated_per_s": carried,
-                "error": None if measured is None else carried / measured - 1,
-                "limited_by": limit,
-                "verdict": verdict,
-            }
-        )
-    order = [row[:2] for row in ROWS.values()]
-    return sorted(found, key=lambda row: order.index((row["system"], row["machines"])))
+        found[place] = {
+            "system": system,
+            "machines": size,
+            "published_per_s": measured,
+            "simulated_per_s": carried,
+            "error": None if measured is None else carried / measured - 1,
+            "limited_by": limit,
+            "verdict": verdict,
+        }
+    return [found[place] for place in ROWS if place in found]
 
 
-def _limit(scenario: Scenario, resources: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
-    """Tuples/s that can be carried, and what stands in the way of more: all loads grow with the rate."""
-    source: Any = scenario.topology["source"]
-    links, calls = scenario.links, source.arrivals
-    acks = kind_of(scenario.strategy) == "source_replay"
-    spout = 1e9 / (calls.emit_cost + (links.serialise + links.deserialise if acks else 0))
-    busiest = Load(**max(resources, key=lambda resource: resource["busy"]))
-    room = 1e9 / (calls.pause + calls.emit_cost) / busiest.busy
-    return (spout, "the spout") if spout <= room else (room, busiest.words)
-
-
-def ksafety_table(found: list[dict[str, Any]]) -> Table:
+def ksafety_table(found: list[Row]) -> Table:
     """As a reader sees it."""
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+    columns: dict[str, Callable[[Row], str]] = {
         "system": lambda row: row["system"],
         "machines": lambda row: row["machines"],
         "published/s": lambda row: "–" if row["published_per_s"] is None else f"{row['published_per_s']:,}",
@@ -436,23 +407,17 @@ PHASE_ONE_SOURCE = (
 )
 
 
-def phase_one_rows(
-    recoveries: pd.DataFrame, runs: pd.DataFrame, timeline: pd.DataFrame
-) -> list[dict[str, Any]]:
+def phase_one_rows(recoveries: pd.DataFrame, runs: pd.DataFrame, timeline: pd.DataFrame) -> list[Row]:
     """One a point of the sweep; times from the failure, means over the replications. ``replayed_in``: of how
     many of them ``replayed_until_s`` is the mean; nothing was replayed in the others.
     """
     known = {strategy: measured for strategy, _, measured in group("stableford", "real_restart").rows}
     found = []
     for point in sorted(set(recoveries["point"].tolist())):
-        mine = recoveries[recoveries["point"] == point]
-        first = mine.groupby("replication").first()
-        lengths = timeline[timeline["point"] == point]
-        done = runs[runs["point"] == point]
-        seconds = float(lengths.groupby("replication").size().mean())
-        replayed = mine.assign(over=mine["ready_at_s"] + mine["state_recovery_s"]).groupby("replication")
-        until = replayed["over"].max() - first["failed_at_s"]
-        over, strategy = until.mean(), str(mine["strategy"].iloc[0])
+        mine, seconds, done = (part[part["point"] == point] for part in (recoveries, timeline, runs))
+        over = mine.assign(over=mine["ready_at_s"] + mine["state_recovery_s"]).groupby("replication")
+        failed = over["failed_at_s"].first()
+        until, strategy = over["over"].max() - failed, str(mine["strategy"].iloc[0])
         found.append(
             {
                 "point": point,
@@ -461,17 +426,16 @@ def phase_one_rows(
                 "queue_length": int(mine[QUEUE].iloc[0]) if QUEUE in mine else None,
                 "nimbus_s": float(mine[NIMBUS].iloc[0]),
                 "replay_cost_s": float(mine[COST].iloc[0]),
-                "restarts": len(mine) / len(first),
-                "back_s": float(
-                    (mine.groupby("replication")["ready_at_s"].max() - first["failed_at_s"]).mean()
-                ),
-                "replayed_until_s": None if over != over else float(over),
+                "restarts": len(mine) / len(failed),
+                "back_s": float((over["ready_at_s"].max() - failed).mean()),
+                "replayed_until_s": float(until.mean()) if until.count() else None,
                 "replayed_in": int(until.count()),
-                "replications": len(first),
+                "replications": len(failed),
                 "published_s": known.get(strategy),
-                "growth_s_per_min": _growth(lengths, mine),
-                "greatest_latency_s": float(lengths["latency_max_ms"].max()) / 1000,
-                "new_roots_per_s": float(done["emitted"].mean()) / seconds,
+                "growth_s_per_min": _growth(seconds, mine),
+                "greatest_latency_s": float(seconds["latency_max_ms"].max()) / 1000,
+                "new_roots_per_s": float(done["emitted"].mean())
+                / float(seconds.groupby("replication").size().mean()),
                 "roots_lost": float(done["lost"].mean()),
             }
         )
@@ -483,29 +447,36 @@ def _growth(timeline: pd.DataFrame, recoveries: pd.DataFrame) -> float:
     found = []
     for replication, mine in recoveries.groupby("replication"):
         begin = float(mine["ready_at_s"].max()) + 2
-        shown = timeline[timeline["replication"] == replication]
-        part = shown[(shown["second"] >= begin) & (shown["second"] < begin + 30)].dropna(
-            subset=["latency_mean_ms"]
-        )
+        shown = timeline[timeline["replication"] == replication].dropna(subset=["latency_mean_ms"])
+        part = shown[(shown["second"] >= begin) & (shown["second"] < begin + 30)]
         if len(part) > 1:
             slope = np.polyfit(part["second"].astype(float), part["latency_mean_ms"].astype(float), 1)[0]
             found.append(float(slope) * 60 / 1000)
     return sum(found) / len(found) if found else 0.0
 
 
-def phase_one_table(found: list[dict[str, Any]]) -> Table:
+def phase_one_table(found: list[Row]) -> Table:
     """As a reader sees it; what a replay costs is of no account under source replay, which has one row."""
-    columns: dict[str, Callable[[dict[str, Any]], str]] = {
+
+    def until(row: Row) -> str:
+        """When the replay was over, and in how many replications there was one, if not in all."""
+        if row["replayed_until_s"] is None:
+            return "nothing"
+        few = row["replayed_in"] < row["replications"]
+        of = f" in {row['replayed_in']} of {row['replications']}" if few else ""
+        return f"{row['replayed_until_s']:.1f}{of}"
+
+    columns: dict[str, Callable[[Row], str]] = {
         "strategy": lambda row: strategy_name(row["strategy"]),
         "free workers": lambda row: str(row["free_workers"]),
         "queues": lambda row: "no end" if row["queue_length"] is None else f"{row['queue_length']:,}",
         "Nimbus's timeout": lambda row: f"{row['nimbus_s']:g} s",
         "replay of a tuple": lambda row: (
-            f"{1000 * row['replay_cost_s']:g} ms" if row["strategy"] == "rsm" else "–"
+            f"{1000 * row['replay_cost_s']:g} ms" if row["strategy"] == "rsm" else UNDEFINED
         ),
         "restarts": lambda row: f"{row['restarts']:.1f}",
         "all back after, s": lambda row: f"{row['back_s']:.1f}",
-        "replayed until, s": _until,
+        "replayed until, s": until,
         "published, s": lambda row: UNDEFINED if row["published_s"] is None else f"{row['published_s']:g}",
         "latency grows, s/min": lambda row: f"{row['growth_s_per_min']:.1f}",
         "greatest latency, s": lambda row: f"{row['greatest_latency_s']:.1f}",
@@ -516,64 +487,3 @@ def phase_one_table(found: list[dict[str, Any]]) -> Table:
         row for row in found if row["strategy"] == "rsm" or row["replay_cost_s"] == found[0]["replay_cost_s"]
     ]
     return Table.of("A count whose process dies, at 95 tuples/s", shown, columns)
-
-
-def _until(row: dict[str, Any]) -> str:
-    """When the replay was over, and in how many replications there was one, if not in all."""
-    if row["replayed_until_s"] is None:
-        return "nothing"
-    told = f"{row['replayed_until_s']:.1f}"
-    few = row["replayed_in"] < row["replications"]
-    return f"{told} in {row['replayed_in']} of {row['replications']}" if few else told
-
-
-# Why source replay takes 60 s and not 30: the law, and five sentences that lead to it.
-
-
-def source_replay_recovery_s(
-    failed_at_s: float, *, window_s: float, timeout_s: float, phase_s: float = 0.0, buckets: int = 2
-) -> float:
-    """Recovery time of a windowed count that lost its state, from the mechanism alone.
-
-    Holds for a window as long as the timeout, windows that start at 0, a constant input rate, and a network
-    that takes no time. ``phase_s``: time of the first rotation of the spout's map; rotations follow every
-    ``timeout_s``.
-
-    With B buckets, T the timeout, f the time from the window's start to the failure, and b the first rotation
-    at or after the failure: B T if a rotation fell inside (window start, failure], else (b - failure) + (B -
-    1) T + f.
-
-    >>> source_replay_recovery_s(75.0, window_s=30.0, timeout_s=30.0)
-    60.0
-    >>> source_replay_recovery_s(75.0, window_s=30.0, timeout_s=30.0, phase_s=20.0)
-    50.0
-    """
-    failed, window, timeout, phase = (round(v * S) for v in (failed_at_s, window_s, timeout_s, phase_s))
-    into = (failed - 1) % window + 1
-    since_rotation = (failed - phase) % timeout
-    if since_rotation < into:
-        return buckets * timeout / S
-    until_rotation = timeout - since_rotation
-    return (until_rotation + (buckets - 1) * timeout + into) / S
-
-
-def why_sixty(timeout_s: float = 30.0, buckets: int = 2) -> tuple[str, ...]:
-    """Five sentences, for a window as long as the timeout and a map that rotates when windows start."""
-    t, waits, total = (f"{n * timeout_s:g} s" for n in (1, buckets - 1, buckets))
-    before = "one timeout" if buckets == 2 else f"{buckets - 1} timeouts"
-    after = "two" if buckets == 2 else str(buckets)
-    return (
-        "The spout does not watch each tuple's age: it keeps its unfinished roots in a map of "
-        f"{buckets} buckets that rotates every {t}, and a root fails only when its bucket falls out, so a "
-        f"lost one waits between {before} and {after}, {waits} to {total}.",
-        "A windowed count acks only at the end of its window, so a failure at time t, f after the window's "
-        "start, destroys the ids of all roots of these f, and every one of them has to time out.",
-        "In the published experiment the map rotates when a window starts, so these roots share one bucket: "
-        f"the rotation at the window's end, {t} − f after the failure, only ages it, and {waits} later the "
-        "next one fails them all.",
-        "A failed root is sent again by the spout's next call, one root per call and before any new one, so "
-        "replaying the roots of f uses up the input rate for another f.",
-        f"The sum is ({t} − f) + {waits} + f = {total}, whatever f is; with any other phase, and b the first "
-        f"rotation after the failure, it is {total} if a rotation fell inside (window start, t], else "
-        f"(b − t) + {waits} + f.",
-    )
