@@ -1,6 +1,7 @@
 """One run for the page of `tideover explore`: what the page may ask, and what it is told.
 
-Called by the processes of `server`. All is plain data, as JSON has it; times are seconds.
+Called by the processes of `server`. All is plain data, as JSON has it; times are seconds. What the page shows
+more of a run is a key more of ``answer``.
 """
 
 from __future__ import annotations
@@ -93,10 +94,8 @@ class Answers:
         world, version = self._world(name)
         about = {"scenario": name, "version": version}
         if request["what"] == "describe":
-            names = [*library.names()]
-            if self._source is not None and self._source not in names:
-                names.insert(0, shown(self._source))
-            return world.described() | about | {"scenarios": names}
+            mine = [] if self._source in (None, *library.names()) else [shown(str(self._source))]
+            return world.described() | about | {"scenarios": [*mine, *library.names()]}
         run = world, request["strategy"], request["moved"]
         return (pictured(*run, request.get("at_s")) if request["what"] == "picture" else answer(*run)) | about
 
@@ -163,9 +162,14 @@ class World:
         return {control.name: control for control in controls(self.scenarios)}
 
     def described(self) -> dict[str, Any]:
-        """What the page has to know before it asks."""
-        kinds = self.every.kinds
-        first, second = self._first()
+        """What the page has to know before it asks. The two strategies that are shown at first are its own,
+        and one that it names or that many know.
+        """
+        root, kinds = self.tree.root, self.every.kinds
+        own, named = root.get("strategy", "kind") or root.get("strategy"), root.get("strategies")
+        beside = [kind for kind, _ in named.items()] if named is not None and named.is_mapping else kinds
+        order = [*([] if own is None else [own.value]), *(kind for kind in BESIDE if kind in beside), *beside]
+        first, second = [kind for kind in dict.fromkeys([*order, *kinds]) if kind in kinds][:2]
         one = self.scenarios[first]
         return {
             "scenario": self.source,
@@ -177,52 +181,58 @@ class World:
             "controls": [control.described() for control in self.controls.values()],
         }
 
-    def _first(self) -> list[str]:
-        """The two strategies that are shown at first: its own, and one that it names or that many know."""
-        root, kinds = self.tree.root, self.every.kinds
-        own, block = root.get("strategy", "kind") or root.get("strategy"), root.get("strategies")
-        named = [kind for kind, _ in block.items()] if block is not None and block.is_mapping else kinds
-        known = [kind for kind in BESIDE if kind in named]
-        order = [*([] if own is None else [own.value]), *known, *named, *kinds]
-        return [kind for kind in dict.fromkeys(order) if kind in kinds][:2]
+    def control(self, name: str) -> Control:
+        """Raises ValueError if there is none of this name."""
+        if name not in self.controls:
+            raise ValueError(f"{name}: there is no such control; there are {', '.join(self.controls)}")
+        return self.controls[name]
 
     def settings(self, kind: str, moved: Mapping[str, Value]) -> list[str]:
         """What the controls stand for, as ``--set`` takes it. Raises ValueError."""
         if kind not in self.every.kinds:
             raise ValueError(f"strategy: {kind!r} does not go with it; {', '.join(self.every.kinds)} do")
-        for name in moved:
-            if name not in self.controls:
-                raise ValueError(f"{name}: there is no such control; there are {', '.join(self.controls)}")
         given = [one.text for one in self.every.settings if one.key.startswith(f"strategies.{kind}.")]
-        found = [each for name, value in moved.items() for each in self.controls[name].settings(kind, value)]
+        controls = [(self.control(name), value) for name, value in moved.items()]
+        found = [each for control, value in controls for each in control.settings(kind, value)]
         if "failures=[]" in found:
             found = [each for each in found if not each.startswith("failures.")]
         return [*given, *found, ONE_RUN]
 
 
-def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any]:
+def answer(world: World, kind: str, moved: Mapping[str, Value]) -> Answer:
     """What becomes of a scenario under a strategy, with some controls moved: one replication.
 
     Raises ValueError for a strategy or a control that there is not, ScenarioError for a combination that is
     no scenario.
     """
     settings = world.settings(kind, moved)
-    scenario = _scenario(world, kind, settings)
+    scenario = load_for_strategies(world.tree, [kind], read_settings(settings))[kind]
     one = simulate(scenario, trace=_messages(scenario) < MOST_TRACED and "acker" in scenario.strategy.roles)
     result = Result(scenario, [one], to_data(scenario))
     (row,) = tables.rows([result.to_dict()])
-    first = min(one.recoveries, key=lambda row: row["failed_at_s"], default=None)
+    failure, stages = None, list[dict[str, Any]]()
+    if one.recoveries:
+        first = min(one.recoveries, key=lambda row: row["failed_at_s"])
+        at, took = first["failed_at_s"], first["time_to_recover_s"]
+        failure = {
+            "at_s": at,
+            "ready_s": first["ready_at_s"],
+            "recovered_s": None if took is None else at + took,
+            "state_recovery_s": first["state_recovery_s"],
+            "ended": first["ended"],
+        }
+        for stage in block("recoveries", "stages_s", list(first)):  # they add up to the time to recover
+            if length := first[stage.name]:
+                colour = style.STAGES.get(stage.key, style.GREY)
+                stages.append({"key": stage.key, "label": stage.label, "s": length, "colour": colour})
     series = {
-        key: [_number(second[name]) for second in one.timeline]
-        for key, name in (
-            ("throughput", "throughput_per_s"),
-            ("backlog", "backlog"),
-            ("without", "backlog_without_failures"),
-            ("latency_ms", "end_to_end_mean_ms"),
-        )
+        "throughput": "throughput_per_s",
+        "backlog": "backlog",
+        "without": "backlog_without_failures",
+        "latency_ms": "end_to_end_mean_ms",
     }
     said = run_sentence(outcome(kind, result.recoveries, result.runs))
-    given = [f"--set {shlex.quote(each)}" for each in settings]
+    given = [f"--set {shlex.quote(each)}" for each in (f"strategy.kind={kind}", *settings)]
     return {
         "strategy": kind,
         "name": strategy_name(kind),
@@ -232,27 +242,24 @@ def answer(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any
             {"label": measure.what, "value": value, "text": text, "bad": bool(measure.bad and value)}
             for measure, value, text in zip(tables.MEASURES, row.values, row.cells, strict=True)
         ],
-        "failure": None if first is None else _failure(first),
-        "stages": [] if first is None else _stages(first),
-        "series": {"t_s": [second["second"] for second in one.timeline], **series},
+        "failure": failure,
+        "stages": stages,
+        "series": {"t_s": [second["second"] for second in one.timeline]}
+        | {key: [_number(second[name]) for second in one.timeline] for key, name in series.items()},
         "hosts": _hosts(result, one),
         "roots": _roots(one),
         "warnings": result.warnings,
-        "equals": " ".join(
-            ["tideover run", shlex.quote(world.source), f"--set strategy.kind={kind}", *given]
-        ),
+        "equals": " ".join(["tideover run", shlex.quote(world.source), *given]),
     }
 
 
-def pictured(
-    world: World, kind: str, moved: Mapping[str, Value], at_s: float | None = None
-) -> dict[str, Any]:
+def pictured(world: World, kind: str, moved: Mapping[str, Value], at_s: float | None = None) -> Answer:
     """The space-time diagram of the same run around a moment (None: the first failure's), for as long as it
     is legible; and where in the picture time begins and ends (px).
 
     Raises like ``answer``.
     """
-    scenario = _scenario(world, kind, world.settings(kind, moved))
+    scenario = load_for_strategies(world.tree, [kind], read_settings(world.settings(kind, moved)))[kind]
     run = scenario.run
     length = min(run.duration, round(run.duration * MOST_TUPLES / max(1.0, _messages(scenario))))
     if at_s is None:
@@ -269,39 +276,10 @@ def pictured(
     }
 
 
-def _scenario(world: World, kind: str, settings: list[str]) -> Scenario:
-    return load_for_strategies(world.tree, [kind], read_settings(settings))[kind]
-
-
 def _messages(scenario: Scenario) -> float:
     """About how many tuples its tasks work on."""
     work = effort(scenario)
     return work.flows + work.events
-
-
-def _failure(row: Mapping[str, Any]) -> dict[str, Any]:
-    took = row["time_to_recover_s"]
-    return {
-        "at_s": row["failed_at_s"],
-        "ready_s": row["ready_at_s"],
-        "recovered_s": None if took is None else row["failed_at_s"] + took,
-        "state_recovery_s": row["state_recovery_s"],
-        "ended": row["ended"],
-    }
-
-
-def _stages(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Those that take time; they add up to the time to recover."""
-    return [
-        {
-            "key": one.key,
-            "label": one.label,
-            "s": row[one.name],
-            "colour": style.STAGES.get(one.key, style.GREY),
-        }
-        for one in block("recoveries", "stages_s", list(row))
-        if row[one.name]
-    ]
 
 
 def _number(value: Any) -> Any:

@@ -1,12 +1,14 @@
 """What one can move on the page of `tideover explore`: the settings that decide about a recovery.
 
-Another setting of strategies is a row of ``_OF_STRATEGIES``.
+Called by `answer` and by the page. Another setting of strategies is a table of ``controls.toml``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from tideover.models.config import Scenario
@@ -20,72 +22,21 @@ from tideover.sim.units import S
 Value = float | int | str | None
 """A position: a number in the control's unit, a word; None: as the scenario says, where that is no number."""
 
+_OF_STRATEGIES: dict[str, dict[str, Any]] = tomllib.loads(
+    files("tideover.reports.explore").joinpath("controls.toml").read_text(encoding="utf-8")
+)
 _RATES = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10)
 """In times of the scenario's own."""
-_INTERVALS = (0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60)
-_TIMEOUTS = (5, 10, 15, 20, 30, 45, 60, 90, 120)
 _WAITS = (0, 0.5, 1, 2, 5, 10, 20, 30, 60)
 _MOMENTS = 120
 """Positions of the failure's moment, at most."""
-
-_OF_STRATEGIES: Mapping[str, tuple[str, str, Sequence[float], str]] = {
-    "checkpoint_interval": (
-        "checkpoint interval",
-        "s",
-        _INTERVALS,
-        "The longer it is, the more comes again after a failure; the shorter, the more the store works.",
-    ),
-    "trigger_interval": (
-        "trigger interval",
-        "s",
-        _INTERVALS,
-        "A tuple waits for its batch's trigger; after a failure the batch runs again as a whole.",
-    ),
-    "batch_interval": (
-        "batch interval",
-        "s",
-        _INTERVALS,
-        "Each batch is written down and committed: of short ones that takes long, in long ones tuples wait.",
-    ),
-    "commit_interval": (
-        "commit interval",
-        "s",
-        _INTERVALS,
-        "What came since the last commit is read again; under exactly once, readers wait for the commit.",
-    ),
-    "message_timeout": (
-        "message timeout",
-        "s",
-        _TIMEOUTS,
-        "A lost root waits between one timeout and two (two buckets). Shorter than a window, and roots fail "
-        "that only wait for their window's end: see what is counted twice.",
-    ),
-    "timeout_buckets": (
-        "buckets",
-        "",
-        (2, 3, 4, 5),
-        "Each further bucket is one more rotation that a lost root waits for.",
-    ),
-    "timeout_phase": (
-        "phase of the rotation",
-        "s",
-        tuple(range(30)),
-        "A rotation between the window's start and the failure splits the lost roots into two batches.",
-    ),
-    "k": (
-        "k: failures that are masked",
-        "",
-        (1, 2, 3),
-        "The recovery takes no time at any k; look at CPU and network: the cost grows with each replica.",
-    ),
-}
-"""Label, unit, positions and what to notice, by the key of a strategy."""
+_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 300, 3600)
+"""How far apart (s) they may be."""
 _FAILURES = {
     "lose_state": ("a task loses its state", "failures.0.kind=lose_state"),
     "crash_task": ("a task crashes", "failures.0.kind=crash_task"),
     "none": ("nothing fails", "failures=[]"),
 }
-
 _OUTAGE = {
     "detection": ("time to detect it", "Nothing can be mended before it: each strategy waits for it."),
     "restart": ("time to restart", "The backlog grows by the rate times this, and is worked off later."),
@@ -114,14 +65,9 @@ class Control:
     notice: str
     words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    @property
-    def of_strategies(self) -> tuple[str, ...]:
-        """Those that it concerns; none: all."""
-        return tuple(kind for kind in self.keys if kind)
-
     def concerns(self, kind: str) -> bool:
         """Whether it does anything to a strategy."""
-        return not self.of_strategies or kind in self.of_strategies
+        return kind in self.keys or not any(self.keys)
 
     def settings(self, kind: str, value: Value) -> list[str]:
         """As ``--set`` takes them; none where the strategy has no such key, or for what the scenario says.
@@ -131,13 +77,12 @@ class Control:
         if value not in self.values:
             allowed = ", ".join("as in the file" if one is None else f"{one}" for one in self.values)
             raise ValueError(f"{self.name}: {value!r} is no position; it has {allowed}")
-        keys = self.keys.get(kind, self.keys.get("", ()))
         if value is None or value == self.at.get(kind, self.at.get("")):
             return []
         if isinstance(value, str):
             return [self.words[value][1]]
         said = f"{value:g}" + {"s": " s"}.get(self.unit, self.unit)
-        return [key.format(said) for key in keys]
+        return [key.format(said) for key in self.keys.get(kind, self.keys.get("", ()))]
 
     def described(self) -> dict[str, Any]:
         """For the page."""
@@ -147,22 +92,18 @@ class Control:
             "unit": self.unit,
             "values": list(self.values),
             "at": dict(self.at),
-            "strategies": list(self.of_strategies) or None,
+            "strategies": [kind for kind in self.keys if kind] or None,
             "words": {value: words for value, (words, _) in self.words.items()},
             "notice": self.notice,
         }
 
 
-def controls(scenarios: Mapping[str, Scenario]) -> list[Control]:
+def controls(scenarios: Mapping[str, Scenario]) -> Iterator[Control]:
     """The controls that a scenario has under these strategies, by kind."""
     first = next(iter(scenarios.values()))
-    return [*_rates(first), *_strategies(scenarios), *(_failure(first) if first.failures else ())]
-
-
-def _rates(scenario: Scenario) -> Iterator[Control]:
     spouts = {
         name: rate
-        for name, part in scenario.topology.items()
+        for name, part in first.topology.items()
         if isinstance(part, SpoutConfig) and isinstance(rate := dict(part.arrivals).get("rate"), int | float)
     }
     for name, rate in spouts.items():
@@ -176,28 +117,40 @@ def _rates(scenario: Scenario) -> Iterator[Control]:
             "What comes again after a failure grows with the rate; near what the slowest task carries, the "
             "backlog takes much longer to go.",
         )
-
-
-def _strategies(scenarios: Mapping[str, Scenario]) -> Iterator[Control]:
-    for key, (label, unit, values, notice) in _OF_STRATEGIES.items():
+    for key, about in _OF_STRATEGIES.items():
         mine = {kind: one for kind, one in scenarios.items() if key in fields_of(STRATEGIES[kind])}
         if not mine:
             continue
-        at = {kind: _plain(dict(one.strategy).get(key), unit) for kind, one in mine.items()}
+        at = {kind: _plain(dict(one.strategy).get(key), about["unit"]) for kind, one in mine.items()}
         known = [value for value in at.values() if isinstance(value, int | float)]
-        positions: tuple[Value, ...] = _with(*known, values) if known else tuple(values)
-        if None in at.values():
-            positions = (None, *positions)
+        values: tuple[Value, ...] = _with(*known, about["values"]) if known else tuple(about["values"])
         keys = {kind: (f"strategies.{kind}.{key}={{}}",) for kind in mine}
-        yield Control(key, label, unit, positions, at, keys, notice)
+        values = (None, *values) if None in at.values() else values
+        yield Control(key, about["label"], about["unit"], values, at, keys, about["notice"])
+    if first.failures:
+        yield from _failure(first)
 
 
 def _failure(scenario: Scenario) -> Iterator[Control]:
     """Moment, kind, detection and restart of a scenario's first failure."""
-    fault = scenario.failures[0]
+    fault, run = scenario.failures[0], scenario.run
     if fault.at is not None:
-        yield _moment(scenario)
-    if isinstance(fault, TaskFault) and kind_of(fault) in ("lose_state", "crash_task"):
+        first = run.warmup / S
+        last = min(run.duration, max(2 * fault.at, run.warmup + run.duration // 2)) / S
+        step = next((step for step in _STEPS if step >= (last - first) / _MOMENTS), _STEPS[-1])
+        grid = [round(step * place, 6) for place in range(int(first / step) + 1, int(last / step) + 1)]
+        moments: tuple[Value, ...] = _with(fault.at / S, grid)
+        yield Control(
+            "moment",
+            "moment of the failure",
+            "s",
+            (None, *moments) if fault.within else moments,
+            {"": None if fault.within else fault.at / S},
+            {"": ("failures.0.at={}", "failures.0.within=0 s")},
+            "Where in its window, between two checkpoints, two rotations, does it strike? Go by single "
+            "steps.",
+        )
+    if isinstance(fault, TaskFault) and kind_of(fault) in _FAILURES:
         yield Control(
             "failure",
             "kind of failure",
@@ -213,26 +166,6 @@ def _failure(scenario: Scenario) -> Iterator[Control]:
         for key, (label, notice) in _OUTAGE.items():
             at, keys = _plain(dict(fault)[key], "s"), {"": (f"failures.0.{key}={{}}",)}
             yield Control(key, label, "s", _with(at, _WAITS), {"": at}, keys, notice)
-
-
-def _moment(scenario: Scenario) -> Control:
-    fault, run = scenario.failures[0], scenario.run
-    assert fault.at is not None
-    at, drawn = fault.at / S, fault.within
-    first, last = run.warmup / S, min(run.duration, max(2 * fault.at, run.warmup + run.duration // 2)) / S
-    least = (last - first) / _MOMENTS
-    step = next(n for n in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 60, 300, 3600) if n >= least or n == 3600)
-    grid = [round(step * place, 6) for place in range(int(first / step) + 1, int(last / step) + 1)]
-    positions: tuple[Value, ...] = _with(at, grid)
-    return Control(
-        "moment",
-        "moment of the failure",
-        "s",
-        (None, *positions) if drawn else positions,
-        {"": None if drawn else at},
-        {"": ("failures.0.at={}", "failures.0.within=0 s")},
-        "Where in its window, between two checkpoints, two rotations, does it strike? Go by single steps.",
-    )
 
 
 def _plain(value: Any, unit: str) -> Any:

@@ -1,6 +1,7 @@
 """The page of `tideover explore`: its processes and its server, the same page in Jupyter, and as a file.
 
-Called by the command `explore` and by `tideover.explore`. What a run is told the page is in `answer`.
+Called by the command `explore` and by `tideover.explore`. What a run is told the page is in `answer`; what is
+here must answer nobody but browsers of this machine.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tideover.reports.explore.answer import ASKED, FIRST, Answer, Answers, World, answer, pictured, shown
-from tideover.reports.explore.controls import Control, Value
+from tideover.reports.explore.controls import Value
 from tideover.scenarios.errors import ScenarioError
 
 # Runs are done in processes of their own, which end when a run takes too long, or too much memory.
@@ -65,7 +66,7 @@ class Workers:
         self._asked: dict[str, _Worker] = {}
         self._lock = threading.Lock()
         for _ in range(SIDES):
-            self._idle.put(self._start())
+            self._start()
 
     def ask(self, request: Mapping[str, Any], who: str) -> Answer:
         """The answer to a request. A newer one of the same ``who`` ends this one.
@@ -93,16 +94,15 @@ class Workers:
         if superseded or failed:
             worker.process.kill()
             worker.process.join()
-            worker = self._start()
-        self._idle.put(worker)
+            self._start()
+        else:
+            self._idle.put(worker)
         if superseded:
             raise Superseded
-        if failed:
-            raise TooMuch(failed)
+        if failed or "too_much" in found:
+            raise TooMuch(failed or found["too_much"])
         if "refused" in found:
             raise Refused(found["refused"])
-        if "too_much" in found:
-            raise TooMuch(found["too_much"])
         return found
 
     def close(self) -> None:
@@ -110,8 +110,8 @@ class Workers:
         while not self._idle.empty():
             self._idle.get().process.kill()
 
-    def _start(self) -> _Worker:
-        return _Worker(self._context, self._source, self._most_bytes)
+    def _start(self) -> None:
+        self._idle.put(_Worker(self._context, self._source, self._most_bytes))
 
 
 class _Worker:
@@ -132,17 +132,9 @@ class _Worker:
 
 
 def _work(pipe: Connection, source: str | None, most_bytes: int) -> None:
-    """Answer until nobody asks any more."""
+    """Answer until nobody asks any more; memory is bound as far as the system lets one."""
     answers = Answers(source)
     answers.warm()
-    _bound_memory(most_bytes)
-    with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
-        while True:
-            pipe.send(answers(pipe.recv()))
-
-
-def _bound_memory(most_bytes: int) -> None:
-    """As far as the system lets one."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -150,6 +142,9 @@ def _bound_memory(most_bytes: int) -> None:
 
         most = psutil.Process().memory_info().vms + most_bytes
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    with contextlib.suppress(EOFError, KeyboardInterrupt, BrokenPipeError):
+        while True:
+            pipe.send(answers(pipe.recv()))
 
 
 # The page's server: on the loopback only, for browsers on this machine. A page of another site must neither
@@ -159,8 +154,11 @@ def _bound_memory(most_bytes: int) -> None:
 HOST = "127.0.0.1"
 MOST_BODY = 10_000
 """Bytes of a request."""
-_TYPES = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
-_FILES = {"/": "explore.html", "/explore.js": "explore.js", "/explore.css": "explore.css"}
+_FILES = {
+    "/": ("explore.html", "text/html"),
+    "/explore.js": ("explore.js", "text/javascript"),
+    "/explore.css": ("explore.css", "text/css"),
+}
 _POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; "
 _POLICY += "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _HEADERS = {
@@ -211,11 +209,12 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_ours():
             return
         path = self.path.partition("?")[0]
-        if path not in _FILES:
+        if path in _FILES:
+            name, sort = _FILES[path]
+            self._send(HTTPStatus.OK, asset(name), sort)
+        else:
             said = f"There is nothing at {path!r}. The page is at {self.server.address}"
             self._send(HTTPStatus.NOT_FOUND, said.encode(), "text/plain")
-            return
-        self._send(HTTPStatus.OK, asset(_FILES[path]), _TYPES[_FILES[path].rpartition(".")[2]])
 
     def do_POST(self) -> None:
         """An answer."""
@@ -346,7 +345,7 @@ def default_grid(world: World, kinds: Sequence[str]) -> dict[str, list[Value]]:
     found: dict[str, list[Value]] = {}
     for name in CHOSEN:
         control = world.controls.get(name)
-        if control is not None and (not control.of_strategies or set(control.of_strategies) & {*kinds}):
+        if control is not None and any(map(control.concerns, kinds)):
             # neighbours of the position at first, some to each side
             start = next((control.at[kind] for kind in (*kinds, "") if kind in control.at), None)
             known = list(control.values)
@@ -360,34 +359,52 @@ def default_grid(world: World, kinds: Sequence[str]) -> dict[str, list[Value]]:
 def page(
     world: World, kinds: Sequence[str], grid: Grid, report: Callable[[int, int], None] = lambda *_: None
 ) -> bytes:
-    """The page, with a run for each strategy and each combination of positions of its controls.
+    """The page, with a run for each strategy and each combination of positions of its controls; the one at
+    first is always there.
 
     Raises TooLarge, and ValueError for a control, a position or a strategy that there is not.
     """
-    held = {name: _held(world, name, values) for name, values in grid.items()}
-    concerned = {
-        kind: {name: control for name, control in held.items() if control.concerns(kind)} for kind in kinds
-    }
-    asked = [
-        (kind, dict(zip(mine, values, strict=True)))
-        for kind, mine in concerned.items()
-        for values in itertools.product(*(control.values for control in mine.values()))
-    ]
+    held = {}
+    for name, positions in grid.items():
+        control = world.control(name)
+        for value in positions:
+            control.settings(next(iter(control.keys), ""), value)
+        kept = {*positions, *control.at.values()}
+        held[name] = replace(control, values=tuple(value for value in control.values if value in kept))
+    usual: dict[str, dict[str, Value]] = {}
+    asked: list[tuple[str, dict[str, Value]]] = []
+    for kind in kinds:
+        mine = [control for control in held.values() if control.concerns(kind)]
+        usual[kind] = {control.name: control.at.get(kind, control.at.get("")) for control in mine}
+        combinations = itertools.product(*(control.values for control in mine))
+        asked += [(kind, dict(zip(usual[kind], values, strict=True))) for values in combinations]
     found = {}
     for done, (kind, moved) in enumerate(asked):
         report(done, len(asked))
-        found[f"{kind} {_key(moved)}"] = _run(world, kind, moved)
+        try:
+            told = {"answer": answer(world, kind, moved), "picture": pictured(world, kind, moved, None)}
+        except ScenarioError as error:
+            raise ValueError(f"{kind} with {dict(moved)}: {error}") from None
+        found[f"{kind} {_key(moved)}"] = told
     about = world.described()
     names = [one for one in about["strategies"] if one["kind"] in kinds]
     about |= {"strategies": names, "first": kinds[0], "second": kinds[-1], "scenarios": [shown(world.source)]}
     about["scenario"] = shown(world.source)  # of a path the name alone
     about["controls"] = [control.described() for control in held.values()]
-    first = {
-        kind: {name: control.at.get(kind, control.at.get("")) for name, control in mine.items()}
-        for kind, mine in concerned.items()
+    runs = json.dumps({"describe": about, "usual": usual, "runs": found}, separators=(",", ":")).encode()
+    start = b'\nmount(document.getElementById("explore"), await inside(document.getElementById("runs")));\n'
+    parts = {
+        b'<link rel="stylesheet" href="explore.css">': b"<style>" + asset("explore.css") + b"</style>",
+        b'<script type="module" src="explore.js" data-mount="explore"></script>': (
+            b'<script type="application/octet-stream" id="runs">'
+            + base64.b64encode(gzip.compress(runs, 9, mtime=0))
+            + b'</script>\n<script type="module">'
+            + (module().encode() + start + b"</script>")
+        ),
     }
-    runs = json.dumps({"describe": about, "usual": first, "runs": found}, separators=(",", ":"))
-    made = _html(base64.b64encode(gzip.compress(runs.encode(), 9, mtime=0)))
+    made = asset("explore.html")
+    for mark, inside in parts.items():
+        made = made.replace(mark, inside)
     if len(made) > MOST_PAGE_BYTES:
         size, most = f"{len(made) / 1e6:.1f} MB", f"{MOST_PAGE_BYTES / 1e6:g}"
         said = f"{len(asked)} runs make {size}, and a page has at most {most}"
@@ -395,43 +412,10 @@ def page(
     return made
 
 
-def _held(world: World, name: str, values: Sequence[Value]) -> Control:
-    """A control with these positions only, and always the one at first."""
-    if name not in world.controls:
-        raise ValueError(f"{name}: there is no such control; there are {', '.join(world.controls)}")
-    control = world.controls[name]
-    for value in values:
-        control.settings(next(iter(control.keys), ""), value)
-    kept = {*values, *(at for at in control.at.values() if at in control.values)}
-    return replace(control, values=tuple(value for value in control.values if value in kept))
-
-
-def _run(world: World, kind: str, moved: Mapping[str, Value]) -> dict[str, Any]:
-    try:
-        return {"answer": answer(world, kind, moved), "picture": pictured(world, kind, moved, None)}
-    except ScenarioError as error:
-        raise ValueError(f"{kind} with {dict(moved)}: {error}") from None
-
-
 def _key(moved: Mapping[str, Value]) -> str:
     """As the page writes it: JavaScript has no 5.0."""
-
-    def plain(value: Value) -> Value:
-        return int(value) if isinstance(value, float) and value.is_integer() else value
-
-    return json.dumps(sorted([name, plain(value)] for name, value in moved.items()), separators=(",", ":"))
-
-
-def _html(runs: bytes) -> bytes:
-    start = b'\nmount(document.getElementById("explore"), await inside(document.getElementById("runs")));\n'
-    parts = {
-        b'<link rel="stylesheet" href="explore.css">': b"<style>" + asset("explore.css") + b"</style>",
-        b'<script type="module" src="explore.js" data-mount="explore"></script>': (
-            b'<script type="application/octet-stream" id="runs">' + runs + b"</script>\n"
-            b'<script type="module">' + module().encode() + start + b"</script>"
-        ),
+    plain = {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in moved.items()
     }
-    made = asset("explore.html")
-    for mark, inside in parts.items():
-        made = made.replace(mark, inside)
-    return made
+    return json.dumps(sorted([name, value] for name, value in plain.items()), separators=(",", ":"))
