@@ -31,10 +31,10 @@ from tideover.reports.figures.timeline import (
     view_of,
 )
 from tideover.reports.formatting import strategy_name
-from tideover.reports.html import Grid, Page, Picture, Section
+from tideover.reports.html import Page, Picture, Section
 from tideover.reports.published import papers, reproduction_table
 from tideover.reports.sweeps.points import points, points_table
-from tideover.reports.tables import Record, Table, collected_warnings, point_record, scenario_name, setup
+from tideover.reports.tables import Record, collected_warnings, point_record, scenario_name, setup
 from tideover.scenarios.sweeps.rows import summarise
 from tideover.sim.units import S, parse_duration
 
@@ -205,13 +205,14 @@ def run_page(result: Result, diagram: Sequence[Picture] = ()) -> Page:
     record = result.to_dict()
     recoveries, ticks = (join([result], name) for name in ("recoveries", "timeline"))
     drawn = (*time_to_recover(recoveries), *failure_by_failure(recoveries))
+    shown = (tables.overview([record], brief=True), tables.blocked_table(record))
     return _page(
         "one scenario, one strategy",
         run_sentence(of_record(record)),
         [record],
-        figures_section(*drawn, *around_failure(ticks, recoveries), *diagram),
+        Section("Figures", "figures", pictures=(*drawn, *around_failure(ticks, recoveries), *diagram)),
         cluster_section([result]),
-        results_section(tables.overview([record], brief=True), tables.blocked_table(record)),
+        Section("Results", "results", tables=shown),
         _details([record]),
     )
 
@@ -227,16 +228,11 @@ def compare_page(results: Sequence[Result], found: Verdict | None = None) -> Pag
         "the same scenario and failures under several strategies, with the same luck",
         found.text,
         records,
-        figures_section(*drawn, *around_failure(ticks, recoveries), *costs(runs)),
+        Section("Figures", "figures", pictures=(*drawn, *around_failure(ticks, recoveries), *costs(runs))),
         cluster_section(results),
-        results_section(*compared, *map(tables.blocked_table, records)),
+        Section("Results", "results", tables=(*compared, *map(tables.blocked_table, records))),
         _details(records),
     )
-
-
-def figures_section(*drawn: Picture) -> Section:
-    """What a page shows as pictures."""
-    return Section("Figures", "figures", pictures=drawn)
 
 
 def cluster_section(results: Sequence[Result]) -> Section:
@@ -249,11 +245,6 @@ def cluster_section(results: Sequence[Result]) -> Section:
         tables=tuple(tables.flows_table(each) for _, each in shared),
         pictures=tuple(p for one, each in shared for p in cluster(one.usage, one.recoveries, each)),
     )
-
-
-def results_section(*shown: Table, grid: Grid | None = None) -> Section:
-    """What a page shows as tables."""
-    return Section("Results", "results", tables=shown, grid=grid)
 
 
 def _details(records: Sequence[Record]) -> Section:
@@ -326,6 +317,7 @@ def reproduce_page(
         column, name = ("state_recovery_s", "recovery-and-published") if marks else (HEADLINE, "recovery")
         times = figures.recovery(recoveries, column=column, by=CELL[1:], published=marks)
         drawn.append(picture(name, times))
+    every = points_table(found, range(len(found)), "Points of the sweep")
     published = Section(
         "Published beside simulated",
         "published",
@@ -339,8 +331,8 @@ def reproduce_page(
         records,
         published,
         why,
-        figures_section(*drawn, *costs(runs)),
-        results_section(points_table(found, range(len(found)), "Points of the sweep")),
+        Section("Figures", "figures", pictures=(*drawn, *costs(runs))),
+        Section("Results", "results", tables=(every,)),
         warnings=warnings,
     )
 

@@ -3,64 +3,34 @@
 matplotlib and seaborn are imported inside the functions that draw.
 """
 
-from tideover.reports.figures.calibration import backlogs, predictions, residuals
-from tideover.reports.figures.cluster import hosts, topology, traffic
-from tideover.reports.figures.strategies import (
-    RESOURCES,
-    cost,
-    glance,
-    published,
-    ranges,
-    recoveries_over_rate,
-    recovery,
-    recovery_stages,
-    relative_to,
-)
-from tideover.reports.figures.sweeps import (
-    by_hour,
-    checkpoint_intervals,
-    costs_over,
-    heat_maps,
-    lost_time,
-    main_effects,
-    paired_differences,
-    pareto_front,
-    race,
-    small_multiples,
-    tornado,
-)
-from tideover.reports.figures.timeline import roots, timeline, timelines, usage_over_time, waterfall
-
-__all__ = [
-    "RESOURCES",
-    "backlogs",
-    "by_hour",
-    "checkpoint_intervals",
-    "cost",
-    "costs_over",
-    "glance",
-    "heat_maps",
-    "hosts",
-    "lost_time",
-    "main_effects",
-    "paired_differences",
-    "pareto_front",
-    "predictions",
-    "published",
-    "race",
-    "ranges",
-    "recoveries_over_rate",
-    "recovery",
-    "recovery_stages",
-    "relative_to",
-    "residuals",
-    "roots",
-    "small_multiples",
-    "timeline",
-    "timelines",
-    "topology",
-    "tornado",
-    "traffic",
-    "usage_over_time",
-    "waterfall",
-]
+from tideover.reports.figures.calibration import backlogs as backlogs
+from tideover.reports.figures.calibration import predictions as predictions
+from tideover.reports.figures.calibration import residuals as residuals
+from tideover.reports.figures.cluster import hosts as hosts
+from tideover.reports.figures.cluster import topology as topology
+from tideover.reports.figures.cluster import traffic as traffic
+from tideover.reports.figures.strategies import RESOURCES as RESOURCES
+from tideover.reports.figures.strategies import cost as cost
+from tideover.reports.figures.strategies import glance as glance
+from tideover.reports.figures.strategies import published as published
+from tideover.reports.figures.strategies import ranges as ranges
+from tideover.reports.figures.strategies import recoveries_over_rate as recoveries_over_rate
+from tideover.reports.figures.strategies import recovery as recovery
+from tideover.reports.figures.strategies import recovery_stages as recovery_stages
+from tideover.reports.figures.strategies import relative_to as relative_to
+from tideover.reports.figures.sweeps import by_hour as by_hour
+from tideover.reports.figures.sweeps import checkpoint_intervals as checkpoint_intervals
+from tideover.reports.figures.sweeps import costs_over as costs_over
+from tideover.reports.figures.sweeps import heat_maps as heat_maps
+from tideover.reports.figures.sweeps import lost_time as lost_time
+from tideover.reports.figures.sweeps import main_effects as main_effects
+from tideover.reports.figures.sweeps import paired_differences as paired_differences
+from tideover.reports.figures.sweeps import pareto_front as pareto_front
+from tideover.reports.figures.sweeps import race as race
+from tideover.reports.figures.sweeps import small_multiples as small_multiples
+from tideover.reports.figures.sweeps import tornado as tornado
+from tideover.reports.figures.timeline import roots as roots
+from tideover.reports.figures.timeline import timeline as timeline
+from tideover.reports.figures.timeline import timelines as timelines
+from tideover.reports.figures.timeline import usage_over_time as usage_over_time
+from tideover.reports.figures.timeline import waterfall as waterfall

@@ -154,21 +154,33 @@ def recovery_stages(recoveries: pd.DataFrame, *, legend: bool = True) -> Axes:
     names = list(dict.fromkeys(recoveries["strategy"]))
     with style.applied():
         ax = style.new_axes(0.75 + 0.5 * len(names) + (0.8 if legend else 0.0), style.COLUMN_IN)
-        ends = [_row(ax, at, recoveries[recoveries["strategy"] == name]) for at, name in enumerate(names)]
+        rows = [_row(recoveries[recoveries["strategy"] == name]) for name in names]
+        ends = style.stage_bars(ax, [row[:3] for row in rows], _MIDDLE, _NAME)
+        for place, (_, _, over, times, interval) in enumerate(rows):
+            if over and len(times) <= _MOST_DOTS:
+                dots: dict[str, Any] = {"linestyle": "none", "clip_on": False, **style.DOT}
+                ax.plot(times, [place + _DOTS] * len(times), color=style.INK, **dots)
+            if interval is not None:
+                middle = [place + _MIDDLE] * 2
+                ink: dict[str, Any] = {"color": style.INK, "linewidth": 1.4, "marker": "|"}
+                ax.plot(interval, middle, color=style.PAPER, linewidth=3.4)
+                ax.plot(interval, middle, label="interval", **ink)
+            ends[place] = float(times.max()) if over else ends[place]
         style.time_from_failure(ax, len(names), max(ends, default=0.0), -0.5)
         if legend:
             style.legend_below(ax.figure, (*style.stage_keys(recoveries.columns), *KEYS), 2)
     return ax
 
 
-def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
-    """Draw a strategy, under words as ``rsm: 56.2 s (51.1 to 59.1)``; how far to the right (s) it reaches."""
+def _row(mine: pd.DataFrame) -> tuple[dict[str, float], str, bool, style.Floats, Any]:
+    """Of a strategy the mean lengths of its stages, words as ``R+SM: 56.2 s (51.1 to 59.1)``, whether any
+    recovery has ended; the times (s) of those that have, and the interval.
+    """
     failures = zip(zip(mine["seed"], mine["replication"], strict=True), mine[HEADLINE], strict=True)
     found = estimate(of_replications(failures, named("recoveries", HEADLINE)))
-    over = mine[mine[HEADLINE].notna()] if found.n else mine
+    over, total = mine[mine[HEADLINE].notna()] if found.n else mine, found.n + found.undefined
     stages = block("recoveries", "stages_s", over.columns)
     means = {stage.name: float(over[stage.name].astype(float).mean()) for stage in stages}
-    at, total = style.bar_of_stages(ax, place + _MIDDLE, means), found.n + found.undefined
     interval = None if found.constant else found.bootstrap
     if found.mean is None:
         words = f"not recovered by the end of the run ({total} of {total})"
@@ -178,20 +190,8 @@ def _row(ax: Axes, place: int, mine: pd.DataFrame) -> float:
         words += "" if interval is None else " ({} to {})".format(*(fixed(end, places) for end in interval))
         words = with_ending(words, mine["ended"].tolist())
         words += f"; {found.undefined} of {total} not recovered" if found.undefined else ""
-    style.over_bar(ax, place + _NAME, f"{strategy_name(mine['strategy'].iloc[0])}: {words}")
-    if found.n == 0:
-        style.open_end(ax, at, place + _MIDDLE)
-        return at
-    times = over[HEADLINE].to_numpy(dtype=float)
-    if len(times) <= _MOST_DOTS:
-        dots: dict[str, Any] = {"color": style.INK, "linestyle": "none", "clip_on": False, **style.DOT}
-        ax.plot(times, [place + _DOTS] * len(times), **dots)
-    if interval is not None:
-        middle = [place + _MIDDLE] * 2
-        ink: dict[str, Any] = {"color": style.INK, "linewidth": 1.4, "marker": "|", "label": "interval"}
-        ax.plot(interval, middle, color=style.PAPER, linewidth=3.4)
-        ax.plot(interval, middle, **ink)
-    return float(times.max())
+    words = f"{strategy_name(mine['strategy'].iloc[0])}: {words}"
+    return means, words, found.n > 0, over[HEADLINE].to_numpy(dtype=float), interval
 
 
 # A time of recovery by strategy and further columns: every replication, the mean with its confidence
@@ -350,7 +350,7 @@ def ranges(
 
     ``cells`` as in ``style``, with ``min``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95`` and ``max``.
     """
-    every = ["all points"] if names is None else style.names_of(cells, names)
+    every = ["all points"] if names is None else list(dict.fromkeys(cells[names]))
     with style.applied():
         drawn = style.panels(cells, columns, rows, 0.9 + 0.3 * len(every))
         for ax, mine in drawn:

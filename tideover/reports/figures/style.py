@@ -1,7 +1,7 @@
 """What figures share: colours, legends, axes, rows, SVG, small multiples.
 
 Called by the figures of this folder and by the pages that show them. What all figures have in common is
-changed here. A strategy needs no line here: without one it has a colour by its place in the figure.
+changed here; colours of strategies and stages, and matplotlib's settings, in ``looks.toml``.
 """
 
 from __future__ import annotations
@@ -52,44 +52,22 @@ VERMILION = "#d55e00"
 PURPLE = "#cc79a7"
 GREY = "#7f8791"
 
-_STRATEGIES = {
-    "source_replay": (VERMILION, "o"),
-    "rsm": (BLUE, "s"),
-    "active_replication": (GREEN, "^"),
-    "none": (GREY, "X"),
-    "micro_batch": (PURPLE, "D"),
-    "aligned_snapshots": (ORANGE, "v"),
-    "storm_checkpoint": (SKY, "P"),
-    "estorm": ("#5b4a9e", ">"),
-    "passive_standby": ("#1b7f79", "p"),
-    "active_standby": ("#7f3106", "h"),
-    "upstream_backup": ("#a6761d", "d"),
-    "changelog": ("#b2477d", "*"),
-    "trident": ("#3f4a5a", "H"),
-    "batch_rerun": ("#b8a13a", "<"),
-    "hybrid": ("#4c8c2b", "8"),
-}
-"""Colour and marker of each strategy that comes with Tideover."""
-_OTHERS = (("#2f4b7c", "8"), ("#8c6d1f", "p"), ("#6a9a2d", "*"), ("#9c6b98", "d"))
-"""Those of strategies from elsewhere, by their place in a figure."""
+_NAMED = {name.lower(): colour for name, colour in globals().items() if str(colour).startswith("#")}
 
-STAGES = {
-    "detect": "#2d3138",
-    "passing": "#c9c2a5",
-    "delay": "#f3d9a4",
-    "launch": "#b87b00",
-    "prepare": "#efb643",
-    "restart": "#db9500",
-    "write": "#4a9e8c",
-    "restore": "#006baa",
-    "wait": "#eae7db",
-    "replay": "#bb6997",
-    "catch_up": "#8dccf1",
-    "windows": "#7f3106",
-}
-"""Stages of the time to recover: seven steps of lightness, so that a grey print tells them apart, in hues of
-Okabe and Ito. They are drawn opaque, with an edge.
-"""
+
+def _looks(part: str) -> dict[str, Any]:
+    """A part of ``looks.toml``, with colours in the place of their names."""
+    text = files("tideover.reports.figures").joinpath("looks.toml").read_text(encoding="utf-8")
+
+    def resolved(value: Any) -> Any:
+        known = isinstance(value, str) and value in _NAMED
+        return _NAMED[value] if known else [*map(resolved, value)] if isinstance(value, list) else value
+
+    return {key: resolved(value) for key, value in tomllib.loads(text)[part].items()}
+
+
+_STRATEGIES, STAGES = _looks("strategies"), _looks("stages")
+_OTHERS, _RC = _looks("others")["looks"], cast("Any", _looks("matplotlib"))
 STAGE_EDGE: Any = {"edgecolor": MUTED, "linewidth": 0.5}
 
 WIDTH_IN = 7.4
@@ -100,46 +78,6 @@ COLUMN_IN = 3.9
 """Width of a figure that stands alone and is to be legible on a telephone."""
 
 Shape = Literal["line", "dashed", "dotted", "dot", "mark", "area", "band"]
-
-_RC: Any = {
-    "figure.facecolor": "none",
-    "savefig.facecolor": "none",
-    "axes.facecolor": "none",
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": False,
-    "axes.unicode_minus": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.8,
-    "text.color": INK,
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-    "text.usetex": False,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 8.5,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so figures are the same everywhere
-    "font.size": 9,
-    "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "lines.linewidth": 1.4,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "tideover",
-    "figure.dpi": 110,
-}
-
 
 # Key and legends, figures and axes.
 
@@ -152,17 +90,6 @@ class Key:
     colour: str
     shape: Shape = "line"
     look: Mapping[str, Any] = field(default_factory=dict)
-
-    def handle(self) -> Artist:
-        """The entry as matplotlib wants it."""
-        from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
-
-        if self.shape == "area":
-            return Patch(facecolor=self.colour, label=self.label, **STAGE_EDGE, **self.look)
-        if self.shape == "band":
-            return Patch(color=self.colour, label=self.label, **self.look)
-        return Line2D([], [], **{"color": self.colour, "label": self.label, **LINES[self.shape], **self.look})
 
 
 DOT: Any = {"marker": "o", "markersize": 3.2, "markerfacecolor": "none", "markeredgewidth": 0.8}
@@ -178,7 +105,18 @@ POINTS: Any = {"textcoords": "offset points"}
 
 def legend_below(figure: Figure | SubFigure, keys: Iterable[Key], columns: int) -> None:
     """One legend for all axes of a figure."""
-    handles = [key.handle() for key in keys]
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Artist] = []
+    for key in keys:
+        look: dict[str, Any] = {"color": key.colour, "label": key.label, **key.look}
+        if key.shape == "area":
+            handles.append(Patch(facecolor=look.pop("color"), **STAGE_EDGE, **look))
+        elif key.shape == "band":
+            handles.append(Patch(**look))
+        else:
+            handles.append(Line2D([], [], **LINES[key.shape] | look))
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
@@ -254,30 +192,31 @@ BAR = 0.34
 """Height of the bar of a row that is 1 high."""
 
 
-def bar_of_stages(ax: Axes, y: float, lengths_s: Mapping[Any, Any]) -> float:
-    """Stages one after the other, from their lengths by column; how far to the right (s) they reach.
+def stage_bars(
+    ax: Axes, rows: Iterable[tuple[Mapping[Any, Any], str, bool]], middle: float, foot: float
+) -> list[float]:
+    """A bar for each row: its stages one after the other, by their lengths (s) by column; returns how far to
+    the right each reaches.
 
-    Those that take no time or did not come to their end (NaN) are left out.
+    Stages that take no time or did not come to their end (NaN) are left out. Above the bar, where it takes no
+    width, is what the row is; dots say that one is not over. ``middle`` of the bar and ``foot`` of the words:
+    where in the row, which is 1 high.
     """
-    end = 0.0
-    for stage in block("recoveries", "stages_s", lengths_s):
-        length = lengths_s[stage.name]
-        if length > 0:
-            look = {"color": STAGES.get(stage.key, GREY), **STAGE_EDGE}
-            (bar,) = ax.barh(y, length, left=end, height=BAR, **look)
-            bar.set_label(f"stage: {stage.key}")
-            end += length
-    return end
-
-
-def over_bar(ax: Axes, y: float, words: str) -> None:
-    """What a row is, above its bar: to its left it would take half of the width."""
-    ax.text(0.0, y, words, transform=ax.get_yaxis_transform(), va="bottom", fontsize=8.5)
-
-
-def open_end(ax: Axes, x: float, y: float) -> None:
-    """Dots that say that a bar is not over."""
-    ax.annotate("…", (x, y), xytext=(3, 0), va="center", **POINTS)
+    ends = []
+    for place, (lengths_s, words, over) in enumerate(rows):
+        end = 0.0
+        for stage in block("recoveries", "stages_s", lengths_s):
+            length = lengths_s[stage.name]
+            if length > 0:
+                look = {"color": STAGES.get(stage.key, GREY), **STAGE_EDGE}
+                (bar,) = ax.barh(place + middle, length, left=end, height=BAR, **look)
+                bar.set_label(f"stage: {stage.key}")
+                end += length
+        ax.text(0.0, place + foot, words, transform=ax.get_yaxis_transform(), va="bottom", fontsize=8.5)
+        if not over:
+            ax.annotate("…", (end, place + middle), xytext=(3, 0), va="center", **POINTS)
+        ends.append(end)
+    return ends
 
 
 def time_from_failure(ax: Axes, rows: int, most_s: float, top: float) -> None:
@@ -475,11 +414,6 @@ def outer(drawn: Sequence[Axes]) -> None:
             ax.set_xlabel("")
         else:
             ax.tick_params(axis="x", labelbottom=True)
-
-
-def names_of(cells: pd.DataFrame, key: str | None) -> list[str]:
-    """The values of a key of names, each once."""
-    return [] if key is None else list(dict.fromkeys(cells[key]))
 
 
 def each_line(

@@ -49,7 +49,7 @@ def small_multiples(
     """
     about = about or {}
     single = columns is None and rows is None
-    every = style.names_of(cells, lines)
+    every = list(dict.fromkeys(cells[lines])) if lines is not None else []
     with style.applied():
         drawn = style.panels(cells, columns, rows, 3.4 if single else 2.6)
         for ax, mine in drawn:
@@ -96,7 +96,7 @@ def costs_over(
 ) -> list[Axes]:
     """Five small charts over ``x``: the mean of each resource, in columns of their names."""
     about = about or {}
-    every = style.names_of(cells, lines)
+    every = list(dict.fromkeys(cells[lines])) if lines is not None else []
     with style.applied():
         grid = style.new_figure(4.4).subplots(2, 3)
         for ax, (column, label) in zip(grid.flat, RESOURCES.items(), strict=False):
@@ -180,7 +180,7 @@ def main_effects(effects: pd.DataFrame) -> list[Axes]:
     ``effects``: a row for each value of each factor, with ``factor``, ``value`` (text), ``number`` (NaN for
     names), ``mean``, ``low``, ``high`` and ``late`` as in ``cells``; ``grand_mean`` of all: a dashed line.
     """
-    factors = style.names_of(effects, "factor")
+    factors = list(dict.fromkeys(effects["factor"]))
     with style.applied():
         drawn = style.panels(effects, "factor", None, 2.4, share_x=False)
         for place, (ax, mine) in enumerate(drawn):

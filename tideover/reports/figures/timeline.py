@@ -319,15 +319,13 @@ def waterfall(
     shown = mine.head(MOST_FAILURES)
     with style.applied():
         ax = style.new_axes(0.6 + 0.4 * len(shown) + (0.8 if legend else 0.0), width_in)
-        ends = []
-        for place, row in enumerate(shown.to_dict("records")):
-            time = row[HEADLINE]
-            told = OPEN if is_undefined(time) else with_ending(f"{number(time)} s", [row["ended"]])
+        rows = []
+        for row in shown.to_dict("records"):
+            over, time = not is_undefined(row[HEADLINE]), f"{number(row[HEADLINE])} s"
+            told = with_ending(time, [row["ended"]]) if over else OPEN
             words = f"{row['failed_at_s']:,.1f} s  {row['kind']} of {row['component']}: {told}"
-            ends.append(style.bar_of_stages(ax, place + _MIDDLE, row))
-            style.over_bar(ax, place + _NAME, words)
-            if is_undefined(time):
-                style.open_end(ax, ends[-1], place + _MIDDLE)
+            rows.append((row, words, over))
+        ends = style.stage_bars(ax, rows, _MIDDLE, _NAME)
         for place, (end, at) in enumerate(zip(ends, struck, strict=False)):
             for later in struck[(struck > at) & (struck < at + end)] - at:
                 line: dict[str, Any] = {"color": style.FAILURE, "linewidth": 1.2}

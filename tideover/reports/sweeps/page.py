@@ -21,7 +21,7 @@ from tideover.models.schema import HEADLINE, named
 from tideover.reports import figures, pages
 from tideover.reports.figures.style import kinds_of, picture
 from tideover.reports.formatting import capitalised, listed, number, size, strategy_name
-from tideover.reports.html import Grid, GridColumn, Page, Picture
+from tideover.reports.html import Grid, GridColumn, Page, Picture, Section
 from tideover.reports.html import grid as any_grid
 from tideover.reports.parquet import aside
 from tideover.reports.sweeps import points as asked
@@ -430,8 +430,8 @@ def sweep_page(
         verdict=asked.summary(points),
         setup=(*said, ("Swept", "; ".join(asked.spoken(key) for key in swept) or "nothing")),
         sections=(
-            pages.figures_section(*shown),
-            pages.results_section(*shown_tables, grid=every_point),
+            Section("Figures", "figures", pictures=shown),
+            Section("Results", "results", tables=tuple(shown_tables), grid=every_point),
         ),
         warnings=(*warnings[:MOST_PAGE_WARNINGS], *((f"and {rest:,} more remarks",) if rest > 0 else ())),
         scenarios=((label, json.dumps(record["scenario"], indent=2, ensure_ascii=False)),),
