@@ -1,10 +1,12 @@
-"""Pages, sentences, tables and pictures of audits; called by `tideover audit`."""
+"""Pages, sentences, tables and pictures of audits.
+
+Called by `tideover audit`; what is tried, and what counts as harm, is in `tideover.scenarios.audit`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -13,10 +15,9 @@ from rich.text import Text
 
 from tideover.models.accounts.trace import Stretch
 from tideover.models.coarsening import coarseness
-from tideover.models.config import Scenario
 from tideover.models.evaluation.diagram import diagram
 from tideover.reports.figures.space_time import Highlight, space_time
-from tideover.reports.formatting import listed, strategy_name
+from tideover.reports.formatting import UNDEFINED, listed, strategy_name
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render
@@ -71,54 +72,53 @@ def sentences(audit: Audit) -> Iterator[str]:
 
 def kinds_table(audit: Audit) -> Table:
     """What each kind of fault leaves."""
-    rows = []
-    for kind in audit.kinds:
-        found = audit.by_kind(kind)
-        spoilt = Counter(word for one in found for word in one.harm.split(", ") if word)
-        rows.append(
-            (
-                kind,
-                guarantee(found),
-                audit.claimed if kind in audit.survives else "–",
-                str(len(found)),
-                str(spoilt["lost"]),
-                str(spoilt["duplicated"]),
-                str(sum(bool(one.wrong or one.missing) for one in found)),
-            )
-        )
-    columns = ("One fault", "observed", "claimed", "runs", "lose", "duplicate", "wrong windows")
-    notes: tuple[str, ...] = ()
+
+    def spoilt(kind: str, word: str) -> str:
+        return str(sum(each.harm.split(", ").count(word) for each in audit.by_kind(kind)))
+
+    columns: dict[str, Callable[[str], str]] = {
+        "One fault": lambda kind: kind,
+        "observed": lambda kind: guarantee(audit.by_kind(kind)),
+        "claimed": lambda kind: audit.claimed if kind in audit.survives else UNDEFINED,
+        "runs": lambda kind: str(len(audit.by_kind(kind))),
+        "lose": lambda kind: spoilt(kind, "lost"),
+        "duplicate": lambda kind: spoilt(kind, "duplicated"),
+        "wrong windows": lambda kind: str(sum(bool(e.wrong or e.missing) for e in audit.by_kind(kind))),
+    }
+    notes = []
     if set(audit.kinds) != set(audit.survives):
-        notes = ("– : the strategy claims nothing of these.",)
+        notes.append(f"{UNDEFINED} : the strategy claims nothing of these.")
     if not audit.scenario.strategy.stateless_too:
-        notes += ("What it claims does not hold of tasks without state, by its own account.",)
-    return Table("Guarantees", columns, tuple(rows), notes, text_columns=3)
+        notes.append("What it claims does not hold of tasks without state, by its own account.")
+    return Table.of("Guarantees", audit.kinds, columns, notes, text_columns=3)
 
 
 def overview(audits: Sequence[Audit]) -> Table:
     """Several audits, a row for each."""
-    rows = []
-    for audit in audits:
-        survived = [kind for kind in audit.kinds if holds(audit.claimed, guarantee(audit.by_kind(kind)))]
+
+    def survived(audit: Audit) -> str:
+        kinds = [kind for kind in audit.kinds if holds(audit.claimed, guarantee(audit.by_kind(kind)))]
+        return "all" if kinds == audit.kinds else listed(kinds) if kinds else "none"
+
+    def smallest(audit: Audit) -> str:
         first = next(iter(audit.examples), None)
-        rows.append(
-            (
-                strategy_name(kind_of(audit.scenario.strategy)),
-                audit.claimed,
-                audit.observed,
-                audit.after_two or "–",
-                "all" if survived == audit.kinds else listed(survived) if survived else "none",
-                str(len(audit.singles) + len(audit.doubles)),
-                "–" if first is None else f"{first.harm}: {first.case.kinds or 'no failure'}",
-            )
-        )
-    columns = ("Strategy", "claimed", "observed", "after two", "faults survived", "runs", "smallest example")
+        return UNDEFINED if first is None else f"{first.harm}: {first.case.kinds or 'no failure'}"
+
+    columns: dict[str, Callable[[Audit], str]] = {
+        "Strategy": lambda audit: strategy_name(kind_of(audit.scenario.strategy)),
+        "claimed": lambda audit: audit.claimed,
+        "observed": lambda audit: audit.observed,
+        "after two": lambda audit: audit.after_two or UNDEFINED,
+        "faults survived": survived,
+        "runs": lambda audit: str(len(audit.singles) + len(audit.doubles)),
+        "smallest example": smallest,
+    }
     kinds = listed(dict.fromkeys(kind for audit in audits for kind in audit.kinds))
     note = (
         f"Faults: {kinds}; survived: after one of them the strategy keeps what it claims of any. After two: "
         "one task crashes, and another during its recovery, of which nothing is claimed (–: not tried)."
     )
-    return Table("Audits", columns, tuple(rows), (note,), text_columns=7)
+    return Table.of("Audits", audits, columns, (note,), text_columns=7)
 
 
 def steps(audit: Audit) -> Iterator[tuple[Example, str, str]]:
@@ -160,40 +160,32 @@ def pictured(audit: Audit, example: Example) -> Picture:
     return Picture("What happens", f"{example.text}. Marked: what is lost, or counted twice.", svg)
 
 
+def _answered(answer: str, said: Iterable[str], table: Table) -> Group:
+    return Group(Text(answer, style="bold"), *map(Text, said), Text(""), render(table))
+
+
 def audits_view(audits: Sequence[Audit]) -> list[Group | Text]:
     """What the terminal shows of several audits: how many keep their word, a table, and the smallest example
     of each that does not.
     """
-    shown: list[Group | Text] = [
-        Group(Text(verdicts(audits), style="bold"), Text(""), render(overview(audits)))
-    ]
+    shown: list[Group | Text] = [_answered(verdicts(audits), (), overview(audits))]
     if any(audit.examples for audit in audits):
         shown.append(Text("Each one's smallest example, drawn: --out DIR."))
     for audit in audits:
-        if audit.holds:
-            continue
-        shown.append(Text(verdict(audit), style="bold"))
-        for _, text, replay in islice(steps(audit), 1):
-            shown += [Text(f"   {text}"), Text(f"   {replay}", style="dim")]
+        if not audit.holds:
+            shown.append(Text(verdict(audit), style="bold"))
+            for _, text, replay in islice(steps(audit), 1):
+                shown += [Text(f"   {text}"), Text(f"   {replay}", style="dim")]
     return shown
 
 
 def audit_view(audit: Audit) -> list[Group | Text]:
     """What the terminal shows of one: the answer, what each kind of fault leaves, the smallest examples."""
-    shown: list[Group | Text] = [
-        Group(
-            Text(verdict(audit), style="bold"),
-            *(Text(sentence) for sentence in sentences(audit)),
-            Text(""),
-            render(kinds_table(audit)),
-        )
-    ]
+    shown: list[Group | Text] = [_answered(verdict(audit), sentences(audit), kinds_table(audit))]
     for number, (_, text, replay) in enumerate(steps(audit), 1):
         shown += [Text(f"{number}. {text}"), Text(f"   {replay}\n", style="dim")]
     more = len(audit.examples) - MOST_EXAMPLES
-    if more > 0:
-        shown.append(Text(f"{more} more; --json and --out have all."))
-    return shown
+    return [*shown, *([Text(f"{more} more; --json and --out have all.")] if more > 0 else [])]
 
 
 def _example(audit: Audit, title: str, anchor: str, found: tuple[Example, str, str], *before: str) -> Section:
@@ -205,10 +197,10 @@ def _example(audit: Audit, title: str, anchor: str, found: tuple[Example, str, s
 
 def audits_page(audits: Sequence[Audit]) -> Page:
     """Several audits: what each came to, and the smallest example of each."""
+    kinds = [kind_of(audit.scenario.strategy) for audit in audits]
     examples = [
         _example(audit, strategy_name(kind), kind, first, verdict(audit))
-        for audit in audits
-        for kind in [kind_of(audit.scenario.strategy)]
+        for audit, kind in zip(audits, kinds, strict=True)
         for first in islice(steps(audit), 1)
     ]
     return Page(
@@ -217,7 +209,7 @@ def audits_page(audits: Sequence[Audit]) -> Page:
         verdict=verdicts(audits),
         setup=(("Faults", ", ".join(dict.fromkeys(kind for audit in audits for kind in audit.kinds))),),
         sections=(Section("Answer", "answer", tables=(overview(audits),)), *examples),
-        scenarios=tuple((kind_of(a.scenario.strategy), _json(a.scenario)) for a in audits),
+        scenarios=tuple((kind, _json(audit)) for kind, audit in zip(kinds, audits, strict=True)),
         glossary={},
     )
 
@@ -235,10 +227,10 @@ def audit_page(audit: Audit) -> Page:
         verdict=verdict(audit),
         setup=(("Faults", ", ".join(audit.kinds)), ("Claimed", audit.claimed), ("Observed", audit.observed)),
         sections=(answer, *examples),
-        scenarios=((audit.scenario.name, _json(audit.scenario)),),
+        scenarios=((audit.scenario.name, _json(audit)),),
         glossary={},
     )
 
 
-def _json(scenario: Scenario) -> str:
-    return json.dumps(to_data(scenario), indent=2, ensure_ascii=False)
+def _json(audit: Audit) -> str:
+    return json.dumps(to_data(audit.scenario), indent=2, ensure_ascii=False)

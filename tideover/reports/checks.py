@@ -1,9 +1,13 @@
-"""What ``check`` found: a table, a sentence, and JUnit's XML for continuous integration."""
+"""What ``check`` found: a table, a sentence, and JUnit's XML for continuous integration.
+
+Called by `tideover check` and, for how values are written, by plans and by what availability shows.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 from tideover.reports.formatting import (
@@ -47,17 +51,13 @@ def sentence(check: Check) -> str:
         met = "The objective is met" if total == 1 else f"All {total} objectives are met"
         sure = f", {len(unsure)} of them not for sure" if total > 1 else ", but not for sure"
         return f"{met}{sure if unsure else ''}."
-    known = [one.objective.text for one in broken if one.value is not None]
-    unknown = [one.objective.text for one in broken if one.value is None]
-    said = [(known, "broken"), (unknown, "not measured here")]
-    return " ".join(_said(texts, total, what) for texts, what in said if texts)
-
-
-def _said(texts: list[str], total: int, what: str) -> str:
-    if total == 1:
-        return f"The objective is {what}: {texts[0]}."
-    many = f"One of {total} objectives is" if len(texts) == 1 else f"{len(texts)} of {total} objectives are"
-    return f"{many} {what}: {listed(texts)}."
+    said = []
+    for what, is_known in (("broken", True), ("not measured here", False)):
+        texts = [one.objective.text for one in broken if (one.value is not None) is is_known]
+        few = "The objective is" if total == 1 else f"One of {total} objectives is"
+        many = few if len(texts) == 1 else f"{len(texts)} of {total} objectives are"
+        said += [f"{many} {what}: {listed(texts)}."] if texts else []
+    return " ".join(said)
 
 
 def name(one: Judgement) -> str:
@@ -150,11 +150,18 @@ def junit(check: Check) -> str:
     if it is broken. Without times and time stamps, which nobody needs: the same check is the same text.
     """
     result = check.result
+
+    def add(parent: Any, tag: str, text: str = "", **attributes: Any) -> Any:
+        """Without characters that XML cannot have."""
+        known = {key: _NO_XML.sub("?", str(value)) for key, value in attributes.items()}
+        made = ElementTree.SubElement(parent, tag, known)
+        made.text = _NO_XML.sub("?", text) or None
+        return made
+
     suites = ElementTree.Element("testsuites")
     counts = {"tests": len(check.judgements), "failures": len(check.broken), "errors": 0, "skipped": 0}
-    about = {"name": f"tideover check: {result.scenario.name}"} | {k: str(v) for k, v in counts.items()}
-    suite = ElementTree.SubElement(suites, "testsuite", {k: _text(v) for k, v in about.items()})
-    properties = ElementTree.SubElement(suite, "properties")
+    suite = add(suites, "testsuite", "", name=f"tideover check: {result.scenario.name}", **counts)
+    properties = add(suite, "properties")
     known = {
         "scenario": result.scenario.name,
         "strategy": result.strategy,
@@ -164,20 +171,13 @@ def junit(check: Check) -> str:
         "version": result.version,
     }
     for key, given in known.items():
-        ElementTree.SubElement(properties, "property", {"name": key, "value": _text(str(given))})
+        add(properties, "property", name=key, value=given)
     for one in check.judgements:
-        about = {"classname": _text(f"tideover.{result.scenario.name}"), "name": _text(one.objective.text)}
-        case = ElementTree.SubElement(suite, "testcase", about)
-        said = [f"value: {value(one)}", f"interval: {interval(one)}", f"limit: {limit(one)}"]
+        case = add(suite, "testcase", classname=f"tideover.{result.scenario.name}", name=one.objective.text)
         if not check.passes(one):
             message = f"{one.objective.text} is {verdict(one, check.strict)}: {value(one)}"
-            failure = {"message": _text(message), "type": one.verdict}
-            ElementTree.SubElement(case, "failure", failure).text = _text("\n".join([message, *one.notes]))
-        ElementTree.SubElement(case, "system-out").text = _text("\n".join([*said, *one.notes]))
+            add(case, "failure", "\n".join([message, *one.notes]), message=message, type=one.verdict)
+        said = [f"value: {value(one)}", f"interval: {interval(one)}", f"limit: {limit(one)}", *one.notes]
+        add(case, "system-out", "\n".join(said))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, "utf-8", xml_declaration=True).decode() + "\n"
-
-
-def _text(text: str) -> str:
-    """Without characters that XML cannot have."""
-    return _NO_XML.sub("?", text)

@@ -3,7 +3,8 @@
 The sentences are a mechanical reading of the figures. Correctness comes first and names every strategy; then
 the best strategy is compared with the reference by its time to recover, which is defined alike for all, then
 by its cost. The verdict says so when there are too few pairs, when nothing varies, when no difference shows,
-and when a strategy has not recovered.
+and when a strategy has not recovered. Called by pages, by the terminal, and by `tideover.compare`; which
+strategy is better is decided by ``Outcome.rank``, and by nothing else.
 """
 
 from __future__ import annotations
@@ -51,6 +52,22 @@ _COUNTS = {
     "missing": "windows_missing",
 }
 _REPLICATION = ["strategy", "seed", "replication"]
+FEW_PAIRS = 5
+"""With fewer pairs an interval leans on a normality that nobody can check."""
+SAME_COST = 0.05
+
+COMPARED = (
+    HEADLINE,
+    "state_recovery_s",
+    "catch_up_s",
+    "throughput_90_s",
+    "output_gap_s",
+    "end_to_end_median_ms",
+    "end_to_end_mean_ms",
+    "latency_median_ms",
+    "latency_mean_ms",
+)
+"""Columns of ``recoveries`` that are compared pair by pair."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +93,11 @@ class Outcome:
     costs: dict[str, float]
     failed_runs: int
     runs: int
+
+    @property
+    def name(self) -> str:
+        """As sentences call it."""
+        return strategy_name(self.strategy)
 
     @property
     def ran(self) -> bool:
@@ -104,6 +126,7 @@ class Outcome:
         soon = math.inf if self.time.mean is None and self.time.undefined else self.time.mean or 0.0
         return (not self.ran, *self.harm, self.time.undefined, soon, self.costs["network_bytes"])
 
+    @property
     def harm_in_words(self) -> str:
         """``loses no root, but counts 750 of 11,245 roots twice``: for a strategy that is not exact."""
         said = [f"loses {self.lost:,} of {counted(self.emitted, 'root')}"] if self.lost else []
@@ -115,18 +138,53 @@ class Outcome:
             said.append(f"leaves out {counted(self.missing, 'window')}")
         return listed(said) if self.lost else f"loses no root, but {listed(said)}"
 
+    @property
+    def shortfalls(self) -> list[str]:
+        """``… has not recovered by the end of the run in 3 of 5 replications``, ``… has lost roots for good
+        in both recoveries``; none if it always has, and never has.
+        """
+        missed, total = self.time.undefined, self.time.undefined + self.time.n
+        said = []
+        if missed:
+            where = "in the one replication" if total == 1 else f"in {missed} of {total} replications"
+            said.append(f"{self.name} has not recovered by the end of the run {where}")
+        ended = [each for each in self.endings if each != OPEN]
+        if lossy := ended.count(LOSSY):
+            where = _all(lossy, "recovery", "recoveries")
+            where = f"{lossy} of {len(ended)} recoveries" if lossy < len(ended) else where
+            said.append(f"{self.name} has lost roots for good in {where}")
+        return said
+
+    @property
+    def by_itself(self) -> str:
+        """What it did, where there is nothing to subtract."""
+        time = self.time
+        if not time.n and not time.undefined:
+            return f"{self.name} ran without a failure"
+        if self.traceless:
+            zero = f"time to recover 0 s in {_all(time.n, 'replication')}"
+            return f"{self.name} shows no trace of a failure in output, state or backlog ({zero})"
+        if time.mean is None:
+            return self.shortfalls[0]
+        places = places_for(time.half_width)
+        note = _interval(time, places, "replication")
+        recovers = f"{self.name} recovers {fixed(time.mean, places)} s after a failure ({note})"
+        return "; ".join([recovers, *self.shortfalls])
+
 
 def outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outcome:
     """The outcome of a strategy in frames that may hold several; ``recoveries`` as `whole` gives them."""
     mine, done = recoveries[recoveries["strategy"] == strategy], runs[runs["strategy"] == strategy]
     means = mine.groupby(_REPLICATION, sort=True)[HEADLINE].mean()
     good = done[done["error"].isna()]
-    costs = {name: float(good[name].sum()) / max(1, len(good)) for name in RESOURCES}
-    counts = {name: int(good[column].fillna(0).sum()) for name, column in _COUNTS.items()}
-    time = estimate(float(value) for value in means)
-    ended = tuple(map(str, mine["ended"]))
     return Outcome(
-        strategy, time, ended, costs=costs, failed_runs=len(done) - len(good), runs=len(done), **counts
+        strategy,
+        estimate(float(value) for value in means),
+        tuple(map(str, mine["ended"])),
+        costs={name: float(good[name].sum()) / max(1, len(good)) for name in RESOURCES},
+        failed_runs=len(done) - len(good),
+        runs=len(done),
+        **{name: int(good[column].fillna(0).sum()) for name, column in _COUNTS.items()},
     )
 
 
@@ -157,25 +215,6 @@ def whole(recoveries: pd.DataFrame) -> pd.DataFrame:
     return recoveries.assign(**{HEADLINE: recoveries[HEADLINE].where(each)})
 
 
-FEW_PAIRS = 5
-"""With fewer pairs an interval leans on a normality that nobody can check."""
-
-SAME_COST = 0.05
-
-COMPARED = (
-    HEADLINE,
-    "state_recovery_s",
-    "catch_up_s",
-    "throughput_90_s",
-    "output_gap_s",
-    "end_to_end_median_ms",
-    "end_to_end_mean_ms",
-    "latency_median_ms",
-    "latency_mean_ms",
-)
-"""Columns of ``recoveries`` that are compared pair by pair."""
-
-
 @dataclass(frozen=True)
 class Verdict:
     """``text``: sentences, one a line. ``pairs``: each other strategy minus the reference (the first one),
@@ -199,37 +238,39 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     strategies = list(dict.fromkeys(str(name) for name in runs["strategy"]))
     if len(strategies) < 2:
         raise ValueError("a comparison needs at least two strategies")
-    reference, others = strategies[0], strategies[1:]
-    outcomes = {name: outcome(name, recoveries, runs) for name in strategies}
-    ranked = sorted(strategies, key=lambda name: outcomes[name].rank)
-    best = ranked[0]
-    other = reference if best != reference and outcomes[reference].ran else ranked[1]
-    pairs = tuple(pair for name in others for pair in paired_columns(recoveries, name, reference, COMPARED))
-    text = _text(list(outcomes.values()), outcomes[best], outcomes[other], recoveries)
-    lossy = tuple(name for name in strategies if LOSSY in outcomes[name].endings)
-    return Verdict(text, reference, best, pairs, lossy)
+    outcomes = [outcome(name, recoveries, runs) for name in strategies]
+    reference, (best, second, *_) = outcomes[0], sorted(outcomes, key=lambda one: one.rank)
+    other = reference if best is not reference and reference.ran else second
+    pairs = [paired_columns(recoveries, name, strategies[0], COMPARED) for name in strategies[1:]]
+    lossy = tuple(one.strategy for one in outcomes if LOSSY in one.endings)
+    text = _text(outcomes, best, other, recoveries)
+    return Verdict(text, strategies[0], best.strategy, tuple(pair for each in pairs for pair in each), lossy)
 
 
 def run_sentence(found: Outcome) -> str:
     """One strategy alone: whether it is correct, and how long it takes to recover."""
-    return _lines([correctness([found]), _by_itself(found)])
+    return _lines([correctness([found]), found.by_itself])
 
 
 def _text(outcomes: Sequence[Outcome], best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
     if not best.ran:
         return "No run ended without an error, so there is nothing to compare."
+    failed, runs = sum(o.failed_runs for o in outcomes), sum(o.runs for o in outcomes)
+    whose = listed(f"{o.failed_runs} of {o.name}" for o in outcomes if o.failed_runs)
+    left_out = f"{failed} of {counted(runs, 'run')} failed and are left out: {whose}" if failed else ""
     if not other.ran:
-        return _lines([correctness([best]), _by_itself(best), _failed(outcomes)])
-    found = [
-        correctness(outcomes),
-        _time(best, other, recoveries),
-        _faster_but_less_correct(best, outcomes),
-    ]
-    if len(recoveries):
-        costs = [_cost(best, other)]
-    else:  # the costs of normal operation are all there is to compare
-        costs = [_cost(best, one) for one in outcomes if one is not best and one.ran]
-    return _lines([*found, *costs, _failed(outcomes)])
+        return _lines([correctness([best]), best.by_itself, left_out])
+    time, sooner = best.time.mean, []
+    for o in outcomes:
+        mean = o.time.mean
+        if o.ran and o.harm > best.harm and time is not None and mean is not None and mean < time:
+            took = with_ending(f"{fixed(mean, places_for(o.time.half_width))} s", o.endings)
+            sooner.append(f"{o.name} ({took} after a failure)")
+    less = f"sooner than {best.name}, but less correct: {listed(sooner)}" if sooner else ""
+    # without failures the costs of normal operation are all there is to compare
+    others = [other] if len(recoveries) else [o for o in outcomes if o is not best and o.ran]
+    costs = [_cost(best, one) for one in others]
+    return _lines([correctness(outcomes), _time(best, other, recoveries), less, *costs, left_out])
 
 
 def _lines(sentences: Iterable[str]) -> str:
@@ -239,66 +280,26 @@ def _lines(sentences: Iterable[str]) -> str:
 def correctness(outcomes: Sequence[Outcome]) -> str:
     """``R+SM loses no root, counts none twice and puts out no wrong window; …``: all strategies that ran."""
     ran = [o for o in outcomes if o.ran]
-    exact = [strategy_name(o.strategy) for o in ran if o.exact]
-    windows = any(o.windows or o.missing for o in ran)
+    exact = [o.name for o in ran if o.exact]
     said = []
     if exact:
         verbs = ("lose", "count", "put") if len(exact) > 1 else ("loses", "counts", "puts")
-        last = f"{verbs[2]} out every window right"
-        parts = [f"{verbs[0]} no root", f"{verbs[1]} none twice", *([last] if windows else [])]
+        parts = [f"{verbs[0]} no root", f"{verbs[1]} none twice"]
+        if any(o.windows or o.missing for o in ran):
+            parts.append(f"{verbs[2]} out every window right")
         said.append(f"{listed(exact)} {listed(parts)}")
-    said += [f"{strategy_name(o.strategy)} {o.harm_in_words()}" for o in ran if not o.exact]
-    return "; ".join(said)
+    return "; ".join([*said, *(f"{o.name} {o.harm_in_words}" for o in ran if not o.exact)])
 
 
 def _time(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
-    a, b = strategy_name(best.strategy), strategy_name(other.strategy)
     if recoveries.empty:
         return "no failure was simulated, so there is no recovery to compare"
     if best.traceless and other.traceless:
-        return f"neither {a} nor {b} shows a trace of a failure in output, state or backlog"
+        return f"neither {best.name} nor {other.name} shows a trace of a failure in output, state or backlog"
     pair = paired(recoveries, best.strategy, other.strategy, HEADLINE)
     if pair.difference.n and not best.traceless and not other.traceless:
-        said = (difference_clause(pair), _never(best), _lossy(best), _never(other), _lossy(other))
-        return "; ".join(clause for clause in said if clause)
-    return f"{_by_itself(best)}, where {_by_itself(other)}"
-
-
-def _by_itself(found: Outcome) -> str:
-    """What one strategy did, where there is nothing to subtract."""
-    name, time = strategy_name(found.strategy), found.time
-    if not time.n and not time.undefined:
-        return f"{name} ran without a failure"
-    if found.traceless:
-        zero = f"time to recover 0 s in {_all(time.n, 'replication')}"
-        return f"{name} shows no trace of a failure in output, state or backlog ({zero})"
-    if time.mean is None:
-        return _never(found)
-    places = places_for(time.half_width)
-    note = _interval(time, places, "replication")
-    recovers = f"{name} recovers {fixed(time.mean, places)} s after a failure ({note})"
-    return "; ".join(clause for clause in (recovers, _never(found), _lossy(found)) if clause)
-
-
-def _never(found: Outcome) -> str:
-    """``… has not recovered by the end of the run in 3 of 5 replications``; empty if it always has."""
-    missed, total = found.time.undefined, found.time.undefined + found.time.n
-    if not missed:
-        return ""
-    where = "in the one replication" if total == 1 else f"in {missed} of {total} replications"
-    return f"{strategy_name(found.strategy)} has not recovered by the end of the run {where}"
-
-
-def _lossy(found: Outcome) -> str:
-    """``… has lost roots for good in 3 of 5 recoveries``; empty if it never has."""
-    ended = [each for each in found.endings if each != OPEN]
-    lossy = ended.count(LOSSY)
-    if not lossy:
-        return ""
-    where = f"in {_all(lossy, 'recovery', 'recoveries')}"
-    if lossy < len(ended):
-        where = f"in {lossy} of {len(ended)} recoveries"
-    return f"{strategy_name(found.strategy)} has lost roots for good {where}"
+        return "; ".join([difference_clause(pair), *best.shortfalls, *other.shortfalls])
+    return f"{best.by_itself}, where {other.by_itself}"
 
 
 def difference_clause(pair: Paired) -> str:
@@ -333,22 +334,9 @@ def _all(count: int, unit: str, units: str = "") -> str:
     return {1: f"the one {unit}", 2: f"both {units}"}.get(count, f"all {count:,} {units}")
 
 
-def _faster_but_less_correct(best: Outcome, outcomes: Sequence[Outcome]) -> str:
-    """The strategies that recover sooner than the best one, but are less correct."""
-    time = best.time.mean
-    if time is None:
-        return ""
-    said = []
-    for o in outcomes:
-        if o.ran and o.harm > best.harm and o.time.mean is not None and o.time.mean < time:
-            took = with_ending(f"{fixed(o.time.mean, places_for(o.time.half_width))} s", o.endings)
-            said.append(f"{strategy_name(o.strategy)} ({took} after a failure)")
-    return f"sooner than {strategy_name(best.strategy)}, but less correct: {listed(said)}" if said else ""
-
-
 def _cost(best: Outcome, other: Outcome) -> str:
     """Where the resources differ by more than 5 %: factors, or amounts where one of the two uses none."""
-    a, b = strategy_name(best.strategy), strategy_name(other.strategy)
+    a, b = best.name, other.name
 
     def amount(name: str, value: float) -> str:
         return f"{fixed(value, 1)} s" if name.endswith("_s") else size(value)
@@ -358,7 +346,9 @@ def _cost(best: Outcome, other: Outcome) -> str:
     for name, words in RESOURCES.items():
         mine, theirs = best.costs[name], other.costs[name]
         if mine > 0 and theirs > 0 and abs(mine / theirs - 1) > SAME_COST:
-            factors.append(f"{_factor(mine / theirs)} times the {words}")
+            share = mine / theirs
+            factor = fixed(share, 1 if share >= 0.95 else 2) if share >= 0.005 else "less than 0.01"
+            factors.append(f"{factor} times the {words}")
         elif mine > 0 and theirs == 0:
             amounts.append(f"{amount(name, mine)} of {words} per run where {b} needs none")
         elif theirs > 0 and mine == 0:
@@ -367,16 +357,3 @@ def _cost(best: Outcome, other: Outcome) -> str:
         return f"{a} and {b} cost the same to within {100 * SAME_COST:g} %"
     parts = [f"{listed(factors)} of {b}"] if factors else []
     return f"{a} costs {', and '.join([*parts, *([listed(amounts)] if amounts else [])])}"
-
-
-def _factor(value: float) -> str:
-    return fixed(value, 1 if value >= 0.95 else 2) if value >= 0.005 else "less than 0.01"
-
-
-def _failed(outcomes: Sequence[Outcome]) -> str:
-    """How many runs failed, and under which strategies."""
-    failed, runs = sum(o.failed_runs for o in outcomes), sum(o.runs for o in outcomes)
-    if not failed:
-        return ""
-    whose = listed(f"{o.failed_runs} of {strategy_name(o.strategy)}" for o in outcomes if o.failed_runs)
-    return f"{failed} of {counted(runs, 'run')} failed and are left out: {whose}"

@@ -1,6 +1,7 @@
 """One HTML page that holds everything: text, tables, figures as inline SVG, and a long table that sorts.
 
-It loads nothing, and escapes everything. The pages of `tideover.reports` are made of its parts.
+It loads nothing, and escapes everything. The pages of `tideover.reports` are made of its parts; how they look
+is in ``templates/report.html.j2``, how the long table works in ``templates/grid.js``.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure. ``svg`` comes from ``figures.svg.to_svg``; it and what a ``Grid`` holds are all that is not
-    escaped on a page. It may be several panels, of which the page puts as many in a row as fit.
+    """A figure. ``svg`` comes from ``figures.style.to_svg`` or ``figures.space_time``; it and what a ``Grid``
+    holds are all that is not escaped on a page. It may be several panels, of which the page puts as many in a
+    row as fit.
 
     legend    label, shape (``figures.style.Shape``) and colour of each entry, if the page has to draw it
     """
@@ -43,18 +45,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table that is too long to be written out: ``script`` shows ``data`` (JSON), a part of it at a time,
-    sorted and filtered; ``plain`` is its beginning, for readers without scripts.
-
-    Script and data are code of ours or made safe by ``reports.grid``; like a picture they are not escaped.
-    ``allowed`` is the script's hash, so that the page runs no other.
+    """A table that is too long to be written out: a script shows ``data`` (JSON, made safe by ``grid``), a
+    part of it at a time, sorted and filtered; ``plain`` is its beginning, for readers without scripts.
     """
 
     title: str
     plain: Table
     data: str
-    script: str
-    allowed: str
     notes: tuple[str, ...] = ()
 
 
@@ -103,11 +100,6 @@ class Page:
         "The Parquet files beside this page hold these columns, each with its unit and meaning."
     )
 
-    @property
-    def allowed(self) -> str:
-        """Hash of the script that the page may run; empty for none."""
-        return next((section.grid.allowed for section in self.sections if section.grid), "")
-
 
 def page_of_scenarios(
     scenarios: Sequence[Scenario], setup: Mapping[str, str], sections: tuple[Section, ...], **given: Any
@@ -128,17 +120,25 @@ def page_of_scenarios(
 
 
 def render(page: Page) -> str:
-    """The page as HTML. Equal pages give equal bytes: no date, no random id."""
-    return _template().render(page=page, version=__version__)
+    """The page as HTML. Equal pages give equal bytes: no date, no random id. It may run the script of its
+    long table, if it has one, and no other.
+    """
+    script = _file("grid.js") if any(section.grid for section in page.sections) else ""
+    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"sha256-{hashed}" if script else ""
+    return _template().render(page=page, version=__version__, script=script, allowed=allowed)
+
+
+def _file(name: str) -> str:
+    return files("tideover.reports").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 @cache
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
-    source = files("tideover.reports").joinpath("templates", "report.html.j2").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
-    return environment.from_string(source)
+    return environment.from_string(_file("report.html.j2"))
 
 
 MOST_PLAIN = 200
@@ -172,21 +172,16 @@ class GridColumn:
             return self.values[cell]
         return size(cell) if self.is_size else number(cell)
 
-    def head(self) -> dict[str, Any]:
-        """What the script knows of the column."""
-        found: dict[str, Any] = {"name": self.name}
-        found |= {"values": list(self.values)} if self.values else {}
-        found |= {"numbers": list(self.numbers)} if len(self.numbers) else {}
-        return found | ({"bytes": True} if self.is_size else {})
-
 
 def grid(columns: Sequence[GridColumn], what: str, notes: Sequence[str] = ()) -> Grid:
     """The table of these columns; ``what``: its rows in a word, as ``points``. The first names a row."""
     rows = list(zip(*(column.cells for column in columns), strict=True))
-    content = {"columns": [column.head() for column in columns], "rows": rows, "what": what}
+    heads = []
+    for column in columns:
+        known = {"values": list(column.values), "numbers": list(column.numbers), "bytes": column.is_size}
+        heads.append({"name": column.name} | {key: value for key, value in known.items() if value})
+    content = {"columns": heads, "rows": rows, "what": what}
     data = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    script = _script()
-    allowed = f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
     first = range(min(MOST_PLAIN, len(rows)))
     plain = Table(
         f"All {what}",
@@ -196,10 +191,4 @@ def grid(columns: Sequence[GridColumn], what: str, notes: Sequence[str] = ()) ->
         1 + max((place for place, column in enumerate(columns) if column.values), default=0),
     )
     # In a script element nothing is an entity, and only "</script" and "<!--" end or change what follows.
-    safe = data.replace("<", "\\u003c")
-    return Grid(f"All {len(rows):,} {what}", plain, safe, script, allowed, (_FILTERS, *notes))
-
-
-@cache
-def _script() -> str:
-    return files("tideover.reports").joinpath("templates", "grid.js").read_text(encoding="utf-8")
+    return Grid(f"All {len(rows):,} {what}", plain, data.replace("<", "\\u003c"), (_FILTERS, *notes))

@@ -1,7 +1,7 @@
 """What ``--out`` writes: tidy Parquet files that explain themselves, the result as JSON, and the page.
 
 Every field carries its unit and meaning. Equal frames give equal bytes: no time stamp is stored, and no
-metadata of pandas.
+metadata of pandas. Called by the command line and by `tideover.api`; what a column is stands in `columns`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tideover.models.schema import POINT, Column
+from tideover.models.schema import POINT
 from tideover.reports.columns import DOCUMENTED, conform, find
 from tideover.reports.html import Page, render
 
@@ -42,7 +42,11 @@ def prepare(directory: str | os.PathLike[str], command: str | None = None) -> Pa
         raise ValueError(
             f"{path}: is not empty and was not written by Tideover; name another directory, or empty this one"
         )
-    before = _written_by(path)
+    try:
+        marked = (path / MARKER).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        marked = []
+    before = next((line.removeprefix(_COMMAND) for line in marked if line.startswith(_COMMAND)), None)
     if command and before and command != before and any(entry.name != MARKER for entry in path.iterdir()):
         raise ValueError(
             f"{path}: holds what tideover {before} wrote; name another directory, or empty this one"
@@ -52,15 +56,6 @@ def prepare(directory: str | os.PathLike[str], command: str | None = None) -> Pa
     text = _MARKER_TEXT + (f"{_COMMAND}{owner}\n" if owner else "")
     (path / MARKER).write_text(text, encoding="utf-8")
     return path
-
-
-def _written_by(directory: Path) -> str | None:
-    """The command whose directory it is, if that is known."""
-    try:
-        lines = (directory / MARKER).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return next((line.removeprefix(_COMMAND) for line in lines if line.startswith(_COMMAND)), None)
 
 
 def write_tables(
@@ -104,8 +99,11 @@ def to_arrow(name: str, frame: pd.DataFrame, parameters: Mapping[str, str] | Non
     """The frame as an Arrow table in the documented order and types, with units and meanings as field
     metadata.
 
-    Columns that a sweep adds come first. Documented columns that the frame lacks are left out.
+    Columns that a sweep adds come first: swept values, which keep their own type if that is a number or a
+    truth. Documented columns that the frame lacks are left out. Raises ValueError for a fraction in a column
+    of whole numbers.
     """
+    import pandas as pd
     import pyarrow as pa
 
     if not len(frame.columns):
@@ -113,32 +111,21 @@ def to_arrow(name: str, frame: pd.DataFrame, parameters: Mapping[str, str] | Non
     documented = [column.name for column in DOCUMENTED[name]]
     added = [str(column) for column in frame.columns if column not in documented]
     ordered = sorted(added, key=lambda column: column != POINT.name)
-    ordered += [column for column in documented if column in frame.columns]
     fields, arrays = [], []
-    for column in ordered:
-        entry = find(name, column, parameters)
-        array = _array(frame[column], entry, free=column in added and column != POINT.name)
+    for column in (*ordered, *(column for column in documented if column in frame.columns)):
+        entry, values = find(name, column, parameters), frame[column]
+        own = _OWN_TYPES.get(values.dtype.kind) if column in added and column != POINT.name else None
+        wanted = own or entry.dtype
+        if wanted == "string":
+            values = values.astype(object).map(str, na_action="ignore")
+        elif wanted != "bool":
+            values = pd.to_numeric(values)
+        arrays.append(pa.array(values, wanted, from_pandas=True))
         described = {"meaning": entry.meaning, "unit": entry.unit, "undefined": entry.undefined}
         metadata = {key: text for key, text in described.items() if text}
-        fields.append(pa.field(column, array.type, metadata=metadata))
-        arrays.append(array)
+        fields.append(pa.field(column, arrays[-1].type, metadata=metadata))
     schema = pa.schema(fields, metadata={"tideover.table": name, "tideover.format": FORMAT})
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _array(values: pd.Series[Any], entry: Column, *, free: bool) -> pa.Array:
-    """One column in its documented type; ``free``: a swept value, which keeps its own type if that is a
-    number or a truth. Raises ValueError for a fraction in a column of whole numbers.
-    """
-    import pandas as pd
-    import pyarrow as pa
-
-    wanted = (free and _OWN_TYPES.get(values.dtype.kind)) or entry.dtype
-    if wanted == "string":
-        values = values.astype(object).map(str, na_action="ignore")
-    elif wanted != "bool":
-        values = pd.to_numeric(values)
-    return pa.array(values, wanted, from_pandas=True)
 
 
 _OWN_TYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
@@ -170,10 +157,9 @@ def write_all(
     Raises ValueError for a directory that is not Tideover's to write to; see ``parquet.prepare``.
     """
     root = prepare(directory)
-    texts = {REPORT: render(page)} | ({} if record is None else {RESULT: record})
+    texts = ({} if record is None else {RESULT: record}) | {REPORT: render(page)}
     written = write_tables(root, tables, parameters=parameters)
-    for name, text in reversed(texts.items()):
+    for name, text in texts.items():  # the page last: when it is there, all is
         with aside(root / name) as part:
             part.write_text(text, encoding="utf-8")
-    others = [root / name for name in texts if name != REPORT]
-    return [root / REPORT, *written, *others]
+    return [root / REPORT, *written, *(root / name for name in texts if name != REPORT)]

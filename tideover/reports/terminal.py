@@ -1,4 +1,8 @@
-"""What the terminal shows, in 100 columns: each function returns something that a rich console prints."""
+"""What the terminal shows, in 100 columns: each function returns something that a rich console prints.
+
+Called by the command line, and by reports that have a view of their own. How a table is laid out in the room
+that there is, ``Fitted`` decides.
+"""
 
 from __future__ import annotations
 
@@ -32,64 +36,50 @@ MOST_SIDE_BY_SIDE = 5
 
 def run_view(result: Record, details: bool = False) -> Group:
     """One scenario under one strategy: the verdict, and a screen of figures; with ``details`` all."""
-    short = (tables.table([result]), tables.recovery_table(result))
-    more = "" if details else "All figures: --details; "
+    short = [table for table in (tables.table([result]), tables.recovery_table(result)) if table.rows]
     bottleneck = result.get("bottleneck")
-    return Group(
-        *_answered(headline(result), run_sentence(of_record(result))),
-        *rendered([tables.overview([result], brief=True)] if details else short),
+    more = "" if details else "All figures: --details; "
+    return _answered(
+        headline(result),
+        run_sentence(of_record(result)),
+        [tables.overview([result], brief=True)] if details else short,
         *([Text(f"Bottleneck: {bottleneck}.", style="bold"), Text("")] if bottleneck else []),
         Text(f"{more}drawn: --out DIR or --diagram FILE.svg; other strategies: tideover compare."),
-        warnings_view(collected_warnings([result])),
+        warnings=collected_warnings([result]),
     )
 
 
 def saturation_view(found: Sequence[Saturation]) -> Group:
     """How much a scenario carries, under each strategy."""
-    return Group(
-        *_answered(f"{found[0].scenario.name}: how much it carries", rates.saturation_answer(found)),
-        render(rates.carried_table(found)),
-        *(render(rates.resources_table(each)) for each in found),
-    )
+    shown = [rates.carried_table(found), *map(rates.resources_table, found)]
+    return _answered(f"{found[0].scenario.name}: how much it carries", rates.saturation_answer(found), shown)
 
 
 def availability_view(found: Dependability) -> Group:
     """Availability with rare failures, what it is made of, and the answer in a sentence."""
-    run = found.scenario.run
+    run, shown = found.scenario.run, [rates.availability_table(found), rates.causes_table(found)]
     asked = f"{found.scenario.name}: seed {run.seed}, {run.replications} replications of each failure"
-    return Group(
-        *_answered(asked, rates.availability_answer(found)),
-        render(rates.availability_table(found)),
-        render(rates.causes_table(found)),
-        warnings_view(found.warnings),
-    )
+    return _answered(asked, rates.availability_answer(found), shown, warnings=found.warnings)
 
 
 def compare_view(results: Sequence[Record], verdict: Verdict, details: bool = False) -> Group:
     """The verdict, and strategies at a glance; with ``details`` all their figures, side by side, and their
     paired differences.
     """
-    more = "All figures, and differences pair by pair: --details; drawn: --out DIR."
     step, shown = MOST_SIDE_BY_SIDE, [tables.table(results)]
     if details:
         shown += [tables.overview(results[i : i + step], brief=True) for i in range(0, len(results), step)]
         shown.append(tables.pairs_table(verdict.pairs, verdict.lossy))
-    return Group(
-        *_answered(headline(results[0]), verdict.text),
-        *rendered(shown),
-        *([] if details else [Text(more)]),
-        warnings_view(collected_warnings(results)),
-    )
+    more = Text("All figures, and differences pair by pair: --details; drawn: --out DIR.")
+    warnings = collected_warnings(results)
+    lines, shown = () if details else (more,), [table for table in shown if table.rows]
+    return _answered(headline(results[0]), verdict.text, shown, *lines, warnings=warnings)
 
 
 def check_view(check: Check) -> Group:
     """Objectives, and what became of them."""
-    result = check.result
-    return Group(
-        *_answered(headline(result.to_dict()), checks.sentence(check)),
-        render(checks.table(check)),
-        warnings_view([*check.remarks, *result.warnings]),
-    )
+    asked, warnings = headline(check.result.to_dict()), [*check.remarks, *check.result.warnings]
+    return _answered(asked, checks.sentence(check), [checks.table(check)], warnings=warnings)
 
 
 _NOTHING = Section("")
@@ -212,7 +202,10 @@ def _block(
     columns = list(indices)
     for index in columns:
         justify: JustifyMethod = "left" if index < table.text_columns else "right"
-        header = _folded(table.columns[index], [row[index] for row in table.rows if len(row) > 1])
+        # in lines as narrow as its column, so that headers are broken rather than cells
+        header, texts = table.columns[index], [row[index] for row in table.rows if len(row) > 1]
+        widest = max(map(len, [*texts, *header.split()]), default=1)
+        header = "\n".join(textwrap.wrap(header, widest)) if header else ""
         whole = index == 0 and widths is None
         width = (widths or {}).get(index)
         shown.add_column(Text(header), justify=justify, overflow="fold", no_wrap=whole, width=width)
@@ -234,17 +227,14 @@ def _block(
     return shown
 
 
-def _folded(header: str, cells: Sequence[str]) -> str:
-    """The header in lines as narrow as its column, so that headers are broken rather than cells."""
-    widest = max([len(cell) for cell in cells] + [len(word) for word in header.split()], default=1)
-    return "\n".join(textwrap.wrap(header, widest)) if header else ""
-
-
 def warnings_view(warnings: Iterable[str]) -> Group:
     """Warnings, one a line; nothing if there are none."""
     return Group(*(Text(f"Warning: {text}", style="yellow") for text in warnings))
 
 
-def _answered(asked: str, answer: str) -> tuple[Text, ...]:
+def _answered(
+    asked: str, answer: str, shown: Iterable[Table], *lines: RenderableType, warnings: Iterable[str] = ()
+) -> Group:
     """What was asked, and the answer, before any table."""
-    return (Text(asked, style="bold"), Text(answer, style="bold"), Text(""))
+    said = (Text(asked, style="bold"), Text(answer, style="bold"), Text(""))
+    return Group(*said, *map(render, shown), *lines, warnings_view(warnings))

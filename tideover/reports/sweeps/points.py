@@ -1,8 +1,12 @@
-"""The points of a sweep, what figures draw of them, and their tables; read by the pages and the terminal."""
+"""The points of a sweep, what figures draw of them, and their tables.
+
+Called by the pages and the terminal, of plans too. Which key is where in a figure is decided in ``layout``;
+what is asked of a sweep that has a million points is done by numpy here, never point by point.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -115,15 +119,20 @@ def cells(
 
     of = points.times if metric is None else points.metric(metric)
     mine = np.flatnonzero(np.ones(len(points), bool) if chosen is None else chosen)
-    keys = [*names, *axes]
-    group, combinations = _groups(keys, mine)
-    count = len(combinations[0]) if keys else min(1, len(mine))
     found: dict[str, Any] = {}
-    for key, places in zip(keys, combinations, strict=True):
-        # ``R+SM``, but ``hosts 4``: a number alone would not say what it is
-        texts = [f"{key.short} {label}" if key.numeric else label for label in key.labels]
-        axis = any(key is one for one in axes)
-        found[key.name] = key.numbers[places] if axis else [texts[place] for place in places]
+    group, count = np.zeros(len(mine), np.int64), min(1, len(mine))
+    if keys := [*names, *axes]:
+        ranks = [np.argsort(key.order)[key.of_point[mine]] for key in keys]
+        shape = [len(key.labels) for key in keys]
+        whole = np.ravel_multi_index(ranks, shape) if len(mine) else np.empty(0, int)
+        distinct, group = np.unique(whole, return_inverse=True)
+        group, count = group.astype(np.int64), len(distinct)
+        for key, rank in zip(keys, np.unravel_index(distinct, shape), strict=True):
+            places = key.order[rank]
+            # ``R+SM``, but ``hosts 4``: a number alone would not say what it is
+            texts = [f"{key.short} {label}" if key.numeric else label for label in key.labels]
+            axis = any(key is one for one in axes)
+            found[key.name] = key.numbers[places] if axis else [texts[place] for place in places]
     means, known = of.mean[mine], ~np.isnan(of.mean[mine])
     found["mean"] = means_by(group, count, means)
     for name, ends in (("low", of.low), ("high", of.high)):
@@ -138,18 +147,6 @@ def cells(
     else:
         found |= quantiles(group[known], means[known], np.bincount(group[known], minlength=count))
     return pd.DataFrame(found)
-
-
-def _groups(keys: Sequence[Key], mine: npt.NDArray[np.intp]) -> tuple[Counts, list[Counts]]:
-    """The group of each point, and of each group the place of its value of each key, in their order."""
-    if not keys:
-        return np.zeros(len(mine), np.int64), []
-    shape = [len(key.labels) for key in keys]
-    ranks = [np.argsort(key.order)[key.of_point[mine]] for key in keys]
-    whole = np.ravel_multi_index(ranks, shape) if len(mine) else np.empty(0, int)
-    distinct, group = np.unique(whole, return_inverse=True)
-    places = np.unravel_index(distinct, shape)
-    return group.astype(np.int64), [key.order[rank] for key, rank in zip(keys, places, strict=True)]
 
 
 # The points of a sweep, one row each, and the swept values as numbers where they are numbers.
@@ -348,29 +345,26 @@ def points(frame: pd.DataFrame, summary: pd.DataFrame, parameters: Parameters) -
     if "strategy.kind" not in names:
         names = ["strategy", *(name for name in names if name != "strategy")]
     units = parameters if isinstance(parameters, Mapping) else {}
-    short = short_names(names)
-    keys = tuple(_key(name, short[name], list(first[name]), units.get(name, "")) for name in names)
-    numbers, runs, failed = (first[name].to_numpy(dtype=np.int64) for name in ("point", "runs", "failed"))
-    return Points(numbers, keys, runs, failed, summary)
+    short, keys = short_names(names), []
+    for name in names:
+        values, unit = list(first[name]), units.get(name, "")
+        shown = [_label(name, value, unit) for value in values]
+        labels = {text: i for i, text in enumerate(dict.fromkeys(shown))}
+        places = np.array([labels[text] for text in shown], dtype=np.int64)
+        found = quantities(values, unit)
+        numbers = np.empty(0) if found is None else found[0][np.unique(places, return_index=True)[1]]
+        keys.append(Key(name, short[name], tuple(labels), numbers, "" if found is None else found[1], places))
+    point, runs, failed = (first[name].to_numpy(dtype=np.int64) for name in ("point", "runs", "failed"))
+    return Points(point, tuple(keys), runs, failed, summary)
 
 
-def _key(name: str, short: str, values: Sequence[Any], unit: str) -> Key:
-    def label(value: Any) -> str:
-        """As a table shows it."""
-        if is_undefined(value):
-            return UNDEFINED
-        if name in ("strategy", "strategy.kind"):
-            return strategy_name(value)
-        return str(value) if isinstance(value, str) or not unit else written(value, unit)
-
-    found = quantities(values, unit)
-    shown = [label(value) for value in values]
-    labels = {text: i for i, text in enumerate(dict.fromkeys(shown))}
-    places = np.array([labels[text] for text in shown], dtype=np.int64)
-    if found is None:
-        return Key(name, short, tuple(labels), np.empty(0), "", places)
-    numbers = found[0][np.unique(places, return_index=True)[1]]
-    return Key(name, short, tuple(labels), numbers, found[1], places)
+def _label(name: str, value: Any, unit: str) -> str:
+    """A swept value as a table shows it."""
+    if is_undefined(value):
+        return UNDEFINED
+    if name in ("strategy", "strategy.kind"):
+        return strategy_name(value)
+    return str(value) if isinstance(value, str) or not unit else written(value, unit)
 
 
 def short_names(keys: Sequence[str]) -> dict[str, str]:
@@ -446,39 +440,38 @@ def key_tables(points: Points) -> tuple[Table, ...]:
 
 
 def points_table(points: Points, places: Iterable[int], title: str, meant: tuple[str, ...] = ()) -> Table:
-    """One row a point: the swept values, times, what was lost, cost, and how many runs failed."""
+    """One row a point: the swept values, the mean time to recover or the least that it can be, what was lost,
+    cost, and how many runs failed.
+    """
     notes, rows, network = Notes(), [], points.metric("network_bytes").mean
-    for place in places:
+    for place in (places := list(places)):
+        found, endings = points.times.estimate(place), list[str]()
+        if points.metric("roots_lost").total[place] > 0:
+            endings = [LOSSY]
+        elif points.metric(HEADLINE).max[place] == 0:
+            endings = [UNAFFECTED]
+        if found.undefined:
+            notes.lossy |= LOSSY in endings
+            time = f"≥ {number(found.mean)} ({found.n - found.undefined} of {found.n})"
+            time = with_ending(time, endings)
+        else:
+            time = notes.mean(found, _HEADLINE.label, _HEADLINE, endings)
         sums = (points.metric(column).total[place] for column in SUMS)
         rows.append(
             (
                 *(key.labels[key.of_point[place]] for key in points.keys),
-                _time(points, place, notes),
-                *(UNDEFINED if np.isnan(found) else number(round(found)) for found in sums),
+                time,
+                *(UNDEFINED if np.isnan(total) else number(round(total)) for total in sums),
                 size(float(network[place])),
                 f"{points.failed[place]}/{points.runs[place]}",
             )
         )
     extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
-    if points.late[[*places]].any():
+    if points.late[places].any():
         meant = (*meant, _CENSORED)
     columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *SUMS.values())
     columns += ("network", "failed runs")
     return Table(title, columns, tuple(rows), (*meant, extra, *notes.lines()), len(points.keys))
-
-
-def _time(points: Points, place: int, notes: Notes) -> str:
-    """The mean, or the least that it can be, and of how many replications it is known."""
-    found = points.times.estimate(place)
-    endings: Collection[str] = ()
-    if points.metric("roots_lost").total[place] > 0:
-        endings = [LOSSY]
-    elif points.metric(HEADLINE).max[place] == 0:
-        endings = [UNAFFECTED]
-    if found.undefined:
-        notes.lossy |= LOSSY in endings
-        return with_ending(f"≥ {number(found.mean)} ({found.n - found.undefined} of {found.n})", endings)
-    return notes.mean(found, _HEADLINE.label, _HEADLINE, endings)
 
 
 def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
@@ -517,7 +510,12 @@ def summary(points: Points) -> str:
     late, wrong = int(points.late.sum()), int(points.wrong.sum())
     said = []
     if not np.isnan(points.headline).all():
-        ends = [_told(points, int(find(points.headline))) for find in (np.nanargmin, np.nanargmax)]
+        ends = []
+        for place in (int(np.nanargmin(points.headline)), int(np.nanargmax(points.headline))):
+            least = "at least " if points.late[place] else ""
+            where = ", ".join(f"{key.short} {key.labels[key.of_point[place]]}" for key in points.varying)
+            time = f"{least}{number(float(points.headline[place]))} s"
+            ends.append(f"{time} ({where})" if where else time)
         said.append(f"Mean time to recover of a point: {' to '.join(dict.fromkeys(ends))}.")
     if late:
         said.append(f"In {counted(late, 'point')} not every run recovers by its end.")
@@ -526,10 +524,3 @@ def summary(points: Points) -> str:
     ended = f"{failed:,} failed and are left out" if failed else "none failed"
     said.append(f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; {ended}.")
     return " ".join(said)
-
-
-def _told(points: Points, place: int) -> str:
-    """The mean time to recover of a point, and which point it is."""
-    least = "at least " if points.late[place] else ""
-    where = ", ".join(f"{key.short} {key.labels[key.of_point[place]]}" for key in points.varying)
-    return f"{least}{number(float(points.headline[place]))} s" + (f" ({where})" if where else "")
