@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import NamedTuple
 
-from tideover.models.accounts import trace as told
+from tideover.models.accounts import trace as traced
 from tideover.models.accounts.trace import Stretch
 from tideover.models.coarsening import coarsened
 from tideover.models.config import Scenario
@@ -22,7 +22,7 @@ from tideover.sim.units import format_duration
 
 MOST_STEPS, MOST_LATER = 6, 4
 """So many steps are named that were taken between what a tuple did and its loss, and then."""
-_CHANGE = {told.PROCESSED: 1, told.BACK: 1, told.UNDONE: -1}
+_CHANGE = {traced.PROCESSED: 1, traced.BACK: 1, traced.UNDONE: -1}
 """By how much an event changes how often a tuple has had its effect."""
 
 History = tuple[str, str]
@@ -34,22 +34,22 @@ class _Effect(NamedTuple):
 
     component: str
     uid: int
-    events: list[told.Event]
+    events: list[traced.Event]
 
     def alive(self, at: int) -> bool:
         """Whether it had an effect at a moment (ns), or had been put out."""
         return sum(_CHANGE.get(event.what, 0) for event in self.events if event.at <= at) > 0
 
-    def last(self, what: str, before: int | None = None) -> told.Event | None:
+    def last(self, what: str, before: int | None = None) -> traced.Event | None:
         """The last of such events, at or before a moment (ns; None: at all)."""
         found = [e for e in self.events if e.what == what and (before is None or e.at <= before)]
         return found[-1] if found else None
 
-    def sender(self, event: told.Event) -> str:
-        sent = [e for e in self.events if e.what == told.SENT and e.at <= event.at]
+    def sender(self, event: traced.Event) -> str:
+        sent = [e for e in self.events if e.what == traced.SENT and e.at <= event.at]
         return sent[-1].who if sent else ""
 
-    def from_sender(self, event: told.Event) -> str:
+    def from_sender(self, event: traced.Event) -> str:
         sender = self.sender(event)
         return f", from {sender}" if sender else ""
 
@@ -69,27 +69,27 @@ class _Run:
         effects = list(self._effects(root))
         for effect in effects:
             counted = 0
-            first: told.Event | None = None
+            first: traced.Event | None = None
             for place, event in enumerate(effect.events):
                 change = _CHANGE.get(event.what, 0)
                 if change > 0 and counted and first is not None:
                     return self._twice(effects, effect, first, effect.events[: place + 1])
                 counted += change
-                if event.what == told.PROCESSED or (first is None and event.what == told.BACK):
+                if event.what == traced.PROCESSED or (first is None and event.what == traced.BACK):
                     first = event
         return None
 
     def _twice(
-        self, effects: Sequence[_Effect], effect: _Effect, first: told.Event, events: Sequence[told.Event]
+        self, effects: Sequence[_Effect], effect: _Effect, first: traced.Event, events: Sequence[traced.Event]
     ) -> History:
         second, whose = events[-1], first.who
         since = [event for event in events[:-1] if (event.at, event.order) > (first.at, first.order)]
-        how = "by" if first.what == told.PROCESSED else "with the state of"
+        how = "by" if first.what == traced.PROCESSED else "with the state of"
         begins = f"{how} {whose} at {format_duration(first.at)}"
         begins += effect.from_sender(first) + self._between(first)
-        back = [event for event in since if event.what == told.BACK]
-        out = [event for event in since if event.what == told.PUT_OUT]
-        if second.what == told.BACK:
+        back = [event for event in since if event.what == traced.BACK]
+        out = [event for event in since if event.what == traced.PUT_OUT]
+        if second.what == traced.BACK:
             at = out[-1].at if out else first.at
             return (
                 "put out, and there again with the state",
@@ -106,17 +106,17 @@ class _Run:
         return f"{cause}; {again}", f"{begins}; {kept}; {why}; again at {format_duration(second.at)}"
 
     def _again(
-        self, effects: Sequence[_Effect], effect: _Effect, first: told.Event, second: told.Event
+        self, effects: Sequence[_Effect], effect: _Effect, first: traced.Event, second: traced.Event
     ) -> tuple[str, str]:
         """Why a tuple came again, in the same words for all of its sort, and in full."""
         if second.number == first.number:
-            sent = effect.last(told.AGAIN, second.at)
+            sent = effect.last(traced.AGAIN, second.at)
             if sent is None:
                 return "came again", f"it came again{self._after(second.at)}"
             return "sent again", f"it was sent to {sent.who} again at {format_duration(sent.at)}"
         # The root was emitted once more, for another attempt: when, and by whom?
         bits = self.world.job.topology.by_name[effect.component].bits
-        emitted = (e for e in self.trace.of(effect.uid >> bits) if e.what == told.EMITTED)
+        emitted = (e for e in self.trace.of(effect.uid >> bits) if e.what == traced.EMITTED)
         came = [(e.at, e.who) for e in emitted if e.number == second.number]
         at, spout = came[0] if came else (second.at, "")
         then = f"and so the root came again{self._after(at, spout)}"
@@ -124,9 +124,9 @@ class _Run:
             if not one.alive(at):
                 return "a part of the root was not", f"{self._gone(one, at)}, {then}"
         for one in (effect, *effects):
-            did = one.last(told.PROCESSED, at)
+            did = one.last(traced.PROCESSED, at)
             if did is not None and not any(
-                e.what == told.ACKED and e.number == did.number and e.at <= at for e in one.events
+                e.what == traced.ACKED and e.number == did.number and e.at <= at for e in one.events
             ):
                 what = "it" if one is effect else "another tuple of the root"
                 text = f"{did.who} had not acked {what}"
@@ -139,11 +139,11 @@ class _Run:
         return "acked in vain", f"all of it was acked, {then}"
 
     def _gone(self, effect: _Effect, at: int) -> str:
-        did, undone = effect.last(told.PROCESSED, at), effect.last(told.UNDONE, at)
+        did, undone = effect.last(traced.PROCESSED, at), effect.last(traced.UNDONE, at)
         if did is not None and undone is not None:
             how = f"at {format_duration(did.at)}{effect.from_sender(did)}{self._between(did)}"
             return f"the root's tuple at {did.who} ({how}) was undone at {format_duration(undone.at)}"
-        if (lost := effect.last(told.DESTROYED, at)) is not None:
+        if (lost := effect.last(traced.DESTROYED, at)) is not None:
             return f"the root's tuple at {lost.who} was destroyed at {format_duration(lost.at)}"
         return f"the root's tuple at {effect.component} had done nothing"
 
@@ -155,13 +155,13 @@ class _Run:
         for effect in self._effects(root):
             if effect.alive(now):
                 continue
-            ends = (told.PROCESSED, told.UNDONE, told.DESTROYED)
+            ends = (traced.PROCESSED, traced.UNDONE, traced.DESTROYED)
             did, undone, gone = (effect.last(what) for what in ends)
             if did is not None and undone is not None:
                 who = (did.who, effect.sender(did))
                 begins = f"by {did.who} at {format_duration(did.at)}"
                 begins += effect.from_sender(did) + self._between(did)
-                acked = effect.last(told.ACKED, undone.at)
+                acked = effect.last(traced.ACKED, undone.at)
                 told = "" if acked is None else f"; acked at {format_duration(acked.at)}"
                 since, then = self._since(who, did.at, undone.at), self._then(who, undone.at)
                 cause = "undone" if acked is None else "acked, and undone"
@@ -170,7 +170,7 @@ class _Run:
                 since = self._since((gone.who, effect.sender(gone)), gone.at, now)
                 at = f"destroyed at {gone.who} at {format_duration(gone.at)}"
                 return "destroyed", f"{at}{effect.from_sender(gone)}{since}"
-            if (sent := effect.last(told.SENT)) is not None:
+            if (sent := effect.last(traced.SENT)) is not None:
                 since = self._since((sent.who,), sent.at, now)
                 at = f"{sent.who} sent it to {effect.component} at {format_duration(sent.at)}"
                 return "nothing came of it", f"{at}{since}"
@@ -183,11 +183,11 @@ class _Run:
 
     def _effects(self, root: int) -> Iterator[_Effect]:
         """The tuples of a root where it ends, those that were sent and never came included."""
-        found: dict[tuple[str, int, int], list[told.Event]] = {}
-        ways: dict[tuple[str, int], list[told.Event]] = {}
+        found: dict[tuple[str, int, int], list[traced.Event]] = {}
+        ways: dict[tuple[str, int], list[traced.Event]] = {}
         for event in self.trace.of(root):
             if self.world.job.topology.by_name[event.component].ends_roots:
-                if event.what == told.SENT:
+                if event.what == traced.SENT:
                     ways.setdefault((event.component, event.uid), []).append(event)
                 else:
                     found.setdefault((event.component, event.uid, event.replica), []).append(event)
@@ -207,7 +207,7 @@ class _Run:
         last = before[-1]
         return f", after {last.text if who is None else _told(last)} at {format_duration(last.at)}"
 
-    def _between(self, event: told.Event) -> str:
+    def _between(self, event: traced.Event) -> str:
         mine = [step for step in self.steps if step.who == event.who]
         before = [step for step in mine if step.at < event.at]
         after = [step for step in mine if step.at >= event.at]
