@@ -66,7 +66,7 @@ REVEALED = {
     12: r"int",
     13: r"str",
     14: r"list\[str\]",
-    19: r"tideover\.scenarios\.scenario\.Scenario",
+    19: r"tideover\.scenarios\.loader\.Scenario",
     20: r"tideover\.api\.Comparison",
     21: r"tideover\.scenarios\.sweeps\.dataset\.Sweep",
     35: r"str",
