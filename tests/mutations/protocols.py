@@ -87,8 +87,8 @@ BARRIERS = (
     ),
     Mutation(
         "a job takes in what its log holds before it is restored",
-        "self._bolt(task).gate.closed = True",
-        "self._bolt(task).gate.closed = False",
+        "        task.gate.closed = True\n        if task is self._last:",
+        "        task.gate.closed = False\n        if task is self._last:",
         exactness("aligned_snapshots"),
     ),
 )

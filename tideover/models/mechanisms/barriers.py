@@ -33,7 +33,7 @@ from tideover.models.runtime.hooks import CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, TaskLog, read, restore, save
 from tideover.models.runtime.supervision import Plans
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.runtime.views import BoltView, OutageView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import CHANNEL, Rows
 from tideover.sim.train import Ints, Train
@@ -518,9 +518,7 @@ class GlobalRollback(Mechanism, CopyHolder):
             member.emitted[member.number] += parts
         return 0
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if task.component.is_spout:
-            return  # producers fall silent; the log has what they have sent
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
         if self._outage is not outage:
             self._cut_short |= {old.number for old in outage.overtakes}
             self._outage = outage
@@ -534,11 +532,10 @@ class GlobalRollback(Mechanism, CopyHolder):
 
     # -- every task restores its part; when the last has it, the job runs ------------------------------------
 
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._bolt(task).gate.closed = True
-            if task is self._last:
-                self._restore(outage)
+    def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
+        task.gate.closed = True
+        if task is self._last:
+            self._restore(outage)
 
     def _restore(self, outage: OutageView) -> None:
         costs, kernel = self._costs, self._job.kernel

@@ -15,7 +15,7 @@ from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.hooks import CopyHolder, Hooks, Mask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState
-from tideover.models.runtime.views import BoltView, Machine, OutageView, TaskView
+from tideover.models.runtime.views import BoltView, Machine, OutageView, SpoutView, TaskView
 from tideover.sim.kernel import ORDER, Rank
 from tideover.sim.plane.plane import RECOVERY
 from tideover.sim.train import Train
@@ -27,6 +27,8 @@ AFTER_TASKS = ORDER // 2
 class Mechanism(Hooks):
     """A part of a protocol. To make one is to plug it in: from then on its hooks are called, before those of
     mechanisms that are made later, and before the protocol's own; the accounts ask it if it is a holder.
+
+    ``bolt_failed`` and ``bolt_ready`` are called where a spout's task does not matter.
     """
 
     def __init__(self, job: Job) -> None:
@@ -37,6 +39,17 @@ class Mechanism(Hooks):
 
     def _bolt(self, task: TaskView) -> BoltTask:
         return self._job.bolt(task)
+
+    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self.bolt_failed(self._bolt(task), outage)
+
+    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+        if not task.component.is_spout:
+            self.bolt_ready(self._bolt(task), outage)
+
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None: ...
+    def bolt_ready(self, task: BoltTask, outage: OutageView) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import go_back, roll_back
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Plans
-from tideover.models.runtime.views import BoltView, OutageView, Runner, SpoutView
+from tideover.models.runtime.views import BoltView, OutageView, Runner
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train, distinct
 
@@ -197,13 +197,11 @@ class Batches(Mechanism, CopyHolder, Runner):
 
     def executor_ready(self, executor: Executor, outage: OutageView) -> None: ...
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._cluster.task_failed(task, outage)
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
+        self._cluster.task_failed(task, outage)
 
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._cluster.task_ready(task, outage)
+    def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
+        self._cluster.task_ready(task, outage)
 
     def paused(self, task: BoltView, outage: OutageView) -> None:
         self._cluster.stopped(task, outage.ready_at)
@@ -354,13 +352,11 @@ class Stopping(Batches):
     def executor_ready(self, executor: Executor, outage: OutageView) -> None:
         self._recovered(executor)
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._interrupt(task, outage)
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
+        self._interrupt(task, outage)
 
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            self._recovered(task)
+    def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
+        self._recovered(task)
 
     def driver_failed(self, outage: OutageView) -> None:
         self._cluster.stop(outage)

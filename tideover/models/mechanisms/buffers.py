@@ -1,8 +1,8 @@
 """Upstream buffers: senders keep what they have sent, and replay it; receivers let each message in once.
 
-Strategies make `UpstreamBuffers`, members of a `hybrid` have `Shared` ones; `output_queues.py` has buffers
-alone. The data plane numbers, keeps, sends again and lets in (plane.h: ``buffer``); who asks whom for what,
-and when, is changed here.
+Strategies make `UpstreamBuffers`, members of a `hybrid` have `Shared` ones, `active_standby` has
+`OutputQueues`. The data plane numbers, keeps, sends again and lets in (plane.h: ``buffer``); who asks whom
+for what, and when, is changed here.
 
 The rules of `rsm`, `passive_standby`, `upstream_backup` and `hybrid` (tests/models/test_rsm.py,
 test_rsm_senders.py; with bounded queues test_bounded_queues.py):
@@ -29,7 +29,6 @@ test_rsm_senders.py; with bounded queues test_bounded_queues.py):
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -39,7 +38,7 @@ import numpy as np
 from tideover.models.job.topology import Component
 from tideover.models.mechanisms import offsets
 from tideover.models.mechanisms.base import Mechanism, sent_again
-from tideover.models.mechanisms.replicas import CheckpointFilter, DuplicateFilter
+from tideover.models.mechanisms.replicas import CheckpointFilter, DuplicateFilter, live_replica
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.context import without_markers
@@ -85,6 +84,12 @@ class UpstreamBuffer:
         plane.number()
         self.channel, self.plane = channel, plane
         self.safe = 0
+        self.after = self.recovery = 0
+        """Above which number it is to be sent again, and in which recovery of the receiver."""
+        self.asked, self.served = -1, False
+        """In which life of the sender it was asked, and whether it has come to the end of the replay, and of
+        what it has put in its line.
+        """
         self._bare = False
         self.c: Any = plane.ffi.new("buffer *")
         plane.keep(self.c)
@@ -138,6 +143,16 @@ class UpstreamBuffer:
             self.become(kept.rows)
             self.c.gone_to = kept.gone_to if kept.sent == self.sent else self.sent
 
+    @property
+    def replayed(self) -> bool:
+        """Whether the end of a replay has left the sender, or waits in its line, where a crash would destroy
+        it.
+        """
+        plane, number = self.plane, self.channel.number
+        comes = plane.lib.plane_end_comes(plane.p, number, self.recovery)
+        # the replay of the channel has come to its end
+        return self.served and (bool(comes) or not self.c.waits)
+
     def tuples(self) -> Train:
         """The tuples (not the markers) in the buffer."""
         return self.plane.tuples(self.c.kept)
@@ -182,34 +197,6 @@ class Receiver:
         self.restoring = True
         for buffer in self.buffers.values():
             buffer.c.waits, buffer.c.unfinished, buffer.c.recovery = 1, 1, self.recovery
-
-
-@dataclass(eq=False)
-class Request:
-    """Send again what is in ``buffer`` above number ``after``.
-
-    asked    the sender's life in which it was asked; -1: never
-    served   the sender has come to the end of the replay, and of what it has put in its line
-    """
-
-    receiver: Receiver
-    buffer: UpstreamBuffer
-    after: int
-    recovery: int
-    asked: int = -1
-    served: bool = False
-
-    @property
-    def valid(self) -> bool:
-        return self.receiver.recovery == self.recovery
-
-    @property
-    def done(self) -> bool:
-        """Whether its end has left the sender, or waits in its line, where a crash would destroy it."""
-        channel, plane = self.buffer.channel, self.buffer.plane
-        comes = plane.lib.plane_end_comes(plane.p, channel.number, self.recovery)
-        # the replay of the channel has come to its end
-        return self.served and (bool(comes) or not self.buffer.c.waits)
 
 
 def send_kept(
@@ -282,7 +269,7 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         super().__init__(job)
         self._seen = seen
         job.context.marks[END_OF_REPLAY] = "end of replay"
-        self._requests: list[Request] = []
+        self._requests: list[UpstreamBuffer] = []
         """Until who asked fails again: a sender may crash with the end of the replay in its line."""
         self._receivers: dict[TaskView, Receiver] = {}
         self._buffers: list[UpstreamBuffer] = []
@@ -378,30 +365,30 @@ class UpstreamBuffers(Mechanism, CopyHolder):
 
     def ask(self, task: BoltView) -> None:
         """Ask all senders of a task for what they keep, now or as soon as they are ready."""
-        receiver = self._receivers[task]
-        self._requests = [request for request in self._requests if request.valid]
-        for position, buffer in receiver.buffers.items():
-            request = Request(receiver, buffer, receiver.positions[position], receiver.recovery)
-            self._requests.append(request)
+        self._requests = [buffer for buffer in self._requests if buffer.recovery == buffer.c.recovery]
+        for buffer in self._receivers[task].buffers.values():
+            buffer.after, buffer.recovery = int(buffer.c.processed), int(buffer.c.recovery)
+            buffer.asked, buffer.served = -1, False
+            self._requests.append(buffer)
             self.sender_ready(buffer.channel.up)
 
     def sender_ready(self, task: TaskView) -> None:
         """A task is up and open: what it owes is asked for, if it was not in this life of it."""
         up, kernel = self._job.tasks[task.number], self._job.kernel
-        for request in self._requests if up.available else ():
-            if request.buffer.channel.up is up and request.asked != up.life and not request.done:
-                request.asked, request.served = up.life, False
-                self._job.step(request.receiver.task.name, "replay asked for", to=up.name)
-                serve = partial(up.enqueue, Rank.REQUEST, partial(self._serve, up, request))
-                kernel.at(kernel.now, Rank.REQUEST, serve, up.number)
+        for buffer in self._requests if up.available else ():
+            if buffer.channel.up is up and buffer.asked != up.life and not buffer.replayed:
+                buffer.asked, buffer.served = up.life, False
+                self._job.step(buffer.channel.down.name, "replay asked for", to=up.name)
+                serve = partial(self._serve, up, buffer, buffer.recovery)
+                kernel.at(kernel.now, Rank.REQUEST, partial(up.enqueue, Rank.REQUEST, serve), up.number)
 
-    def _serve(self, up: Task, request: Request) -> None:
+    def _serve(self, up: Task, buffer: UpstreamBuffer, recovery: int) -> None:
         """The sender's turn: it replays its buffer, then an end marker; new tuples follow."""
-        if request.valid:
-            asked = [(request.buffer, request.after)]
-            n = send_kept(self._job, up, asked, request.recovery, request.receiver.step)
-            self._job.step(up.name, "buffer replayed", f"{n} tuples", request.receiver.task.name)
-            request.served = True
+        receiver = self._receivers[buffer.channel.down]
+        if receiver.recovery == recovery:
+            n = send_kept(self._job, up, [(buffer, buffer.after)], recovery, receiver.step)
+            self._job.step(up.name, "buffer replayed", f"{n} tuples", receiver.task.name)
+            buffer.served = True
 
     def moved(self, now: int) -> None:
         self._job.say.kept(sum(buffer.size for buffer in self._buffers))
@@ -446,3 +433,114 @@ class Shared:
         if self._buffers is not None and peer is not None:
             self._buffers.copy(task, peer)
         self.back(task)
+
+
+class OutputQueues(Mechanism, CopyHolder):
+    """Of the replicas of each bolt task one *speaks*; when another does, it sends what it has kept, one
+    message every ``cost_ns``.
+
+    J.-H. Hwang et al., ICDE 2005, section 4.3; M. A. Shah et al., SIGMOD 2004, section 3.
+    """
+
+    def __init__(self, job: Job, duplicates: DuplicateFilter, cost_ns: int) -> None:
+        super().__init__(job)
+        self._duplicates, self._cost = duplicates, cost_ns
+        self._of: dict[Wire, UpstreamBuffer] = {}
+        self._speaker: dict[BoltTask, BoltTask] = {}
+        """By the first of each pair: who speaks, or will when it has its turn."""
+        self._outputs: dict[BoltTask, list[Wire]] = {}
+        """All channels of a task, in the physical order of their receivers."""
+        for task in job.bolt_tasks:
+            self._speaker[self._replicas(task)[0]] = self._replicas(task)[0]
+            task.held_windows = {}
+            self._outputs[task] = list(task.wires.values())
+            for wire in self._outputs[task]:
+                self._of[wire] = UpstreamBuffer(wire, job.plane)
+            self._silence(task, task.replica > 0)
+
+    def _silence(self, task: BoltTask, silent: bool) -> None:
+        task.silent = silent
+        for channel in self._outputs[task]:
+            channel.c.withheld = silent
+
+    def _replicas(self, task: BoltTask) -> list[BoltTask]:
+        return self._job.bolts[task.component.name, task.index]
+
+    # -- what need not be kept -------------------------------------------------------------------------------
+
+    def trim(self, view: BoltView) -> int:
+        """A task tells those who send to it, each replica, what it has had; returns how many it tells."""
+        task, told = self._bolt(view), 0
+        self.moved(self._job.kernel.now)  # what they keep has its peak now
+        for channel in task.inputs:
+            if channel in self._of and channel.up.available:
+                told += 1
+                self._of[channel].drop_known(self._duplicates.seen(task), task.newest_marker(channel))
+        newest = max(each.said for each in self._replicas(task))
+        task.held_windows = {
+            number: closed for number, closed in (task.held_windows or {}).items() if number > newest
+        }
+        return told
+
+    # -- who speaks ------------------------------------------------------------------------------------------
+
+    def gone(self, view: TaskView) -> None:
+        """A task has failed, or is back, empty: if it spoke, and another one is there, that one does."""
+        task = self._bolt(view)
+        other = live_replica(self._job, task)
+        if self._speaker[self._replicas(task)[0]] is task and other is not None:
+            self._speak(other)
+
+    def there(self, task: BoltTask, peer: BoltTask | None) -> None:
+        """A task goes on, as a copy of its ``peer`` (None: of nobody), and speaks if nobody else can."""
+        if peer is not None:
+            for mine, theirs in zip(self._outputs[task], self._outputs[peer], strict=True):
+                self._lose(mine)
+                self._of[mine].become(self._of[theirs].copy().rows)
+            task.held_windows = dict(peer.held_windows or {})
+        speaker = self._speaker[self._replicas(task)[0]]
+        if speaker is task or not speaker.available:
+            self._speak(task)
+
+    def _speak(self, task: BoltTask) -> None:
+        """From now on; what it has kept leaves when it has served what is in its queue."""
+        kernel, replicas = self._job.kernel, self._replicas(task)
+        self._speaker[replicas[0]] = task
+        self._job.step(task.name, "is to speak")
+        for each in replicas:
+            if each is not task:
+                self._silence(each, True)
+
+        def place() -> None:
+            if task.available and task.silent:
+                task.enqueue(Rank.REQUEST, partial(self._send, task))
+
+        kernel.at(kernel.now, Rank.REQUEST, place, task.number)
+
+    def _send(self, task: BoltTask) -> None:
+        """Its turn: what it has kept leaves, channel by channel; what it makes from now on comes behind."""
+        replicas = self._replicas(task)
+        if not task.silent or self._speaker[replicas[0]] is not task:
+            return
+        task.put_out_held(max(each.said for each in replicas))
+        self._silence(task, False)
+        asked = [(self._of[channel], 0) for channel in self._outputs[task]]
+        n = send_kept(self._job, task, asked, 0, self._cost)
+        self._job.step(task.name, "queue sent", f"{n} messages")
+
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
+        if not (task.up or task.gate.stopped):
+            task.held_windows = {}
+            for channel in self._outputs[task]:
+                self._lose(channel)
+
+    def _lose(self, channel: Wire) -> None:
+        buffer = self._of[channel]
+        self._job.say.copies_lost(channel.down, buffer.tuples().uid)
+        buffer.clear()
+
+    def moved(self, now: int) -> None:
+        self._job.say.kept(sum(buffer.size for buffer in self._of.values()))
+
+    def tuples(self) -> list[tuple[Component, Train]]:
+        return [(channel.down.component, buffer.tuples()) for channel, buffer in self._of.items()]

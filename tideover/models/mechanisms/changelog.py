@@ -25,7 +25,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, TaskLog, read
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.verbs import Verbs
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.runtime.views import BoltView, OutageView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.registry import Part
 from tideover.sim.train import Ints, Train
@@ -373,10 +373,8 @@ class Changelogs(Mechanism, CopyHolder):
         own.changelog.add(batch)
         self._do.step(own.bolt, "changes written", f"{batch.entries} entries")
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        """What a task has read since the commit waits in its log again. Spouts just fall silent."""
-        if task.component.is_spout:
-            return
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
+        """What a task has read since the commit waits in its log again."""
         own = self._tasks[task]
         own.plans.void()
         own.committing = own.writing = False
@@ -391,9 +389,7 @@ class Changelogs(Mechanism, CopyHolder):
         own.known = max(own.known, known)
         own.returning += known - own.log.start
 
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if task.component.is_spout:
-            return
+    def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
         own = self._tasks[task]
         own.bolt.gate.closed = True
         restored = own.plans.unless_void(partial(self._restored, own, outage))

@@ -34,7 +34,7 @@ from tideover.models.runtime.saved_state import SavedState, read
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.verbs import Verbs
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.runtime.views import BoltView, OutageView, TaskView
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train
@@ -122,12 +122,12 @@ class RemoteState(Mechanism):
             c.stamp += 1
             c.at_hand, c.changed, self._prepared[task] = c.stamp, 0, 0
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
         self.roll_back(task)
 
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+    def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
         if task in self._of:
-            self._seat(self._bolt(task))
+            self._seat(task)
 
 
 class Transactions(Mechanism, CopyHolder):
@@ -268,22 +268,19 @@ class Transactions(Mechanism, CopyHolder):
     def _part(self, task: BoltTask) -> SavedState:
         return self._held[task] if task in self._held else SavedState.at_the_beginning(task)
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if task.component.is_spout:
-            return
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
         self._plans.void()
         self._wave = 0
         self._acks.forget(task, outage, [*self._preparing.pop(task, []), *self._safe.pop(task, [])])
         self._down[task] = outage
 
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+    def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
         if task in self._down:
-            bolt = self._bolt(task)
-            size = stored_entries(bolt, self._part(bolt)) * self._costs.entry_size
-            bolt.gate.closed = True
-            bolt.set_aside()  # a tick that waits must not end a window of what comes back
-            back = partial(self._roll_back, bolt, outage)
-            read(self._job, bolt, size, 0, back, self._job.store_named(self._costs.store))
+            size = stored_entries(task, self._part(task)) * self._costs.entry_size
+            task.gate.closed = True
+            task.set_aside()  # a tick that waits must not end a window of what comes back
+            back = partial(self._roll_back, task, outage)
+            read(self._job, task, size, 0, back, self._job.store_named(self._costs.store))
 
     def _roll_back(self, task: BoltTask, outage: OutageView) -> None:
         """``task`` has read its state: all go back, unless it has failed again."""

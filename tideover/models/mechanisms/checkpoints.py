@@ -46,7 +46,7 @@ from tideover.models.runtime.hooks import CopyHolder
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, read, save
 from tideover.models.runtime.supervision import Plans
-from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
+from tideover.models.runtime.views import BoltView, OutageView, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints
 
@@ -245,7 +245,7 @@ class TaskCheckpoints(Mechanism, CopyHolder):
 
         read(job, bolt, size, restoring, own.plans.unless_void(restored), job.store_named(costs.store))
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
         if task in self._of:
             self._of[task].void()
 

@@ -302,11 +302,9 @@ class Fleets(Mechanism, CopyHolder):
         self._states[outage][task] = saved
         self._read_all(outage)
 
-    def failed(self, view: SpoutView | BoltView, outage: OutageView) -> None:
+    def bolt_failed(self, failed: BoltTask, outage: OutageView) -> None:
         """Nobody waits for who fails again; what it has not written is asked of another."""
-        failed, kernel = self._job.tasks[view.number], self._job.kernel
-        if not isinstance(failed, BoltTask):
-            return
+        kernel = self._job.kernel
         self._asked.pop(failed, None)
         for older, unwritten in self._unwritten.items():
             if failed in unwritten or failed in self._states[older]:

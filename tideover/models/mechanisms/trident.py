@@ -25,7 +25,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, go_back
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Plans
-from tideover.models.runtime.views import BoltView, OutageView, Runner, SpoutView
+from tideover.models.runtime.views import BoltView, OutageView, Runner
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import CHANNEL, ROW
 from tideover.sim.registry import Part
@@ -618,20 +618,16 @@ class Coordinator(Mechanism, CopyHolder, Runner):
             self._executors[task].worker_up = True
         self._job.supervisor.back(worker)
 
-    def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            bolt = self._bolt(task)
-            executor = self._executors[bolt]
-            at_once = outage.kind == "lose_state" and outage.ready_at == outage.failed_at
-            if not at_once or executor.own is not None:
-                executor.own = outage.number
-                self._crash(bolt, outage)
+    def bolt_failed(self, task: BoltTask, outage: OutageView) -> None:
+        executor = self._executors[task]
+        at_once = outage.kind == "lose_state" and outage.ready_at == outage.failed_at
+        if not at_once or executor.own is not None:
+            executor.own = outage.number
+            self._crash(task, outage)
 
-    def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None:
-        if not task.component.is_spout:
-            executor = self._executors[self._bolt(task)]
-            if executor.own == outage.number:
-                executor.own = None
+    def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
+        if self._executors[task].own == outage.number:
+            self._executors[task].own = None
 
     def paused(self, task: BoltView, outage: OutageView) -> None:
         self._executors[self._bolt(task)].stop_until(outage.ready_at)

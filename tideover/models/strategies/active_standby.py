@@ -28,7 +28,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from tideover.models.mechanisms.output_queues import OutputQueues
+from tideover.models.mechanisms.buffers import OutputQueues
 from tideover.models.mechanisms.replicas import DuplicateFilter, StateTransfer
 from tideover.models.remarks import Plan, side_by_side
 from tideover.models.runtime.job import Job

@@ -32,9 +32,8 @@ from tideover.models import remarks
 from tideover.models.job.components import BoltConfig
 from tideover.models.mechanisms.base import when_due
 from tideover.models.mechanisms.buffers import Reached, UpstreamBuffers
-from tideover.models.mechanisms.output_queues import Progress
 from tideover.models.mechanisms.replicas import ReplayFilter
-from tideover.models.mechanisms.standbys import Standbys
+from tideover.models.mechanisms.standbys import Progress, Standbys
 from tideover.models.operators.base import Stateful
 from tideover.models.operators.state import Effects
 from tideover.models.remarks import Plan
