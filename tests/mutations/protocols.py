@@ -29,8 +29,8 @@ ACKING = (
 BUFFERS = (
     Mutation(
         "a checkpoint says that it holds one tuple more than it does",
-        "        return self._receivers[task].positions\n",
-        "        return {c: n + 1 for c, n in self._receivers[task].positions.items()}\n",
+        "return {at: int(buffer.c.processed) for",
+        "return {at: int(buffer.c.processed) + 1 for",
         exactness("rsm"),
     ),
     Mutation(
@@ -258,8 +258,8 @@ HYBRID = (
     ),
     Mutation(
         "a recovery waits for replicas that are down",
-        "any(channels <= unfinished for channels",
-        "any(channels & unfinished for channels",
+        "any(sender not in finished for sender, _ in ends)",
+        "any(unfinished for _, unfinished in ends)",
         (*HYBRIDS, "both_fail"),
     ),
     Mutation(

@@ -330,8 +330,6 @@ class Acks(AckCosts, CopyHolder):
             names = ("uid", "attempt", "created", "time")
             self._job.say.completed(*(np.ascontiguousarray(rows[name], np.int64) for name in names))
 
-    # -- what bolts are done with ----------------------------------------------------------------------------
-
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
         if self._holds and task.component.keeps_state:
             if task.component.saves_ids:  # of what was processed only what is known by its id
@@ -388,8 +386,6 @@ class Acks(AckCosts, CopyHolder):
             self._hold(task, *parts)
         return 0
 
-    # -- acks that are held until an effect is safe elsewhere ------------------------------------------------
-
     def _hold(self, task: BoltView, *effects: Effects) -> None:
         self._held.setdefault(task, []).extend(effects)
 
@@ -413,9 +409,8 @@ class Acks(AckCosts, CopyHolder):
         """A replica may ack again what it has acked, until all emitted by now is forgotten: order matters."""
         self._plane.p.in_order_until = self._job.kernel.now + self._acker_buckets * self._period
 
-    # -- lost state means lost ids: those roots are never acked; a spout that crashes loses its map ----------
-
     def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None:
+        """Lost state means lost ids: those roots are never acked."""
         for number, pending in enumerate(self.maps):
             mine = np.flatnonzero(roots & self._mask == number)
             pending.mark(roots[mine], None if attempt is None else attempt[mine], outage)

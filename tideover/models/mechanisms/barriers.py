@@ -320,8 +320,6 @@ class GlobalRollback(Mechanism, CopyHolder):
         self._last = job.bolt_tasks[-1]
         self._trimmed = 0
 
-    # -- triggers: one snapshot at a time, and at once after the last if that took longer than the interval --
-
     def start(self) -> None:
         self._run_from(self._schedule.first)
 
@@ -530,9 +528,8 @@ class GlobalRollback(Mechanism, CopyHolder):
         if self._copies is not None:
             self._copies.failed(task)
 
-    # -- every task restores its part; when the last has it, the job runs ------------------------------------
-
     def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
+        """Every task restores its part; when the last has it, the job runs."""
         task.gate.closed = True
         if task is self._last:
             self._restore(outage)

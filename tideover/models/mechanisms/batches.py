@@ -113,9 +113,8 @@ class Batches(Mechanism, CopyHolder, Runner):
     def _step(self, what: str, batch: Batch) -> None:
         self._job.step(DRIVER, what, f"batch {batch.number}")
 
-    # -- 1. every trigger interval: the batch is all that has arrived meanwhile ------------------------------
-
     def _trigger(self) -> None:
+        """1. Every trigger interval: the batch is all that has arrived meanwhile."""
         s = self._settings
         now = self._triggered = self._job.kernel.now
         self._fill_log()
@@ -127,18 +126,16 @@ class Batches(Mechanism, CopyHolder, Runner):
             again = s.next_trigger(now) if s.trigger_interval else now + s.poll_interval
             self._driver.at(again, Rank.BATCH, self._trigger)
 
-    # -- 2. its offsets are logged: whatever happens now, this batch will be run -----------------------------
-
     def _log_offsets(self, batch: Batch) -> None:
+        """2. Its offsets are logged: whatever happens now, this batch will be run."""
         self._logged += 1
         self._step("offsets logged", batch)
         batch.start = self._dry_run.remember(self._cluster.tasks)
         batch.shares = self._dry_run.play(batch.content)
         self._run(batch)
 
-    # -- 3. it runs as tasks over partitions, on the executors, stage by stage; tasks commit their state -----
-
     def _run(self, batch: Batch) -> None:
+        """3. It runs as tasks over partitions, on the executors, stage by stage; tasks commit their state."""
         run = partial(self._cluster.start, batch.shares, batch.saves, partial(self._ended, batch))
         self._then(self._settings.cold_time if self._cold else 0, run)
 
@@ -146,9 +143,8 @@ class Batches(Mechanism, CopyHolder, Runner):
         self._step("stages ended", batch)
         self._then(self._settings.output_time, partial(self._output, batch))
 
-    # -- 4. the sink has the results: all its tuples take effect at this instant; then offsets are committed -
-
     def _output(self, batch: Batch) -> None:
+        """4. The sink has the results: all its tuples take effect at this instant; then it is committed."""
         kernel, now = self._job.kernel, self._job.kernel.now
         batch.visible = True
         batch.shown_at = now if batch.shown_at is None else batch.shown_at
@@ -190,10 +186,8 @@ class Batches(Mechanism, CopyHolder, Runner):
         """What may yet be taken back, though its batch is committed."""
         return []
 
-    # -- 5. lost executor, or a task alone: tasks run again elsewhere, states are loaded from the checkpoint -
-
     def executor_failed(self, executor: Executor, outage: OutageView) -> None:
-        """The scheduler sees to what ran in it."""
+        """5. Lost executor, or a task alone: tasks run again elsewhere, as the scheduler sees to."""
 
     def executor_ready(self, executor: Executor, outage: OutageView) -> None: ...
 
@@ -210,9 +204,8 @@ class Batches(Mechanism, CopyHolder, Runner):
         partition = self._cluster.of[task]
         return partition.began_at if partition.attempt else None
 
-    # -- 6. lost driver: restart, read the logs, run the last uncommitted batch again ------------------------
-
     def driver_failed(self, outage: OutageView) -> None:
+        """6. Lost driver: restart, read the logs, run the last uncommitted batch again."""
         self._driver.void()
         self._cluster.stop(outage)
         self._give_up_batch()
@@ -240,8 +233,6 @@ class Batches(Mechanism, CopyHolder, Runner):
         else:
             self._triggered = self._job.kernel.now
             self._run(self._batch)
-
-    # -- what is taken back, and worked off again ------------------------------------------------------------
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         if parts and task.component.anchored:

@@ -29,6 +29,7 @@ test_rsm_senders.py; with bounded queues test_bounded_queues.py):
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -158,45 +159,27 @@ class UpstreamBuffer:
         return self.plane.tuples(self.c.kept)
 
 
+@dataclass(eq=False)
 class Receiver:
     """What one task takes from its buffered channels, by their position among its inputs.
 
-    step      time that a sender takes for each message that it replays (ns)
-    recovery  counts recoveries: replays that belong to an earlier one are stale
+    step       time that a sender takes for each message that it replays (ns)
+    recovery   counts recoveries: replays that belong to an earlier one are stale
     """
 
-    def __init__(self, job: Job, task: BoltTask, buffers: Mapping[int, UpstreamBuffer], step: int) -> None:
-        self._plane, self.task, self.step, self.buffers = job.plane, task, step, buffers
-        senders: dict[tuple[str, int], set[int]] = {}
-        for position, buffer in buffers.items():
-            up = buffer.channel.up
-            senders.setdefault((up.component.name, up.index), set()).add(position)
-        self._senders = list(senders.values())
-        """The channels of each task that sends here: one, or one from each of its replicas."""
-        self.recovery = 0
-        self.restoring = False
-
-    @property
-    def positions(self) -> dict[int, int]:
-        """Newest number that the task has processed on each channel."""
-        return {position: int(buffer.c.processed) for position, buffer in self.buffers.items()}
+    task: BoltTask
+    buffers: dict[int, UpstreamBuffer]
+    step: int
+    recovery: int = 0
+    restoring: bool = False
 
     @property
     def recovering(self) -> bool:
         """From a fault until an end-of-replay marker of each sender (of one of its replicas) is processed."""
-        unfinished = {position for position, buffer in self.buffers.items() if buffer.c.unfinished}
-        return self.restoring or any(channels <= unfinished for channels in self._senders)
-
-    def begin_recovery(self) -> None:
-        """A fault: from now on every channel is to be replayed."""
-        plane, task = self._plane, self.task
-        if self.buffers:
-            plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
-            task.c.bounded |= plane.lib.SCREENS
-        self.recovery += 1
-        self.restoring = True
-        for buffer in self.buffers.values():
-            buffer.c.waits, buffer.c.unfinished, buffer.c.recovery = 1, 1, self.recovery
+        ups = [(buffer.channel.up, buffer.c.unfinished) for buffer in self.buffers.values()]
+        ends = [((up.component.name, up.index), unfinished) for up, unfinished in ups]
+        finished = {sender for sender, unfinished in ends if not unfinished}
+        return self.restoring or any(sender not in finished for sender, _ in ends)
 
 
 def send_kept(
@@ -289,14 +272,14 @@ class UpstreamBuffers(Mechanism, CopyHolder):
         for task in map(self._bolt, tasks):
             senders = (c for c in task.inputs if isinstance(c.up, BoltTask) or at_spouts)
             buffers = {channel.position: UpstreamBuffer(channel, self._job.plane) for channel in senders}
-            self._receivers[task] = Receiver(self._job, task, buffers, step)
+            self._receivers[task] = Receiver(task, buffers, step)
             self._buffers += buffers.values()
             for buffer in buffers.values():
                 self._sent.setdefault(buffer.channel.up.number, []).append(buffer)
 
     def positions(self, task: BoltView) -> dict[int, int]:
         """Newest number that a task has processed on each of its buffered channels."""
-        return self._receivers[task].positions
+        return {at: int(buffer.c.processed) for at, buffer in self._receivers[task].buffers.items()}
 
     def reached(self, task: BoltView) -> Reached:
         """How far a task is now with what is sent to it."""
@@ -342,8 +325,15 @@ class UpstreamBuffers(Mechanism, CopyHolder):
             for buffer in self.sent_by(task):
                 self._job.say.copies_lost(buffer.channel.down, buffer.tuples().uid)
                 buffer.clear()
-        if task in self._receivers:
-            self._receivers[task].begin_recovery()
+        if task in self._receivers:  # from now on every channel is to be replayed
+            receiver, plane = self._receivers[task], self._job.plane
+            if receiver.buffers:
+                plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
+                receiver.task.c.bounded |= plane.lib.SCREENS
+            receiver.recovery += 1
+            receiver.restoring = True
+            for buffer in receiver.buffers.values():
+                buffer.c.waits, buffer.c.unfinished, buffer.c.recovery = 1, 1, receiver.recovery
 
     def recovering(self, task: BoltView) -> bool:
         """Whether not everything has been replayed to a task since its last failure."""
@@ -466,8 +456,6 @@ class OutputQueues(Mechanism, CopyHolder):
     def _replicas(self, task: BoltTask) -> list[BoltTask]:
         return self._job.bolts[task.component.name, task.index]
 
-    # -- what need not be kept -------------------------------------------------------------------------------
-
     def trim(self, view: BoltView) -> int:
         """A task tells those who send to it, each replica, what it has had; returns how many it tells."""
         task, told = self._bolt(view), 0
@@ -481,8 +469,6 @@ class OutputQueues(Mechanism, CopyHolder):
             number: closed for number, closed in (task.held_windows or {}).items() if number > newest
         }
         return told
-
-    # -- who speaks ------------------------------------------------------------------------------------------
 
     def gone(self, view: TaskView) -> None:
         """A task has failed, or is back, empty: if it spoke, and another one is there, that one does."""

@@ -303,8 +303,6 @@ class Changelogs(Mechanism, CopyHolder):
             outputs.windows += parts
         return 0
 
-    # -- commits, and batches of changes between them --------------------------------------------------------
-
     def start(self) -> None:
         s = self._settings
         for own in self._tasks.values():

@@ -263,8 +263,6 @@ class Transactions(Mechanism, CopyHolder):
             self._safe, self._preparing = self._preparing, {}
             self._send_wave(committing=True)
 
-    # -- back to the newest that holds -----------------------------------------------------------------------
-
     def _part(self, task: BoltTask) -> SavedState:
         return self._held[task] if task in self._held else SavedState.at_the_beginning(task)
 

@@ -96,14 +96,6 @@ class Backing:
             self._since = self._task.worked
 
 
-class Copy(NamedTuple):
-    """A copy that is written: of which number, on which host it lies, and since when (ns)."""
-
-    number: int
-    host: int
-    since: int
-
-
 class LocalCopies:
     """Copies of what tasks have in a store: nobody waits for them to be written.
 
@@ -114,21 +106,22 @@ class LocalCopies:
         self._job = job
         self.disk = job.store_named(disk)
         self._plans: dict[TaskView, Plans] = {task: Plans(job.kernel) for task in job.bolt_tasks}
-        self._of: dict[TaskView, list[Copy]] = {task: [] for task in job.bolt_tasks}
+        self._of: dict[TaskView, dict[int, tuple[int, int]]] = {task: {} for task in job.bolt_tasks}
+        """By number: on which host a copy lies, and since when (ns)."""
 
     def write(self, task: TaskView, number: int, size: int) -> None:
         """A copy of so many bytes of what the task saves as ``number`` is to be written where it is."""
         host = task.host
 
         def written() -> None:
-            self._of[task].append(Copy(number, host, self._job.kernel.now))
+            self._of[task][number] = host, self._job.kernel.now
             self._job.step(task.name, "local copy written", f"snapshot {number}")
 
         self.disk.write(host, size, Rank.TRIM, self._plans[task].unless_void(written), task.number)
 
     def counts(self, task: TaskView, number: int) -> None:
         """The task goes back to ``number`` from now on: older copies are of no use."""
-        self._of[task] = [copy for copy in self._of[task] if copy.number >= number]
+        self._of[task] = {n: copy for n, copy in self._of[task].items() if n >= number}
 
     def failed(self, task: TaskView) -> None:
         """The task has: what is not written is not."""
@@ -137,8 +130,8 @@ class LocalCopies:
     def has(self, task: TaskView, number: int) -> bool:
         """Whether there is a copy of ``number`` where the task is now, on a machine that has not broken."""
         broken = [o.failed_at for o in self._job.supervisor.outages if task.host in o.broken]
-        mine = (copy for copy in self._of[task] if (copy.number, copy.host) == (number, task.host))
-        return any(copy.since > max(broken, default=-1) for copy in mine)
+        host, since = self._of[task].get(number, (-1, -1))
+        return host == task.host and since > max(broken, default=-1)
 
 
 class Checkpoint(NamedTuple):

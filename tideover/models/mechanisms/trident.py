@@ -360,9 +360,8 @@ class Coordinator(Mechanism, CopyHolder, Runner):
 
         self._plans.after(delay, Rank.BATCH, do)
 
-    # -- 1. each interval: an attempt of the next transaction ------------------------------------------------
-
     def _tick(self, _: int) -> None:
+        """1. Each interval: an attempt of the next transaction."""
         if not self._lives or len(self._under_way) >= self._settings.max_spout_pending:
             return
         txid = max(self._under_way, default=self._current - 1) + 1
@@ -397,10 +396,8 @@ class Coordinator(Mechanism, CopyHolder, Runner):
                 if sender in self._stores:
                     self._stores[sender].handed_on.append((task, train))
 
-    # -- 2. tasks work ---------------------------------------------------------------------------------------
-
     def _begin(self, attempt: Attempt) -> None:
-        """The tasks that read spouts have their parts, which are written down if they always are the same."""
+        """2. Tasks that read spouts have their parts, written down if they always are the same; all work."""
         if self._settings.spout == "transactional" and attempt.txid not in self._contents:
             self._contents[attempt.txid] = attempt.content
             self._step("metadata written", attempt)
@@ -463,9 +460,8 @@ class Coordinator(Mechanism, CopyHolder, Runner):
         if attempt.logged and len(attempt.passed) == len(self._executors):
             self._later(0, attempt, self._succeed)
 
-    # -- 3. when all have worked, and it is its turn, the stores are updated ---------------------------------
-
     def _commit_current(self) -> None:
+        """3. When all have worked, and it is its turn, the stores are updated."""
         attempt = self._under_way.get(self._current)
         if attempt is None or not attempt.processed or attempt.commits_at is not None:
             return
@@ -508,9 +504,8 @@ class Coordinator(Mechanism, CopyHolder, Runner):
             attempt.handed_to.setdefault(down, []).append(train)
         self._has_passed(attempt, task)
 
-    # -- 4. all is stored: spouts are told; 5. the mark ------------------------------------------------------
-
     def _succeed(self, attempt: Attempt) -> None:
+        """4. All is stored: spouts are told; 5. the mark."""
         attempt.updated = True
         self._updates.append(self._job.kernel.now)
         self._step("spouts told", attempt)
@@ -525,8 +520,6 @@ class Coordinator(Mechanism, CopyHolder, Runner):
         for task, passed in self._epochs.items():
             self._epochs[task] = [entry for entry in passed if entry[0] is not attempt]
         self._commit_current()
-
-    # -- what is given up ------------------------------------------------------------------------------------
 
     def _look_for_late(self, _: int) -> None:
         """Fail the first attempt that takes too long, and with it those that follow."""
