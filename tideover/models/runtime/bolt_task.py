@@ -14,12 +14,13 @@ import numpy as np
 
 from tideover.models.job.components import BoltConfig
 from tideover.models.job.topology import Component
+from tideover.models.operators.base import Children
 from tideover.models.operators.keyed_state import KeyedSums, RunningSums
 from tideover.models.operators.state import Effects
 from tideover.models.operators.window import STREAM
 from tideover.models.runtime.channels import SENDER, Sent, Wire
 from tideover.models.runtime.context import Context, without_markers
-from tideover.models.runtime.node import Entrance, Seat, Waiting
+from tideover.models.runtime.node import Entrance, Seat, Waiting, all_below
 from tideover.models.runtime.views import BoltView
 from tideover.models.runtime.windowing import WindowedTask
 from tideover.sim.distributions import Constant
@@ -121,6 +122,31 @@ class LoggedBolt(WindowedTask):
             self._context.hooks.processed(self, train, sent)
         if self.see is not None:
             self.see(self, train, arrival)
+
+    def make_children(self) -> None:
+        """Make the children of all tuples that wait here, or come."""
+        component, plane = self.component, self._plane
+        train, which = plane.waiting(self.number)
+        children = self._bolt.children(component.name, self._context.draws, train)
+        rows = np.arange(train.n, dtype=np.int64) if children.rows is None else children.rows
+        copies = np.bincount(rows, minlength=train.n)
+        position = np.zeros(len(rows), np.int64) if children.position is None else children.position
+        key = train.key[rows] if children.key is None else children.key
+        most = component.fan_out
+        for holds, otherwise in (
+            (len(copies) == train.n, "has children of tuples that it did not get"),
+            ((rows[1:] >= rows[:-1]).all(), "has children that are not in order of their parents"),
+            (copies.max(initial=0) <= most, "makes more of a tuple than its fan_out"),
+            (all_below(position, most), "has positions that its fan_out does not allow"),
+            (all_below(key, 1 << 31), "has keys that are not in [0, 2**31)"),
+        ):
+            if not holds:
+                raise ValueError(f"{component.name}: {otherwise}")
+        starts = np.concatenate([[0], copies.cumsum()])
+        for name, column in (("child_starts", starts), ("child_keys", key), ("child_positions", position)):
+            plane.array(self.c, name, column.astype(np.int32))
+        plane.kept(plane.p, "made")[which] = np.arange(train.n)
+        self._give_targets(train, Children(rows, position, key))
 
     def tell_numbers(self, passed: Callable[[BoltView, Train], None]) -> None:
         """From now on tell by number what it is done with."""

@@ -18,10 +18,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from tideover.models.job.cluster import Deployment
 from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.hooks import CopyHolder, Dispatcher, Needs
@@ -29,14 +30,9 @@ from tideover.models.runtime.views import BoltView, Machine, OutageView, Runner
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.fault_kinds.passing import SlowHost
 from tideover.sim.kernel import Kernel
+from tideover.sim.plane.plane import Plane
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
-
-if TYPE_CHECKING:
-    from tideover.models.job.cluster import Deployment
-    from tideover.models.runtime.node import Node
-    from tideover.sim.plane.plane import Plane
-
 
 Kind = Literal["task", "cores", "card in", "card out", "store", "link"]
 
@@ -66,7 +62,7 @@ class Cores:
     kind: Kind = "cores"
     name = "cores"
 
-    def __init__(self, plane: Plane, host: int, cores: int | None, tasks: Sequence[Node], place: int) -> None:
+    def __init__(self, plane: Plane, host: int, cores: int | None, tasks: Sequence[Any], place: int) -> None:
         """``place``: among the data plane's; -1: each of these tasks has a core of its own."""
         self._plane, self._tasks, self.place = plane, tasks, place
         self.host, self.cores = host, cores
@@ -98,7 +94,7 @@ def crowded(deployment: Deployment) -> frozenset[int]:
     return frozenset([*full, *slow])
 
 
-def share_cores(plane: Plane, deployment: Deployment, tasks: Sequence[Node], alone: bool) -> dict[int, Cores]:
+def share_cores(plane: Plane, deployment: Deployment, tasks: Sequence[Any], alone: bool) -> dict[int, Cores]:
     """Let tasks share the cores of their hosts, unless each is ``alone``; returns cores of which the number
     or the speed matters.
     """
@@ -106,7 +102,7 @@ def share_cores(plane: Plane, deployment: Deployment, tasks: Sequence[Node], alo
     shared = frozenset() if alone else crowded(deployment)
     if not alone and moves and (shared or any(host.cores is not None for host in hosts)):
         shared = frozenset(host.number for host in hosts)
-    there: dict[int, list[Node]] = {host: [] for host in shared if moves}
+    there: dict[int, list[Any]] = {host: [] for host in shared if moves}
     for task in tasks:
         there.setdefault(task.host, []).append(task)
     places = sorted(shared & there.keys())
@@ -121,7 +117,7 @@ def share_cores(plane: Plane, deployment: Deployment, tasks: Sequence[Node], alo
     return cores
 
 
-def seat(cores: Mapping[int, Cores], tasks: Sequence[Node]) -> None:
+def seat(cores: Mapping[int, Cores], tasks: Sequence[Any]) -> None:
     """Let each task use the cores of the host where it is now: those that have moved do nothing."""
     for task in tasks:
         if task.host in cores:

@@ -6,19 +6,21 @@ tasks use is in `context.py`, what one task does in `bolt_task.py` and `spout_ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tideover.models.job.cluster import Deployment
+from tideover.models.job.components import BoltConfig
 from tideover.models.job.stores import StoreKind
 from tideover.models.job.topology import Component
+from tideover.models.operators.kinds import FLAT, LENGTHS, STARTS, Filter, Generic, SplitWords
 from tideover.models.runtime.announcements import Announcer, Step
 from tideover.models.runtime.bolt_task import BoltTask
-from tideover.models.runtime.channels import SENDER, Network, Outlet, Wire, describe
-from tideover.models.runtime.components import describe_component, make_children
+from tideover.models.runtime.channels import SENDER, Network, Outlet, Wire, describe, is_given
 from tideover.models.runtime.context import Context, seat, share_cores, without_markers
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.order import bind, steps_of
@@ -32,6 +34,8 @@ from tideover.sim.plane.plane import Plane, Rows
 from tideover.sim.store import StoreServer
 from tideover.sim.train import Ints, Train
 
+BOLTS = frozenset({"split_words", "filter", "generic", "forward"})
+"""Bolts without state that the data plane knows."""
 Tasks = dict[str, list[list[SpoutTask | BoltTask]]]
 """By component: of each task its replicas."""
 
@@ -71,7 +75,7 @@ class Wired:
         self.bolt_tasks = [task for row in self.bolts.values() for task in row]
         self._connect(tasks)
         for c in topology.components:
-            describe_component(context, self.plane, c, copies)
+            self._describe(c, copies)
 
     def _task(self, c: Component, index: int, replica: int, fed: bool) -> SpoutTask | BoltTask:
         """Make a task, which comes behind all others that there are."""
@@ -114,6 +118,45 @@ class Wired:
                 for each in (each for row in rows for each in row):
                     plane.p.routes[route] = each.number
                     route += 1
+
+    def _describe(self, component: Component, replicas: Mapping[str, int]) -> None:
+        """Tell the data plane what all tasks of a component do."""
+        plane, lib, c = self.plane, self.plane.lib, self.plane.components[component.index]
+        c.bits, c.anchored, c.replicas = component.bits, component.anchored, replicas[component.name]
+        if component.is_spout:
+            return
+        config = component.config
+        assert isinstance(config, BoltConfig)
+        bolt = config.bolt
+        if self.needs.batches:  # in which all has been done when a task hands it on
+            c.serves_at_once = 1
+        else:
+            describe(plane, config.service, c.service)
+        if c.service.kind not in (lib.DRAW_CONSTANT, lib.DRAW_ELSEWHERE):
+            due = plane.ffi.new("draws_due *")
+            plane.keep(due)
+            c.due = due
+        c.service_key = int(self.draws.key(component.name, Purpose.SERVICE))
+        if component.window is not None:
+            c.operator = lib.TAKES_IN
+        elif bolt.kind not in BOLTS or any(is_given(edge) for edge in component.outputs):
+            c.operator = lib.MADE_ELSEWHERE
+            plane.make_elsewhere()
+        elif isinstance(bolt, SplitWords):
+            c.operator, c.sentences = lib.TABLE, len(LENGTHS)
+            for name, table in (("starts", STARTS), ("lengths", LENGTHS), ("words", FLAT)):
+                plane.array(c, name, np.ascontiguousarray(table, np.int64))
+        elif isinstance(bolt, Filter | Generic):
+            c.select = int(self.draws.key(component.name, Purpose.SELECT))
+            if isinstance(bolt, Filter):
+                c.operator, c.part = lib.KEEPS, bolt.keep
+            else:
+                c.operator, c.whole = lib.MULTIPLIES, math.floor(bolt.selectivity)
+                c.part = bolt.selectivity - c.whole
+        else:
+            c.operator = lib.FORWARDS
+        copies = sum(e.down.tasks * replicas[e.down.name] for e in component.outputs)
+        plane.p.most_made = max(plane.p.most_made, 2 * component.fan_out * max(1, copies))
 
     def _set_latency(self, wire: Wire) -> None:
         latency, c = self._latency_of(wire), wire.c
@@ -267,7 +310,7 @@ class Job(Wired):
             lib.EXPIRED: lambda t: spout_of[t].expire(),
             lib.HAS_LOST: self._read_losses,
             lib.NEED_DRAWS: lambda t: self._bolt(t).draw_services(),
-            lib.NEED_CHILDREN: lambda t: make_children(self._bolt(t), plane, self.draws),
+            lib.NEED_CHILDREN: lambda t: self._bolt(t).make_children(),
             lib.NEED_VERDICT: lambda t: self._bolt(t).judge(),
             lib.NEED_LATENCY: lambda _: self.network.draw(0),
         }

@@ -7,17 +7,17 @@ is told of control actions, which take turns with tuples.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tideover.models.job.topology import Component
-from tideover.sim.kernel import Action, Kernel
+from tideover.models.operators.base import Children
+from tideover.models.runtime.channels import Line, Outlet, Wire, is_given
+from tideover.models.runtime.context import Context
+from tideover.sim.kernel import Action
 from tideover.sim.plane.plane import NEVER, ROW, Plane, Rows
-from tideover.sim.train import Train
-
-if TYPE_CHECKING:
-    from tideover.models.runtime.channels import Line, Outlet, Wire
+from tideover.sim.train import Ints, Train
 
 
 class Busy:
@@ -74,8 +74,9 @@ class Node:
     gave_up    called when what it was to send later is forgotten
     """
 
-    def __init__(self, kernel: Kernel, component: Component, seat: Seat, plane: Plane) -> None:
-        self._kernel, self._plane, self.component = kernel, plane, component
+    def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
+        self._context, self._kernel, self._plane = context, context.kernel, plane
+        self.component = component
         self.number, self.host, self.index, self.replica = seat
         self.name = f"{component.name}.{self.index}" + (f"/{self.replica}" if self.replica else "")
         self.life = self.put_off = 0
@@ -150,6 +151,16 @@ class Node:
         self._plane.have_messages(self._copies)
         self._plane.lib.plane_broadcast(self._plane.p, self.number, when, mark, key, 0)
 
+    def _give_targets(self, train: Train, children: Children, at: str = "given") -> None:
+        """Find out where these children go, where Python has to; ``at``: in which array of outlets."""
+        for outlet in self.outlets:
+            if is_given(outlet.edge):
+                (sent,), edge, tasks = outlet.sent(train, children), outlet.edge, len(outlet.channels)
+                found: Ints = edge.grouping.targets(edge.name, self._context.draws, sent.train, tasks)
+                if len(found) != sent.train.n or not all_below(found, tasks):
+                    raise ValueError(f"{edge.down.name}: would get tuples in no task of it")
+                self._plane.array(outlet.c, at, found.astype(np.int32))
+
     def occupy(self, duration: int) -> None:
         self.busy.add(self._kernel.now, duration)
 
@@ -182,6 +193,10 @@ class Node:
         c.free_at = max(c.free_at, now)
         if c.line.messages.n:
             c.line.moves = now
+
+
+def all_below(values: Ints, limit: int) -> bool:
+    return bool(((values >= 0) & (values < limit)).all())
 
 
 class Waiting:

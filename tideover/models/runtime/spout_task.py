@@ -17,7 +17,6 @@ from tideover.models.job.components import SpoutConfig
 from tideover.models.job.topology import Component
 from tideover.models.operators.base import Children
 from tideover.models.runtime.channels import describe, is_given
-from tideover.models.runtime.components import give_targets
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.node import Node, Seat
 from tideover.sim.distributions import Exponential
@@ -206,8 +205,8 @@ class SpoutTask(Node):
     def __init__(
         self, context: Context, component: Component, seat: Seat, plane: Plane, number: int, fed: bool
     ) -> None:
-        super().__init__(context.kernel, component, seat, plane)
-        self._context, self._config = context, component.spout_config
+        super().__init__(context, component, seat, plane)
+        self._config = component.spout_config
         self.arrivals = self._config.arrivals
         self.spout_number, self.fed = number, fed
         self._epoch = self._last_call = 0
@@ -285,18 +284,18 @@ class SpoutTask(Node):
 
     def _contain(self, roots: Ints, key: Ints, value: Ints | None) -> None:
         c, plane = self.c, self._plane
-        self._give_targets(roots, key, value)
+        self._find_targets(roots, key, value)
         plane.array(c, "keys", np.ascontiguousarray(key))
         if value is not None:
             plane.valued = True
             plane.array(c, "values", np.ascontiguousarray(value))
 
-    def _give_targets(self, roots: Ints, key: Ints, value: Ints | None, at: str = "given") -> None:
+    def _find_targets(self, roots: Ints, key: Ints, value: Ints | None, at: str = "given") -> None:
         """Find out where roots go, over those edges where the data plane cannot."""
         if any(is_given(edge) for edge in self.component.outputs):
             some = np.zeros(len(roots), np.int64)
             train = Train(some, roots, some, key, value=value)
-            give_targets(self.outlets, self._plane, self._context.draws, train, Children(), at)
+            self._give_targets(train, Children(), at)
 
     def feed(self, train: Train) -> None:
         c, plane = self.c, self._plane
@@ -342,7 +341,7 @@ class SpoutTask(Node):
             created = self.reading.appended_at(roots >> self._context.topology.spout_bits)
         self.retries.append(self._kernel.now, roots, attempts, *self._content(roots), created)
         for waiting, _ in self.retries:
-            self._give_targets(waiting, *self._content(waiting), at="given_again")
+            self._find_targets(waiting, *self._content(waiting), at="given_again")
         self._context.say.retrying(self, roots)
 
     def emitted(self, rows: Any) -> None:

@@ -17,7 +17,6 @@ from tideover.models.operators.keyed_state import SIDE, Sessions
 from tideover.models.operators.state import Closed, Effects, State
 from tideover.models.operators.window import KNOWN, NEVER, STREAM, EventClock, WindowIds
 from tideover.models.runtime.channels import LATE, Sent
-from tideover.models.runtime.components import give_targets
 from tideover.models.runtime.context import Context
 from tideover.models.runtime.node import Node, Seat
 from tideover.sim.kernel import Rank
@@ -87,8 +86,7 @@ class WindowedTask(Node):
     """
 
     def __init__(self, context: Context, component: Component, seat: Seat, plane: Plane) -> None:
-        super().__init__(context.kernel, component, seat, plane)
-        self._context = context
+        super().__init__(context, component, seat, plane)
         self.held_windows: dict[int, Closed] | None = None
         self.said = 0
         window = component.window
@@ -275,7 +273,7 @@ class WindowedTask(Node):
         plane, lib = self._plane, self._plane.lib
         plane.valued = True
         plane.have_messages(n * self._copies)
-        give_targets(self.outlets, plane, context.draws, train, Children())
+        self._give_targets(train, Children())
         uid, key, value = (
             plane.ffi.from_buffer("int64_t[]", column) for column in (train.uid, train.key, closed.values)
         )
