@@ -1,4 +1,7 @@
-"""Groupings: which task of the receiving component gets a tuple. One class a kind."""
+"""Groupings: which task of the receiving component gets a tuple. One class a kind.
+
+Outlets ask those that the data plane does not know (`runtime/channels.py`), advice all for their owners.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sinks: how what leaves the topology comes to its readers. One class a kind."""
+"""Sinks: how what leaves the topology comes to its readers. One class a kind.
+
+Strategies with transactions ask for terms; what they do by them is in `mechanisms/sink_transactions.py`.
+"""
 
 from __future__ import annotations
 

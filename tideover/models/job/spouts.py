@@ -1,4 +1,7 @@
-"""Spouts: what is emitted. One class a kind."""
+"""Spouts: what is emitted. One class a kind.
+
+Spouts' tasks ask for content; a kind of one's own is a class here, or in a plug-in.
+"""
 
 from __future__ import annotations
 

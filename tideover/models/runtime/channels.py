@@ -363,6 +363,7 @@ class Network:
     """The cards of all hosts, what messages between hosts cost, and latencies that only Python can draw.
 
     ``bandwidths``: of the cards that have one, by host (bytes/s). ``moves``: tasks may go to other hosts.
+    ``cards``: those that something goes through, or may, by host, out before in.
     """
 
     def __init__(
@@ -371,18 +372,10 @@ class Network:
         self._plane, self._draws, self._links = plane, draws, links
         self._bandwidths, self._moves = bandwidths, moves
         self._laws: dict[Wire, Distribution] = {}
+        self.cards: list[Card] = []
+        self.costs = any((links.serialise, links.serialise_cost, links.deserialise, links.deserialise_cost))
         self._cards: dict[End, Card] = {}
         self._wires: list[Wire] = []
-
-    @property
-    def cards(self) -> list[Card]:
-        """Those that something goes through, or may, by host, out before in."""
-        return list(self._cards.values())
-
-    @property
-    def costs(self) -> bool:
-        links = self._links
-        return bool(links.serialise or links.serialise_cost or links.deserialise or links.deserialise_cost)
 
     def follow(self, wire: Wire, latency: Distribution) -> None:
         """From its next message on a channel has this latency."""
@@ -417,6 +410,7 @@ class Network:
             self._plane.have_cards(len(places))
         for number, end in enumerate(places):
             self._cards[end] = Card(self._plane, number, *end, self._bandwidths[end[1]])
+        self.cards = list(self._cards.values())
 
     def lay(self) -> None:
         """Let channels go through the cards of the hosts that their ends are on now."""
@@ -428,7 +422,7 @@ class Network:
             for card in (out, into):
                 if card is not None:
                     through[card.number].append(wire.number)
-        for card, channels in zip(self._cards.values(), through, strict=True):
+        for card, channels in zip(self.cards, through, strict=True):
             self._plane.lay_card(card.number, channels)
 
     def lead(self, wire: Wire, before: tuple[int, int]) -> None:

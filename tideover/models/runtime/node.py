@@ -98,12 +98,6 @@ class Node:
     def up(self) -> bool:
         return bool(self.c.up)
 
-    @up.setter
-    def up(self, up: bool) -> None:
-        self.c.up = up
-        if not up:
-            self.c.line.moves = NEVER
-
     def enqueue(self, rank: int, action: Action, first: bool = False, *, last: bool = False) -> None:
         """Put a control marker at the end of the queue now, or ``first`` ahead of all that waits; ``action``
         runs when all that is ahead of it has been served, unless the task crashes. ``last``: the action under
@@ -182,15 +176,14 @@ class Node:
         self._turns.clear()
 
     def _die(self) -> None:
-        c, self.up = self.c, False
-        c.stopped_until, c.free_at = 0, self._kernel.now
+        c = self.c
+        c.up, c.line.moves, c.stopped_until, c.free_at = 0, NEVER, 0, self._kernel.now
 
     def _live(self) -> None:
         """It is up again, and what waits in its line may leave."""
-        self.up = True
         self.life += 1
         c, now = self.c, self._kernel.now
-        c.free_at = max(c.free_at, now)
+        c.up, c.free_at = 1, max(c.free_at, now)
         if c.line.messages.n:
             c.line.moves = now
 

@@ -11,7 +11,6 @@ from typing import TypeGuard
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, restore, roll_back
-from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.sim.draws import Draws
 from tideover.sim.kernel import Rank
@@ -59,12 +58,6 @@ class Verbs:
     def __init__(self, job: Job) -> None:
         self._job = job
 
-    def _task(self, task: TaskView) -> SpoutTask | BoltTask:
-        return self._job.tasks[task.number]
-
-    def _bolt(self, task: BoltView) -> BoltTask:
-        return self._job.bolt(task)
-
     # -- when ------------------------------------------------------------------------------------------------
 
     def at(self, when: int, action: Callable[[], None], rank: Rank, task: TaskView | None = None) -> None:
@@ -79,11 +72,11 @@ class Verbs:
 
     def enqueue(self, task: TaskView, action: Callable[[], None], rank: Rank, last: bool = False) -> None:
         """Call ``action`` when all that waits in the queue now is served; ``last``: as the turn's last."""
-        self._task(task).enqueue(rank, action, last=last)
+        self._job.tasks[task.number].enqueue(rank, action, last=last)
 
     def occupy(self, task: TaskView, duration: int) -> None:
         """Keep a task busy from now, or from when it is free."""
-        self._task(task).occupy(duration)
+        self._job.tasks[task.number].occupy(duration)
 
     def charge(self, component: str, duration: int) -> None:
         """Let each tuple of a bolt, or call of a spout, take longer; said when the protocol is made."""
@@ -108,41 +101,41 @@ class Verbs:
         one, at that instant; it may look at records of its own alone. What is turned away is lost, like what
         finds a queue full. It is asked tuple by tuple: docs/strategies.md says what that costs.
         """
-        self._bolt(task).ask(admits)
+        self._job.bolt(task).ask(admits)
 
     # -- state -----------------------------------------------------------------------------------------------
 
     def copy_state(self, task: BoltView) -> SavedState:
         """The state of a task as it is now."""
-        return SavedState.of(self._bolt(task))
+        return SavedState.of(self._job.bolt(task))
 
     def first_state(self, task: BoltView) -> SavedState:
         """The state of a task before the first tuple."""
-        return SavedState.at_the_beginning(self._bolt(task))
+        return SavedState.at_the_beginning(self._job.bolt(task))
 
     def restore(self, task: BoltView, state: SavedState, outage: OutageView, rewind: bool = True) -> None:
         """A task that an outage had hit has this state, and can go on; then ``open`` it. ``rewind``: its
         inputs come again from where the state was taken (a replay); else the end markers that it has seen
         and the windows that it has ended since still count.
         """
-        restore(self._job, self._bolt(task), state, outage, rewind)
+        restore(self._job, self._job.bolt(task), state, outage, rewind)
 
     def roll_back(self, task: BoltView, state: SavedState) -> None:
         """A task goes back to an earlier state: effects since then are undone, unless put out."""
-        roll_back(self._job, self._bolt(task), None if state.state is None else state.state.copy())
+        roll_back(self._job, self._job.bolt(task), None if state.state is None else state.state.copy())
 
     # -- life ------------------------------------------------------------------------------------------------
 
     def open(self, task: TaskView) -> None:
         """A task that is up again, and has what it needs, takes in what was held for it."""
-        bolt = self._task(task)
+        bolt = self._job.tasks[task.number]
         if isinstance(bolt, BoltTask):
             bolt.gate.closed = False
             bolt.gate.open()
 
     def close(self, task: BoltView) -> None:
         """A task that is up does nothing until it is opened: what waits is set aside, arrivals are held."""
-        self._bolt(task).close()
+        self._job.bolt(task).close()
 
     def take_over(self, task: TaskView, outage: OutageView) -> None:
         """A standby takes a task's place, ready and empty; not if it is ready, or has failed again."""
