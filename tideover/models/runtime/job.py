@@ -331,13 +331,12 @@ class Job(Wired):
         """Say in which order tasks and cards move, and in which steps, by where tasks are now."""
         self.network.lay()
         marks = self.plane.p.n_cards and self.topology.marker_length is not None
-        everything = marks or any(spout.in_flight.most is not None for spout in self.spouts)
+        capped = any(spout.in_flight.most is not None for spout in self.spouts)
+        at_once = bool(marks or capped)  # a marker passes a card in no time, and an ack the hosts
         rate = sum(1 / spout.arrivals.mean_gap_ns for spout in self.spouts)
-        groups, step = steps_of(
-            self.plane, self.network, self.wires, self.bolt_tasks, self.deployment, rate, everything
-        )
+        wired = self.plane, self.network, self.wires, self.bolt_tasks, self.deployment
+        groups, self.plane.p.step = steps_of(*wired, rate, at_once)
         self.plane.group(groups)
-        self.plane.p.step = step
 
     def lead(self, channels: Sequence[Wire], before: Sequence[tuple[int, int]]) -> None:
         """Ends of these channels, which were between those hosts, have moved."""

@@ -92,21 +92,18 @@ def steps_of(
     bolts: Sequence[BoltTask],
     deployment: Deployment,
     rate: float,
-    everything: bool,
+    at_once: bool,
 ) -> tuple[list[list[int]], int]:
     """In which groups tasks and cards move, and how far (ns) in a step: 0, as far as may be.
 
-    ``rate``: roots per ns; ``everything``: all of them feel one another at any instant.
+    ``rate``: roots per ns; ``at_once``: all of them feel one another at any instant.
     """
     step, p = round(ROOTS / rate) if rate else 0, plane.p
     nodes = p.n_tasks + p.n_cards
-    feel = [list(range(nodes))] if everything else _who_feels(plane, bolts, deployment)
+    feel = [list(range(nodes))] if at_once else _who_feels(plane, bolts, deployment)
     found = groups(nodes, _ways(wires, network, plane, True), feel)
     if p.n_cards and max(map(len, found)) > 1:
-        known = (
-            plane.lib.DRAW_CONSTANT,
-            plane.lib.DRAW_UNIFORM,
-        )  # no duration of another is known to be least
+        known = (plane.lib.DRAW_CONSTANT, plane.lib.DRAW_UNIFORM)  # of others the least is not known
         laws = [wire.c.latency for wire in wires if wire.remote]
         short = min((int(law.low) if law.kind in known else 0 for law in laws), default=0) - 1
         in_steps = groups(nodes, _ways(wires, network, plane, False), feel)

@@ -258,7 +258,7 @@ class WindowedTask(Node):
         unheard = self.mute or (self.windows.trigger == "watermark" and not n)
         if not self.silent and not unheard:
             self._say(number, now, closed, again)
-        elif again and component.anchored:  # nobody hears of it, but for the ledger it is void all the same
+        elif again and component.anchored:  # nobody hears of it: what leaves with it leaves for nothing
             for part in closed.parts:
                 context.say.void(component, part.uid, self.replica)
         elif not again and not unheard:
