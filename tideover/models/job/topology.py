@@ -182,21 +182,18 @@ class Topology:
             up.outputs.append(edge)
         sides = config.bolt.sides
         if sides is not None and len(ups) != sides:
-            raise TopologyError(
-                down.name, f"tells {sides} streams apart; from must name {sides}, not {len(ups)}"
-            )
+            message = f"tells {sides} streams apart; from must name {sides}, not {len(ups)}"
+            raise TopologyError(down.name, message)
         kinds = {edge.up.output_anchored for edge in down.inputs}
         if len(kinds) > 1:
-            raise TopologyError(
-                down.name, "reads aggregates and tuples of the spouts; it may read only one of the two"
-            )
+            message = "reads aggregates and tuples of the spouts; it may read only one of the two"
+            raise TopologyError(down.name, message)
         down.anchored = kinds.pop()
         down.input_keys = max(edge.up.keys for edge in down.inputs)
         down.bits = max(edge.up.output_bits + edge.digits for edge in down.inputs)
         if down.bits > 63 - ROOT_BITS:
-            raise TopologyError(
-                down.name, f"one root can make 2**{down.bits} tuples here, allowed are 2**{63 - ROOT_BITS}"
-            )
+            message = f"one root can make 2**{down.bits} tuples here, allowed are 2**{63 - ROOT_BITS}"
+            raise TopologyError(down.name, message)
         down.paths = sum(e.up.tasks * (e.up.paths if not e.up.window else 1) for e in down.inputs)
 
     def _marker_length(self) -> int | None:

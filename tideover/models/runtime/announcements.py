@@ -163,7 +163,6 @@ def _heard_by(kind: type) -> list[str]:
 
 
 def to_all(heard: list[Callable[..., None]]) -> Callable[..., None]:
-
     def tell(*what: Any) -> None:
         for listener in heard:
             listener(*what)

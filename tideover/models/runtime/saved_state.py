@@ -197,9 +197,8 @@ def read(
     store: Storage | None = None,
 ) -> None:
     """Read ``size`` bytes of state, restore them for ``restoring`` ns; then ``restored`` is called."""
-    kernel = job.kernel
 
     def done() -> None:
-        kernel.at(kernel.now + restoring, Rank.RESTORE, restored, task.number)
+        job.kernel.at(job.kernel.now + restoring, Rank.RESTORE, restored, task.number)
 
     (store or job.store).read(task.host, size, Rank.RESTORE, done, task.number)

@@ -7,7 +7,6 @@ here are what it needs to know ahead, what waits to be emitted again, and the qu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -102,15 +101,12 @@ CHUNK = 1_024
 NO_RECORDS: Ints = np.zeros(0, np.int64)
 
 
-@dataclass
 class _Partition:
     """How far the records of one partition have been worked out, and those not merged with the others'."""
 
-    name: str
-    last: int
-    count: int = 0
-    waiting: Ints = field(default_factory=lambda: NO_RECORDS)
-    ended: bool = False
+    def __init__(self, name: str, last: int) -> None:
+        self.name, self.last = name, last
+        self.count, self.waiting, self.ended = 0, NO_RECORDS, False
 
 
 class Reading:
