@@ -119,7 +119,7 @@ class LinkFaults:
         return max((fault.outage.ready_at for fault in faults), default=0)
 
     def _over(self, fault: _Fault, end: Act) -> None:
-        self._faults.remove(fault)
+        self._faults = [each for each in self._faults if each is not fault]
         for channel in fault.hit:
             end(channel)
 
