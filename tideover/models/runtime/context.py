@@ -32,7 +32,7 @@ from tideover.sim.fault_kinds.passing import SlowHost
 from tideover.sim.kernel import Kernel
 from tideover.sim.plane.plane import Plane
 from tideover.sim.store import StoreServer
-from tideover.sim.train import Ints, Train
+from tideover.sim.train import Ints, Train, grown
 
 Kind = Literal["task", "cores", "card in", "card out", "store", "link"]
 
@@ -150,8 +150,7 @@ class EventTimes:
             events = np.maximum(new.created - delay, 0)
         known, most = self._known[spout], int(number.max()) + 1
         if most > len(known):
-            self._known[spout] = np.zeros(max(most, 2 * len(known), 1 << 10), np.int64)
-            self._known[spout][: len(known)] = known
+            self._known[spout] = grown(known, max(most, 2 * len(known), 1 << 10))
         self._known[spout][number] = events
 
     def of(self, roots: Ints) -> Ints:
