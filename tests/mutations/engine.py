@@ -40,8 +40,8 @@ EVENTS = (
     ),
     Mutation(
         "an idle input still counts",
-        "if self._idle_after is not None:",
-        "if False:",
+        "self._newest if idle_after is None else",
+        "self._newest if True else",
         (BY_EVENT, "-k", "least_input"),
     ),
     Mutation(
@@ -76,14 +76,14 @@ EVENTS = (
     ),
     Mutation(
         "a tuple between two sessions is put into one of them",
-        "event <= other.last + self._gap\n            ]",
-        "event <= other.last + self._gap\n            ][:1]",
+        "and begin <= other.last]",
+        "and begin <= other.last][:1]",
         (BY_EVENT, "-k", "end_with_a_gap_and_merge"),
     ),
     Mutation(
         "a session does not have what comes a whole gap after its newest event",
-        "and event <= other.last + self._gap",
-        "and event < other.last + self._gap",
+        "<= end and begin <= other.last",
+        "<= end and begin < other.last",
         (BY_EVENT, "-k", "at_the_watermark"),
     ),
     Mutation(

@@ -48,10 +48,19 @@ class Typed(type):
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         """A part. Raises ScenarioError for what a scenario file would be refused for."""
+        part, known = cls.part, list(cls.part.model_fields)
         if args:
-            first = next(iter(cls.part.model_fields), "name")
+            first = next(iter(known), "name")
             raise TypeError(f"{cls.__name__} takes its parameters by name, as in {cls.__name__}({first}=…)")
-        return _built(cls.part, fields)
+        plugins.load_installed()
+        if problems := unknown_parameters(part.__name__, fields, known):
+            raise ScenarioError(problems)
+        data = {key_of(name): value for name, value in {**DEFAULTS.get(part, {}), **fields}.items()}
+        builder = PartBuilder(Path())
+        found = builder.part(part, from_plain(data, Origin(part.__name__)), "")
+        if found is None:
+            raise ScenarioError(_in_python(problem, known) for problem in builder.problems)
+        return found
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.part)
@@ -121,21 +130,6 @@ def _annotation(annotation: Any, unit: Unit | None) -> str:
     if inner in BARE or inner is Distribution:
         return f"{inner.__name__} | Duration"
     return f"{inner.__name__} | str" if inner in (Grouping, Placement) else str(inner.__name__)
-
-
-def _built(part: type[Part], fields: dict[str, Any]) -> Part:
-    """A part of these fields, checked as those of a file; raises ScenarioError."""
-    known = list(part.model_fields)
-    plugins.load_installed()
-    if problems := unknown_parameters(part.__name__, fields, known):
-        raise ScenarioError(problems)
-    data = {key_of(name): value for name, value in {**DEFAULTS.get(part, {}), **fields}.items()}
-    node = from_plain(data, Origin(part.__name__))
-    builder = PartBuilder(Path())
-    found = builder.part(part, node, "")
-    if found is None:
-        raise ScenarioError(_in_python(problem, known) for problem in builder.problems)
-    return found
 
 
 def _in_python(problem: Problem, known: Sequence[str]) -> Problem:

@@ -102,7 +102,7 @@ def probe(scenario: Scenario, factor: float, thorough: bool) -> Probe:
         # makes checkpoints longer and longer, in which tuples are processed all the same: only their acks get
         # fewer.
         complete = world.recoveries.complete
-        complete.tally()
+        complete.flush()
         acked = complete.count + math.ceil(wanted * cycle[1] / (end - begin))
         finished = min(finished, acked)
     part = finished / wanted if wanted else 1.0

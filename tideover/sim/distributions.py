@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from tideover.sim.draws import Bits, mix, uniform01
 from tideover.sim.plane.library import ffi, lib
-from tideover.sim.registry import Part, Registry
+from tideover.sim.registry import Part, Registry, setting
 from tideover.sim.units import MAX_DURATION, Duration, Rate
 
 DISTRIBUTIONS: Registry[Distribution] = Registry("distribution")
@@ -40,17 +40,13 @@ class Distribution(Part):
 
     @property
     def mean_ns(self) -> float:
-        raise NotImplementedError
+        """The mean (ns): by default its setting ``mean``."""
+        return float(self.mean)  # type: ignore[attr-defined]
 
 
 @DISTRIBUTIONS.register("constant")
 class Constant(Distribution):
-    """Always ``value``. In a scenario the value alone is enough: ``service: 0.2 ms``.
-
-    >>> import numpy as np
-    >>> Constant(value=200_000).sample(np.zeros(2, np.uint64)).tolist()
-    [200000, 200000]
-    """
+    """Always ``value``. In a scenario the value alone is enough: ``service: 0.2 ms``."""
 
     value: Annotated[Duration, Field(description="the duration")]
 
@@ -67,23 +63,14 @@ Weight = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 
 @DISTRIBUTIONS.register("empirical")
 class Empirical(Distribution):
-    """One of the measured ``values``, each as likely as its weight says; nothing in between.
-
-    >>> import numpy as np
-    >>> restarts = Empirical(values=(4_000, 5_000, 9_000), weights=(1, 2, 1))
-    >>> restarts.mean_ns
-    5750.0
-    >>> sorted(set(restarts.sample(np.arange(0, 2**64, 2**60, np.uint64)).tolist()))
-    [4000, 5000, 9000]
-    """
+    """One of the measured ``values``, each as likely as its weight says; nothing in between."""
 
     values: Annotated[
         tuple[Duration, ...], Field(min_length=1, max_length=10_000, description="the measured durations")
     ]
-    weights: Annotated[
-        tuple[Weight, ...] | None,
-        Field(description="how much each value counts; as many as values, not all 0; default: all the same"),
-    ] = None
+    weights: tuple[Weight, ...] | None = setting(
+        "how much each value counts; as many as values, not all 0; default: all the same"
+    )
 
     @model_validator(mode="after")
     def _usable(self) -> Empirical:
@@ -117,20 +104,12 @@ class Exponential(Distribution):
 
     By inversion of the upper 32 bits: -mean * log(u), u at the centre of 2**32 cells, so at most 22.9 means
     (and at most the longest duration).
-
-    >>> import numpy as np
-    >>> Exponential(mean=1_000_000).sample(np.array([1 << 63], np.uint64)).tolist()
-    [693147]
     """
 
     mean: Annotated[Duration, Field(description="mean; the standard deviation is the same")]
 
     def law(self) -> Law:
         return _law(lib.DRAW_EXPONENTIAL, mean=self.mean)
-
-    @property
-    def mean_ns(self) -> float:
-        return float(self.mean)
 
 
 @DISTRIBUTIONS.register("gamma")
@@ -140,15 +119,11 @@ class Gamma(Distribution):
     cv = 1 is exponential, cv = 1 / sqrt(n) is the sum of n equal exponential stages (Erlang), cv > 1 is
     burstier. By inversion: the regularised incomplete gamma function (DiDonato and Morris: *Computation of
     the incomplete gamma function ratios and their inverse*, ACM TOMS 12, 1986), as scipy has it.
-
-    >>> import numpy as np
-    >>> Gamma(mean=1_000_000, cv=1.0).sample(np.array([1 << 63], np.uint64)).tolist()
-    [693147]
     """
 
     mean: Annotated[Duration, Field(description="mean")]
-    shape: Annotated[float | None, Field(ge=1e-3, le=1e6, description="shape k; give this or cv")] = None
-    cv: Annotated[float | None, Field(ge=1e-3, le=30, description="standard deviation / mean")] = None
+    shape: float | None = setting("shape k; give this or cv", ge=1e-3, le=1e6)
+    cv: float | None = setting("standard deviation / mean", ge=1e-3, le=30)
 
     @model_validator(mode="after")
     def _one_way(self) -> Gamma:
@@ -166,10 +141,6 @@ class Gamma(Distribution):
 
         return _whole(gammaincinv(self.k, uniform01(bits)) * (self.mean / self.k))
 
-    @property
-    def mean_ns(self) -> float:
-        return float(self.mean)
-
 
 @DISTRIBUTIONS.register("lognormal")
 class Lognormal(Distribution):
@@ -178,20 +149,12 @@ class Lognormal(Distribution):
     sigma**2 = log(1 + cv**2), median = mean * exp(-sigma**2 / 2). By inversion, with scipy's ``ndtri``.
     Measured service and restart times often look like this (Limpert, Stahel, Abbt: *Log-normal
     distributions across the sciences*, BioScience 51, 2001).
-
-    >>> import numpy as np
-    >>> Lognormal(median=1_000_000, sigma=0.5).sample(np.array([1 << 63], np.uint64)).tolist()
-    [1000000]
-    >>> round(Lognormal(mean=1_000_000, cv=0.5).median_ns)
-    894427
     """
 
-    mean: Annotated[Duration | None, Field(description="mean; goes with cv")] = None
-    cv: Annotated[float | None, Field(ge=0, le=30, description="standard deviation / mean")] = None
-    median: Annotated[Duration | None, Field(description="median; goes with sigma")] = None
-    sigma: Annotated[float | None, Field(ge=0, le=3, description="standard deviation of the logarithm")] = (
-        None
-    )
+    mean: Duration | None = setting("mean; goes with cv")
+    cv: float | None = setting("standard deviation / mean", ge=0, le=30)
+    median: Duration | None = setting("median; goes with sigma")
+    sigma: float | None = setting("standard deviation of the logarithm", ge=0, le=3)
 
     @model_validator(mode="after")
     def _one_way(self) -> Lognormal:
@@ -241,27 +204,13 @@ class Request(Distribution):
 
     All of it takes at most the longest duration. Its own load does not slow the service; give ``answer`` as
     it is under that load.
-
-    >>> import numpy as np
-    >>> from tideover.sim.distributions import Constant
-    >>> waits = Request(answer=Constant(value=30), timeout=10, retries=2, backoff=5)
-    >>> waits.sample(np.zeros(1, np.uint64)).tolist()  # 10, 5, 10, 5, 10
-    [40]
     """
 
     answer: Annotated[Distribution, Field(description="time until the service answers")]
-    timeout: Annotated[
-        Duration | None,
-        Field(gt=0, description="an attempt is given up then; default: it is waited for"),
-    ] = None
-    retries: Annotated[
-        int, Field(ge=0, le=100, description="attempts after the first; goes with timeout")
-    ] = 0
-    backoff: Annotated[Duration, Field(description="pause before each of them; goes with timeout")] = 0
-    limit: Annotated[
-        Rate | None,
-        Field(description="requests per second that the service allows each task; default: any number"),
-    ] = None
+    timeout: Duration | None = setting("an attempt is given up then; default: it is waited for", gt=0)
+    retries: int = setting("attempts after the first; goes with timeout", 0, ge=0, le=100)
+    backoff: Duration = setting("pause before each of them; goes with timeout", 0)
+    limit: Rate | None = setting("requests per second that the service allows each task; default: any number")
 
     @model_validator(mode="after")
     def _without_timeout(self) -> Request:
@@ -284,8 +233,11 @@ class Request(Distribution):
         )
 
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
-        if (law := self.law()).compiled:
-            return law.sample(bits)
+        law = self.law()
+        return law.sample(bits) if law.compiled else self._sample(bits)
+
+    def _sample(self, bits: Bits) -> npt.NDArray[np.int64]:
+        """Of answers that are drawn in Python."""
         total = np.zeros(len(bits), np.int64)
         rows = np.arange(len(bits))
         for attempt in range(self.retries + 1):
@@ -331,12 +283,7 @@ def _mean(request: Request) -> float:
 
 @DISTRIBUTIONS.register("uniform")
 class Uniform(Distribution):
-    """Any duration from ``low`` to ``high`` is equally likely.
-
-    >>> import numpy as np
-    >>> Uniform(low=1_000, high=3_000).sample(np.array([0, 1 << 63], np.uint64)).tolist()
-    [1000, 2000]
-    """
+    """Any duration from ``low`` to ``high`` is equally likely."""
 
     low: Annotated[Duration, Field(description="shortest duration")]
     high: Annotated[Duration, Field(description="longest duration; at least low")]
@@ -362,10 +309,6 @@ class Weibull(Distribution):
     shape = 1 is exponential. Schroeder and Gibson (*A large-scale study of failures in high-performance
     computing systems*, DSN 2006) found 0.7 to 0.8 for the times between failures of a cluster's nodes. By
     inversion: scale * (-log(1 - u))^(1/shape), u at the centre of 2**53 cells.
-
-    >>> import numpy as np
-    >>> Weibull(mean=1_000_000, shape=1.0).sample(np.array([1 << 63], np.uint64)).tolist()
-    [693147]
     """
 
     mean: Annotated[Duration, Field(description="mean")]
@@ -374,10 +317,6 @@ class Weibull(Distribution):
     def sample(self, bits: Bits) -> npt.NDArray[np.int64]:
         scale = self.mean / math.gamma(1 + 1 / self.shape)
         return _whole((-np.log1p(-uniform01(bits))) ** (1 / self.shape) * scale)
-
-    @property
-    def mean_ns(self) -> float:
-        return float(self.mean)
 
 
 def _whole(x: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -400,10 +339,6 @@ class AliasTable:
     Alastair J. Walker: *An efficient method for generating discrete random variables with general
     distributions*, ACM TOMS 3, 1977; Michael D. Vose: *A linear algorithm for generating random numbers
     with a given distribution*, IEEE TSE 17, 1991.
-
-    >>> table = AliasTable([3, 1])
-    >>> (table.units / table.total).tolist()
-    [0.75, 0.25]
     """
 
     def __init__(self, weights: Sequence[float] | npt.NDArray[np.float64]) -> None:
@@ -455,16 +390,10 @@ class Zipf(Part):
     exponent 0 is uniform; words of a language have about 1. Not a duration: it draws the index of a key.
 
     George K. Zipf: *Human behavior and the principle of least effort*, 1949.
-
-    >>> import numpy as np
-    >>> Zipf(keys=2, exponent=1.0).index(np.array([0, 2**63], np.uint64)).tolist()
-    [0, 1]
-    >>> Zipf(keys=3, exponent=0.0).probabilities.tolist()
-    [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
     """
 
     keys: Annotated[int, Field(ge=1, le=2**22, description="number of keys")]
-    exponent: Annotated[float, Field(ge=0, le=20, description="skew; 0 is uniform")] = 1.0
+    exponent: float = setting("skew; 0 is uniform", 1.0, ge=0, le=20)
 
     def index(self, bits: Bits) -> npt.NDArray[np.int64]:
         """One key in [0, keys) for each 64-bit word."""

@@ -46,7 +46,7 @@ from pydantic import Field, model_validator
 from tideover.sim.distributions import Distribution
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.kernel import TurnText
-from tideover.sim.registry import Part, Registry
+from tideover.sim.registry import Part, Registry, setting
 from tideover.sim.units import MS, Duration
 
 FAULTS: Registry[Fault] = Registry("failure kind")
@@ -135,45 +135,29 @@ class Fault(Part):
     """Whether that is so though the process lives: nobody misses its heartbeats."""
     example: ClassVar[dict[str, Any]] = {}
     """Keys that it needs to have an effect, besides moments and those that say where."""
-    at: Annotated[Duration | None, Field(description="when it strikes, e.g. 75 s")] = None
-    within: Annotated[
-        Duration | None,
-        Field(
-            description="it strikes at a moment drawn from the span of this length after at, anew in each "
-            "replication, the same under every strategy; 0 s: at that very moment"
-        ),
-    ] = None
-    in_interval: Annotated[
-        float | None,
-        Field(
-            gt=0,
-            le=1,
-            description="fraction of the strategy's interval (of checkpoints, say) after which it strikes, "
-            "at the first such moment at or after at (with within: after the drawn one)",
-        ),
-    ] = None
-    every: Annotated[
-        Distribution | None, Field(description="pauses between strikes, drawn per replication")
-    ] = None
-    times: Annotated[
-        int | None, Field(ge=2, le=100_000, description="how often it strikes (flapping), from at on")
-    ] = None
-    period: Annotated[
-        Duration | None, Field(gt=0, description="distance of these strikes; goes with times")
-    ] = None
-    turn: Annotated[
-        TurnText | None,
-        Field(
-            description="when in its instant it strikes: before or after what a task does with a rank "
-            "(docs/semantics.md), as `after checkpoint of count.1`, or all tasks; default: before all of them"
-        ),
-    ] = None
-    detection: Annotated[Duration, Field(description="from the fault until it is noticed")] = 0
-    restart: Annotated[Duration, Field(description="from then until the tasks are ready")] = 0
-    while_down: Annotated[
-        Literal["drop", "hold"],
-        Field(description="arrivals at a task that is down are lost, or wait with their sender"),
-    ] = "drop"
+    at: Duration | None = setting("when it strikes, e.g. 75 s")
+    within: Duration | None = setting(
+        "it strikes at a moment drawn from the span of this length after at, anew in each "
+        "replication, the same under every strategy; 0 s: at that very moment"
+    )
+    in_interval: float | None = setting(
+        "fraction of the strategy's interval (of checkpoints, say) after which it strikes, "
+        "at the first such moment at or after at (with within: after the drawn one)",
+        gt=0,
+        le=1,
+    )
+    every: Distribution | None = setting("pauses between strikes, drawn per replication")
+    times: int | None = setting("how often it strikes (flapping), from at on", ge=2, le=100_000)
+    period: Duration | None = setting("distance of these strikes; goes with times", gt=0)
+    turn: TurnText | None = setting(
+        "when in its instant it strikes: before or after what a task does with a rank "
+        "(docs/semantics.md), as `after checkpoint of count.1`, or all tasks; default: before all of them"
+    )
+    detection: Duration = setting("from the fault until it is noticed", 0)
+    restart: Duration = setting("from then until the tasks are ready", 0)
+    while_down: Literal["drop", "hold"] = setting(
+        "arrivals at a task that is down are lost, or wait with their sender", "drop"
+    )
 
     @model_validator(mode="after")
     def _one_schedule(self) -> Fault:
@@ -331,8 +315,8 @@ class TaskFault(Fault):
             "of Trident"
         ),
     ]
-    task: Annotated[int, Field(ge=0, description="which of the component's tasks")] = 0
-    replica: Annotated[int, Field(ge=0, description="which replica of it (active replication)")] = 0
+    task: int = setting("which of the component's tasks", 0, ge=0)
+    replica: int = setting("which replica of it (active replication)", 0, ge=0)
 
     @property
     def numbers(self) -> range:
@@ -383,10 +367,9 @@ class MachineFault(Fault):
 
     omitted: ClassVar[frozenset[str]] = Fault.omitted | {"repair"}
 
-    repair: Annotated[
-        Duration | None,
-        Field(description="how long nothing can be launched there; default: it is up again at once"),
-    ] = None
+    repair: Duration | None = setting(
+        "how long nothing can be launched there; default: it is up again at once"
+    )
 
     @property
     def out_of_order(self) -> int:
@@ -397,10 +380,9 @@ class LinkFault(PassingFault):
     """A passing fault of all links between two sets of hosts."""
 
     hosts: Annotated[tuple[int, ...], Field(min_length=1, description="numbers of the hosts on one side")]
-    others: Annotated[
-        tuple[int, ...] | None,
-        Field(min_length=1, description="those on the other side; default: all that are not in hosts"),
-    ] = None
+    others: tuple[int, ...] | None = setting(
+        "those on the other side; default: all that are not in hosts", min_length=1
+    )
 
     @model_validator(mode="after")
     def _two_sides(self) -> Self:
@@ -436,9 +418,7 @@ class StoreFault(Fault):
 
     kills: ClassVar[bool] = False
 
-    store: Annotated[
-        str | None, Field(description="which of `stores`; if not given: the scenario's `store`")
-    ] = None
+    store: str | None = setting("which of `stores`; if not given: the scenario's `store`")
 
     @property
     def where(self) -> str:

@@ -1,4 +1,6 @@
-"""Histograms of durations: bins at most 1 % wide, mean and standard deviation exact."""
+"""Histograms of durations: bins at most 1 % wide, mean and standard deviation exact. Records and sweeps keep
+them, as latencies would not fit.
+"""
 
 from __future__ import annotations
 
@@ -57,8 +59,6 @@ class Histogram:
         """Counts of the bins from ``_low`` on: only the range that occurs."""
         self._buffer: list[Ints] = []
         self._buffered = 0
-        self._tallied: list[Ints] = []
-        """Values that are in the sums, but not in a bin."""
 
     def add(self, values: Ints) -> None:
         if len(values):
@@ -68,22 +68,15 @@ class Histogram:
                 self.flush()
 
     def flush(self) -> None:
-        """Bin what is buffered."""
-        self.tally()
-        if self._tallied:
-            code = np.maximum(_code(np.concatenate(self._tallied)), _FIRST)  # zeros are in the first bin, too
-            first = int(code.min())
-            self._add_bins(first - _FIRST, np.bincount(code - first))
-            self._tallied = []
-
-    def tally(self) -> None:
-        """Sum up what is buffered: enough for count, mean and greatest value."""
+        """Count what is buffered."""
         if self._buffered:
             values = np.concatenate(self._buffer)
             self._buffer, self._buffered = [], 0
-            self._tallied.append(values)
             most = int(values.max())
             self._count(len(values), int(values.sum()), _squares(values, most), most)
+            code = np.maximum(_code(values), _FIRST)  # zeros are in the first bin, too
+            first = int(code.min())
+            self._add_bins(first - _FIRST, np.bincount(code - first))
 
     def _count(self, count: int, total: int, squares: int, most: int) -> None:
         self.count += count
@@ -160,13 +153,13 @@ class Histogram:
     @property
     def mean(self) -> float | None:
         """Exact mean; None if empty."""
-        self.tally()
+        self.flush()
         return self.sum / self.count if self.count else None
 
     @property
     def std(self) -> float | None:
         """Exact standard deviation (of the population); None if empty."""
-        self.tally()
+        self.flush()
         if not self.count:
             return None
         return math.sqrt(max(0, self.squares * self.count - self.sum * self.sum)) / self.count

@@ -1,5 +1,5 @@
 """The contract between SimPy, which decides, and the compiled data plane, which moves all tuples; and the
-order of what happens at one instant.
+order of what happens at one instant. All that acts in a simulation goes through it.
 
 Control actions are SimPy events with a rank. Each of them first moves all data up to now: what departs at
 or before now is handed on, the rest stays where it is. So a crash at now loses exactly what was queued or
@@ -9,6 +9,7 @@ in service, and nothing is ever taken back.
 from __future__ import annotations
 
 import gc
+import itertools
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -71,8 +72,6 @@ class Kernel:
         self._resting: set[simpy.Event] = set()
         """Events before which data need not move."""
 
-    # -- control plane ---------------------------------------------------------------------------------------
-
     def until(self, when: int, rank: int, order: float = 0) -> simpy.Event:
         """An event at ``when`` (ns, not in the past) for a process to yield; data is moved before it resumes.
 
@@ -81,7 +80,6 @@ class Kernel:
         """
         event = simpy.Event(self.env)
         event._ok, event._value = True, None
-        assert event.callbacks is not None
         turn = rank * ORDER + order
         event.callbacks.append(partial(self._begin, turn))
         self.env.schedule(event, priority=turn, delay=when - self.now)
@@ -90,7 +88,6 @@ class Kernel:
     def at(self, when: int, rank: int, action: Action, order: int = 0) -> simpy.Event:
         """Call ``action`` at ``when``, after all data has been moved there."""
         event = self.until(when, rank, order)
-        assert event.callbacks is not None
         event.callbacks.append(lambda _: action())
         return event
 
@@ -98,13 +95,8 @@ class Kernel:
         """The same for an action that neither looks at data nor touches any, or advances it itself before."""
         event = self.until(when, rank, order)
         self._resting.add(event)
-
-        def act(_: simpy.Event) -> None:
-            self._resting.discard(event)
-            action()
-
-        assert event.callbacks is not None
-        event.callbacks.append(act)
+        event.callbacks.append(lambda _: self._resting.discard(event))
+        event.callbacks.append(lambda _: action())
 
     def at_turn(self, when: int, rank: int, action: Action, order: int) -> None:
         """Call ``action`` at ``when``, which data has come to while it was moved to a later moment."""
@@ -114,7 +106,7 @@ class Kernel:
         self.now = now
 
     def process(self, process: Process) -> None:
-        """Start a control process: a generator that yields ``until(...)``."""
+        """Start a control process, which yields ``until(...)``."""
         self.env.process(process)
 
     def every(
@@ -123,11 +115,9 @@ class Kernel:
         """Call ``action(i)`` at ``first`` + i * ``interval``, i = 0, 1, …"""
 
         def ticking() -> Process:
-            i = 0
-            while True:
+            for i in itertools.count():
                 yield self.until(first + i * interval, rank, order)
                 action(i)
-                i += 1
 
         self.process(ticking())
 
@@ -142,8 +132,6 @@ class Kernel:
             return False
         queue = self.env._queue
         return not queue or queue[0][:2] > (self.now, turn)
-
-    # -- data plane ------------------------------------------------------------------------------------------
 
     def _begin(self, turn: float, event: simpy.Event) -> None:
         """An action's time has come. Data is there already, but for what rests."""

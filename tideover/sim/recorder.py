@@ -209,7 +209,7 @@ class LatencyLog:
         for place, second in enumerate(seconds.tolist() if self._seconds else ()):
             if second in self._seconds:
                 part = self._seconds[second]
-                part.tally()
+                part.flush()
                 count[place] += part.count
                 total[place] += part.sum
                 greatest[place] = max(greatest[place], part.max)

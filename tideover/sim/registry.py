@@ -1,8 +1,7 @@
 """Parts that can be named in a scenario: frozen pydantic models, registered by a decorator.
 
-A *part* (a distribution, a failure kind, a spout, a bolt, a grouping, a strategy's parameters) is one class
-in one file. It is registered under the name that a scenario uses, and validated, documented and listed from
-there.
+A *part* (a distribution, a failure kind, a spout, a bolt, a grouping, a strategy's parameters) is one class.
+It is registered under the name that a scenario uses, and validated, documented and listed from there.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Part(BaseModel):
@@ -21,19 +20,21 @@ class Part(BaseModel):
 
     per_tuple: ClassVar[frozenset[str]] = frozenset()
     """Durations that each tuple costs: a tuple that stands for several (``run.lump``) costs several."""
-
     rate_factors: ClassVar[frozenset[str]] = frozenset()
-    """Numbers that all of its rates are multiplied by: with one tuple that stands for several they are less,
-    and the rates stay."""
-
+    """Numbers that all of its rates are multiplied by: less where one tuple stands for several."""
     caps: ClassVar[frozenset[str]] = frozenset()
     """Most tuples of something: of tuples that stand for several there may be less (`coarsening.GRAIN`)."""
-
     omitted: ClassVar[frozenset[str]] = frozenset()
-    """Fields that a result's configuration leaves out where they have their default: what came later, and is
-    not used."""
+    """Fields that a result's configuration leaves out at their default: what came later, and is not used."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, defer_build=True)
+
+
+def setting(description: str, default: Any = None, **limits: Any) -> Any:
+    """A field of a part that has a default: what it means, and pydantic's limits of its values (``ge=1``).
+    Those of a quantity go into its type (`Positive`, `Period`), whose own would win over them here.
+    """
+    return Field(default, description=description, **limits)
 
 
 T = TypeVar("T")
@@ -63,9 +64,7 @@ class Registry(Generic[T]):
         self._parts: dict[str, type[T]] = {}
 
     def register(self, name: str) -> Callable[[type[P]], type[P]]:
-        """Class decorator; a name that is taken already raises ValueError. To type checkers the class stays
-        what it is: its own parameters, not only those of its sort.
-        """
+        """Class decorator; raises ValueError if the name is taken. Type checkers see the class as it is."""
 
         def add(part: type[P]) -> type[P]:
             if name in self._parts:

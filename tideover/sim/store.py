@@ -1,4 +1,6 @@
-"""A store that serves one request after the other."""
+"""A store that serves one request after the other. Mechanisms read and write there (`job.store_named`); what
+it takes is set by its kind (`tideover.models.job.stores`).
+"""
 
 from __future__ import annotations
 
@@ -79,30 +81,23 @@ class StoreServer:
         self.looked_up = False
 
     def request(
-        self,
-        size: int,
-        rank: int,
-        done: Callable[[], None],
-        order: int = 0,
-        operations: int = 1,
+        self, size: int, rank: int, done: Callable[[], None], order: int = 0, operations: int = 1
     ) -> int:
         """Read or write ``size`` bytes in so many ``operations``; ``done`` is called at the end, at ``rank``
-        and ``order``. Returns when that is, if nothing disturbs the
-        store until then.
+        and ``order``. Returns when that is, if nothing disturbs the store until then.
         """
         self.bytes += size
         work = self._kept + -(-size * 1_000_000_000 // self._bandwidth)
         if self._operations is not None:
             work += round(operations * 1_000_000_000 / self._operations)
-        planned = self._planned
-        while planned and planned[0].end <= self._kernel.now:
-            planned.popleft()
+        while self._planned and self._planned[0].end <= self._kernel.now:
+            self._planned.popleft()
         for asked, until in self._told:
             if self._kernel.now < until:
                 asked()
         self._told.clear()
         request = _Request(work, rank, done, order)
-        planned.append(request)
+        self._planned.append(request)
         self._plan(request)
         return request.end + self._away
 
@@ -154,9 +149,6 @@ class StoreServer:
 
     def busy_ns(self, now: int) -> int:
         """How long it has been busy up to ``now`` (ns)."""
-        return int(self.pace.busy - max(0, min(self.pace.free_at - now, self._left(now))))
-
-    def _left(self, now: int) -> int:
-        """Work that is planned after ``now`` (ns)."""
-        planned = sum(r.end - max(r.begin, now) for r in self._planned if r.end > now)
-        return planned + max(0, int(self.pace.asked_until) - now)
+        left = sum(r.end - max(r.begin, now) for r in self._planned if r.end > now)
+        left += max(0, int(self.pace.asked_until) - now)
+        return int(self.pace.busy - max(0, min(self.pace.free_at - now, left)))

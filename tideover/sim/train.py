@@ -1,4 +1,4 @@
-"""Tuples travel in trains: columns of tuples, in order."""
+"""Tuples travel in trains: columns of tuples, in order. Who reads tuples of the data plane has them so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 _DEFAULT = {"value": 1, "attempt": 0, "epoch": 0, "mark": 0}
-_OPTIONAL = tuple(_DEFAULT)
 Columns = dict[str, Ints]
 
 
@@ -71,7 +70,7 @@ class Train:
 
     def column(self, name: str) -> Ints:
         """A column, with its default written out where it is None; of a mechanism's own column it is 0."""
-        if name in _DEFAULT or name in Train.__slots__:
+        if name in Train.__slots__:
             values = getattr(self, name)
         else:
             values = None if self.more is None else self.more.get(name)
@@ -85,37 +84,28 @@ class Train:
 
     def pick(self, rows: Any, key: Ints | None = None) -> Train:
         """The rows of a slice, a mask or an index array; ``key``: their keys, if they get new ones."""
-        if isinstance(rows, np.ndarray) and rows.dtype == np.int64:
-            return self._rows(rows, np.ndarray.take, key)
-        return self._rows(rows, getitem, key)
-
-    def _rows(self, rows: Any, of: Callable[[Ints, Any], Ints], key: Ints | None) -> Train:
+        taken = isinstance(rows, np.ndarray) and rows.dtype == np.int64
+        of: Callable[[Ints, Any], Ints] = np.ndarray.take if taken else getitem
         new = Train.__new__(Train)
         new.time = time = of(self.time, rows)
         new.n = len(time)
         new.uid = of(self.uid, rows)
         new.created = of(self.created, rows)
         new.key = of(self.key, rows) if key is None else key
-        if self.plain:
-            new.value = new.attempt = new.epoch = new.mark = new.more = None
-            return new
-        new.value = None if self.value is None else of(self.value, rows)
-        new.attempt = None if self.attempt is None else of(self.attempt, rows)
-        new.epoch = None if self.epoch is None else of(self.epoch, rows)
-        new.mark = None if self.mark is None else of(self.mark, rows)
-        more = self.more
-        new.more = None if more is None else {name: of(column, rows) for name, column in more.items()}
+        new.value = new.attempt = new.epoch = new.mark = new.more = None
+        if not self.plain:
+            for name in _DEFAULT:
+                if (column := getattr(self, name)) is not None:
+                    setattr(new, name, of(column, rows))
+            if self.more is not None:
+                new.more = {name: of(column, rows) for name, column in self.more.items()}
         return new
 
     def replace(self, **columns: Any) -> Train:
         """The same train with some of its own columns exchanged (``more``: all those of mechanisms)."""
         new = Train.__new__(Train)
-        new.n = self.n
-        new.time, new.uid, new.created, new.key = self.time, self.uid, self.created, self.key
-        new.value, new.attempt, new.epoch = self.value, self.attempt, self.epoch
-        new.mark, new.more = self.mark, self.more
-        for name, values in columns.items():
-            setattr(new, name, values)
+        for name in Train.__slots__:
+            setattr(new, name, columns[name] if name in columns else getattr(self, name))
         return new
 
     def adding(self, **columns: Ints) -> Train:
@@ -131,20 +121,15 @@ def join(trains: Sequence[Train]) -> Train:
     """One train after the other."""
     if len(trains) == 1:
         return trains[0]
-    whole = Train.__new__(Train)
-    whole.time = np.concatenate([t.time for t in trains])
-    whole.uid = np.concatenate([t.uid for t in trains])
-    whole.created = np.concatenate([t.created for t in trains])
-    whole.key = np.concatenate([t.key for t in trains])
-    whole.n = len(whole.time)
-    whole.value = whole.attempt = whole.epoch = whole.mark = whole.more = None
+    time, uid, created, key = (
+        np.concatenate([getattr(t, name) for t in trains]) for name in ("time", "uid", "created", "key")
+    )
+    whole = Train(time, uid, created, key)
     special = [t for t in trains if not t.plain]
-    if not special:
-        return whole
-    for name in _OPTIONAL:
+    for name in _DEFAULT:
         if any(getattr(t, name) is not None for t in special):
             setattr(whole, name, np.concatenate([t.column(name) for t in trains]))
-    names = {name for t in special if t.more is not None for name in t.more}
+    names = {name for t in special for name in t.more or ()}
     if names:
         whole.more = {name: np.concatenate([t.column(name) for t in trains]) for name in sorted(names)}
     return whole

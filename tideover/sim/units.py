@@ -128,9 +128,7 @@ class Unit:
 
 def parse_duration(text: str) -> int:
     """Nanoseconds of a text such as ``30 s``, ``1m30s`` or ``0.2 ms``; rounded to the nearest one (rint).
-
-    Raises ValueError for anything else, for negative ones, for those over 10000 days, and for those that are
-    not zero but round to it.
+    Raises ValueError for anything else, and if it is negative, over 10000 days, or rounded to zero.
 
     >>> parse_duration("1m30s"), parse_duration("0.2 ms")
     (90000000000, 200000)
@@ -324,6 +322,10 @@ Duration = Annotated[
     *DURATION.marks(parse_duration, _count("duration in ns", MAX_DURATION), "30 s"),
 ]
 """Nanoseconds, int, >= 0."""
+Positive = Annotated[Duration, Field(gt=0)]
+"""A duration of more than 0 s."""
+Period = Annotated[Duration, Field(ge=MS)]
+"""A duration of at least 1 ms."""
 
 Size = Annotated[
     int, Field(ge=0, le=MAX_SIZE), *SIZE.marks(parse_size, _count("size in bytes", MAX_SIZE), "256 B")

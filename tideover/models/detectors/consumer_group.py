@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tideover.models.detectors.base import DETECTORS, Detector, Watcher, in_order, last_beat, phase
 from tideover.models.detectors.heartbeats import relocate
@@ -18,7 +18,8 @@ from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.faults import Fault
 from tideover.sim.kernel import Action, Rank
-from tideover.sim.units import Duration, S, format_duration
+from tideover.sim.registry import setting
+from tideover.sim.units import Positive, S, format_duration
 
 _GROUP = -1
 """Order of what the coordinator does at one instant: before what is ready by itself."""
@@ -39,22 +40,17 @@ class ConsumerGroup(Detector):
 
     each_alone: ClassVar[bool] = True
 
-    heartbeat_interval: Annotated[
-        Duration, Field(gt=0, description="distance of two heartbeats of a member")
-    ] = 3 * S
-    session_timeout: Annotated[
-        Duration, Field(gt=0, description="silence after which a member is removed; at least the interval")
-    ] = 45 * S
-    rebalance: Annotated[
-        Distribution, Field(description="from when all members have joined until tasks are assigned")
-    ] = Constant(value=0)
-    restart: Annotated[
-        Distribution | None,
-        Field(description="from the death of a process until another joins on its host; none: it stays away"),
-    ] = None
-    static: Annotated[
-        bool, Field(description="a process that is back before the session timeout is the same member")
-    ] = False
+    heartbeat_interval: Positive = setting("distance of two heartbeats of a member", 3 * S)
+    session_timeout: Positive = setting(
+        "silence after which a member is removed; at least the interval", 45 * S
+    )
+    rebalance: Distribution = setting(
+        "from when all members have joined until tasks are assigned", Constant(value=0)
+    )
+    restart: Distribution | None = setting(
+        "from the death of a process until another joins on its host; none: it stays away"
+    )
+    static: bool = setting("a process that is back before the session timeout is the same member", False)
 
     @model_validator(mode="after")
     def _in_time(self) -> ConsumerGroup:

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tideover.models.detectors.base import (
     DETECTORS,
@@ -42,7 +42,8 @@ from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.faults import Between, Fault
 from tideover.sim.kernel import Rank
-from tideover.sim.units import Duration, format_duration
+from tideover.sim.registry import setting
+from tideover.sim.units import Positive, format_duration
 
 Task = SpoutTask | BoltTask
 
@@ -63,32 +64,19 @@ class Heartbeats(Detector):
     omitted: ClassVar[frozenset[str]] = frozenset({"restart_on"})
     false_detections: ClassVar[bool] = True
 
-    interval: Annotated[Duration, Field(gt=0, description="distance of two heartbeats of a process")] = (
-        10 * 10**9
+    interval: Positive = setting("distance of two heartbeats of a process", 10 * 10**9)
+    timeout: Positive = setting("silence after which a process counts as dead; at least interval", 50 * 10**9)
+    launch: Distribution = setting("from the order until the new process runs", Constant(value=0))
+    prepare: Distribution = setting("from then until a task in it is ready", Constant(value=0))
+    listener: int | None = setting(
+        "host of who listens; none: it hears all hosts, however the network is cut", ge=0
     )
-    timeout: Annotated[
-        Duration, Field(gt=0, description="silence after which a process counts as dead; at least interval")
-    ] = 50 * 10**9
-    launch: Annotated[Distribution, Field(description="from the order until the new process runs")] = (
-        Constant(value=0)
+    restart_on: Literal["same_host", "free_slot"] = setting(
+        "where tasks of a host that fails are restarted: in its place, once it is repaired "
+        "or one in reserve has taken it; or in free slots of other hosts",
+        "same_host",
     )
-    prepare: Annotated[Distribution, Field(description="from then until a task in it is ready")] = Constant(
-        value=0
-    )
-    listener: Annotated[
-        int | None,
-        Field(ge=0, description="host of who listens; none: it hears all hosts, however the network is cut"),
-    ] = None
-    restart_on: Annotated[
-        Literal["same_host", "free_slot"],
-        Field(
-            description="where tasks of a host that fails are restarted: in its place, once it is repaired "
-            "or one in reserve has taken it; or in free slots of other hosts"
-        ),
-    ] = "same_host"
-    restarts: Annotated[
-        RestartStrategy | None, Field(description="how long a restart waits; default: not at all")
-    ] = None
+    restarts: RestartStrategy | None = setting("how long a restart waits; default: not at all")
 
     @model_validator(mode="after")
     def _in_time(self) -> Heartbeats:

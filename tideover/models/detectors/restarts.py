@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from tideover.sim.registry import Part, Registry
-from tideover.sim.units import Duration, S, format_duration
+from tideover.sim.registry import Part, Registry, setting
+from tideover.sim.units import Duration, Positive, S, format_duration
 
 RESTARTS: Registry[RestartStrategy] = Registry("restart strategy")
 
@@ -41,12 +41,10 @@ class ExponentialDelay(RestartStrategy):
     ``restart-strategy.type: exponential-delay``, with its defaults, without jitter.
     """
 
-    initial: Annotated[Duration, Field(gt=0, description="how long the first restart waits")] = S
-    factor: Annotated[float, Field(ge=1, le=1000, description="by which each wait is longer")] = 1.5
-    most: Annotated[Duration, Field(gt=0, description="longest wait; at least initial")] = 60 * S
-    reset_after: Annotated[
-        Duration, Field(gt=0, description="time without a failure after which waits begin anew")
-    ] = 3600 * S
+    initial: Positive = setting("how long the first restart waits", S)
+    factor: float = setting("by which each wait is longer", 1.5, ge=1, le=1000)
+    most: Positive = setting("longest wait; at least initial", 60 * S)
+    reset_after: Positive = setting("time without a failure after which waits begin anew", 3600 * S)
 
     @model_validator(mode="after")
     def _in_order(self) -> ExponentialDelay:
@@ -76,9 +74,9 @@ class FailureRate(RestartStrategy):
     Apache Flink, ``restart-strategy.type: failure-rate``, with its defaults.
     """
 
-    delay: Annotated[Duration, Field(description="how long each restart waits")] = S
-    most_failures: Annotated[int, Field(ge=1, le=10**9, description="most failures in the span")] = 1
-    within: Annotated[Duration, Field(gt=0, description="the span")] = 60 * S
+    delay: Duration = setting("how long each restart waits", S)
+    most_failures: int = setting("most failures in the span", 1, ge=1, le=10**9)
+    within: Positive = setting("the span", 60 * S)
 
     def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:
         recent = sum(noticed - one.noticed < self.within for one in earlier)
@@ -92,8 +90,8 @@ class FixedDelay(RestartStrategy):
     Apache Flink, ``restart-strategy.type: fixed-delay``.
     """
 
-    delay: Annotated[Duration, Field(description="how long each restart waits")] = 10**9
-    attempts: Annotated[int | None, Field(ge=0, description="most restarts; default: any number")] = None
+    delay: Duration = setting("how long each restart waits", 10**9)
+    attempts: int | None = setting("most restarts; default: any number", ge=0)
 
     def wait(self, noticed: int, earlier: Sequence[Earlier]) -> int | None:
         if self.attempts is not None and len(earlier) >= self.attempts:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from tideover.models.detectors.base import DETECTORS, Detector, Watcher, in_order, last_beat, phase
 from tideover.models.detectors.heartbeats import relocate
@@ -19,7 +17,8 @@ from tideover.sim.distributions import Constant, Distribution
 from tideover.sim.draws import Purpose
 from tideover.sim.faults import Fault
 from tideover.sim.kernel import Action, Rank
-from tideover.sim.units import Duration, S
+from tideover.sim.registry import setting
+from tideover.sim.units import Duration, Positive, S
 
 _LOOKS = 1 << 19
 """Nimbus looks when all that is ready at that instant has reported."""
@@ -40,36 +39,22 @@ class Storm(Detector):
     matches-an-assignment?), and `defaults.yaml`; Stableford (2015), phase 1.
     """
 
-    supervisor_worker_timeout: Annotated[
-        Duration, Field(gt=0, description="silence after which a supervisor launches a worker anew")
-    ] = 30 * S
-    nimbus_task_timeout: Annotated[
-        Duration, Field(gt=0, description="silence after which Nimbus moves a task to another worker")
-    ] = 30 * S
-    worker_heartbeat: Annotated[
-        Duration, Field(gt=0, description="distance of a worker's heartbeats to its supervisor")
-    ] = S
-    task_heartbeat: Annotated[
-        Duration, Field(gt=0, description="distance of the heartbeats of tasks to Nimbus")
-    ] = 3 * S
-    supervisor_round: Annotated[
-        Duration, Field(gt=0, description="distance of a supervisor's looks at its workers")
-    ] = 3 * S
-    nimbus_round: Annotated[Duration, Field(gt=0, description="distance of Nimbus's looks at all tasks")] = (
-        10 * S
+    supervisor_worker_timeout: Positive = setting(
+        "silence after which a supervisor launches a worker anew", 30 * S
     )
-    worker_start_timeout: Annotated[
-        Duration, Field(gt=0, description="the supervisor's patience with a worker that is being launched")
-    ] = 120 * S
-    task_launch: Annotated[
-        Duration, Field(description="Nimbus's patience with tasks that it has just assigned")
-    ] = 120 * S
-    launch: Annotated[Distribution, Field(description="from the order until a worker runs")] = Constant(
-        value=0
+    nimbus_task_timeout: Positive = setting(
+        "silence after which Nimbus moves a task to another worker", 30 * S
     )
-    prepare: Annotated[Distribution, Field(description="from then until a task in it is ready")] = Constant(
-        value=0
+    worker_heartbeat: Positive = setting("distance of a worker's heartbeats to its supervisor", S)
+    task_heartbeat: Positive = setting("distance of the heartbeats of tasks to Nimbus", 3 * S)
+    supervisor_round: Positive = setting("distance of a supervisor's looks at its workers", 3 * S)
+    nimbus_round: Positive = setting("distance of Nimbus's looks at all tasks", 10 * S)
+    worker_start_timeout: Positive = setting(
+        "the supervisor's patience with a worker that is being launched", 120 * S
     )
+    task_launch: Duration = setting("Nimbus's patience with tasks that it has just assigned", 120 * S)
+    launch: Distribution = setting("from the order until a worker runs", Constant(value=0))
+    prepare: Distribution = setting("from then until a task in it is ready", Constant(value=0))
 
     @property
     def moves_tasks(self) -> bool:

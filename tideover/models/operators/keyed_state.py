@@ -15,7 +15,7 @@ The rules of sessions (tests/models/test_event_windows.py):
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -118,18 +118,16 @@ class KeyedPairs(EpochState):
         return int(np.count_nonzero((content != 0) & (content != old)))
 
 
-@dataclass
+@dataclass(eq=False)
 class _Session:
-    """``first``, ``last``: its oldest and its newest event (ns)."""
+    """``first``, ``last``: its oldest and its newest event (ns); ``behind``: its tuples: (number that rises
+    in the order of processing, uid, attempt).
+    """
 
     first: int
     last: int
     total: int
     behind: list[tuple[int, int, int]] = field(default_factory=list)
-    """Its tuples: (number that rises in the order of processing, uid, attempt)."""
-
-    def copy(self) -> _Session:
-        return _Session(self.first, self.last, self.total, list(self.behind))
 
 
 class Sessions(State):
@@ -147,8 +145,7 @@ class Sessions(State):
         self._gap = gap
         self._once = once
         self._open: dict[int, list[_Session]] = {}
-        self._ends: dict[int, dict[int, _Session]] = {}
-        """By number, then by key: two of one key are more than a gap apart."""
+        """By key: they are more than a gap apart."""
         self._retried = False
 
     def add(self, train: Train) -> None:
@@ -162,64 +159,51 @@ class Sessions(State):
         for row, (key, event, value, uid, attempt) in enumerate(
             zip(*(column.tolist() for column in columns), strict=True)
         ):
-            new = _Session(event, event, value)
-            touched = [
-                other
-                for other in self._open.get(key, [])
-                if other.first <= event + self._gap and event <= other.last + self._gap
-            ]
-            for other in touched:
-                new.first, new.last = min(new.first, other.first), max(new.last, other.last)
-                new.total += other.total
+            begin, end = event - self._gap, event + self._gap
+            there = self._open.get(key, [])
+            touched = [other for other in there if other.first <= end and begin <= other.last]
+            first = min([event, *(other.first for other in touched)])
+            last = max([event, *(other.last for other in touched)])
+            new = _Session(first, last, value + sum(other.total for other in touched))
             late[row] = self._number(new) * MS <= watermark
             if late[row]:
                 continue
-            for other in touched:
-                self._remove(key, other)
-                new.behind += other.behind
             self.taken += 1
             self.tuples += 1
+            new.behind = [one for other in touched for one in other.behind]
             new.behind.append((self.taken, uid, attempt))
-            self._put(key, new)
+            self._open[key] = [*(other for other in there if other not in touched), new]
         return late
-
-    def _put(self, key: int, session: _Session) -> None:
-        self._open.setdefault(key, []).append(session)
-        self._ends.setdefault(self._number(session), {})[key] = session
-
-    def _remove(self, key: int, session: _Session) -> None:
-        number = self._number(session)
-        self._open[key] = [other for other in self._open[key] if other is not session]
-        if not self._open[key]:
-            del self._open[key]
-        del self._ends[number][key]
-        if not self._ends[number]:
-            del self._ends[number]
 
     def _number(self, session: _Session) -> int:
         return -(-(session.last + self._gap) // MS)
 
+    def _sessions(self) -> list[tuple[int, _Session]]:
+        """With their keys."""
+        return [(key, session) for key, sessions in self._open.items() for session in sessions]
+
     def due(self, since: int, watermark: int) -> list[int]:
-        return sorted(number for number in self._ends if number * MS <= watermark)
+        numbers = {self._number(session) for _, session in self._sessions()}
+        return sorted(number for number in numbers if number * MS <= watermark)
 
     def end_window(self, before: int | None = None) -> Closed:
+        ended = [(k, s) for k, s in self._sessions() if before is None or self._number(s) < before]
         sums: dict[int, int] = {}
-        behind: list[tuple[int, int, int]] = []
-        for number in [number for number in sorted(self._ends) if before is None or number < before]:
-            for key, session in list(self._ends[number].items()):
-                sums[key] = sums.get(key, 0) + self._value(session)
-                behind += session.behind
-                self._remove(key, session)
+        for key, session in ended:
+            sums[key] = sums.get(key, 0) + self._value(session)
+            self._open[key].remove(session)
+            if not self._open[key]:
+                del self._open[key]
         self.tuples = 0
         counted = {key: sums[key] for key in sorted(sums) if sums[key]}
-        parts = [self._effects(behind)] if behind else []
+        parts = [self._effects([session for _, session in ended])] if ended else []
         return Closed(np.array([*counted], np.int64), np.array([*counted.values()], np.int64), parts)
 
     def _value(self, session: _Session) -> int:
         return 1 if self._once else session.total
 
-    def _effects(self, behind: list[tuple[int, int, int]]) -> Effects:
-        rows = np.array(sorted(behind), np.int64).reshape(-1, 3)
+    def _effects(self, sessions: list[_Session]) -> Effects:
+        rows = np.array(sorted(one for s in sessions for one in s.behind), np.int64).reshape(-1, 3)
         return Effects(rows[:, 1].copy(), rows[:, 2].copy() if self._retried else None)
 
     def fresh(self) -> Self:
@@ -231,32 +215,23 @@ class Sessions(State):
     def copy(self) -> Self:
         new = self.fresh()
         for key, sessions in self._open.items():
-            for session in sessions:
-                new._put(key, session.copy())
+            new._open[key] = [replace(session, behind=list(session.behind)) for session in sessions]
         new.tuples, new.taken, new._retried = self.tuples, self.taken, self._retried
         new.clock = None if self.clock is None else self.clock.copy()
         return new
 
     @property
     def entries(self) -> int:
-        return sum(self._value(s) != 0 for sessions in self._open.values() for s in sessions)
+        return sum(self._value(session) != 0 for _, session in self._sessions())
 
     def changed_since(self, old: Self) -> int:
-        mine, before = self._sums(), old._sums()
-        return sum(value != 0 and value != before.get(place, 0) for place, value in mine.items())
-
-    def _sums(self) -> dict[tuple[int, int], int]:
-        """Of the sessions, by number and key."""
-        ends = self._ends.items()
-        return {(number, key): self._value(s) for number, by_key in ends for key, s in by_key.items()}
+        """By number and key: an entry is a session with its end and its sum."""
+        before = {(old._number(s), key): old._value(s) for key, s in old._sessions()}
+        mine = ((self._number(s), key, self._value(s)) for key, s in self._sessions())
+        return sum(value != 0 and value != before.get((number, key), 0) for number, key, value in mine)
 
     def effects(self) -> Effects:
-        parts = [self._effects(s.behind) for sessions in self._open.values() for s in sessions]
-        return joined(parts)
-
-    @property
-    def size(self) -> int:
-        return sum(len(s.behind) for sessions in self._open.values() for s in sessions)
+        return joined([self._effects([session]) for _, session in self._sessions()])
 
     def content(self) -> dict[int, int]:
         closed = self.copy().end_window()

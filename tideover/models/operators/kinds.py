@@ -12,6 +12,7 @@ from tideover.models.operators.base import BOLTS, Bolt, Children, Floats, Statef
 from tideover.models.operators.keyed_state import KeyedPairs, KeyedSums, KeySet, RunningSums, Sessions
 from tideover.models.operators.state import State
 from tideover.sim.draws import Draws, Purpose, uniform01
+from tideover.sim.registry import setting
 from tideover.sim.train import Ints, Train
 
 # The five sentences of Stableford's word count, as numbers.
@@ -48,11 +49,7 @@ class Distinct(Stateful):
 
 @BOLTS.register("filter")
 class Filter(Bolt):
-    """Each tuple is handed on with probability ``keep``, always the same for the same tuple.
-
-    >>> Filter(keep=0.5).keep
-    0.5
-    """
+    """Each tuple is handed on with probability ``keep``, always the same for the same tuple."""
 
     keep: Annotated[float, Field(ge=0, le=1, description="probability that a tuple is handed on")]
 
@@ -66,22 +63,14 @@ class Filter(Bolt):
 
 @BOLTS.register("forward")
 class Forward(Bolt):
-    """One tuple in, the same out: a queue with a service time.
-
-    >>> Forward().fan_out
-    1
-    """
+    """One tuple in, the same out: a queue with a service time."""
 
     def children(self, component: str, draws: Draws, train: Train) -> Children:
         return Children()
 
 
 def expand(copies: Ints) -> tuple[Ints, Ints]:
-    """Rows and positions of the children, if parent i has ``copies[i]`` of them.
-
-    >>> [a.tolist() for a in expand(np.array([2, 0, 1]))]
-    [[0, 0, 2], [0, 1, 0]]
-    """
+    """Rows and positions of the children, if parent i has ``copies[i]`` of them."""
     rows = np.arange(len(copies), dtype=np.int64).repeat(copies)
     starts = copies.cumsum() - copies
     position = np.arange(len(rows), dtype=np.int64)
@@ -93,12 +82,9 @@ def expand(copies: Ints) -> tuple[Ints, Ints]:
 class Generic(Bolt):
     """Each tuple makes ``selectivity`` tuples on average: the whole part always, one more with the rest as
     probability.
-
-    >>> Generic(selectivity=2.5).fan_out
-    3
     """
 
-    selectivity: Annotated[float, Field(ge=0, le=64, description="tuples out per tuple in, on average")] = 1.0
+    selectivity: float = setting("tuples out per tuple in, on average", 1.0, ge=0, le=64)
 
     @property
     def fan_out(self) -> int:
@@ -132,11 +118,7 @@ class RunningCount(Stateful):
 
 @BOLTS.register("split_words")
 class SplitWords(Bolt):
-    """A tuple for each word of the sentence, in order.
-
-    >>> SplitWords().fan_out
-    7
-    """
+    """A tuple for each word of the sentence, in order."""
 
     emits: ClassVar[tuple[str, ...]] = ("word",)
 
@@ -166,11 +148,8 @@ class SplitWords(Bolt):
 
 @BOLTS.register("windowed_count")
 class WindowedCount(Stateful):
-    """Adds up the tuples' values by key; at the end of a window emits all sums, in order of key, and clears.
-
-    >>> from tideover.models.operators.window import Window
-    >>> WindowedCount(window=Window(length=30_000_000_000)).stateful
-    True
+    """Adds up the tuples' values by key; at the end of a window emits all sums, in order of key, and
+    clears.
     """
 
     emits: ClassVar[tuple[str, ...]] = ("key", "count")

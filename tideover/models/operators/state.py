@@ -1,8 +1,11 @@
-"""The state of a task, behind one interface: whatever saves, copies or restores it knows no operator."""
+"""The state of a task, behind one interface: whatever saves, copies or restores it knows no operator. A new
+operator with state brings a subclass of `EpochState` (`tideover.models.operators.keyed_state`).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -73,8 +76,9 @@ class State(ABC):
         """The tuples whose effects live here."""
 
     @property
-    @abstractmethod
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """How many effects live here."""
+        return len(self.effects().uid)
 
     @abstractmethod
     def content(self) -> dict[int, int]:
@@ -129,13 +133,9 @@ class EpochState(State):
         if epoch is None or not train.n:
             self._add(0, train)
             return
-        changes = (epoch[1:] != epoch[:-1]).nonzero()[0]
-        if not len(changes):
-            self._add(int(epoch[0]), train)
-            return
-        changes += 1
-        for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), train.n], strict=True):
-            self._add(int(epoch[begin]), train.pick(slice(begin, end)))
+        cuts = [0, *((epoch[1:] != epoch[:-1]).nonzero()[0] + 1).tolist(), train.n]
+        for begin, end in pairwise(cuts):
+            self._add(int(epoch[begin]), train if len(cuts) == 2 else train.pick(slice(begin, end)))
 
     def _add(self, epoch: int, train: Train) -> None:
         if epoch not in self._contents:
@@ -146,18 +146,15 @@ class EpochState(State):
         self._behind[epoch].append((self._trains, Effects(train.uid, train.attempt)))
 
     def end_window(self, before: int | None = None) -> Closed:
-        closed = [epoch for epoch in sorted(self._contents) if before is None or epoch < before]
+        held = closed = [epoch for epoch in sorted(self._contents) if before is None or epoch < before]
         if self.extent is not None and self.extent.stays and before is not None:
             begin = before - self.extent.panes
             held = [epoch for epoch in closed if epoch >= begin]
             closed = [epoch for epoch in closed if epoch < begin]
-            keys, values = self._put_out([self._contents[epoch] for epoch in held])
-            inside = [part for epoch in held for _, part in self._behind[epoch]]
-            for epoch in closed:
-                del self._contents[epoch]
-        else:
-            keys, values = self._put_out([self._contents.pop(epoch) for epoch in closed])
-            inside = [part for epoch in closed for _, part in self._behind[epoch]]
+        inside = [part for epoch in held for _, part in self._behind[epoch]]
+        keys, values = self._put_out([self._contents[epoch] for epoch in held])
+        for epoch in closed:
+            del self._contents[epoch]
         behind = [run for epoch in closed for run in self._behind.pop(epoch)]
         self.tuples = 0
         parts = [part for _, part in sorted(behind, key=lambda run: run[0])]
@@ -214,13 +211,7 @@ class EpochState(State):
 
     def changed_since(self, old: Self) -> int:
         before, nothing = old._contents, self._nothing()
-        return sum(
-            self._changed(content, before.get(epoch, nothing)) for epoch, content in self._contents.items()
-        )
-
-    @property
-    def size(self) -> int:
-        return len(self.effects().uid)
+        return sum(self._changed(now, before.get(epoch, nothing)) for epoch, now in self._contents.items())
 
     def effects(self) -> Effects:
         parts = [part for behind in self._behind.values() for _, part in behind]

@@ -1,6 +1,5 @@
-"""When a stateful bolt puts out what it knows: windows, their ids, and how far events have come.
-
-When a stateful bolt puts out what it knows.
+"""When a stateful bolt puts out what it knows: windows, their ids, and how far events have come. Bolts have a
+`Window` as setting; `tideover.models.runtime.windowing` ends it for each task.
 
 The rules (tests/models/test_plane_worlds.py, test_windows.py, test_rsm.py):
 
@@ -24,9 +23,7 @@ The rules (tests/models/test_plane_worlds.py, test_windows.py, test_rsm.py):
   (test_running_distinct.py, test_windows.py).
 - Under a strategy that reads a durable log, windows given by `length` are ended by markers.
 
-How far events have come at a task: watermarks.
-
-The rules of windows by event (tests/models/test_event_windows.py, test_windows.py):
+Windows by event, and watermarks (tests/models/test_event_windows.py, test_windows.py):
 
 - A root keeps the time of its event for good: what its spout says (`stamps`), else its first emission, or
   the append time of its record, less a draw of `event_delay`. A tuple of s is in the windows (end -
@@ -44,16 +41,17 @@ The rules of windows by event (tests/models/test_event_windows.py, test_windows.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from math import gcd
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from tideover.sim.registry import Part
+from tideover.sim.registry import Part, setting
 from tideover.sim.train import Ints, Train
-from tideover.sim.units import MS, Duration, S
+from tideover.sim.units import MS, Duration, Period, S
 
 
 class Extent(NamedTuple):
@@ -97,116 +95,79 @@ class Window(Part):
         {"gap", "slide", "slide_tuples", "by", "lag", "watermark_interval", "late", "idle_after", "saved"}
     )
 
-    length: Annotated[Duration | None, Field(description="length in time, e.g. 30 s")] = None
-    tuples: Annotated[int | None, Field(ge=1, le=10**9, description="length in tuples")] = None
-    gap: Annotated[
-        Duration | None,
-        Field(
-            description="sessions instead: a key's ends when nothing of it comes (by event: when no event of "
-            "it follows) for so long"
-        ),
-    ] = None
-    slide: Annotated[
-        Duration | None,
-        Field(description="a window of this length ends each slide, e.g. 10 s; default: one after the other"),
-    ] = None
-    slide_tuples: Annotated[
-        int | None, Field(ge=1, le=10**9, description="the same of a window of tuples, as a number of them")
-    ] = None
-    trigger: Annotated[
-        Literal["tick", "marker"],
-        Field(description="what ends a window of time: the task's clock, or the spouts' marker"),
-    ] = "tick"
+    length: Duration | None = setting("length in time, e.g. 30 s")
+    tuples: int | None = setting("length in tuples", ge=1, le=10**9)
+    gap: Duration | None = setting(
+        "sessions instead: a key's ends when nothing of it comes (by event: when no event of "
+        "it follows) for so long"
+    )
+    slide: Duration | None = setting(
+        "a window of this length ends each slide, e.g. 10 s; default: one after the other"
+    )
+    slide_tuples: int | None = setting("the same of a window of tuples, as a number of them", ge=1, le=10**9)
+    trigger: Literal["tick", "marker"] = setting(
+        "what ends a window of time: the task's clock, or the spouts' marker", "tick"
+    )
 
-    by: Annotated[
-        Literal["arrival", "event"],
-        Field(
-            description="what puts a tuple into a window of time: when it comes, or when its event took place"
-        ),
-    ] = "arrival"
-    lag: Annotated[
-        Duration, Field(description="by event: how much later than newer ones an event may come")
-    ] = 0
-    watermark_interval: Annotated[
-        Duration,
-        Field(
-            ge=MS,
-            description="by event, and of sessions: how often the task looks how far events have come, or "
-            "which sessions have ended",
-        ),
-    ] = S
-    late: Annotated[
-        Literal["drop", "aside"],
-        Field(
-            description="by event: what becomes of a late tuple: nothing, or it leaves on a stream of its own"
-        ),
-    ] = "drop"
-    idle_after: Annotated[
-        Duration | None,
-        Field(
-            gt=0,
-            description="by event: an input that has been silent for so long holds windows back no more; "
-            "default: it does",
-        ),
-    ] = None
+    by: Literal["arrival", "event"] = setting(
+        "what puts a tuple into a window of time: when it comes, or when its event took place", "arrival"
+    )
+    lag: Duration = setting("by event: how much later than newer ones an event may come", 0)
+    watermark_interval: Period = setting(
+        "by event, and of sessions: how often the task looks how far events have come, or "
+        "which sessions have ended",
+        S,
+    )
+    late: Literal["drop", "aside"] = setting(
+        "by event: what becomes of a late tuple: nothing, or it leaves on a stream of its own", "drop"
+    )
+    idle_after: Duration | None = setting(
+        "by event: an input that has been silent for so long holds windows back no more; default: it does",
+        gt=0,
+    )
 
-    saved: Annotated[
-        Literal["contents", "ids"],
-        Field(
-            description="what checkpoints have of it: all that it holds, or only which tuples have left it, "
-            "and which it has put out (Storm's stateful windows without persistence)"
-        ),
-    ] = "contents"
+    saved: Literal["contents", "ids"] = setting(
+        "what checkpoints have of it: all that it holds, or only which tuples have left it, "
+        "and which it has put out (Storm's stateful windows without persistence)",
+        "contents",
+    )
 
     @model_validator(mode="after")
-    def _saved(self) -> Window:
-        if self.saved == "ids" and (self.length is None or self.by == "event" or self.trigger == "marker"):
+    def _fits_together(self) -> Window:
+        gap, slide, marker = self.gap, self.slide, self.trigger == "marker"
+        if self.saved == "ids" and (self.length is None or self.by == "event" or marker):
             raise ValueError("saved: ids is of windows of time by arrival, that ticks end")
-        return self
-
-    @model_validator(mode="after")
-    def _by_event(self) -> Window:
         if self.by == "arrival":
-            fields = type(self).model_fields
-            of_events = ("lag", "late", "idle_after", *(("watermark_interval",) if self.gap is None else ()))
-            for name in of_events:
-                if getattr(self, name) != fields[name].default:
+            for name in ("lag", "late", "idle_after", *(("watermark_interval",) if gap is None else ())):
+                if getattr(self, name) != type(self).model_fields[name].default:
                     raise ValueError(f"{name} is of windows by event: add by: event, or leave it out")
-            if self.gap is not None and self.trigger == "marker":
+            if gap is not None and marker:
                 raise ValueError("what ends sessions by arrival is their task's clock: leave trigger out")
-            if self.gap is not None and (self.gap % MS or self.watermark_interval % MS):
+            if gap is not None and (gap % MS or self.watermark_interval % MS):
                 raise ValueError("gap and watermark_interval must be whole milliseconds: so sessions end")
         elif self.tuples is not None:
             raise ValueError("windows of tuples go by arrival: by: event is of windows of time (length)")
-        elif self.trigger == "marker":
+        elif marker:
             raise ValueError("what ends windows by event is their watermark: leave trigger out")
-        return self
-
-    @model_validator(mode="after")
-    def _one_length(self) -> Window:
-        if self.gap is not None:
+        if gap is not None:
             if self.length is not None or self.tuples is not None:
                 raise ValueError("sessions end by themselves: length and tuples do not go with gap")
-            if self.gap < MS:
+            if gap < MS:
                 raise ValueError("gap must be at least 1 ms")
         elif (self.length is None) == (self.tuples is None):
             raise ValueError("give either length (a duration) or tuples (a number)")
         if self.length is not None and self.length < MS:
             raise ValueError("length must be at least 1 ms")
-        if self.tuples is not None and self.trigger == "marker":
+        if self.tuples is not None and marker:
             raise ValueError("a window of tuples needs nothing to end it: trigger does not go with tuples")
-        return self
-
-    @model_validator(mode="after")
-    def _one_slide(self) -> Window:
-        if self.slide is not None:
+        if slide is not None:
             if self.length is None:
                 raise ValueError("slide is of a window of time (length); that of tuples has slide_tuples")
-            if not MS <= self.slide <= self.length:
+            if not MS <= slide <= self.length:
                 raise ValueError(
                     "slide must be at least 1 ms and at most length: else tuples are in no window"
                 )
-            if self.slide % MS or self.length % MS:
+            if slide % MS or self.length % MS:
                 raise ValueError("length and slide must be whole milliseconds, as panes are")
         if self.slide_tuples is not None:
             if self.tuples is None:
@@ -303,18 +264,14 @@ class WindowIds:
                 into.append(train.pick(slice(row, None)))
                 break
             one = train.pick(slice(row, row + 1))
-            if stream not in self._compares:
-                self.waiting.append(one)
-                continue
-            left, put_out = self._compares[stream]
+            left, put_out = self._compares.get(stream, (-1, -1))
             if uid <= left:
                 known.append(row)
             elif uid <= put_out:
                 into.append(one)
             else:
                 self.waiting.append(one)
-                del self._compares[stream]
-                if not self._compares:
+                if self._compares.pop(stream, None) and not self._compares:
                     into += self.waiting
                     self.waiting = []
         for part in into:
@@ -326,16 +283,12 @@ class WindowIds:
 
     def put_out(self, ids: Ints, left: Ints) -> None:
         """A window of these was put out, with which some left."""
-        _raise(self._put_out, self._streams, ids.tolist())
-        _raise(self._left, self._streams, left.tolist())
+        for marks, gone in ((self._put_out, ids), (self._left, left)):
+            for uid in gone.tolist():
+                if (stream := self._streams.get(uid)) is not None:
+                    marks[stream] = max(uid, marks.get(stream, uid))
         for uid in left.tolist():
             self._streams.pop(uid, None)
-
-
-def _raise(marks: dict[int, int], streams: dict[int, int], ids: list[int]) -> None:
-    for uid in ids:
-        if uid in streams:
-            marks[streams[uid]] = max(uid, marks.get(streams[uid], uid))
 
 
 NEVER = -1
@@ -372,10 +325,8 @@ class EventClock:
 
     def look(self, now: int) -> None:
         self._heard[self._heard == NEVER] = now
-        counts = np.ones(len(self._newest), np.bool_)
-        if self._idle_after is not None:
-            counts = now - self._heard < self._idle_after
-        self._advance(self._newest[counts])
+        idle_after = self._idle_after
+        self._advance(self._newest if idle_after is None else self._newest[now - self._heard < idle_after])
 
     def _advance(self, newest: Ints) -> None:
         if len(newest) and newest.min() != NEVER:
@@ -393,7 +344,4 @@ class EventClock:
         return EventClock(len(self._newest), self._lag, self._idle_after)
 
     def copy(self) -> EventClock:
-        new = self.fresh()
-        new._newest, new._heard = self._newest.copy(), self._heard.copy()
-        new.watermark, new.ended = self.watermark, self.ended
-        return new
+        return deepcopy(self)

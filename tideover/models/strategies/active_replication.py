@@ -18,9 +18,7 @@ sends to every replica of its receiver, and every replica does everything
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from tideover.models.mechanisms.buffers import Shared
 from tideover.models.mechanisms.replicas import DuplicateFilter, StateTransfer
@@ -28,6 +26,7 @@ from tideover.models.remarks import Plan, side_by_side
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
+from tideover.sim.registry import setting
 from tideover.sim.units import Bandwidth, Duration, Size
 
 
@@ -49,19 +48,11 @@ class ActiveReplication(Strategy):
     after_failures = frozenset({"copy_time", "copy_bandwidth"})
     composed_of = (DuplicateFilter, StateTransfer)
 
-    k: Annotated[
-        int, Field(ge=0, le=15, description="hosts of a replica set that may be down; k + 1 replicas")
-    ] = 1
-    components: Annotated[
-        tuple[str, ...] | None, Field(description="bolts that are replicated; all if not given")
-    ] = None
-    copy_time: Annotated[
-        Duration, Field(description="time for a replica that comes back to begin its copy")
-    ] = 0
-    copy_bandwidth: Annotated[
-        Bandwidth | None, Field(description="speed at which state is copied; unlimited if not given")
-    ] = None
-    entry_size: Annotated[Size, Field(description="bytes of an entry of the state that is copied")] = 64
+    k: int = setting("hosts of a replica set that may be down; k + 1 replicas", 1, ge=0, le=15)
+    components: tuple[str, ...] | None = setting("bolts that are replicated; all if not given")
+    copy_time: Duration = setting("time for a replica that comes back to begin its copy", 0)
+    copy_bandwidth: Bandwidth | None = setting("speed at which state is copied; unlimited if not given")
+    entry_size: Size = setting("bytes of an entry of the state that is copied", 64)
 
     def promises(self) -> Promise:
         """A bolt that is left out goes on with nothing: beside replicas it loses, and may count twice."""

@@ -24,9 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from tideover.models.mechanisms.buffers import OutputQueues
 from tideover.models.mechanisms.replicas import DuplicateFilter, StateTransfer
@@ -35,7 +33,8 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
 from tideover.sim.kernel import Rank
-from tideover.sim.units import MS, Bandwidth, Duration, S, Size
+from tideover.sim.registry import setting
+from tideover.sim.units import Bandwidth, Duration, Period, S, Size
 
 
 @STRATEGIES.register("active_standby")
@@ -58,18 +57,12 @@ class ActiveStandby(Strategy):
     after_failures = frozenset({"replay_cost", "copy_time", "copy_bandwidth"})
     per_tuple = frozenset({"replay_cost"})
 
-    ack_interval: Annotated[
-        Duration, Field(ge=MS, description="time after which a task tells its senders what it has had")
-    ] = S
-    ack_size: Annotated[Size, Field(description="bytes of such a message on the network")] = 64
-    replay_cost: Annotated[
-        Duration, Field(description="time to send a tuple from the queue of a secondary that takes over")
-    ] = 0
-    copy_time: Annotated[Duration, Field(description="time for a new secondary to begin its copy")] = 0
-    copy_bandwidth: Annotated[
-        Bandwidth | None, Field(description="speed at which state is copied; unlimited if not given")
-    ] = None
-    entry_size: Annotated[Size, Field(description="bytes of an entry of the state that is copied")] = 64
+    ack_interval: Period = setting("time after which a task tells its senders what it has had", S)
+    ack_size: Size = setting("bytes of such a message on the network", 64)
+    replay_cost: Duration = setting("time to send a tuple from the queue of a secondary that takes over", 0)
+    copy_time: Duration = setting("time for a new secondary to begin its copy", 0)
+    copy_bandwidth: Bandwidth | None = setting("speed at which state is copied; unlimited if not given")
+    entry_size: Size = setting("bytes of an entry of the state that is copied", 64)
 
     def replicas(self, component: str, keeps_state: bool) -> int:
         return 2

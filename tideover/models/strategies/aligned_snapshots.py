@@ -47,7 +47,8 @@ from tideover.models.mechanisms.sink_transactions import SinkTransactions
 from tideover.models.remarks import Plan, Work, entries_of
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import CRASHES, STRATEGIES, OpensSpouts, Promise, Protocol, Strategy
-from tideover.sim.units import MS, Duration, S, Size
+from tideover.sim.registry import setting
+from tideover.sim.units import Duration, Period, Positive, S, Size
 
 
 @STRATEGIES.register("aligned_snapshots")
@@ -71,44 +72,27 @@ class AlignedSnapshots(Strategy):
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"snapshots": ("snapshot_time", "snapshot_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"restores": ("restore_time", "restore_cost")}
 
-    checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two triggers")]
-    checkpoint_phase: Annotated[
-        Duration | None, Field(description="first trigger after the start; one interval if not given")
-    ] = None
-    min_pause: Annotated[
-        Duration, Field(description="least time from the end of a snapshot to the next trigger")
-    ] = 0
-    checkpoint_timeout: Annotated[
-        Duration, Field(gt=0, description="a snapshot that takes longer is abandoned")
-    ] = 600 * S
-    snapshot_time: Annotated[
-        Duration, Field(description="time that a snapshot keeps a task that has state")
-    ] = 0
-    snapshot_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-    upload_time: Annotated[
-        Duration,
-        Field(description="time until a task's snapshot is durable, after the store has it; it works on"),
-    ] = 0
-    entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the store")] = 64
-    restore_time: Annotated[Duration, Field(description="time to restore a task's state that was read")] = 0
-    restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-    unaligned: Annotated[
-        bool, Field(description="barriers overtake what waits, which is stored with the snapshot")
-    ] = False
-    aligned_timeout: Annotated[
-        Duration, Field(description="with `unaligned`: so long after its trigger a snapshot stays aligned")
-    ] = 0
-    store: Annotated[
-        str | None,
-        Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
-    ] = None
-    sink: Annotated[Sink, Field(description="how what is put out comes to its readers")] = DirectSink()
-    local_recovery: Annotated[
-        str | None,
-        Field(
-            description="the one of `stores`, on hosts, with a second copy of state for who restarts there"
-        ),
-    ] = None
+    checkpoint_interval: Annotated[Period, Field(description="distance of two triggers")]
+    checkpoint_phase: Duration | None = setting("first trigger after the start; one interval if not given")
+    min_pause: Duration = setting("least time from the end of a snapshot to the next trigger", 0)
+    checkpoint_timeout: Positive = setting("a snapshot that takes longer is abandoned", 600 * S)
+    snapshot_time: Duration = setting("time that a snapshot keeps a task that has state", 0)
+    snapshot_cost: Duration = setting("the same, for each entry of the state", 0)
+    upload_time: Duration = setting(
+        "time until a task's snapshot is durable, after the store has it; it works on", 0
+    )
+    entry_size: Size = setting("bytes of an entry of the bolt's own in the store", 64)
+    restore_time: Duration = setting("time to restore a task's state that was read", 0)
+    restore_cost: Duration = setting("the same, for each entry of the state", 0)
+    unaligned: bool = setting("barriers overtake what waits, which is stored with the snapshot", False)
+    aligned_timeout: Duration = setting(
+        "with `unaligned`: so long after its trigger a snapshot stays aligned", 0
+    )
+    store: str | None = setting("the one of `stores` that state is saved in; the key `store` if not given")
+    sink: Sink = setting("how what is put out comes to its readers", DirectSink())
+    local_recovery: str | None = setting(
+        "the one of `stores`, on hosts, with a second copy of state for who restarts there"
+    )
 
     @model_validator(mode="after")
     def _keys_go_together(self) -> AlignedSnapshots:

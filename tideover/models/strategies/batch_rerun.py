@@ -13,16 +13,15 @@ A job is a batch of `micro_batch`, whose rules hold. Of failures (tests/models/t
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from tideover.models.mechanisms.batch_log import BatchSettings
 from tideover.models.mechanisms.batches import Batches, JobAgain
 from tideover.models.remarks import Plan, mixed
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Protocol, Strategy
-from tideover.sim.units import Duration, S
+from tideover.sim.registry import setting
+from tideover.sim.units import Positive, S
 
 
 @STRATEGIES.register("batch_rerun")
@@ -52,16 +51,12 @@ class BatchRerun(BatchSettings, Strategy):
         "jobs": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
     }
 
-    trigger_interval: Annotated[
-        Duration, Field(gt=0, description="distance of two jobs; one that is late is begun at once")
-    ] = 3600 * S
-    retry: Annotated[
-        Literal["job", "task"],
-        Field(
-            description="what is run again after a failure: the whole job; or the tasks that it has hit, and "
-            "those of which others read what is lost (the whole job if it is the driver)"
-        ),
-    ] = "job"
+    trigger_interval: Positive = setting("distance of two jobs; one that is late is begun at once", 3600 * S)
+    retry: Literal["job", "task"] = setting(
+        "what is run again after a failure: the whole job; or the tasks that it has hit, and "
+        "those of which others read what is lost (the whole job if it is the driver)",
+        "job",
+    )
 
     def remarks(self, plan: Plan) -> list[str]:
         return mixed(plan.topology)

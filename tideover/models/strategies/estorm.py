@@ -23,9 +23,7 @@ test_exact_mechanisms.py; where shadows are placed: test_estorm.py):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from tideover.models.mechanisms.base import Costs
 from tideover.models.mechanisms.replicas import Fleets
@@ -34,6 +32,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.strategies.source_replay import Replay, SourceReplay
+from tideover.sim.registry import setting
 from tideover.sim.units import Duration, Size
 
 
@@ -54,21 +53,13 @@ class EStorm(SourceReplay):
     per_tuple = SourceReplay.per_tuple | {"copy_cost"}
     after_failures = frozenset({"transaction_time", "load_time", "load_cost"})
 
-    members: Annotated[
-        int, Field(ge=1, le=16, description="tasks of a fleet: the one that emits, and its shadows")
-    ] = 2
-    store: Annotated[
-        str | None, Field(description="the station, of `stores`; if not given: the scenario's `store`")
-    ] = None
-    entry_size: Annotated[Size, Field(description="bytes of an entry that is written and read")] = 64
-    copy_cost: Annotated[
-        Duration, Field(description="time that each further copy of a tuple takes a spout, in its calls")
-    ] = 0
-    transaction_time: Annotated[
-        Duration, Field(description="time until a recovery transaction has reached the live members")
-    ] = 0
-    load_time: Annotated[Duration, Field(description="time to take over a state that was read")] = 0
-    load_cost: Annotated[Duration, Field(description="the same, for each entry")] = 0
+    members: int = setting("tasks of a fleet: the one that emits, and its shadows", 2, ge=1, le=16)
+    store: str | None = setting("the station, of `stores`; if not given: the scenario's `store`")
+    entry_size: Size = setting("bytes of an entry that is written and read", 64)
+    copy_cost: Duration = setting("time that each further copy of a tuple takes a spout, in its calls", 0)
+    transaction_time: Duration = setting("time until a recovery transaction has reached the live members", 0)
+    load_time: Duration = setting("time to take over a state that was read", 0)
+    load_cost: Duration = setting("the same, for each entry", 0)
 
     def replicas(self, component: str, keeps_state: bool) -> int:
         return self.members if keeps_state else 1

@@ -39,7 +39,7 @@ from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView, TaskView
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protocol, Strategy
-from tideover.sim.registry import kind_of
+from tideover.sim.registry import kind_of, setting
 
 T = TypeVar("T")
 
@@ -148,10 +148,9 @@ class Hybrid(Strategy):
         dict[str, Member],
         Field(default_factory=dict, description="strategies of single bolts, by the bolt's name"),
     ]
-    stateless: Annotated[
-        Member | None,
-        Field(description="that of all other bolts that keep no state; that of the rest if not given"),
-    ] = None
+    stateless: Member | None = setting(
+        "that of all other bolts that keep no state; that of the rest if not given"
+    )
     rest: Annotated[Member, Field(description="the strategy of all other bolts")]
 
     @property

@@ -35,9 +35,7 @@ Failures (test_micro_batch.py, test_batch_recovery.py):
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.batch_log import BatchSettings
@@ -45,7 +43,8 @@ from tideover.models.mechanisms.batches import Batches, StartingOver
 from tideover.models.remarks import Plan, mixed, put_out_again, too_long
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
-from tideover.sim.units import Duration, S
+from tideover.sim.registry import setting
+from tideover.sim.units import Positive, S
 
 
 @STRATEGIES.register("micro_batch")
@@ -74,22 +73,19 @@ class MicroBatch(BatchSettings, Strategy):
         "batches": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
     }
 
-    recovery: Annotated[
-        Literal["checkpoint", "lineage", "replay"],
-        Field(
-            description="checkpoint: every batch saves states and offsets; lineage: now and then one does, "
-            "and what is lost is computed again from there; replay: none does: after a failure the query "
-            "starts anew, without state, from the first window that the sink does not have, or from the "
-            "log's beginning"
-        ),
-    ] = "checkpoint"
-    checkpoint_interval: Annotated[
-        Duration, Field(gt=0, description="with lineage: least time between two batches that save states")
-    ] = 10 * S
-    output_mode: Annotated[
-        Literal["append", "update"],
-        Field(description="what the sink gets: finished windows, or from every batch what it has changed"),
-    ] = "append"
+    recovery: Literal["checkpoint", "lineage", "replay"] = setting(
+        "checkpoint: every batch saves states and offsets; lineage: now and then one does, "
+        "and what is lost is computed again from there; replay: none does: after a failure the query "
+        "starts anew, without state, from the first window that the sink does not have, or from the "
+        "log's beginning",
+        "checkpoint",
+    )
+    checkpoint_interval: Positive = setting(
+        "with lineage: least time between two batches that save states", 10 * S
+    )
+    output_mode: Literal["append", "update"] = setting(
+        "what the sink gets: finished windows, or from every batch what it has changed", "append"
+    )
 
     def promises_in(self, topology: Topology) -> Promise:
         again = self.recovery == "replay" and put_out_again(topology)

@@ -16,11 +16,7 @@ from tideover.models.strategies.base import CRASHES, STRATEGIES, Protocol, Strat
 
 @STRATEGIES.register("none")
 class Amnesia(Strategy):
-    """No recovery at all: the baseline. What it loses is what the others save.
-
-    >>> Amnesia().promise
-    'at most once'
-    """
+    """No recovery at all: the baseline. What it loses is what the others save."""
 
     promise = "at most once"
     alone = None

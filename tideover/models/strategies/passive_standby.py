@@ -33,7 +33,8 @@ from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
-from tideover.sim.units import MS, Duration, Rate, Size
+from tideover.sim.registry import setting
+from tideover.sim.units import Duration, Period, Rate, Size
 
 
 @STRATEGIES.register("passive_standby")
@@ -64,17 +65,13 @@ class PassiveStandby(Strategy):
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"checkpoints": ("checkpoint_time", "checkpoint_cost")}
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"replays": ("replay_cost", "replay_rate")}
 
-    checkpoint_interval: Annotated[
-        Duration, Field(ge=MS, description="distance of two checkpoints to the secondary")
-    ]
-    delta: Annotated[bool, Field(description="a checkpoint has only what has changed since the last one")] = (
-        False
-    )
-    checkpoint_time: Annotated[Duration, Field(description="time that a checkpoint keeps the task")] = 0
-    checkpoint_cost: Annotated[Duration, Field(description="the same, for each entry that it has")] = 0
-    entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own on the network")] = 64
-    replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
-    replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
+    checkpoint_interval: Annotated[Period, Field(description="distance of two checkpoints to the secondary")]
+    delta: bool = setting("a checkpoint has only what has changed since the last one", False)
+    checkpoint_time: Duration = setting("time that a checkpoint keeps the task", 0)
+    checkpoint_cost: Duration = setting("the same, for each entry that it has", 0)
+    entry_size: Size = setting("bytes of an entry of the bolt's own on the network", 64)
+    replay_cost: Duration = setting("time to replay one tuple from a buffer", 0)
+    replay_rate: Rate | None = setting("most tuples replayed per second")
 
     def load(self, component: Component) -> Work:
         every, time, cost = self.checkpoint_interval, self.checkpoint_time, self.checkpoint_cost

@@ -35,7 +35,8 @@ from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
-from tideover.sim.units import MS, Duration, Rate, Size
+from tideover.sim.registry import setting
+from tideover.sim.units import Duration, Period, Rate, Size
 
 
 @STRATEGIES.register("rsm")
@@ -64,19 +65,16 @@ class StateManagement(Strategy):
         "replays": ("replay_cost", "replay_rate"),
     }
 
-    checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two checkpoints")]
-    spout_buffer: Annotated[bool, Field(description="spouts keep an upstream buffer too")] = False
-    replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
-    replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
-    serialise_time: Annotated[Duration, Field(description="time that a checkpoint keeps the task")] = 0
-    serialise_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-    restore_time: Annotated[Duration, Field(description="time to restore a checkpoint that was read")] = 0
-    restore_cost: Annotated[Duration, Field(description="the same, for each entry of the state")] = 0
-    entry_size: Annotated[Size, Field(description="bytes of an entry of the bolt's own in the store")] = 64
-    store: Annotated[
-        str | None,
-        Field(description="the one of `stores` that state is saved in; the key `store` if not given"),
-    ] = None
+    checkpoint_interval: Annotated[Period, Field(description="distance of two checkpoints")]
+    spout_buffer: bool = setting("spouts keep an upstream buffer too", False)
+    replay_cost: Duration = setting("time to replay one tuple from a buffer", 0)
+    replay_rate: Rate | None = setting("most tuples replayed per second")
+    serialise_time: Duration = setting("time that a checkpoint keeps the task", 0)
+    serialise_cost: Duration = setting("the same, for each entry of the state", 0)
+    restore_time: Duration = setting("time to restore a checkpoint that was read", 0)
+    restore_cost: Duration = setting("the same, for each entry of the state", 0)
+    entry_size: Size = setting("bytes of an entry of the bolt's own in the store", 64)
+    store: str | None = setting("the one of `stores` that state is saved in; the key `store` if not given")
 
     @property
     def checkpoints(self) -> remarks.Saving:

@@ -26,9 +26,7 @@ Timeouts and retries (tests/models/test_source_replay.py):
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from tideover.models import remarks
 from tideover.models.job.topology import Component
@@ -38,13 +36,14 @@ from tideover.models.remarks import Plan, Work
 from tideover.models.runtime.hooks import Hooks
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, KeyPath, Protocol, Strategy
-from tideover.sim.units import MS, Duration, Size
+from tideover.sim.registry import setting
+from tideover.sim.units import Duration, Period, Size
 
 
 class Acking(Strategy):
     """A strategy whose bolts ack; by itself what the reference run of such a strategy is under."""
 
-    ack_cost: Annotated[Duration, Field(description="time that one ack takes at the bolt")] = 0
+    ack_cost: Duration = setting("time that one ack takes at the bolt", 0)
 
     def load(self, component: Component) -> Work:
         return Work(self.ack_cost) if component.anchored else Work()
@@ -77,19 +76,13 @@ class SourceReplay(Acking):
     gives_up = ("message_timeout",)
     per_tuple = frozenset({"ack_cost"})
 
-    message_timeout: Annotated[Duration, Field(ge=MS, description="distance of two rotations")] = 30 * 10**9
-    timeout_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the spout's rotating map")] = 2
-    timeout_phase: Annotated[
-        Duration | None, Field(description="first rotation after the spout's start; random if not given")
-    ] = None
-    acker_buckets: Annotated[int, Field(ge=2, le=64, description="buckets of the acker's rotating map")] = 3
-    acker_host: Annotated[
-        int | None, Field(ge=0, description="host of the acker; none: it fails only if it is named")
-    ] = None
-    ack_size: Annotated[Size, Field(description="bytes of an ack message")] = 20
-    max_spout_pending: Annotated[
-        int | None, Field(ge=1, le=10**12, description="most roots pending per spout task")
-    ] = None
+    message_timeout: Period = setting("distance of two rotations", 30 * 10**9)
+    timeout_buckets: int = setting("buckets of the spout's rotating map", 2, ge=2, le=64)
+    timeout_phase: Duration | None = setting("first rotation after the spout's start; random if not given")
+    acker_buckets: int = setting("buckets of the acker's rotating map", 3, ge=2, le=64)
+    acker_host: int | None = setting("host of the acker; none: it fails only if it is named", ge=0)
+    ack_size: Size = setting("bytes of an ack message", 20)
+    max_spout_pending: int | None = setting("most roots pending per spout task", ge=1, le=10**12)
 
     def cycle(self) -> tuple[int, int] | None:
         return None if self.timeout_phase is None else (self.timeout_phase, self.message_timeout)

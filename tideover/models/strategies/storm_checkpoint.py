@@ -30,9 +30,9 @@ anything greater waits until all senders have come so far. Until then ticks have
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tideover.models import remarks
 from tideover.models.mechanisms.base import Costs
@@ -42,7 +42,8 @@ from tideover.models.runtime.hooks import Needs
 from tideover.models.runtime.job import Job
 from tideover.models.strategies.base import STRATEGIES, OpensSpouts
 from tideover.models.strategies.source_replay import Replay, SourceReplay
-from tideover.sim.units import MS, Duration, S, Size
+from tideover.sim.registry import setting
+from tideover.sim.units import Duration, Period, S, Size
 
 
 @STRATEGIES.register("storm_checkpoint")
@@ -62,29 +63,18 @@ class StormCheckpoint(SourceReplay):
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"transactions": ("write_time", "write_cost")}
     per_tuple = SourceReplay.per_tuple
 
-    checkpoint_interval: Annotated[Duration, Field(ge=MS, description="distance of two prepares")] = S
-    store: Annotated[
-        str | None, Field(description="where state lies, of `stores`; if not given: the scenario's `store`")
-    ] = None
-    entry_size: Annotated[Size, Field(description="bytes of an entry in the store")] = 64
-    write_time: Annotated[
-        Duration, Field(description="time that preparing or committing keeps a task, besides the store's")
-    ] = 0
-    write_cost: Annotated[Duration, Field(description="the same, for each entry that has changed")] = 0
-    round_trip: Annotated[
-        Duration,
-        Field(description="time to look up an entry of a `state` that is not at hand in the store"),
-    ] = 0
-    access_cost: Annotated[
-        Duration,
-        Field(description="the same, for each access to a `state`, whether at hand or not"),
-    ] = 0
-    look_up_work: Annotated[
-        Duration,
-        Field(
-            description="part of `round_trip` for which it keeps the store, and others wait; 0: nobody does"
-        ),
-    ] = 0
+    checkpoint_interval: Period = setting("distance of two prepares", S)
+    store: str | None = setting("where state lies, of `stores`; if not given: the scenario's `store`")
+    entry_size: Size = setting("bytes of an entry in the store", 64)
+    write_time: Duration = setting("time that preparing or committing keeps a task, besides the store's", 0)
+    write_cost: Duration = setting("the same, for each entry that has changed", 0)
+    round_trip: Duration = setting(
+        "time to look up an entry of a `state` that is not at hand in the store", 0
+    )
+    access_cost: Duration = setting("the same, for each access to a `state`, whether at hand or not", 0)
+    look_up_work: Duration = setting(
+        "part of `round_trip` for which it keeps the store, and others wait; 0: nobody does", 0
+    )
 
     @model_validator(mode="after")
     def _part_of_the_round_trip(self) -> Self:

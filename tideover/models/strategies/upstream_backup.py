@@ -24,9 +24,7 @@ Takeover and duplicates follow the rules of `Standbys`, buffers those of `Upstre
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from tideover.models import remarks
 from tideover.models.job.components import BoltConfig
@@ -40,7 +38,8 @@ from tideover.models.remarks import Plan
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.views import BoltView, OutageView, SpoutView
 from tideover.models.strategies.base import STRATEGIES, Protocol, Strategy
-from tideover.sim.units import MS, Duration, Rate, S, Size
+from tideover.sim.registry import setting
+from tideover.sim.units import Duration, Period, Rate, S, Size
 
 
 @STRATEGIES.register("upstream_backup")
@@ -64,12 +63,10 @@ class UpstreamBackup(Strategy):
     per_tuple = frozenset({"replay_cost"})
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {"replays": ("replay_cost", "replay_rate")}
 
-    ack_interval: Annotated[
-        Duration, Field(ge=MS, description="time after which a task tells its senders what is done")
-    ] = S
-    ack_size: Annotated[Size, Field(description="bytes of such a message on the network")] = 64
-    replay_cost: Annotated[Duration, Field(description="time to replay one tuple from a buffer")] = 0
-    replay_rate: Annotated[Rate | None, Field(description="most tuples replayed per second")] = None
+    ack_interval: Period = setting("time after which a task tells its senders what is done", S)
+    ack_size: Size = setting("bytes of such a message on the network", 64)
+    replay_cost: Duration = setting("time to replay one tuple from a buffer", 0)
+    replay_rate: Rate | None = setting("most tuples replayed per second")
 
     def refusal(self, bolt: BoltConfig) -> str | None:
         if bolt.state is not None:

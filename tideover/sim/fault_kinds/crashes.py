@@ -22,6 +22,7 @@ from tideover.sim.faults import (
     unknown_hosts,
     unknown_number,
 )
+from tideover.sim.registry import setting
 from tideover.sim.units import Duration
 
 
@@ -41,11 +42,9 @@ class Cascade(CrashHost):
     2010, section 4 (about 37 % of the failures of nodes were parts of bursts).
     """
 
-    others: Annotated[
-        tuple[int, ...] | None, Field(description="hosts that may follow; default: all others")
-    ] = None
-    probability: Annotated[float, Field(ge=0, le=1, description="that one of them follows")] = 0.5
-    span: Annotated[Duration, Field(description="those that follow do so within this time")] = 0
+    others: tuple[int, ...] | None = setting("hosts that may follow; default: all others")
+    probability: float = setting("that one of them follows", 0.5, ge=0, le=1)
+    span: Duration = setting("those that follow do so within this time", 0)
 
     def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
         others = self.others if self.others is not None else range(site.hosts)
@@ -95,10 +94,7 @@ class CrashTask(TaskFault):
 
     omitted: ClassVar[frozenset[str]] = TaskFault.omitted | {"together"}
 
-    together: Annotated[
-        int,
-        Field(ge=1, le=1024, description="so many tasks of the component die at once, from `task` on"),
-    ] = 1
+    together: int = setting("so many tasks of the component die at once, from `task` on", 1, ge=1, le=1024)
 
     @property
     def numbers(self) -> range:
@@ -109,7 +105,7 @@ class CrashTask(TaskFault):
 class CrashWorker(HostFault):
     """Every task in the worker crashes at once, the acker too if it lives there (in worker 0 of its host)."""
 
-    worker: Annotated[int, Field(ge=0, description="number of the worker on that host")] = 0
+    worker: int = setting("number of the worker on that host", 0, ge=0)
 
     @property
     def where(self) -> str:

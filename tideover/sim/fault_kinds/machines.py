@@ -5,15 +5,16 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tideover.sim.distributions import Constant, Distribution, Exponential
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.fault_kinds.crashes import CrashHost
 from tideover.sim.faults import FAULTS, Fault, Site
+from tideover.sim.registry import setting
 from tideover.sim.units import DAY, MS
 
 LIFETIME = 200 * DAY
@@ -33,15 +34,11 @@ class MachinesFail(Fault):
 
     expands: ClassVar[bool] = True
 
-    lifetime: Annotated[
-        Distribution, Field(description="from a repair, or the start, to the next failure of a host")
-    ] = Exponential(mean=LIFETIME)
-    repair: Annotated[Distribution, Field(description="how long the repair of a host takes")] = Constant(
-        value=0
+    lifetime: Distribution = setting(
+        "from a repair, or the start, to the next failure of a host", Exponential(mean=LIFETIME)
     )
-    crews: Annotated[
-        int | None, Field(ge=1, description="machines that are repaired at a time; default: any number")
-    ] = None
+    repair: Distribution = setting("how long the repair of a host takes", Constant(value=0))
+    crews: int | None = setting("machines that are repaired at a time; default: any number", ge=1)
 
     @model_validator(mode="after")
     def _lives(self) -> MachinesFail:

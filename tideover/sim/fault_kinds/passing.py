@@ -18,6 +18,7 @@ from tideover.sim.faults import (
     Target,
     TaskFault,
 )
+from tideover.sim.registry import setting
 
 
 @FAULTS.register("partition")
@@ -30,10 +31,9 @@ class Partition(LinkFault):
     and Kingsbury: *The network is reliable*, CACM 57, 2014.
     """
 
-    messages: Annotated[
-        Literal["hold", "lose"],
-        Field(description="what becomes of tuples on the way, and sent meanwhile; control messages wait"),
-    ] = "hold"
+    messages: Literal["hold", "lose"] = setting(
+        "what becomes of tuples on the way, and sent meanwhile; control messages wait", "hold"
+    )
 
     def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
         target.cut(outage, self.between, self.messages == "lose")
@@ -91,18 +91,13 @@ class SlowLink(LinkFault):
 
     example: ClassVar[dict[str, Any]] = {"latency_factor": 10.0}
 
-    latency_factor: Annotated[
-        float, Field(ge=1, le=1_000_000, description="how many times as long the latency is, e.g. 10")
-    ] = 1.0
-    transfer_factor: Annotated[
-        float,
-        Field(
-            ge=1,
-            le=1_000_000,
-            description="how many times as long a message takes in a network card (nic), e.g. 10: a tenth of "
-            "the bandwidth",
-        ),
-    ] = 1.0
+    latency_factor: float = setting("how many times as long the latency is, e.g. 10", 1.0, ge=1, le=1_000_000)
+    transfer_factor: float = setting(
+        "how many times as long a message takes in a network card (nic), e.g. 10: a tenth of the bandwidth",
+        1.0,
+        ge=1,
+        le=1_000_000,
+    )
 
     @model_validator(mode="after")
     def _is_slow(self) -> SlowLink:
@@ -126,7 +121,7 @@ class SlowStore(StoreFault, PassingFault):
     was. Of several that hold at once the newest does.
     """
 
-    factor: Annotated[float, Field(gt=1, le=1e6, description="how many times as long a request takes")] = 10.0
+    factor: float = setting("how many times as long a request takes", 10.0, gt=1, le=1e6)
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
         target.slow_store(victim, outage, self.factor)

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -92,9 +92,8 @@ def build(
     if chosen is None:
         state = "has to be made anew" if library.exists() else "is missing"
         tried = os.environ.get("CC", "")
-        which = (
-            f"the C compiler that CC names ({tried}) does not work" if tried else "no C compiler works here"
-        )
+        named = f"the C compiler that CC names ({tried}) does not work"
+        which = named if tried else "no C compiler works here"
         raise NoDataPlane(f"{library}: Tideover's compiled data plane {state}, and {which}", _INSTALL)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -113,7 +112,11 @@ def build(
 
 def find_compiler() -> list[str] | None:
     """The command of the first C compiler that works here; None: there is none."""
-    return next((command for command in _candidates() if _works(tuple(command))), None)
+    named = shlex.split(os.environ.get("CC", ""))
+    found = [named] if named else [[path] for name in ("cc", "gcc", "clang") if (path := shutil.which(name))]
+    if not named and importlib.util.find_spec("ziglang"):
+        found.append([*ZIG, "cc"])
+    return next((command for command in found if _works(tuple(command))), None)
 
 
 def version(compiler: Sequence[str]) -> str:
@@ -122,16 +125,6 @@ def version(compiler: Sequence[str]) -> str:
     if _is_zig(compiler):
         said = [f"zig {_output([*ZIG, 'version']).strip()}", *said]
     return re.sub(r'["\\]|[^ -~]', "?", ", ".join(said)) or shlex.join(compiler)
-
-
-def _candidates() -> Iterator[list[str]]:
-    named = shlex.split(os.environ.get("CC", ""))
-    if named:
-        yield named
-        return
-    yield from ([found] for name in ("cc", "gcc", "clang") if (found := shutil.which(name)))
-    if importlib.util.find_spec("ziglang"):
-        yield [*ZIG, "cc"]
 
 
 @functools.cache

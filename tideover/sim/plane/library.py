@@ -47,16 +47,10 @@ def make_ready() -> Path:
 def _opened() -> tuple[Any, Any]:
     """The types of the header, and the library; raises NoDataPlane."""
     if other := os.environ.get(OTHER):
-        library, mend = Path(other), f"The environment variable {OTHER} names it."
-    elif _is_packed():
-        return _opened_packed()
-    else:
-        library, mend = make_ready(), f"Make it anew: python {HERE / 'build.py'} --again"
-    return _open(library, mend)
-
-
-def _opened_packed() -> tuple[Any, Any]:
-    """From a zip. A library that is open needs its file no longer."""
+        return _open(Path(other), f"The environment variable {OTHER} names it.")
+    if not _is_packed():
+        return _open(make_ready(), f"Make it anew: python {HERE / 'build.py'} --again")
+    # From a zip. A library that is open needs its file no longer.
     with tempfile.TemporaryDirectory(prefix="tideover-plane-") as private:  # nobody else may enter it
         library = Path(private, LIBRARY)
         library.write_bytes(_packed(LIBRARY))
@@ -93,10 +87,7 @@ def _is_packed() -> bool:
 def _packed(name: str) -> bytes:
     """A file of this package, which may lie in a zip."""
     try:
-        content = pkgutil.get_data(__package__, name)
+        return pkgutil.get_data(__package__, name) or b""
     except OSError as error:
-        raise NoDataPlane(
-            f"{HERE / name}: Tideover's data plane lacks this file", "Install it anew."
-        ) from error
-    assert content is not None
-    return content
+        why = f"{HERE / name}: Tideover's data plane lacks this file"
+        raise NoDataPlane(why, "Install it anew.") from error

@@ -67,15 +67,12 @@ class Plane:
         self.channels = ffi.new("channel[]", max(1, channels))
         self.outlets = ffi.new("outlet[]", max(1, outlets))
         self.components = ffi.new("component[]", max(1, components))
-        self._kept: dict[Any, Any] = {
-            "messages": ffi.new("message[]", MESSAGES),
-            "arriving": ffi.new("arrival[]", max(1, channels)),
-            "routes": ffi.new("int32_t[]", routes or [0]),
-        }
+        self._kept: dict[Any, Any] = {}
         for name in ("tasks", "channels", "outlets", "components"):
             setattr(p, name, getattr(self, name))
-        for name, array in self._kept.items():
-            setattr(p, name, array)
+        arriving = ffi.new("arrival[]", max(1, channels))
+        routed = ffi.new("int32_t[]", routes or [0])
+        self._give(p, messages=ffi.new("message[]", MESSAGES), arriving=arriving, routes=routed)
         p.n_tasks, p.n_channels, p.n_components = tasks, channels, components
         p.now, p.instant, p.in_order_until = -1, -1, -1
         p.room, p.freed, p.most_made, p.budget = MESSAGES, -1, 64, BUDGET
@@ -100,37 +97,24 @@ class Plane:
         """Let these tasks and cards move together, groups in this order: by number; those of cards come
         behind all tasks.
         """
-        ffi, p = self.ffi, self.p
-        self._kept["groups"] = p.groups = ffi.new("group[]", len(groups) + 1)
+        new, p = self.ffi.new, self.p
+        self._give(p, groups=new("group[]", len(groups) + 1))
         p.n_groups = len(groups)
         everything = [*range(p.n_tasks), *range(p.n_tasks, p.n_tasks + p.n_cards)]
         for place, members in enumerate([*groups, everything]):
             tasks = [number for number in members if number < p.n_tasks]
             cards = [number - p.n_tasks for number in members if number >= p.n_tasks]
-            self._line_up(p.groups[place], place, tasks, cards)
+            n, n_cards = (1 << max(0, len(each) - 1).bit_length() for each in (tasks, cards))
+            group = p.groups[place]
+            group.n, group.leaves, group.n_cards, group.card_leaves = len(tasks), n, len(cards), n_cards
+            self._give(group, members=new("int32_t[]", tasks), cards=new("int32_t[]", cards))
+            self._give(group, next=new("int64_t[]", 2 * n), winner=new("int32_t[]", 2 * n))
+            moments, ranks = new("int64_t[]", 2 * n_cards), new("int64_t[]", 2 * n_cards)
+            self._give(group, card_next=moments, card_rank=ranks, card_winner=new("int32_t[]", 2 * n_cards))
             if place < len(groups):
-                for at, number in enumerate(tasks):
-                    p.tasks[number].group, p.tasks[number].place = place, at
-                for at, number in enumerate(cards):
-                    p.cards[number].group, p.cards[number].place = place, at
-
-    def _line_up(self, group: Any, place: int, tasks: list[int], cards: list[int]) -> None:
-        """Fill in one group."""
-        leaves, card_leaves = (1 << max(0, len(each) - 1).bit_length() for each in (tasks, cards))
-        group.n, group.leaves, group.n_cards, group.card_leaves = len(tasks), leaves, len(cards), card_leaves
-        wanted = {
-            "members": ("int32_t[]", tasks),
-            "next": ("int64_t[]", 2 * leaves),
-            "winner": ("int32_t[]", 2 * leaves),
-            "cards": ("int32_t[]", cards),
-            "card_next": ("int64_t[]", 2 * card_leaves),
-            "card_rank": ("int64_t[]", 2 * card_leaves),
-            "card_winner": ("int32_t[]", 2 * card_leaves),
-        }
-        arrays = {name: self.ffi.new(*each) for name, each in wanted.items()}
-        self._kept["group", place] = arrays
-        for name, array in arrays.items():
-            setattr(group, name, array)
+                for structs, numbers in ((p.tasks, tasks), (p.cards, cards)):
+                    for at, number in enumerate(numbers):
+                        structs[number].group, structs[number].place = place, at
 
     def have_cards(self, number: int) -> None:
         """Let there be so many network cards, and a passage for each channel."""
@@ -140,29 +124,28 @@ class Plane:
 
     def lay_card(self, number: int, channels: list[int]) -> None:
         """Through a card go these channels from now on, by sender, then receiver."""
-        ffi, card = self.ffi, self.cards[number]
-        arrays = ffi.new("int32_t[]", channels), ffi.new("arrival[]", max(1, len(channels)))
-        self._kept["card", number] = arrays
-        card.channels, card.coming = arrays
+        new, card = self.ffi.new, self.cards[number]
+        self._give(card, channels=new("int32_t[]", channels), coming=new("arrival[]", max(1, len(channels))))
         card.n = len(channels)
         self.lib.plane_lay_card(self.p, number)
 
     def share(self, cores: Sequence[float], tasks: int) -> None:
         """Let hosts have so many cores (infinite: one for each task), which at most so many tasks share."""
-        ffi, p = self.ffi, self.p
-        self._kept["cores"] = p.cores = ffi.new("cores[]", max(1, len(cores)))
+        new, p = self.ffi.new, self.p
+        self._give(p, cores=new("cores[]", max(1, len(cores))))
         for place, number in enumerate(cores):
             each = p.cores[place]
-            arrays = {"who": ffi.new("int32_t[]", tasks), "left": ffi.new("double[]", tasks + 1)}
-            self._kept["cores", place] = arrays
-            for name, array in arrays.items():
-                setattr(each, name, array)
+            self._give(each, who=new("int32_t[]", tasks), left=new("double[]", tasks + 1))
             each.number, each.factor, each.share, each.speed, each.first = number, 1.0, 1.0, 1.0, -1
 
-    # -- room ------------------------------------------------------------------------------------------------
+    def _give(self, of: Any, **arrays: Any) -> None:
+        """Let the struct ``of`` have arrays, which are kept as long as it has them."""
+        for name, array in arrays.items():
+            self._kept[self._place(of), name] = array
+            setattr(of, name, array)
 
     def array(self, of: Any, name: str, values: npt.NDArray[Any]) -> None:
-        """Let the struct ``of`` have an array of numbers, which is kept as long as it has it."""
+        """The same of an array of numbers."""
         assert values.flags.c_contiguous
         kind = {"f": "double *", "i": f"int{8 * values.itemsize}_t *", "u": f"uint{8 * values.itemsize}_t *"}
         self._kept[self._place(of), name] = values
@@ -199,14 +182,14 @@ class Plane:
         room = max(2 * p.room, p.in_use + p.most_made + more)
         wider = ffi.new("message[]", room)
         ffi.memmove(wider, p.messages, ffi.sizeof("message") * p.room)
-        self._kept["messages"] = wider
         for name, nothing in (("work", -1), ("made", -1), ("paths", 0)):
             if getattr(p, name):
                 old = self.kept(p, name)
                 self.array(p, name, np.append(old, np.full(room - p.room, nothing, old.dtype)))
         if p.numbers:
             self._number(room)
-        p.messages, p.room = wider, room
+        self._give(p, messages=wider)
+        p.room = room
 
     def number(self) -> None:
         """Let messages be numbered, and kept by who sends them."""
@@ -214,18 +197,13 @@ class Plane:
             self._number(self.p.room)
             self.have_chunks(0)
 
-    @property
-    def n_chunks(self) -> int:
-        """How many chunks there are, for all rows that are kept."""
-        return sum(map(len, self._chunks))
-
     def have_chunks(self, more: int) -> None:
         """Make room for so many more rows that are kept, wherever."""
         p, ffi = self.p, self.ffi
         wanted = p.most_made + CHUNKS + more // FEWEST + min(more, p.n_channels + p.n_tasks)
         if p.n_spare >= wanted:
             return
-        new = max(wanted - p.n_spare, self.n_chunks // 2)
+        new = max(wanted - p.n_spare, sum(map(len, self._chunks)) // 2)
         self._chunks.append(np.empty((new, self.lib.CHUNK_SIZE), np.uint8))
         self.lib.plane_add_chunks(p, ffi.cast("chunk *", self._chunks[-1].ctypes.data), new)
 
@@ -234,7 +212,7 @@ class Plane:
         numbers = ffi.new("numbered[]", room)
         if p.numbers:
             ffi.memmove(numbers, p.numbers, ffi.sizeof("numbered") * p.room)
-        self._kept["numbers"] = p.numbers = numbers
+        self._give(p, numbers=numbers)
 
     def make_elsewhere(self) -> None:
         """Python makes the children of some tuples."""
@@ -258,8 +236,8 @@ class Plane:
         wider = ffi.new("row[]", room)
         if log.n:
             ffi.memmove(wider, log.rows, ffi.sizeof("row") * log.n)
-        self._kept[self._place(log), "rows"] = wider
-        log.rows, log.room = wider, room
+        self._give(log, rows=wider)
+        log.room = room
 
     def log(self, log: Any) -> None:
         """A log is to be kept."""
@@ -280,10 +258,7 @@ class Plane:
     @property
     def work(self) -> Ints:
         """Of each message, what was drawn for its service; -1: not yet."""
-        found: Ints = self.kept(self.p, "work")
-        return found
-
-    # -- moving ----------------------------------------------------------------------------------------------
+        return self.kept(self.p, "work")
 
     def advance(self, until: int) -> int:
         """Move all data up to ``until`` (ns), or to what somebody else has to see to; returns the reason."""
@@ -297,13 +272,10 @@ class Plane:
             else:
                 return reason
 
-    # -- what is where ---------------------------------------------------------------------------------------
-
     def read(self, log: Any) -> Rows:
         """The rows of a log, which is empty then."""
         n, log.n = log.n, 0
-        size = self.ffi.sizeof("row") * n
-        return np.frombuffer(bytes(self.ffi.buffer(log.rows, size)), ROW)
+        return np.frombuffer(bytes(self.ffi.buffer(log.rows, self.ffi.sizeof("row") * n)), ROW)
 
     def listed(self, messages: Any, at: int | None = None) -> Train:
         """What is in a list, without control markers; ``at``: the task that it has come to."""
@@ -341,9 +313,7 @@ class Plane:
     def coming(self, task: int) -> Train:
         """What is on the way to a task."""
         n = self.lib.plane_coming(self.p, task, self.ffi.NULL, 0)
-        rows = self.ffi.new("row[]", max(1, n))
-        self.lib.plane_coming(self.p, task, rows, n)
-        return self.train(self._rows(rows, n))
+        return self.train(self.filled(lambda rows: self.lib.plane_coming(self.p, task, rows, n), n))
 
     def _rows(self, rows: Any, n: int) -> Rows:
         return self._without_control(np.frombuffer(self.ffi.buffer(rows, self.ffi.sizeof("row") * n), ROW))
