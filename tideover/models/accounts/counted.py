@@ -26,8 +26,6 @@ WINDOW = 1 << 15
 """Slots that a long run counts in at a time."""
 SPARSE = 512
 """With fewer to a second it is not worth to have all bins of each second at hand."""
-KEYS = 1_024
-"""Most keys of which it is worked out ahead how many effects a root has."""
 SLOTS = 1 << 17
 """Of a run with no more of them all are made at once."""
 SERIES = ("entered", "left", "done", "output")
@@ -63,23 +61,7 @@ class Counted:
             c = plane.components[book.component.index]
             c.applies = (2 if book.once else 1) * counts_itself(book.component)
         self.connect()
-        self._expect(job.topology)
         job.count(self.reach)
-
-    def _expect(self, topology: Topology) -> None:
-        """Tell the plane how many effects roots must have, where that follows from their keys."""
-        plane = self._plane
-        drawn = any(plane.components[c.index].part for c in topology.components)
-        for spout in topology.spouts:
-            c = plane.components[spout.index]
-            c.end = -1
-            ends = topology.ends
-            plain = len(ends) == 1 and ends[0].bits >= 3 and plane.components[ends[0].index].replicas == 1
-            known = self.knows_children and not drawn and spout.keys <= KEYS
-            if plain and known and ends[0].name in self._books:
-                counts = [plane.lib.plane_expected(plane.p, spout.index, key) for key in range(spout.keys)]
-                plane.array(c, "expected", np.array(counts, np.int32))
-                c.end = ends[0].index
 
     def connect(self) -> None:
         """Let the plane count in the arrays of backlog and books as they are now."""

@@ -106,7 +106,6 @@ typedef struct {
     int32_t *component;
     int64_t n;
     int64_t room;
-    int32_t all; /* be they applied or not */
 } missing;
 
 static int applied(const plane *p, const component *c, int64_t uid) {
@@ -130,7 +129,7 @@ static void pass(const plane *p, const component *c, int64_t uid, int32_t key, i
 /* A tuple is at a component. */
 static void walk(const plane *p, int32_t number, int64_t uid, int32_t key, missing *out) {
     const component *c = &p->components[number];
-    if (c->book && (out->all || !applied(p, c, uid))) {
+    if (c->book && !applied(p, c, uid)) {
         if (out->n < out->room) {
             out->uid[out->n] = uid;
             out->component[out->n] = number;
@@ -149,36 +148,11 @@ static void walk(const plane *p, int32_t number, int64_t uid, int32_t key, missi
     for (int32_t i = 0, n = copies_of(c, &m); i < n; i++) pass(p, c, uid, key, i, out);
 }
 
-/* How many effects of a root at the component ``end`` are applied somewhere, if it has no replicas. */
-static int32_t applied_of(const plane *p, const component *end, int64_t root) {
-    const uint8_t *times = end->book + ((root - p->roots.base) << end->bits);
-    int32_t found = 0;
-    for (int64_t i = 0; i < (int64_t)1 << end->bits; i += 8) {
-        uint64_t eight;
-        memcpy(&eight, times + i, 8);
-        eight = ((eight & UINT64_C(0x7F7F7F7F7F7F7F7F)) + UINT64_C(0x7F7F7F7F7F7F7F7F)) | eight;
-        found += (int32_t)(((eight >> 7 & UINT64_C(0x0101010101010101)) * UINT64_C(0x0101010101010101)) >> 56);
-    }
-    return found;
-}
-
-/* How many effects a root with this key has, if none of them is drawn. */
-int64_t plane_expected(plane *p, int32_t spout, int64_t key) {
-    missing out = {NULL, NULL, 0, 0, 1};
-    pass(p, &p->components[spout], 0, (int32_t)key, 0, &out);
-    return out.n;
-}
-
 /* Effects of these roots, with these keys, that are applied nowhere. Returns how many there are; those for which there
  * is no room are only counted. */
 int64_t plane_missing(plane *p, int32_t spout, int64_t n, const int64_t *roots, const int64_t *keys, int64_t *uid,
                       int32_t *at, int64_t room) {
-    missing out = {uid, at, 0, room, 0};
-    const component *spout_of = &p->components[spout];
-    const component *end = spout_of->end < 0 ? NULL : &p->components[spout_of->end];
-    for (int64_t i = 0; i < n; i++) {
-        if (end && applied_of(p, end, roots[i]) == spout_of->expected[keys[i]]) continue;
-        pass(p, spout_of, roots[i], (int32_t)keys[i], 0, &out);
-    }
+    missing out = {uid, at, 0, room};
+    for (int64_t i = 0; i < n; i++) pass(p, &p->components[spout], roots[i], (int32_t)keys[i], 0, &out);
     return out.n;
 }

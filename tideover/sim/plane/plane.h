@@ -340,8 +340,6 @@ typedef struct {
     int32_t input_shift; /* where in a uid the number of its input stands */
     int64_t input_mask;
     const uint64_t *identities; /* keys of the ids of its tuples, by input */
-    int32_t end;         /* of a spout: the only component where its roots end, if what they become is not drawn; -1 */
-    const int32_t *expected; /* then: how many effects each of its keys has */
     int32_t applies;     /* its tuples take effect here: counted in the book (1), once each (2) */
     int32_t replicas;
     uint8_t *book;       /* how often each effect is applied, by place in the tree and replica */
@@ -749,7 +747,6 @@ int64_t plane_send(plane *p, int32_t t, int64_t now, int64_t n, const int64_t *u
 void plane_broadcast(plane *p, int32_t t, int64_t now, int32_t mark, int32_t key, int32_t ahead);
 int64_t plane_missing(plane *p, int32_t spout, int64_t n, const int64_t *roots, const int64_t *keys, int64_t *uid,
                       int32_t *at, int64_t room);
-int64_t plane_expected(plane *p, int32_t spout, int64_t key);
 void plane_ack(plane *p, int32_t t, int64_t n, const int64_t *uid, const int64_t *attempt, const int64_t *times);
 void plane_lose_list(plane *p, int32_t t, list *l, int64_t now);
 void plane_lose_line(plane *p, int32_t t, int64_t now);
