@@ -251,7 +251,7 @@ def test_a_root_that_may_time_out_is_noticed(scenario: Scenario, in_time: bool) 
     """Without a failure; the run is then simulated root by root, and emits them again."""
     prompt = undisturbed._promptly(scenario, 0)
     whole = full(scenario)
-    assert (prompt is not None) == (len(whole.ledger.replayed) == 0) == in_time
+    assert (prompt is not None) == (len(whole.losses.replayed) == 0) == in_time
     if prompt is not None:
         assert shown(prompt) == shown(whole)
 
@@ -265,4 +265,4 @@ def test_what_is_destroyed_without_a_failure_is_known() -> None:
     quiet = world(topology, "none", (), 400)
     found = shown(undisturbed._run(quiet, 0))
     assert found == shown(full(quiet))
-    assert len(full(quiet).ledger.destroyed) > 10
+    assert len(full(quiet).losses.destroyed) > 10

@@ -8,7 +8,7 @@ import numpy as np
 
 from tideover.models.accounts.backlog import Backlog, Lag
 from tideover.models.accounts.counted import Counted
-from tideover.models.accounts.ledger import Ledger
+from tideover.models.accounts.ledger import Ledger, Losses
 from tideover.models.accounts.recoveries import Readers, Recoveries
 from tideover.models.accounts.reference_run import ReferenceRun, WindowLog
 from tideover.models.accounts.trace import SpaceTime, Stretch, Trace
@@ -33,7 +33,7 @@ class World:
     """Everything that one replication consists of. Build it, ``run`` it, read it.
 
     job          what runs, under the scenario's strategy
-    ledger, backlog, windows, recoveries
+    ledger, losses, backlog, windows, recoveries
     reference    None: nothing can disturb the windows, or nobody wants them judged
     trace        None: not asked for
     space_time   None: nothing is watched
@@ -65,8 +65,9 @@ class World:
         recorder = Recorder(run.duration, latencies=not curves_only)
         self.trace = Trace(topology, self._now) if trace else None
         self.backlog = Backlog(recorder, self._now)
-        filtered = strategy.needs.paths
-        self.ledger = Ledger(topology, deployment.replicas, draws, filtered, effects=not curves_only)
+        self.losses = Losses()
+        books = topology, deployment.replicas, draws, self.losses
+        self.ledger = Ledger(*books, filtered=strategy.needs.paths, effects=not curves_only)
         context = Context(topology, draws, strategy.needs, Announcer([]), self.kernel)
         self.windows = WindowLog(context.withheld)
         if topology.by_event:
@@ -89,6 +90,7 @@ class World:
             self.trace,
             self.backlog,
             self.ledger,
+            self.losses,
             self.windows,
             self.readers,
             self.recoveries,

@@ -1,5 +1,5 @@
-"""The ledger: where the effects of every root are, and what became of the roots. It listens to a run; the
-world builds it, and `counted` lets the data plane write into its books.
+"""The ledger: where the effects of every root are, and what became of the roots. Its two accounts listen to a
+run; the world builds them, and `counted` lets the data plane write into the books.
 
 An *effect* is one tuple of a root's tree at a component where such tuples end: a count, or an output. For
 each effect the ledger counts how many times it is applied to state that lives or to windows that were
@@ -49,18 +49,86 @@ class Roots:
         return len(self._parts[0])
 
 
-class Ledger:
-    """Effects of all roots; what faults destroyed; the balance at the end.
-
-    The data plane writes into its books what takes effect where it can tell; ``counted``
-    (`tideover.models.accounts.counted`) connects the two.
+class Losses:
+    """Roots to which something happened that a run without failures mostly has not.
 
     replayed        roots of which something was sent again
     late            roots of which a tuple came too late for a window by event
     false_timeouts  roots that timed out though no outage was why they were not done
-    extra           effects that were applied twice since an outage struck, by its number, until the next did
-    base            roots below are closed
-    lost            roots that were lost, at the last balance
+    newest          number of the newest outage; -1: none has struck
+    """
+
+    def __init__(self) -> None:
+        self.replayed, self.late, self.false_timeouts = Roots(), Roots(), Roots()
+        self.newest = -1
+        self._destroyed: list[tuple[Ints, int]] = []
+        """Roots of which something was destroyed, and by which outage (-1: none has struck), in order."""
+
+    def on_struck(self, outage: Outage) -> None:
+        self.newest = outage.number
+
+    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
+        if train.attempt is not None:
+            self.replayed.add(train.uid[train.attempt > 0])
+
+    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
+        if task.component.anchored:
+            self.replayed.add(train.uid >> task.component.bits)
+
+    def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
+        self.false_timeouts.add(roots[outage == -1])
+
+    def on_forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
+        self.destroy(uid >> task.component.bits, outage)
+
+    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
+        if task.component.anchored:
+            self.destroy(train.uid >> task.component.bits, outage)
+
+    def on_overflowed(self, task: BoltView, train: Train) -> None:
+        self.on_destroyed(task, train, train.time, -1)
+
+    def on_copies_lost(self, task: BoltView, uid: Ints) -> None:
+        if task.component.anchored:
+            self.destroy(uid >> task.component.bits)
+
+    def on_retries_lost(self, spout: SpoutView, roots: Ints) -> None:
+        self.destroy(roots)
+
+    on_expired = on_retries_lost
+
+    def destroy(self, roots: Ints, outage: int = -1) -> None:
+        """Tuples of these roots were destroyed, by an outage, or (-1) it is put down to the newest one."""
+        if len(roots):
+            self._destroyed.append((distinct(roots), self.newest if outage < 0 else outage))
+
+    @property
+    def destroyed(self) -> Ints:
+        """Roots of which something was destroyed, be it there again or not."""
+        return distinct(np.concatenate([EMPTY, *(roots for roots, _ in self._destroyed)]))
+
+    def by_outage(self, lost: Ints) -> Counter[int]:
+        """How many of these roots each outage has cost, by its number: that which has destroyed the last of
+        them.
+        """
+        if not len(lost):
+            return Counter()
+        last_first = self._destroyed[::-1]
+        outages = np.repeat([outage for _, outage in last_first], [len(roots) for roots, _ in last_first])
+        roots, last = np.unique(np.concatenate([roots for roots, _ in last_first]), return_index=True)
+        return Counter(outages[last[np.searchsorted(roots, lost)]].tolist())
+
+
+class Ledger:
+    """Effects of all roots, and the balance at the end.
+
+    The data plane writes into its books what takes effect where it can tell; ``counted``
+    (`tideover.models.accounts.counted`) connects the two.
+
+    books   of each component where roots end
+    extra   effects that were applied twice since an outage struck, by its number, until the next did
+    base    roots below are closed
+    lost    roots that were lost, at the last balance
     """
 
     counted: Any
@@ -70,25 +138,21 @@ class Ledger:
         topology: Topology,
         replicas: Mapping[str, int],
         draws: Draws,
+        losses: Losses,
         filtered: bool,
         effects: bool = True,
     ) -> None:
         """``filtered``: what leaves the topology is read by somebody who drops what comes again. Without
         ``effects`` there are no books: nobody will ask for the balance, only for what was destroyed.
         """
-        self._topology, self._draws = topology, draws
+        self._topology, self._draws, self._losses = topology, draws, losses
         ends = topology.ends if effects else ()
         self.books = {c.name: Applied(c, replicas[c.name], filtered and not c.window) for c in ends}
         self.extra: dict[int, int] = {}
-        self._newest = -1
-        self._closed_duplicated = 0
-        self.replayed, self.late, self.false_timeouts = Roots(), Roots(), Roots()
-        self._destroyed: list[tuple[Ints, int]] = []
-        """Roots of which something was destroyed, and by which outage (-1: none has struck), in order."""
         self.base = 0
-        self.closed_completed = 0
-        self._closed_lost: list[Ints] = []
         self.lost = EMPTY
+        self._closed_duplicated = self._closed_completed = 0
+        self._closed_lost: list[Ints] = []
 
     def _apply(self, component: Component, uid: Ints, replica: int) -> int:
         """Effects took place; returns how many of them had taken place before."""
@@ -107,45 +171,29 @@ class Ledger:
         """What is applied twice from now on is put down to this outage; by now, to the one before."""
         self.counted.catch_up()
         self.counted.settle()
-        self._newest = outage.number
         self.extra[outage.number] = 0
-
-    def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
-        if train.attempt is not None:
-            self.replayed.add(train.uid[train.attempt > 0])
-
-    def on_replayed(self, task: BoltView, train: Train, channel: Wire | None) -> None:
-        if task.component.anchored:
-            self.replayed.add(train.uid >> task.component.bits)
-
-    def on_timed_out(self, spout: SpoutView, roots: Ints, attempt: Ints, outage: Ints) -> None:
-        self.false_timeouts.add(roots[outage == -1])
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         component = task.component
-        if component.ends_roots and not counts_itself(component):
-            if train.has(LATE):
-                late = train.column(LATE)
-                if late.any():
-                    self._come_late(component, train.uid[late == 1], task.replica)
-                train = train.pick(late == 0)
-            if train.n:
-                self.twice(self._apply(component, train.uid, task.replica))
+        if not component.ends_roots or counts_itself(component):
+            return
+        if train.has(LATE):  # 1: it came too late; another number: it is known
+            fate = train.column(LATE)
+            late = train.uid[fate == 1]
+            self._losses.late.add(late >> component.bits)
+            assert component.window is not None
+            if component.window.late != "aside":
+                self._losses.destroy(late >> component.bits)
+            elif len(late):
+                self.twice(self._apply(component, late, task.replica))
+            train = train.pick(fate == 0)
+        if train.n:
+            self.twice(self._apply(component, train.uid, task.replica))
 
     def twice(self, effects: int) -> None:
         """So many effects were applied that had been before."""
-        if self._newest >= 0:
-            self.extra[self._newest] += effects
-
-    def _come_late(self, component: Component, uid: Ints, replica: int) -> None:
-        """Late tuples take no effect: they are lost, or leave aside."""
-        roots = uid >> component.bits
-        self.late.add(roots)
-        assert component.window is not None
-        if component.window.late == "aside":
-            self.twice(self._apply(component, uid, replica))
-        else:
-            self._destroy(roots)
+        if self.extra:
+            self.extra[next(reversed(self.extra))] += effects
 
     def on_restored(self, task: BoltView, outage: int, uid: Ints) -> None:
         if task.component.anchored and len(uid):
@@ -159,54 +207,13 @@ class Ledger:
     def on_void(self, component: Component, uid: Ints, replica: int) -> None:
         if component.name in self.books:
             self.books[component.name].destroy(uid, replica)
-        self._destroy(uid >> component.bits)
-
-    def on_forgotten(self, task: BoltView, outage: int, uid: Ints) -> None:
-        self._destroy(uid >> task.component.bits, outage)
+        self._losses.destroy(uid >> component.bits)
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         """The same window once more, out of a replay, is void: its reader has it by its number."""
         if again and task.component.anchored:
             for part in closed.parts:
                 self.on_void(task.component, part.uid, task.replica)
-
-    def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
-        if task.component.anchored:
-            self._destroy(train.uid >> task.component.bits, outage)
-
-    def on_overflowed(self, task: BoltView, train: Train) -> None:
-        self.on_destroyed(task, train, train.time, -1)
-
-    def on_copies_lost(self, task: BoltView, uid: Ints) -> None:
-        if len(uid) and task.component.anchored:
-            self._destroy(uid >> task.component.bits)
-
-    def on_retries_lost(self, spout: SpoutView, roots: Ints) -> None:
-        self._destroy(roots)
-
-    on_expired = on_retries_lost
-
-    def _destroy(self, roots: Ints, outage: int = -1) -> None:
-        """Tuples of these roots were destroyed, by an outage, or (-1) it is put down to the newest one."""
-        if len(roots):
-            self._destroyed.append((distinct(roots), self._newest if outage < 0 else outage))
-
-    @property
-    def destroyed(self) -> Ints:
-        """Roots of which something was destroyed, be it there again or not."""
-        return distinct(np.concatenate([EMPTY, *(roots for roots, _ in self._destroyed)]))
-
-    def lost_by(self, anyway: Ints) -> Counter[int]:
-        """How many of the roots that were lost (at the last balance) each outage has cost, by its number:
-        that which has destroyed the last of them. ``anyway``: roots that would have suffered without one.
-        """
-        lost = np.setdiff1d(self.lost, anyway)
-        if not len(lost):
-            return Counter()
-        last_first = self._destroyed[::-1]
-        outages = np.repeat([outage for _, outage in last_first], [len(roots) for roots, _ in last_first])
-        roots, last = np.unique(np.concatenate([roots for roots, _ in last_first]), return_index=True)
-        return Counter(outages[last[np.searchsorted(roots, lost)]].tolist())
 
     def missing(self, component: Component, uid: Ints) -> int:
         """How many of these effects (of open roots) are not applied now."""
@@ -233,22 +240,21 @@ class Ledger:
 
         None of them may be in flight, in a copy, or in state that a fault could still destroy.
         """
-        spouts = len(self._topology.spout_tasks)
-        limit = before << self._topology.spout_bits
+        bits, spouts = self._topology.spout_bits, len(self._topology.spout_tasks)
+        limit = before << bits
         if limit <= self.base or spouts == 0:
             return
-        if not self.books:
-            self.base = limit
-            return
-        self._closed_duplicated += int(np.count_nonzero(self.duplicated_roots() < limit))
-        number = np.arange(self.base >> self._topology.spout_bits, before, dtype=np.int64)
-        roots = ((number << self._topology.spout_bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
-        missing = [uid >> self._topology.by_name[name].bits for name, uid in self._missing(roots).items()]
-        bad = distinct(np.concatenate([EMPTY, *missing]))
-        self.closed_completed += len(roots) - len(bad)
-        self._closed_lost.append(bad)
-        for book in self.books.values():
-            book.forget(limit)
+        if self.books:
+            self._closed_duplicated += int(np.count_nonzero(self.duplicated_roots() < limit))
+            number = np.arange(self.base >> bits, before, dtype=np.int64)
+            roots = ((number << bits)[:, None] | np.arange(spouts, dtype=np.int64)).ravel()
+            by_name = self._topology.by_name
+            missing = [uid >> by_name[name].bits for name, uid in self._missing(roots).items()]
+            bad = distinct(np.concatenate([EMPTY, *missing]))
+            self._closed_completed += len(roots) - len(bad)
+            self._closed_lost.append(bad)
+            for book in self.books.values():
+                book.forget(limit)
         self.base = limit
 
     def balance(self, emitted: Ints, coming: dict[str, list[Ints]], whole: Ints) -> dict[str, int]:
@@ -267,11 +273,11 @@ class Ledger:
         gone = _without(np.concatenate(given_up), whole)
         incomplete = distinct(np.concatenate(unfinished))
         in_flight = _without(incomplete, gone)
-        destroyed = self.destroyed
+        destroyed = self._losses.destroyed
         all_lost = np.concatenate([*self._closed_lost, gone])
         found = self.lost = np.intersect1d(distinct(all_lost), destroyed, assume_unique=True)
-        completed = self.closed_completed + len(emitted) - len(incomplete)
-        total = len(emitted) + self.closed_completed + sum(len(part) for part in self._closed_lost)
+        completed = self._closed_completed + len(emitted) - len(incomplete)
+        total = len(emitted) + self._closed_completed + sum(len(part) for part in self._closed_lost)
         if total != completed + len(in_flight) + len(found):
             vanished = _without(all_lost, destroyed)[:5].tolist()
             raise AssertionError(f"roots that vanished: {vanished} of {total}")
@@ -324,16 +330,10 @@ class Applied:
         """Count effects as applied; returns how many of them were applied already in that replica, be it
         further ahead in ``uid``.
         """
-        n = len(uid)
         if self.once:
             index = self._index(uid, replica)  # which may make room for them
             self.slots[index] = _ONE
             return 0
-        if self.replicas == 1 and int(uid[-1]) - int(uid[0]) == n - 1 and bool((uid[1:] > uid[:-1]).all()):
-            first = int(self._index(uid[-1:], replica)[0]) + 1 - n
-            slots = self.slots[first : first + n]  # one after the other: ten times faster
-            slots += _ONE
-            return int(np.count_nonzero(slots > _ONE))
         index = self._index(uid, replica)
         np.add.at(self.slots, index, _ONE)
         twice = index[self.slots.take(index) > _ONE]

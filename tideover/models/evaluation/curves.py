@@ -196,7 +196,7 @@ def curves(world: World) -> Curves:
         beat=beat,
         bad=bad,
         lag=np.array(world.lag.records, np.int64),
-        hurt=world.ledger.destroyed,
+        hurt=world.losses.destroyed,
         cpu_s=sum(busy_ns(job.context, task, job.kernel.now) for task in job.tasks) / S,
         network_bytes=remote + world.recoveries.control_bytes,
         axis=axis,

@@ -376,7 +376,7 @@ def recoveries(world: World, found: Curves, without: Curves) -> tuple[list[Row],
     lost: Counter[int] = (
         Counter()
     )  # roots that each outage has cost, and would not have been lost without any
-    for number, roots in world.ledger.lost_by(without.hurt).items():
+    for number, roots in world.losses.by_outage(np.setdiff1d(world.ledger.lost, without.hurt)).items():
         lost[max((one for one in felt if one <= number), default=-1)] += roots
     outside = found.axis.at > world.scenario.run.warmup // SLOT
     rows = []
@@ -456,13 +456,12 @@ def dependability(world: World, rows: Sequence[Row]) -> Figures:
 
 def ledger(world: World, balance: Mapping[str, int]) -> dict[str, int]:
     """``balance``: what became of the roots."""
-    of = world.ledger
     return {
         **balance,
-        "replayed": len(of.replayed),
-        "duplicated": of.duplicated,
-        "false_timeouts": len(of.false_timeouts),
-        "late": len(of.late),
+        "replayed": len(world.losses.replayed),
+        "duplicated": world.ledger.duplicated,
+        "false_timeouts": len(world.losses.false_timeouts),
+        "late": len(world.losses.late),
     }
 
 

@@ -211,7 +211,7 @@ def _busy(scenario: Scenario, begin: int, end: int) -> tuple[list[Load], bool]:
     world = World(coarsened(quiet), judge_windows=False, looks=1)
     world.run()
     assert world.usage is not None
-    return Used.of(world.usage).loads(begin, end), len(world.ledger.false_timeouts) > 0
+    return Used.of(world.usage).loads(begin, end), len(world.losses.false_timeouts) > 0
 
 
 Floats = npt.NDArray[np.float64]
