@@ -235,21 +235,21 @@ class Span:
         self.committed = Histogram()
         self._tail = Histogram()
         self._resolution = resolution
-        self._end = -1
-        """Tuples done at or before this instant are inside."""
+        self.end = -1
+        """Tuples done at or before this instant (ns) are inside."""
         self._replayed = False
         self._step: list[tuple[Ints, Ints]] = []
 
     def goes_on(self, now: int) -> bool:
         """Whether what is done after this instant is inside, even if nothing more is replayed."""
-        return self._end > now
+        return self.end > now
 
     def add(self, times: Ints, latency: Ints, replayed: npt.NDArray[np.bool_] | None) -> None:
         """Tuples done at ``times`` (rising); ``replayed`` marks those replayed because of the fault."""
         if replayed is not None and replayed.any():
             last = int(times[np.flatnonzero(replayed)[-1]])
             end = last if self._resolution is None else (last // self._resolution + 1) * self._resolution - 1
-            self._end = max(self._end, end)
+            self.end = max(self.end, end)
             self._replayed = True
         self._step.append((times, latency))
 
@@ -260,7 +260,7 @@ class Span:
             self._tail.clear()
             self._replayed = False
         for times, latency in self._step:
-            inside = int(times.searchsorted(self._end, "right"))
+            inside = int(times.searchsorted(self.end, "right"))
             self.committed.add(latency[:inside])
             self._tail.add(latency[inside:])
         self._step.clear()

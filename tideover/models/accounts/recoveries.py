@@ -30,30 +30,6 @@ FEW = 4_096
 """Latencies of one step of the data plane, at first."""
 
 
-class WatchedSpan(Span):
-    """A span of which the data plane knows what is inside: latencies since creation (0), or since the root's
-    first emission (1), in its struct ``watch``.
-    """
-
-    def __init__(self, plane: Plane, watch: Any, which: int) -> None:
-        super().__init__(None)
-        self._plane, self._watch, self._which = plane, watch, which
-
-    @property
-    def committed(self) -> Histogram:
-        return histogram_of(self._plane, self._watch.inside[self._which])
-
-    @committed.setter
-    def committed(self, _: Histogram) -> None:
-        pass
-
-    def goes_on(self, now: int) -> bool:
-        return bool(self._watch.end > now)
-
-    def settle(self) -> None:
-        pass
-
-
 @dataclass(eq=False)
 class Held:
     """What is in one transaction: windows (number, when it was put out, content), and when tuples left."""
@@ -231,7 +207,7 @@ class Recoveries:
         watch.resolution = self._job.deployment.run.log_resolution or 0
         recovery.hit = np.zeros(len(self._job.tasks), np.uint8)
         watch.hit = plane.ffi.from_buffer("uint8_t[]", recovery.hit)
-        recovery.span, recovery.from_first = WatchedSpan(plane, watch, 0), WatchedSpan(plane, watch, 1)
+        recovery.from_first = Span(None)
         pointers = plane.ffi.new("watch *[]", [each.watch for each in self._watched])
         plane.keep_as("watches", pointers)
         plane.p.watches, plane.p.n_watches = pointers, len(self._watched)
@@ -253,11 +229,15 @@ class Recoveries:
         if self._seen is not None:
             self._see_all()
         for recovery in self.all:
-            if recovery.watch is not None:
+            if (watch := recovery.watch) is not None:
                 recovery.settle()
-                recovery.replayed = int(recovery.watch.replayed)
-                if recovery.watch.last_replay >= 0:
-                    recovery.last_replay = int(recovery.watch.last_replay)
+                recovery.replayed = int(watch.replayed)
+                if watch.last_replay >= 0:
+                    recovery.last_replay = int(watch.last_replay)
+                for number, span in enumerate((recovery.span, recovery.from_first)):
+                    assert span is not None
+                    span.committed = histogram_of(self._job.plane, watch.inside[number])
+                    span.end = int(watch.end)
 
     def see(self, task: BoltView, train: Train, arrival: Ints) -> None:
         """Tuples are done whose latencies the recorder knows already: whether they are replays."""
