@@ -34,9 +34,8 @@ COSTS: Mapping[str, float] = {
 `python -m benchmarks.effort --fit`.
 """
 
-_BASE = 10
-"""Moments of every run: its start, its end, and what is read then."""
-_OF_A_FAULT = 10
+_BASE, _OF_A_FAULT = 10, 10
+"""Moments of every run (its start, its end, and what is read then), and of each fault."""
 _ITSELF = 80
 """A run, as so many tasks that are built."""
 _PROBE_S = 0.0062
@@ -120,12 +119,12 @@ def _of_a_run(scenario: Scenario) -> Effort:
     moments: float = _BASE
     for c in topology.components:
         config = scenario.topology[c.name]
+        channels += sum(tasks[edge.up.name] * tasks[c.name] for edge in c.inputs)
         if isinstance(config, SpoutConfig):
             tuples += roots(config, scenario)
-        else:
-            rate = sum(float(rates[edge.name].sum()) for edge in c.inputs)
-            tuples += rate * copies[c.name] * duration / S
-        channels += sum(tasks[edge.up.name] * tasks[c.name] for edge in c.inputs)
+            continue
+        rate = sum(float(rates[edge.name].sum()) for edge in c.inputs)
+        tuples += rate * copies[c.name] * duration / S
         if c.window and c.window.beat:  # those of ticks end at the same moments
             each = duration / c.window.beat
             ends += each * tasks[c.name]
@@ -133,16 +132,15 @@ def _of_a_run(scenario: Scenario) -> Effort:
 
     cycle = strategy.cycle()
     cycles = 0.0 if cycle is None else duration / cycle[1]
-    moments += cycles + SAMPLES * any(host.nic is not None or host.cores is not None for host in hosts)
+    cards = any(host.nic is not None for host in hosts)
+    moments += cycles + SAMPLES * (cards or any(host.cores is not None for host in hosts))
     timeouts = given(strategy, strategy.gives_up).values()
     if timeouts:  # the maps in which spouts keep what may time out rotate two times or so in each timeout
         moments += 2 * sum(tasks[c.name] for c in topology.spouts) * duration / min(timeouts)
     faults = sum(1 if f.every is None else duration / f.every.mean_ns for f in scenario.failures)
 
     bounded = any(bound.holds_back for bound in deployment.bounds.values())
-    cards = any(host.nic is not None for host in hosts)
-    capped = bool(given(strategy, strategy.spouts_wait))
-    feel = bounded or cards or capped or bool(crowded(deployment))
+    feel = bounded or cards or bool(given(strategy, strategy.spouts_wait)) or bool(crowded(deployment))
     return Effort(
         flows=tuples * (not feel),
         events=tuples * feel,

@@ -1,5 +1,6 @@
 """What an expert remarks on a planned run: texts and arithmetic that strategies share. Each function gives
-remarks, none if there is nothing to say; a strategy's ``remarks`` names those that are for it.
+remarks, none if there is nothing to say; a strategy's ``remarks`` names those that are for it. `advice` adds
+what is the same for all strategies.
 """
 
 from __future__ import annotations
@@ -188,13 +189,18 @@ def lost_together(plan: Plan) -> list[str]:
     """On each worker, host or rack that fails with tasks of a sender, whose memory has the buffer, and of its
     receiver.
     """
+
+    def address(fault: Fault) -> tuple[int, ...]:
+        """Rack, host and worker that fail; -1 where that is not said."""
+        return tuple(getattr(fault, name, -1) for name in ("rack", "host", "worker"))
+
     remarks = []
-    faults = {fault.where: fault for fault in plan.failures if fault.kills and max(_address(fault)) >= 0}
-    for fault in sorted(faults.values(), key=_address):
+    faults = {fault.where: fault for fault in plan.failures if fault.kills and max(address(fault)) >= 0}
+    for fault in sorted(faults.values(), key=address):
         there = set()
         for worker in plan.cluster.workers.values():
             here = plan.cluster.hosts[worker.host].rack, worker.host, worker.number
-            if all(wanted in (-1, own) for wanted, own in zip(_address(fault), here, strict=True)):
+            if all(wanted in (-1, own) for wanted, own in zip(address(fault), here, strict=True)):
                 there |= {name for name, _, _ in worker.places}
         pairs = [(edge.up.name, edge.down.name) for c in plan.components for edge in c.inputs]
         both = [f"{up} and {down}" for up, down in pairs if {up, down} <= there]
@@ -208,13 +214,8 @@ def lost_together(plan: Plan) -> list[str]:
 
 def lost_with_spouts(plan: Plan) -> list[str]:
     """The same where only a spout's tasks lose their buffers for good."""
-    spouts = tuple(c.name for c in plan.topology.components if c.is_spout)
-    return [remark for remark in lost_together(plan) if f" {spouts[0]} and " in remark]
-
-
-def _address(fault: Fault) -> tuple[int, ...]:
-    """Rack, host and worker that fail; -1 where that is not said."""
-    return tuple(getattr(fault, name, -1) for name in ("rack", "host", "worker"))
+    spout = next(c.name for c in plan.topology.components if c.is_spout)
+    return [remark for remark in lost_together(plan) if f" {spout} and " in remark]
 
 
 def unbuffered(plan: Plan, at_spouts: bool) -> list[str]:
@@ -383,33 +384,26 @@ def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> li
 
 def held(plan: Plan, least: int) -> list[str]:
     """On tuples that wait for a task that is down or stopped for longer than ``least`` (ns), after which they
-    can time out.
+    can time out: until the task is back, and if it was down, for the end of the window in which that is.
     """
     length = max((c.window.length or 0 for c in plan.stateful if c.window), default=0)
     for i, fault in enumerate(plan.failures):
-        waits = _waits(fault, plan.topology, length)
+        component = plan.topology.by_name.get(getattr(fault, "component", ""))
+        elsewhere = component is None and hasattr(fault, "component")  # the acker, the driver
+        spout = component is not None and component.is_spout
+        waits = fault.lasts
+        if elsewhere or spout or (fault.kills and fault.while_down != "hold"):
+            waits = 0
+        elif length and fault.kills and fault.lasts > 0:
+            waits += length
+            if fault.at is not None and not fault.drawn and fault.in_interval is None:
+                waits = -(-(fault.at + fault.lasts) // length) * length - fault.at
         if waits > least:
             return [
                 f"failures.{i}: what waits for {fault.where} is not lost, but waits up to {waits / S:.4g} s "
                 f"for its ack, and can time out after {least / S:g} s: false timeouts count it twice"
             ]
     return []
-
-
-def _waits(fault: Fault, topology: Topology, length: int) -> int:
-    """How long a tuple may wait that comes just after the fault (ns; 0: none waits for what it hits): until
-    the task is back, and if it was down, for the end of the window of ``length`` (0: none) in which that is.
-    """
-    component = topology.by_name.get(getattr(fault, "component", ""))
-    elsewhere = component is None and hasattr(fault, "component")  # the acker, the driver
-    spout = component is not None and component.is_spout
-    if elsewhere or spout or (fault.kills and fault.while_down != "hold"):
-        return 0
-    if not length or not fault.kills or fault.lasts <= 0:
-        return fault.lasts
-    if fault.at is None or fault.drawn or fault.in_interval is not None:
-        return fault.lasts + length
-    return -(-(fault.at + fault.lasts) // length) * length - fault.at
 
 
 _KEY = "sink.transaction_timeout"

@@ -1,4 +1,6 @@
-"""Which resource a run is short of: use of tasks, and what flows where."""
+"""Which resource a run is short of: use of tasks, and what flows where. `simulation` asks of one run,
+results and searches for the most load of several.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference of a run: the same scenario, seed and luck without failures.
+"""What is normal for a run: the same scenario, seed and luck without failures; `simulation` asks for it.
 
 It costs a run of its own, about as long as the run that is held against it. Runs that differ only in what
 matters after a failure (when and how it strikes, how state is restored) have it in common, so it is kept for
