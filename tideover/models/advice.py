@@ -226,8 +226,10 @@ LEFT = 0.05
 
 
 def remarks_on_limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
-    """What lumps cannot tell, which task had most to do, and what was counted that should not have been."""
-    lump, remarks = coarseness(scenario), []
+    """What lumps cannot tell, which task had most to do for its time (in the replication where that was
+    most), and what was counted that should not have been.
+    """
+    lump, remarks, run = coarseness(scenario), [], scenario.run
     if lump > 1:
         remarks.append(
             f"a simulated tuple stands for {lump:,} (run.lump, run.lump_rate): of latencies under about "
@@ -235,7 +237,21 @@ def remarks_on_limits(scenario: Scenario, replications: Sequence[Replication]) -
             "a run without lumps, which may be short"
         )
 
-    remarks += _limits(scenario, replications)
+    rows = [row for r in replications for row in r.tasks if row["utilisation"] is not None]
+    bounds = bounds_of(scenario.topology, scenario.queues)
+    # where queues have bounds, what waits for a task may wait for the one behind it
+    left = inf if any(bound.length is not None for bound in bounds.values()) else LEFT * (run.duration / S)
+    over = [row for row in rows if row["utilisation"] >= BUSY or row["queued_s"] >= left]
+    if over:
+        most = max(over, key=lambda row: (row["queued_s"], row["utilisation"]))
+        others = len({row["task"] for row in over} - {most["task"]})
+        also = f", as {others} other{'s' if others > 1 else ''} did" if others else ""
+        waits = f", and {most['queued']:,} tuples, {most['queued_s']:.3g} s of work, wait for it at the end"
+        remarks.append(
+            f"{most['task']} limited the run{also}: it was busy {100 * most['utilisation']:.0f} % of the "
+            f"time in which it was up{waits if most['queued'] else ''}"
+        )
+
     emitted, given_up, late = (
         sum(r.ledger[name] for r in replications) for name in ("emitted", "false_timeouts", "late")
     )
@@ -258,26 +274,6 @@ def remarks_on_limits(scenario: Scenario, replications: Sequence[Replication]) -
             "all is as bad as it would have been"
         )
     return remarks
-
-
-def _limits(scenario: Scenario, replications: Sequence[Replication]) -> list[str]:
-    """A remark on the task that had most to do for its time, in the replication where that was most."""
-    seconds = scenario.run.duration / S
-    rows = [row for r in replications for row in r.tasks if row["utilisation"] is not None]
-    bounds = bounds_of(scenario.topology, scenario.queues)
-    # where queues have bounds, what waits for a task may wait for the one behind it
-    left = inf if any(bound.length is not None for bound in bounds.values()) else LEFT * seconds
-    over = [row for row in rows if row["utilisation"] >= BUSY or row["queued_s"] >= left]
-    if not over:
-        return []
-    most = max(over, key=lambda row: (row["queued_s"], row["utilisation"]))
-    others = len({row["task"] for row in over} - {most["task"]})
-    also = f", as {others} other{'s' if others > 1 else ''} did" if others else ""
-    waits = f", and {most['queued']:,} tuples, {most['queued_s']:.3g} s of work, wait for it at the end"
-    return [
-        f"{most['task']} limited the run{also}: it was busy {100 * most['utilisation']:.0f} % of the time in "
-        f"which it was up{waits if most['queued'] else ''}"
-    ]
 
 
 def warnings(scenario: Scenario) -> list[str]:
