@@ -5,6 +5,7 @@ they are asked for.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -214,15 +215,17 @@ class Stretch(NamedTuple):
         return self.begin <= moment <= self.end
 
 
-class Noted(NamedTuple):
-    """The same of several tuples, at the task of this number: ``what``, and columns of equal length."""
+class Arrival(NamedTuple):
+    """A tuple came to a task, at ``time``; ``over``: when it was processed, or lost (None: not yet; ns).
 
-    task: int
-    what: Any
-    columns: tuple[Ints, ...]
+    fate   processed, discarded (known, or to come again), destroyed, overflowed, waiting, under way
+    """
 
-    def rows(self) -> Any:
-        return _rows(*self.columns)
+    time: int
+    over: int | None
+    fate: str
+    key: int
+    created: int
 
 
 class Control(NamedTuple):
@@ -240,28 +243,28 @@ class SpaceTime:
     who sent them. No mechanism looks at that column, and the run stays what it is. Tasks are numbers, times
     ns; a sender in a column is counted from 1 (0: the tuple was lost before it came).
 
-    begin       from when on departures are noted: some time before the stretch, for what may arrive in it;
-                and as long as the run goes on, since what arrives after the stretch may have left after it
-    departures  tuples that a task has sent over an edge for the first time: uid, attempt, key, time
-    arrivals    tuples that came to a task, and what became of them (processed, discarded, destroyed,
-                overflowed): sender, uid, attempt, key, created, when they could begin to wait for service,
-                when all was over
-    again       tuples that left a buffer for a task again, or (True) a log that is read again: sender, uid,
-                attempt, time
-    reopened    tuples that a task will have again, from a buffer, a log, a saved queue, or another replica:
-                uid, attempt
-    acked       tuples of whose end a task has told whom: uid, attempt, time
-    windows     number of a task, when it has put out a window, and that in words
+    begin   from when on departures are noted: some time before the stretch, for what may arrive in it; and as
+            long as the run goes on, since what arrives after the stretch may have left after it
+    sent    when a tuple has left over an edge for the first time, and its key: by sender, component, uid and
+            attempt
+    again   when it left a buffer once more, or (True) a log: by sender, receiver, uid, attempt
+    came    what became of it: by sender, receiver, uid, attempt
+    lost    when it was lost before it came: by receiver, uid, attempt
+    back    receiver, uid, attempt of what that will have again, from a buffer, a log, a saved queue, or
+            another replica
+    acked   who was done with a tuple, whom it has told: task, name, uid, attempt, time
+    windows number of a task, when it has put out a window, and that in words
     """
 
     def __init__(self, job: Job, stretch: Stretch) -> None:
         self.job, self.stretch = job, stretch
         self.begin = stretch.begin - max(1_000_000_000, stretch.end - stretch.begin)
-        self.departures: list[Noted] = []
-        self.arrivals: list[Noted] = []
-        self.again: list[Noted] = []
-        self.reopened: list[Noted] = []
-        self.acked: list[Noted] = []
+        self.sent: dict[tuple[int, str, int, int], list[tuple[int, int]]] = defaultdict(list)
+        self.again: dict[tuple[int, int, int, int], list[tuple[int, bool]]] = defaultdict(list)
+        self.came: dict[tuple[int, int, int, int], list[Arrival]] = defaultdict(list)
+        self.lost: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        self.back: set[tuple[int, int, int]] = set()
+        self.acked: list[tuple[int, str, int, int, int]] = []
         self.completed: list[tuple[int, int, int]] = []
         self.steps: list[Step] = []
         self.windows: list[tuple[int, int, str]] = []
@@ -289,13 +292,20 @@ class SpaceTime:
 
     def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
         for edge, _, train in sent:
-            columns = (train.uid, train.column("attempt"), train.key, train.time)
-            _note(self.departures, task, edge, train.time >= self.begin, *columns)
+            for uid, attempt, key, time in _rows(train.uid, train.column("attempt"), train.key, train.time):
+                if time >= self.begin:
+                    self.sent[task.number, edge.down.name, uid, attempt].append((time, key))
 
     def _came(self, task: SpoutView | BoltView, train: Train, arrival: Ints, over: Ints, fate: str) -> None:
         columns = (train.column(SENDER), train.uid, train.column("attempt"), train.key, train.created)
-        rows = over >= self.begin  # as far back as departures are noted
-        _note(self.arrivals, task, fate, rows, *columns, arrival, over)
+        for sender, uid, attempt, key, created, time, end in _rows(*columns, arrival, over):
+            if end < self.begin:  # as far back as departures are noted
+                continue
+            if sender:
+                found = Arrival(time, end, fate, key, created)
+                self.came[sender - 1, task.number, uid, attempt].append(found)
+            else:
+                self.lost[task.number, uid, attempt].append(end)
 
     def on_emitted(self, spout: SpoutView, train: Train, sent: list[Sent]) -> None:
         self._sent(spout, sent)
@@ -310,8 +320,7 @@ class SpaceTime:
     def on_discarded(self, task: BoltView, train: Train) -> None:
         self._came(task, train, train.time, train.time, "discarded")
 
-    def on_repeated(self, task: BoltView, train: Train) -> None:
-        self.on_discarded(task, train)
+    on_repeated = on_discarded
 
     def on_destroyed(self, task: SpoutView | BoltView, train: Train, times: Ints, outage: int) -> None:
         self._came(task, train, np.minimum(train.time, times), times, "destroyed")
@@ -327,17 +336,19 @@ class SpaceTime:
         rows = times >= self.begin
         if self.job.needs.batches:  # one that is run again need not have been read before
             rows &= np.isin(train.uid, np.concatenate([NOTHING, *self._done.get(task.number, ())]))
-        _note(self.again, task, channel is None, rows, senders, train.uid, train.column("attempt"), times)
+        columns = (senders[rows], train.uid[rows], train.column("attempt")[rows], times[rows])
+        for sender, uid, attempt, time in _rows(*columns):
+            self.again[sender - 1, task.number, uid, attempt].append((time, channel is None))
 
     def on_reopened(self, task: BoltView, train: Train) -> None:
         if self.job.needs.batches:
             self._done.setdefault(task.number, []).append(train.uid)
-        if train.n and self.job.kernel.now >= self.begin:
-            self.reopened.append(Noted(task.number, None, (train.uid, train.column("attempt"))))
+        if self.job.kernel.now >= self.begin:
+            self.back |= {(task.number, *row) for row in _rows(train.uid, train.column("attempt"))}
 
     def on_acked(self, task: BoltView, to: str, train: Train) -> None:
-        rows = (train.time >= self.stretch.begin) & (train.time <= self.stretch.end)
-        _note(self.acked, task, to, rows, train.uid, train.column("attempt"), train.time)
+        rows = _rows(train.uid, train.column("attempt"), train.time)
+        self.acked += [(task.number, to, *row) for row in rows if self.stretch.has(row[2])]
 
     def on_completed(self, root: Ints, attempt: Ints, emitted: Ints, time: Ints) -> None:
         self.completed += [row for row in _rows(root, attempt, time) if self.stretch.has(row[2])]
@@ -359,8 +370,3 @@ class SpaceTime:
         """The faults that have struck and were not over before the stretch."""
         struck = self.job.supervisor.outages
         return [o for o in struck if o.failed_at <= self.stretch.end and o.ready_at >= self.stretch.begin]
-
-
-def _note(into: list[Noted], task: TaskView, what: Any, rows: Any, *columns: Ints) -> None:
-    if rows.any():
-        into.append(Noted(task.number, what, tuple(each[rows] for each in columns)))

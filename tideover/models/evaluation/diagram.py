@@ -16,6 +16,7 @@ from tideover.models.accounts.trace import (
     DETECTED,
     READY,
     SENDER,
+    Arrival,
     SpaceTime,
     Stretch,
     moment_text,
@@ -58,15 +59,6 @@ class Message:
     copied: bool = False
 
 
-@dataclass
-class _Arrival:
-    time: int
-    over: int | None
-    fate: str
-    key: int
-    created: int
-
-
 def messages(noted: SpaceTime) -> list[Message]:
     """The messages of which something happens in the stretch, by departure, then by arrival.
 
@@ -88,32 +80,10 @@ def messages(noted: SpaceTime) -> list[Message]:
 class _Matching:
     def __init__(self, noted: SpaceTime) -> None:
         self._noted, self._job = noted, noted.job
-        self._sent: dict[tuple[int, str, int, int], list[tuple[int, int]]] = defaultdict(list)
-        """Departures and keys by sender, component, uid, attempt."""
-        self._again: dict[Key, list[tuple[int, bool]]] = defaultdict(list)
-        self._came: dict[Key, list[_Arrival]] = defaultdict(list)
-        self._lost: dict[tuple[int, int, int], list[int]] = defaultdict(list)
-        """When tuples were lost before they came, by receiver, uid, attempt."""
-        self._back: set[tuple[int, int, int]] = set()
-        """What comes to its receiver again, by receiver, uid, attempt."""
         self._used: set[tuple[Key, int]] = set()
         self._arrived: Counter[tuple[int, str, int, int, int]] = Counter()
         """At how many replicas a departure has arrived."""
-        for part in noted.departures:
-            for uid, attempt, key, time in part.rows():
-                self._sent[part.task, part.what.down.name, uid, attempt].append((time, key))
-        for part in noted.again:
-            for sender, uid, attempt, time in part.rows():
-                self._again[sender - 1, part.task, uid, attempt].append((time, part.what))
-        for part in noted.reopened:
-            self._back |= {(part.task, *row) for row in part.rows()}
-        for part in noted.arrivals:
-            for sender, uid, attempt, key, created, time, over in part.rows():
-                if sender:
-                    found = _Arrival(time, over, part.what, key, created)
-                    self._came[sender - 1, part.task, uid, attempt].append(found)
-                else:
-                    self._lost[part.task, uid, attempt].append(over)
+        self._came = defaultdict(list, {key: list(arrivals) for key, arrivals in noted.came.items()})
         for task in self._job.bolt_tasks:  # at the end of the run that was followed
             for train in (*task.queue.trains(), *task.gate.aside, *task.gate.held):
                 self._waits(task, None, train, "waiting")
@@ -126,22 +96,22 @@ class _Matching:
         froms = data.column(SENDER) - 1 if sender is None else np.full(data.n, sender, np.int64)
         columns = (froms, data.uid, data.column("attempt"), data.key, data.created, data.time)
         for one, uid, attempt, key, created, time in zip(*(c.tolist() for c in columns), strict=True):
-            self._came[one, task.number, uid, attempt].append(_Arrival(time, None, fate, key, created))
+            self._came[one, task.number, uid, attempt].append(Arrival(time, None, fate, key, created))
 
     def all(self) -> Iterator[Message]:
         for key, arrivals in self._came.items():
             yield from self._matched(key, arrivals)
-        for departure in self._sent:
+        for departure in self._noted.sent:
             yield from self._left(*departure)
 
-    def _matched(self, key: Key, arrivals: list[_Arrival]) -> Iterator[Message]:
+    def _matched(self, key: Key, arrivals: list[Arrival]) -> Iterator[Message]:
         sender, receiver, uid, attempt = key
         up, down = self._job.tasks[sender].component, self._job.tasks[receiver].component
-        first = [time for time, _ in self._sent.get((sender, down.name, uid, attempt), ())]
+        first = [time for time, _ in self._noted.sent.get((sender, down.name, uid, attempt), ())]
         if up.window is not None:  # what a window puts out is stamped when it leaves
             first = list({arrival.created for arrival in arrivals})
         left = [(time, False, False) for time in first]
-        left += [(time, True, log) for time, log in self._again.get(key, ())]
+        left += [(time, True, log) for time, log in self._noted.again.get(key, ())]
         left.sort()
         at = len(left) - 1
         for arrival in sorted(arrivals, key=lambda each: (each.time, each.fate == "discarded"), reverse=True):
@@ -153,21 +123,21 @@ class _Matching:
                 self._arrived[sender, down.name, uid, attempt, sent] += 1
             at -= 1
             came, fate, over = arrival.time, arrival.fate, arrival.over
-            copied = sent is None and (receiver, uid, attempt) in self._back
+            copied = sent is None and (receiver, uid, attempt) in self._noted.back
             if not copied or over is not None:  # else it only waits to come again
                 flags = again or copied or attempt > 0, log, copied
                 yield Message(*key, arrival.key, sent, came, over, fate, *flags)
 
     def _left(self, sender: int, name: str, uid: int, attempt: int) -> Iterator[Message]:
         """Departures of which no arrival is known."""
-        for time, tuple_key in self._sent[sender, name, uid, attempt]:
+        for time, tuple_key in self._noted.sent[sender, name, uid, attempt]:
             if self._arrived[sender, name, uid, attempt, time] == self._job.deployment.replicas[name]:
                 continue
             for task in self._job.bolts[name, self._target(sender, name, uid, tuple_key)]:
                 key = sender, task.number, uid, attempt
                 if (key, time) in self._used:
                     continue
-                lost = [over for over in self._lost.get(key[1:], ()) if over >= time]
+                lost = [over for over in self._noted.lost.get(key[1:], ()) if over >= time]
                 over, fate = (lost[0], "destroyed") if lost else (None, "under way")
                 yield Message(*key, tuple_key, time, None, over, fate, attempt > 0)
 
@@ -351,16 +321,17 @@ class _Drawing:
             up, down = tasks[sender].name, tasks[receiver].name
             text = what, f"sent {moment_text(left)} by {up}", f"arrived {moment_text(came)} at {down}"
             yield Arrow("control", up, down, left, came, text)
-        for part in noted.acked:
-            task, to = tasks[part.task], self._lane(part.what)
-            for uid, attempt, time in part.rows():
-                whole = self.names.origin(task.component, uid).whole
-                what = f"ack of {self._place(task.component, uid, attempt)}"
-                lines = what, f"{task.name} tells {to} {moment_text(time)}"
-                yield Arrow("ack", task.name, to, time, time, lines, whole=whole)
+        for number, name, uid, attempt, time in noted.acked:
+            task, to = tasks[number], self._lane(name)
+            whole = self.names.origin(task.component, uid).whole
+            lines = (
+                f"ack of {self._place(task.component, uid, attempt)}",
+                f"{task.name} tells {to} {moment_text(time)}",
+            )
+            yield Arrow("ack", task.name, to, time, time, lines, whole=whole)
         bits = self.job.topology.spout_bits
         for root, attempt, time in noted.completed:
-            acker = self._lane(noted.acked[0].what if noted.acked else ACKER)
+            acker = self._lane(noted.acked[0][1] if noted.acked else ACKER)
             spout = self.job.spouts[root & ((1 << bits) - 1)].name
             what = f"root {root >> bits} of {spout}, attempt {attempt}: root complete"
             lines = what, f"{acker} tells {spout} {moment_text(time)}"
