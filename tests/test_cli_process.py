@@ -147,6 +147,8 @@ def test_a_single_run_needs_neither_spark_nor_what_draws_or_takes_long_to_import
 
 
 INTERVAL = ("interval", "flink-recovery", "--mtbf", "failures.0=1d", "--json")
+SHOP = str(Path(__file__).parents[1] / "examples" / "shop.yaml")
+HOURS = ("hours", SHOP, "--at", "4", "--replications", "1", "--set", "run.duration=20min", "--json")
 
 
 @pytest.mark.parametrize(
@@ -155,8 +157,9 @@ INTERVAL = ("interval", "flink-recovery", "--mtbf", "failures.0=1d", "--json")
         (["--version"], {"numpy", "pydantic", "rich"}),
         (["run", "wordcount", "--json", "--set", "run.replications=1"], {"rich", "pandas", "matplotlib"}),
         ([*INTERVAL, "--intervals", "30s,1min", "--replications", "2"], {"matplotlib"}),
+        (HOURS, {"matplotlib", "pandas"}),
     ],
-    ids=["--version", "run --json", "interval --json"],
+    ids=["--version", "run --json", "interval --json", "hours --json"],
 )
 def test_a_command_imports_no_more_than_it_needs(arguments, without):
     """What a command does not need would cost each call up to a second."""

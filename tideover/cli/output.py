@@ -22,15 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from tideover.scenarios.spark import settings
-from tideover.scenarios.spark.settings import (
-    ABSENT,
-    HERE,
-    LOCAL,
-    Place,
-    check_master,
-    check_remote,
-    has_spark,
-)
+from tideover.scenarios.spark.settings import ABSENT, LOCAL, Place, check_master, check_remote, has_spark
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -439,7 +431,7 @@ class SparkOptions(NamedTuple):
         if not has_spark():
             if named:
                 raise BadInput(f"{named[0]}: {ABSENT}")
-            note([HERE])
+            note([settings.HERE])
             return Place(None)
         if self.remote is not None:
             check_remote(self.remote, "--remote")

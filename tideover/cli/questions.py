@@ -100,13 +100,22 @@ def availability(
     from tideover import api
     from tideover.reports.terminal import availability_view
 
-    objective = None if slo is None else _part(slo)
+    part: float | None = None
+    if slo is not None:  # 99.95% or 0.9995
+        number = slo.strip()
+        try:
+            part = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+        except ValueError:
+            part = math.nan
+        if not 0 < part < 1:
+            least = "a budget of nothing is not a budget: " if part == 1 else ""
+            raise BadInput(f"--slo: {slo!r}: {least}more than 0 and less than 100 % is allowed, as 99.95%")
     if over:
         output.moment("--over", over, 1)
     causes = _causes(mtbf)
     found = api.loaded(scenario, settings or ())
     with Bar() as bar:
-        result = api.availability(found, causes, slo=objective, over=over, report=bar.runs)
+        result = api.availability(found, causes, slo=part, over=over, report=bar.runs)
     results.answer(result.to_dict(), lambda: availability_view(result), warnings=result.warnings)
 
 
@@ -121,19 +130,6 @@ def _causes(mtbf: Sequence[str] | None) -> dict[str, str]:
     if len(causes) < len(mtbf or ()):
         raise BadInput("--mtbf: the same is given twice; give one mean time between failures for each")
     return causes
-
-
-def _part(text: str) -> float:
-    """``99.95%`` or ``0.9995``."""
-    number = text.strip()
-    try:
-        value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < 1:
-        least = "a budget of nothing is not a budget: " if value == 1 else ""
-        raise BadInput(f"--slo: {text!r}: {least}more than 0 and less than 100 % is allowed, as 99.95%")
-    return value
 
 
 def check(

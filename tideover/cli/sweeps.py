@@ -14,17 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tideover.cli import output
-from tideover.cli.output import (
-    PRINT,
-    SPARK,
-    BadInput,
-    Bar,
-    Printed,
-    Results,
-    Spark,
-    SparkOptions,
-    Texts,
-)
+from tideover.cli.output import PRINT, SPARK, BadInput, Bar, Printed, Results, Spark, SparkOptions, Texts
 from tideover.scenarios.spark.settings import Place
 
 if TYPE_CHECKING:

@@ -29,7 +29,9 @@ class Problem:
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return _printable(f"{place}: {shorten(self.key, 120)}: {shorten(self.message, _LONGEST)}")
+        text = f"{place}: {shorten(self.key, 120)}: {shorten(self.message, _LONGEST)}"
+        # Without control characters, which could write anything to a terminal.
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class ScenarioError(ValueError):
@@ -86,8 +88,3 @@ def shorten(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     return f"{text[: longest // 2]} … {text[-longest // 3 :]}"
-
-
-def _printable(text: str) -> str:
-    """Without control characters, which could write anything to a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -31,14 +31,7 @@ from tideover.scenarios import checks, library, plugins, precedence, profiles, y
 from tideover.scenarios.checks import Draft
 from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, listed, suggest, unknown_parameters
 from tideover.scenarios.part_builder import PartBuilder, fields_of, from_plain, join, part_to_data
-from tideover.scenarios.precedence import (
-    Setting,
-    Settings,
-    is_for_others,
-    partly_used,
-    read_settings,
-    setting,
-)
+from tideover.scenarios.precedence import Setting, Settings, is_for_others, partly_used, read_settings
 from tideover.scenarios.yaml_source import FROM_SET, WHOLE, Giver, Node, Origin
 from tideover.sim.distributions import Constant
 from tideover.sim.faults import Fault
@@ -146,7 +139,7 @@ def load_for_strategies(
     found = {}
     for kind in kinds:
         mine = [one for one in given if not is_for_others(one, kind, known)]
-        settled = precedence.settle(root, [*mine, setting("strategy.kind", kind)])
+        settled = precedence.settle(root, [*mine, precedence.setting("strategy.kind", kind)])
         found[kind] = build_one(settled, directory)
     if all(one.idle for one in found.values()):
         raise ScenarioError([problem for one in found.values() for problem in one.idle][:1])
@@ -225,7 +218,7 @@ def _fitting(profile: profiles.Profile) -> str:
     """The built-in scenarios that are complete with a profile, and take something from it, in words."""
     found = []
     for name in library.names():
-        root = precedence.settle(tree(name)[0], [setting(profiles.KEY, None)])
+        root = precedence.settle(tree(name)[0], [precedence.setting(profiles.KEY, None)])
         completed, taken = profiles.apply(precedence.with_block(root), profile)
         try:
             _built(completed, precedence.declared(root, TOP), Path())

@@ -172,16 +172,15 @@ def _rates(arrivals: Arrivals) -> dict[str, float]:
 
 def at_rate(scenario: Scenario, factor: float) -> Scenario:
     """The scenario with all rates multiplied; no spout is faster than its ``emit_cost`` allows."""
-    return _with_arrivals(scenario, lambda arrivals: _faster(arrivals, factor))
 
+    def faster(arrivals: Arrivals) -> Arrivals:
+        if rates := _rates(arrivals):
+            return arrivals.model_copy(update={name: rate * factor for name, rate in rates.items()})
+        assert isinstance(arrivals, Periodic)
+        pause = max(round(arrivals.gap_ns / factor) - arrivals.emit_cost, 0 if arrivals.emit_cost else 1)
+        return arrivals.model_copy(update={"pause": pause})
 
-def _faster(arrivals: Arrivals, factor: float) -> Arrivals:
-    rates = _rates(arrivals)
-    if rates:
-        return arrivals.model_copy(update={name: rate * factor for name, rate in rates.items()})
-    assert isinstance(arrivals, Periodic)
-    pause = max(round(arrivals.gap_ns / factor) - arrivals.emit_cost, 0 if arrivals.emit_cost else 1)
-    return arrivals.model_copy(update={"pause": pause})
+    return _with_arrivals(scenario, faster)
 
 
 def offered(scenario: Scenario) -> float:
