@@ -39,23 +39,20 @@ Floats = npt.NDArray[np.float64]
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how many runs are done, and of how many."""
 
-_AFTER = "from the first failure until the end of the run"
-_NOTHING = "nothing failed"
 _OTHERWISE = "end_to_end_p99_ms"
 _WIDEST_GAP = 12.0
+
+
+def _greatest(name: str, what: str, unit: str, label: str) -> Column:
+    meaning = f"greatest {what} from the first failure until the end of the run"
+    return Column(name, meaning, unit, undefined="nothing failed", label=label)
+
+
 MEASURES = (
     named("recoveries", HEADLINE),
     named("recoveries", "catch_up_s"),
-    Column(
-        "peak_backlog", f"greatest backlog {_AFTER}", "roots", "float64", _NOTHING, label="greatest backlog"
-    ),
-    Column(
-        "end_to_end_max_ms",
-        f"greatest end-to-end latency {_AFTER}",
-        "ms",
-        undefined=_NOTHING,
-        label="greatest latency, ms",
-    ),
+    _greatest("peak_backlog", "backlog", "roots", "greatest backlog"),
+    _greatest("end_to_end_max_ms", "end-to-end latency", "ms", "greatest latency, ms"),
     Column(
         _OTHERWISE,
         "99th percentile of the end-to-end latency outside of recoveries",
