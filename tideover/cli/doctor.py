@@ -40,7 +40,7 @@ def doctor(results: Printed = PRINT, no_spark: bool = False) -> None:
 
     steps: list[Callable[[], Iterator[Check]]] = [_software, _machine, _data_plane, _engine]
     if has_spark():
-        steps += [_connect, _java, _calibration, *([] if no_spark else [_spark])]
+        steps += [_for_spark, *([] if no_spark else [_spark])]
     checks: list[Check] = []
     with Bar("checking") as bar:
         for number, step in enumerate(steps):
@@ -90,13 +90,6 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _connect() -> Iterator[Check]:
-    found, missing = f"grpcio {_version('grpcio')}", [one for one in CONNECT if _version(one) is None]
-    if missing:
-        found = f'no {", ".join(missing)}; only --remote needs them: pip install "tideover[connect]"'
-    yield Check("Spark Connect", None if missing else True, found)
-
-
 def _machine() -> Iterator[Check]:
     import psutil
 
@@ -109,16 +102,6 @@ def _machine() -> Iterator[Check]:
     enough = memory >= LEAST_MEMORY or (False if has_spark() else None)
     mend = "Simulations are fine, but Spark may not start: close other programs, or use --no-spark."
     yield Check("memory", enough, f"{memory / 2**30:.1f} GiB free", mend)
-
-
-def _java() -> Iterator[Check]:
-    from tideover.scenarios.java import JavaNotFound, find_java
-
-    java = find_java()
-    if java is None:
-        yield Check("Java", False, "none that Spark can use", str(JavaNotFound()))
-    else:
-        yield Check("Java", True, f"{java.version} ({java.origin}: {java.home})")
 
 
 def _data_plane() -> Iterator[Check]:
@@ -147,9 +130,19 @@ def _engine() -> Iterator[Check]:
     yield Check("engine", True, f"simulated wordcount in {1000 * (time.perf_counter() - begun):.0f} ms")
 
 
-def _calibration() -> Iterator[Check]:
+def _for_spark() -> Iterator[Check]:
     from tideover.calibrate.real.supervisor import requirements
+    from tideover.scenarios.java import JavaNotFound, find_java
 
+    found, missing = f"grpcio {_version('grpcio')}", [one for one in CONNECT if _version(one) is None]
+    if missing:
+        found = f'no {", ".join(missing)}; only --remote needs them: pip install "tideover[connect]"'
+    yield Check("Spark Connect", None if missing else True, found)
+    java = find_java()
+    if java is None:
+        yield Check("Java", False, "none that Spark can use", str(JavaNotFound()))
+    else:
+        yield Check("Java", True, f"{java.version} ({java.origin}: {java.home})")
     problems = requirements()
     able = f"real runs are {'not ' if problems else ''}possible here"
     yield Check("calibrate", not problems, able, " ".join(problems))
