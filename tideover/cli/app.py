@@ -71,6 +71,8 @@ def _with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
     every: list[Parameter] = []
     groups: dict[str, tuple[Any, list[str]]] = {}
     own = inspect.signature(command, eval_str=True).parameters.values()
+    about, described = _described(command)
+    assert described.keys() <= {one.name.rstrip("_") for one in own}, command
     plugin = Parameter("plugin", Parameter.KEYWORD_ONLY, default=None, annotation=list[Path] | None)
     for one in _options(command, [*own, plugin]):
         group, *without = get_args(one.annotation) or [one.annotation]
@@ -94,7 +96,7 @@ def _with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = group(**{field: given.pop(field) for field in fields if field in given})
         command(**given)
 
-    call.__doc__ = _described(command)[0]
+    call.__doc__ = about
     call.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in every}
     return call
