@@ -12,7 +12,7 @@ from tideover.reports import checks, figures, hours, plans, rates, tables
 from tideover.reports.conclusions import of_record, run_sentence
 from tideover.reports.sweeps.page import recovery_times
 from tideover.reports.sweeps.points import points, points_table
-from tideover.scenarios.planning.candidate import judged
+from tideover.scenarios.planning.search import judged
 from tideover.scenarios.planning.spec import read
 
 SCENARIO = {

@@ -28,8 +28,8 @@ from tideover.reports.tables import Table
 from tideover.reports.terminal import render
 from tideover.scenarios.objectives.objective import Judgement
 from tideover.scenarios.part_builder import to_data
-from tideover.scenarios.planning.candidate import PARTS, Candidate
 from tideover.scenarios.planning.plan import Plan
+from tideover.scenarios.planning.search import PARTS, Candidate
 from tideover.scenarios.planning.spec import COUNT, TYPE
 from tideover.scenarios.sweeps.factors import as_text
 from tideover.sim.units import S

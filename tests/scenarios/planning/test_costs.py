@@ -16,10 +16,9 @@ from tideover.models.config import daily_share
 from tideover.scenarios import saturation
 from tideover.scenarios.loader import load
 from tideover.scenarios.objectives.objective import Objective
-from tideover.scenarios.planning.candidate import judged, margin, saved
 from tideover.scenarios.planning.checkpoint_interval import closed_form, daly, young
 from tideover.scenarios.planning.plan import kept
-from tideover.scenarios.planning.search import Ask, Session, promising, tables
+from tideover.scenarios.planning.search import Ask, Session, judged, margin, promising, saved, tables
 from tideover.scenarios.planning.spec import read
 from tideover.scenarios.spark.settings import Place
 from tideover.sim.draws import Draws

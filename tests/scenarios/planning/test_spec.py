@@ -9,8 +9,8 @@ from tests.scenarios.planning.worlds import asked
 from tideover import load, plan
 from tideover.models.job.components import MachineType
 from tideover.scenarios.errors import ScenarioError
-from tideover.scenarios.planning.candidate import Machine, machines_per_month
-from tideover.scenarios.planning.spec import read
+from tideover.scenarios.planning.search import machines_per_month
+from tideover.scenarios.planning.spec import Machine, read
 
 FILE = """\
 scenario: wordcount

@@ -23,16 +23,18 @@ from tideover.models.schema import HEADLINE, TABLES, conform, counted
 from tideover.scenarios.loader import Scenario
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.planning import checkpoint_interval as formulas
-from tideover.scenarios.planning.candidate import Candidate, best_of, margin
 from tideover.scenarios.planning.search import (
     ASK,
     Ask,
+    Candidate,
     Evaluator,
     Racing,
     Search,
     Session,
     Tables,
+    best_of,
     contends,
+    margin,
     tables,
 )
 from tideover.scenarios.planning.spec import Space, Spec

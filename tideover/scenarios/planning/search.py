@@ -1,4 +1,5 @@
-"""How the cheapest candidate is looked for (`Racing`), and what has been found out so far (`Session`).
+"""How the cheapest candidate is looked for (`Racing`), what has been found out so far (`Session`), and what
+one candidate costs and keeps (`judged`).
 
 `plan` asks a `Search` and tells it; anybody's optimiser can take its place, and anybody's `Evaluator` do the
 runs. What is tried next is changed in `Racing`.
@@ -8,32 +9,181 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from tideover.models import config
 from tideover.models.advice import overloads
-from tideover.models.schema import frame
+from tideover.models.config import daily_share
+from tideover.models.job.cluster import Hosts
+from tideover.models.schema import HEADLINE, frame
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import Scenario
-from tideover.scenarios.planning.candidate import (
-    Candidate,
-    Effort,
-    Floats,
-    Wanted,
-    best_of,
-    judged,
-    machines_per_month,
-    margin,
-    saved,
-)
-from tideover.scenarios.planning.spec import Index, Space, Spec
+from tideover.scenarios.objectives.objective import Judgement
+from tideover.scenarios.planning.spec import HOURS_PER_MONTH, Effort, Index, Space, Spec, Wanted
+from tideover.scenarios.statistics.intervals import of_mean
+from tideover.sim.draws import Draws
+from tideover.sim.units import S
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600
+GB = 1e9
+PARTS = ("machines", "store", "network", "downtime")
+"""What a month's cost consists of."""
+Floats = npt.NDArray[np.float64]
+
+
+def machines_per_month(scenario: config.Scenario) -> float:
+    """What all machines of a scenario cost in a month, those without work among them: they are paid for."""
+    if not isinstance(scenario.hosts, Hosts):
+        return 0.0
+    each = ((machine.price or 0.0) * machine.count for machine in scenario.hosts.machines.values())
+    return HOURS_PER_MONTH * sum(each)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate, by the values of the plan's choices, and the tables of its replications so far; ``costs``:
+    per month, one of each replication, by their parts; ``error``: why a run of it failed.
+    """
+
+    values: Mapping[str, Any]
+    scenario: Scenario
+    runs: pd.DataFrame
+    recoveries: pd.DataFrame
+    costs: Mapping[str, Floats]
+    judgements: tuple[Judgement, ...]
+    level: float
+    error: str | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.runs)
+
+    @property
+    def total(self) -> Floats:
+        """What it costs per month, by replication."""
+        return np.sum([self.costs[part] for part in PARTS], axis=0)
+
+    @property
+    def cost(self) -> float:
+        return float(self.total.mean())
+
+    @property
+    def mean_costs(self) -> dict[str, float]:
+        """What each part costs per month."""
+        return {part: float(self.costs[part].mean()) for part in PARTS}
+
+    @property
+    def cost_interval(self) -> tuple[float, float]:
+        return of_mean(self.total, self.level) or (-math.inf, math.inf)
+
+    @property
+    def holds(self) -> bool:
+        """Whether all objectives hold, as far as these replications show."""
+        return self.error is None and all(one.holds for one in self.judgements)
+
+    @property
+    def violation(self) -> float:
+        """By how much the objective that is missed most is missed, in parts of its limit; 0: none is."""
+        if self.error is not None:
+            return math.inf
+        return max((max(0.0, -margin(one)) for one in self.judgements), default=0.0)
+
+    @property
+    def missed(self) -> list[str]:
+        """The objectives that do not hold, the one that is missed most first."""
+        if self.error is not None:
+            return [self.error]
+        missed = sorted((one for one in self.judgements if not one.holds), key=margin)
+        return [one.objective.text for one in missed]
+
+    def broken(self, level: float) -> bool:
+        """Whether an objective is broken beyond doubt, at this level."""
+        if self.error is not None:
+            return True
+        doubted = (replace(one.objective, level=level) for one in self.judgements if not one.holds)
+        return any(one.judge(self.runs, self.recoveries).verdict == "broken" for one in doubted)
+
+
+def judged(
+    wanted: Wanted,
+    values: Mapping[str, Any],
+    scenario: Scenario,
+    runs: pd.DataFrame,
+    recoveries: pd.DataFrame,
+) -> Candidate:
+    """A candidate from the tables of its replications. Where the plan says how often what fails, each
+    replication's availability is the one that its recoveries mean for such failures
+    (`tideover.scenarios.statistics.availability`), not that of a run with the failures of its scenario.
+
+    What a month costs: machines all the time; what is sent as the load of the day is, where it follows the
+    hour; what is written and read, and recoveries, as in the runs.
+    """
+    failed = runs["error"].dropna()
+    error = str(failed.iloc[0]) if len(failed) else None
+    times = recoveries[HEADLINE].to_numpy(np.float64)
+    times = np.where(np.isnan(times), np.inf, times)
+    of, kinds = recoveries["replication"].to_numpy(np.int64), recoveries["kind"].to_numpy()
+    # for each replication, seconds of recovery for each second between failures; infinite if something was
+    # not recovered from by the end of the run
+    down = np.zeros(len(runs))
+    for kind, breaks in wanted.failures.items():
+        for at, number in enumerate(runs["replication"].to_numpy(np.int64)):
+            each = times[(kinds == kind) & (of == number)]
+            down[at] += breaks.per_s(scenario) * (float(each.mean()) if each.size else 0.0)
+    if wanted.failures:
+        runs = runs.assign(availability=np.exp(-down))
+    seconds = scenario.run.duration / S
+    month = SECONDS_PER_MONTH / seconds
+    draws = (Draws(scenario.run.seed, number) for number in runs["replication"].tolist())
+    share = np.array([daily_share(scenario, each) for each in draws])
+    prices = wanted.prices
+    costs = {
+        "machines": np.full(len(runs), machines_per_month(scenario)),
+        "store": runs["store_bytes"].to_numpy(np.float64) / GB * prices.store_per_gb * month,
+        "network": runs["network_bytes"].to_numpy(np.float64) / GB * prices.network_per_gb * month * share,
+        # down: per hour between failures; what overlaps counts once (see the same module)
+        "downtime": -np.expm1(-down) * HOURS_PER_MONTH * prices.downtime_per_hour,
+    }
+    judgements = tuple(one.judge(runs, recoveries) for one in wanted.objectives)
+    return Candidate(values, scenario, runs, recoveries, costs, judgements, wanted.level, error)
+
+
+def margin(judgement: Judgement) -> float:
+    """How far a value is from its limit, in parts of the limit: positive where it holds. Of parts (an
+    availability, a share of runs) what is missing to one is held against what may be missing. Infinite for
+    ``=``: that holds or does not.
+    """
+    objective, value = judgement.objective, judgement.value
+    if value is None:
+        return -math.inf
+    limit, above = judgement.limit, objective.is_least
+    if objective.is_of_parts or (objective.metric.column.unit == "ratio" and above):
+        value, limit, above = 1 - value, 1 - limit, False
+    scale = abs(limit) if abs(limit) > 1e-12 else 1.0
+    if objective.sign == "=" and not objective.is_of_parts:
+        return math.inf if judgement.holds else -abs(value - limit) / scale
+    return ((value - limit) if above else (limit - value)) / scale
+
+
+def saved(candidate: Candidate, other: Candidate, level: float) -> tuple[float, float]:
+    """How much less a candidate costs than another, in replications that both have: the interval."""
+    n = min(candidate.n, other.n)
+    return of_mean(other.total[:n] - candidate.total[:n], level) or (-math.inf, math.inf)
+
+
+def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
+    return min((one for one in candidates if one.holds), key=lambda one: one.cost, default=None)
+
 
 ASK = "ask"
 
@@ -118,6 +268,8 @@ class Session:
         """All that is known of each candidate that is asked for: runs that are not there are done, and it is
         judged anew. Raises ScenarioError for one that cannot be built.
         """
+        import pandas as pd
+
         keys = [(json.dumps(ask.values), ask.load) for ask in asks]
         todo: dict[Key, Ask] = {}
         for key, ask in zip(keys, asks, strict=True):
@@ -132,9 +284,9 @@ class Session:
             for place, table in enumerate(found):
                 mine = table[table[ASK] == number].drop(columns=ASK)
                 mine = mine.sort_values("replication", kind="stable", ignore_index=True)
-                if before is not None:
-                    mine = _joined((before.runs, before.recoveries)[place], mine)
-                frames.append(mine)
+                filled = [] if before is None else [(before.runs, before.recoveries)[place]]
+                filled = [one for one in (*filled, mine) if len(one)]
+                frames.append(pd.concat(filled, ignore_index=True) if filled else mine)
             scenario = self._built(ask.values, ask.load)
             assert scenario is not None
             self._found[key] = judged(self._wanted, ask.values, scenario, *frames)
@@ -153,13 +305,6 @@ class Session:
                 self._scenarios[key] = None
                 self.impossible[key[0]] = error.problems[0].message
         return self._scenarios[key]
-
-
-def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
-    filled = [one for one in (before, after) if len(one)]
-    return pd.concat(filled, ignore_index=True) if filled else before
 
 
 SLACK = 0.02

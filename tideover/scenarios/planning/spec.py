@@ -1,7 +1,7 @@
 """A plan's file: what is asked, of what, at which prices; and the candidates it may choose among.
 
 `read` is called by the command and by `tideover.plan`; the search takes candidates from the `Space`. A key of
-plans' files is added to `TOP` and `_Reader`, a key that chooses machines to `Space._hosts`.
+plans' files is added to `TOP` and `_Reader`, what is for sale to `Machine` and `Prices`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
+from pydantic import Field, model_validator
+
+from tideover.models import config
+from tideover.models.job.cluster import Hosts
+from tideover.models.job.components import Cores, Nic, Slots
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios import loader, plugins, precedence, saturation, yaml_source
 from tideover.scenarios.errors import ScenarioError, is_misspelt, listed, suggest
@@ -22,13 +27,94 @@ from tideover.scenarios.loader import Scenario, Tree
 from tideover.scenarios.objectives.objective import LEVEL, Objective
 from tideover.scenarios.objectives.terms import parse_share
 from tideover.scenarios.part_builder import fields_of, from_plain
-from tideover.scenarios.planning.candidate import Breaks, Effort, Machine, Prices, Wanted
 from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.sweeps import factors
 from tideover.scenarios.sweeps.factors import FactorReader
 from tideover.scenarios.yaml_source import Giver, Node, Origin
 from tideover.sim.registry import Part, kind_of
-from tideover.sim.units import parse_rate
+from tideover.sim.units import MS, Duration, S, parse_rate
+
+HOURS_PER_MONTH = 730.0
+
+Price = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+
+
+class Machine(Part):
+    """A sort of machine that can be had, as `hosts.machines` of a scenario has it, and its price."""
+
+    per_hour: Annotated[Price | None, Field(description="price of one for an hour, in any currency")] = None
+    per_month: Annotated[Price | None, Field(description="or for a month of 730 hours")] = None
+    cores: Cores = None
+    nic: Nic = None
+    slots: Slots = None
+
+    @model_validator(mode="after")
+    def _one_price(self) -> Machine:
+        if (self.per_hour is None) == (self.per_month is None):
+            raise ValueError("give its price either per_hour or per_month")
+        return self
+
+    @property
+    def price(self) -> float:
+        """Of an hour."""
+        return self.per_hour if self.per_hour is not None else (self.per_month or 0.0) / HOURS_PER_MONTH
+
+
+class Prices(Part):
+    """What is paid besides machines, in the same currency."""
+
+    store_per_gb: Annotated[
+        Price, Field(description="of 10^9 bytes that are written to stores or read from them")
+    ] = 0.0
+    network_per_gb: Annotated[Price, Field(description="of 10^9 bytes that are sent between hosts")] = 0.0
+    downtime_per_hour: Annotated[
+        Price, Field(description="what an hour of recovery from failures costs the business")
+    ] = 0.0
+
+
+class Breaks(Part):
+    """How often failures of one kind come, at random."""
+
+    every: Annotated[Duration, Field(ge=MS, description="mean time between two of them")]
+    of: Annotated[
+        Literal["system", "host"],
+        Field(description="which has one so often: the whole system, or each of its hosts"),
+    ] = "system"
+
+    def per_s(self, scenario: config.Scenario) -> float:
+        """Rate in a scenario, per second; of hosts, if it does not say how many, one for each task."""
+        hosts = scenario.hosts
+        if self.of == "system":
+            many = 1
+        elif hosts is None:
+            many = sum(component.parallelism for component in scenario.topology.values())
+        else:
+            many = hosts.count if isinstance(hosts, Hosts) else hosts
+        return many * S / self.every
+
+
+class Effort(Part):
+    """How many replications each candidate may take, and how sure a plan is to be."""
+
+    least: Annotated[int, Field(ge=2, le=10_000, description="replications that every candidate gets")] = 5
+    most: Annotated[int, Field(ge=2, le=100_000, description="replications after which it is settled")] = 40
+
+    @model_validator(mode="after")
+    def _order(self) -> Effort:
+        if self.least > self.most:
+            raise ValueError(f"least: {self.least} replications are more than most: {self.most}")
+        return self
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What every candidate is held against. ``level``: of the intervals that are shown."""
+
+    objectives: tuple[Objective, ...]
+    prices: Prices
+    failures: Mapping[str, Breaks]
+    level: float = 0.95
+
 
 TYPE, COUNT = "hosts.type", "hosts.count"
 """Keys of a plan's choices that a scenario has not: which of the offered machines, and how many of them."""
