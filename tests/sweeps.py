@@ -14,9 +14,9 @@ from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.dataset import Sweep
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.files import Files
-from tideover.scenarios.sweeps.survey import Point, checked, survey
+from tideover.scenarios.sweeps.survey import checked, survey
 from tideover.scenarios.sweeps.sweep import complete
-from tideover.scenarios.sweeps.sweep_file import Recipe
+from tideover.scenarios.sweeps.sweep_file import Point, Recipe
 
 SHORT = {
     "run.duration": "40s",

@@ -22,8 +22,8 @@ from tideover.scenarios.precedence import Settings, read_settings
 from tideover.scenarios.runs import ALL, needed
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.rows import tidy
-from tideover.scenarios.sweeps.survey import Made
 from tideover.scenarios.sweeps.sweep import Report, runs_of
+from tideover.scenarios.sweeps.sweep_file import Made
 from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.kernel import ORDER, Rank
 from tideover.sim.units import S, format_duration, parse_duration

@@ -42,7 +42,8 @@ from tideover.scenarios.saturation import scales
 from tideover.scenarios.spark.settings import Place
 from tideover.scenarios.statistics.availability import Availability, conditioned
 from tideover.scenarios.sweeps import factors, rows, sweep
-from tideover.scenarios.sweeps.survey import LEAST_S, Made
+from tideover.scenarios.sweeps.survey import LEAST_S
+from tideover.scenarios.sweeps.sweep_file import Made
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
@@ -225,9 +226,7 @@ class Plan:
 
     @cached_property
     def checkpoint_interval(self) -> Intervals | None:
-        """The optimum's interval beside those of formulas; None: it makes no checkpoints that keep a task, or
-        the plan does not say how often something fails.
-        """
+        """The optimum's interval beside those of formulas; None: no checkpoint keeps a task, or no rates."""
         best = self.nearest
         if best is None or (cycle := best.scenario.strategy.cycle()) is None:
             return None
@@ -356,9 +355,7 @@ def _scenario(space: Space, ask: Ask) -> Scenario:
 
 @contextmanager
 def kept(space: Space, out: str | os.PathLike[str] | None, where: Place, say: Say) -> Iterator[Evaluator]:
-    """The evaluator of a plan's runs, which are kept in ``out``, a directory for results (None: only for
-    now), and done by ``where``. Raises as a sweep does.
-    """
+    """Has a plan's runs done by ``where``, and kept in ``out`` (None: for now). Raises as a sweep does."""
     with sweep.kept(out, where, lambda what: say(what, 0)) as doer:
         before = 0  # runs at the planned load
 

@@ -191,9 +191,7 @@ class Space(plugins.Carrier):
         }
 
     def at(self, values: Mapping[str, Any], load: float = 1.0) -> Scenario:
-        """The scenario of these values, which need not be among those of the file, with its rates times
-        ``load``; raises ScenarioError.
-        """
+        """The scenario of these values, rates times ``load``; raises ScenarioError."""
         nodes = {key: self._node(key, value) for key, value in values.items()}
         settings = [
             Setting(key, node.given(giver=Giver.POINT, key=key, shown=f"choices.{key}"))

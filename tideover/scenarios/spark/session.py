@@ -271,10 +271,7 @@ _launched: tuple[bool, dict[str, str], Path | None] | None = None
 
 
 def _gateway(asked: Mapping[str, str], launch: tuple[bool, dict[str, str], Path | None]) -> Any:
-    """Spark's process, with no context in it.
-
-    It keeps what it was started with as defaults of its own, so one that was started otherwise is ended.
-    """
+    """Spark's process, with no context in it; one with other settings, which it would keep, is ended."""
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.java_gateway import launch_gateway

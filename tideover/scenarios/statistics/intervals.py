@@ -123,10 +123,7 @@ class Estimate:
 
 
 def estimate(values: Iterable[float | None], *, resample: bool = True) -> Estimate:
-    """Mean and intervals; undefined values (None, NaN) are counted and left out.
-
-    ``resample``: find the bootstrap interval, too, which takes milliseconds.
-    """
+    """Mean and intervals of what is defined (not None, NaN); ``resample``: bootstrap, in milliseconds."""
     every = list(values)
     known = np.array([np.nan if value is None else value for value in every], dtype=np.float64)
     known = known[~np.isnan(known)]
@@ -141,10 +138,7 @@ def estimate(values: Iterable[float | None], *, resample: bool = True) -> Estima
 
 
 def _bootstrap(values: np.ndarray) -> tuple[float, float]:
-    """The percentile interval of the mean: resampled with replacement, always with the same seed.
-
-    Of very many values the mean is normal, and resampling would only take long.
-    """
+    """Percentiles of the resampled mean, always with the same seed; of very many values it is normal."""
     if values.size > MOST_RESAMPLED:
         half = 1.959963984540054 * float(values.std()) / math.sqrt(values.size)
         return float(values.mean()) - half, float(values.mean()) + half

@@ -30,7 +30,8 @@ from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.factors import as_number
 from tideover.scenarios.sweeps.files import Files, Manifest, path_of
 from tideover.scenarios.sweeps.reduction import Reduction
-from tideover.scenarios.sweeps.survey import Chunk, Points, Refused, Surveyed, Unit, split, survey
+from tideover.scenarios.sweeps.survey import Chunk, Found, Unit, split, survey
+from tideover.scenarios.sweeps.sweep_file import Points
 from tideover.sim.units import S
 
 BATCH_BYTES = 1 << 22
@@ -41,11 +42,7 @@ _POINTS = 64
 
 @dataclass(frozen=True)
 class Task:
-    """What is the same for all runs of a sweep: sent to every executor once.
-
-    swept      the columns of the swept keys
-    timeline   whether rows per second are kept
-    """
+    """What all runs of a sweep share, sent to every executor once; ``timeline``: keep rows per second."""
 
     recipe: Points
     swept: Mapping[str, Column]
@@ -144,7 +141,7 @@ class Engine:
         """Where the dataset lies."""
         return self._files
 
-    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:
+    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Found]:
         """Look at points."""
         for done, found in enumerate(survey(recipe, numbers, code()), 1):
             yield found

@@ -28,7 +28,8 @@ from tideover.scenarios.sweeps import rows
 from tideover.scenarios.sweeps.engine import Done, Engine, Task, Tell, noted
 from tideover.scenarios.sweeps.files import Files, HadoopFiles, Manifest, aside, local_path, path_of
 from tideover.scenarios.sweeps.reduction import Reduction
-from tideover.scenarios.sweeps.survey import Chunk, Points, Refused, Surveyed, Unit, shares, split, survey
+from tideover.scenarios.sweeps.survey import Chunk, Found, Unit, shares, split, survey
+from tideover.scenarios.sweeps.sweep_file import Points
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,10 +64,7 @@ class SweepFailed(RuntimeError):
 def on_spark(
     session: AbstractContextManager[SparkSession], place: str, say: Callable[[str], None]
 ) -> Iterator[OnSpark]:
-    """The engine that leaves the work to Spark, which starts when there is any; ``say`` hears of that.
-
-    Raises SweepFailed where Spark fails, and what starting it raises.
-    """
+    """The engine with Spark; ``say`` hears that it starts. Raises SweepFailed, and as starting it does."""
     interrupted = threading.Event()
     with ExitStack() as stack:
 
@@ -120,7 +118,7 @@ class OnSpark(Engine):
         directory = local_path(self._url)
         return HadoopFiles(self._url, self.cluster.session) if directory is None else Files(directory)
 
-    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Surveyed | Refused]:
+    def survey(self, recipe: Points, numbers: Sequence[int], tell: Tell) -> Iterator[Found]:
         """Look at points, on the executors if they are many."""
         if len(numbers) <= FEW_POINTS:
             yield from super().survey(recipe, numbers, tell)

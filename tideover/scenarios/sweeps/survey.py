@@ -11,83 +11,19 @@ import hashlib
 import heapq
 import json
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tideover.models.advice import warnings
 from tideover.models.effort import effort
 from tideover.models.evaluation.undisturbed import identity, without_failures
 from tideover.scenarios.errors import MOST_SHOWN, Problem, ScenarioError
-from tideover.scenarios.loader import Scenario
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.runs import digest
 from tideover.scenarios.sweeps.rows import FORMAT
+from tideover.scenarios.sweeps.sweep_file import Points
 from tideover.sim.units import S
-
-
-@dataclass(frozen=True)
-class Point:
-    """One combination: its number, the swept values by key, as they were written, and the whole scenario.
-
-    ``idle``: why its profile gives it nothing, if so.
-    """
-
-    number: int
-    values: Mapping[str, Any]
-    scenario: Scenario
-    idle: tuple[Problem, ...] = ()
-
-
-class Points(ABC):
-    """What can be simulated point by point. None is made before it is asked for, and whoever has them (they
-    can be pickled) makes the same. ``remarks``: what an expert would say of them.
-    """
-
-    name: str
-    remarks: tuple[str, ...]
-
-    @property
-    @abstractmethod
-    def total(self) -> int:
-        """Number of points."""
-
-    @abstractmethod
-    def values(self, number: int) -> Mapping[str, Any]:
-        """The swept values of a point by key, as they were written; raises ScenarioError if there is none."""
-
-    @abstractmethod
-    def point(self, number: int) -> Point:
-        """A point, built and checked; raises ScenarioError."""
-
-
-@dataclass(frozen=True)
-class Made(Points):
-    """Scenarios made of items by a function, of which tables say nothing else."""
-
-    name: str
-    items: tuple[Any, ...]
-    of: Callable[[Any], Scenario]
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def total(self) -> int:
-        return len(self.items)
-
-    def values(self, number: int) -> dict[str, Any]:
-        return {}
-
-    def point(self, number: int) -> Point:
-        return Point(number, {}, self.of(self.items[number]))
-
-
-class Refused(NamedTuple):
-    """A point that cannot be built."""
-
-    number: int
-    problems: tuple[Problem, ...]
-
 
 LEAST_S = 0.02
 """What a run costs at least, beside what it simulates."""
@@ -121,39 +57,46 @@ class Surveyed:
         return hashlib.sha256(f"{FORMAT} {self.identity} {replication}".encode()).hexdigest()[:32]
 
 
-def survey(points: Points, numbers: Iterable[int], model: str) -> Iterator[Surveyed | Refused]:
+Found = tuple[int, "Surveyed | tuple[Problem, ...]"]
+"""A point by its number, or why it cannot be built."""
+
+
+def survey(points: Points, numbers: Iterable[int], model: str) -> Iterator[Found]:
     """Look at some points; ``model``: hash of the code that simulates them."""
     for number in numbers:
         try:
             point = points.point(number)
         except ScenarioError as error:
-            yield Refused(number, tuple(error.problems))
+            yield number, tuple(error.problems)
             continue
         scenario = point.scenario
         said = json.dumps([to_data(scenario), dict(point.values)], default=str)
-        yield Surveyed(
-            point.number,
-            digest(scenario, model),
-            hashlib.sha256(said.encode()).hexdigest()[:16],
-            hashlib.sha256(identity(without_failures(scenario), 0).encode()).hexdigest()[:16],
-            LEAST_S + effort(scenario).seconds,
-            scenario.run.duration / S,
-            tuple(map(sys.intern, warnings(scenario))),
-            point.idle,
+        yield (
+            number,
+            Surveyed(
+                number,
+                digest(scenario, model),
+                hashlib.sha256(said.encode()).hexdigest()[:16],
+                hashlib.sha256(identity(without_failures(scenario), 0).encode()).hexdigest()[:16],
+                LEAST_S + effort(scenario).seconds,
+                scenario.run.duration / S,
+                tuple(map(sys.intern, warnings(scenario))),
+                point.idle,
+            ),
         )
 
 
-def checked(found: Iterable[Surveyed | Refused]) -> list[Surveyed]:
+def checked(found: Iterable[Found]) -> list[Surveyed]:
     """The points in their order; raises ScenarioError with what is wrong with those that were refused, up to
     a number of problems, or if a profile gives nothing to any point.
     """
     points: list[Surveyed] = []
     problems: dict[Problem, None] = {}
-    for one in sorted(found, key=lambda one: one.number):
-        if not isinstance(one, Refused):
+    for _, one in sorted(found, key=lambda one: one[0]):
+        if isinstance(one, Surveyed):
             points.append(one)
         elif len(problems) < MOST_SHOWN:
-            problems |= dict.fromkeys(one.problems)
+            problems |= dict.fromkeys(one)
     if problems or (points and all(point.idle for point in points)):
         raise ScenarioError(list(problems) or [problem for point in points for problem in point.idle][:1])
     return points
@@ -259,9 +202,7 @@ def _cost(piece: Iterable[Unit]) -> float:
 
 
 def split(there: Mapping[str, str], units: Iterable[Unit]) -> tuple[dict[str, list[str]], list[Unit]]:
-    """The names of those runs that are there already, by the file that has them; and those that are to be
-    done. ``there``: files by the names of runs.
-    """
+    """The runs that are ``there``, in a file by the run, by that file; and those that are to be done."""
     known: dict[str, list[str]] = {}
     todo = []
     for unit in units:

@@ -40,14 +40,13 @@ from tideover.scenarios.sweeps.survey import (
     WITH_SECONDS,
     WITHOUT_SECONDS,
     Chunk,
-    Points,
     Unit,
     checked,
     chunks,
     split,
     units,
 )
-from tideover.scenarios.sweeps.sweep_file import Recipe, Wanted
+from tideover.scenarios.sweeps.sweep_file import Points, Recipe, Wanted
 
 MOST_SECONDS = 500_000
 """A sweep of more simulated seconds than this keeps no timeline: it would be most of the result."""
@@ -98,10 +97,7 @@ def sweep(
 
 @contextmanager
 def engine(where: Place, place: str | os.PathLike[str], say: Callable[[str], None]) -> Iterator[Engine]:
-    """Who does runs, and writes them to ``place``; ``say`` hears of what takes a while before that.
-
-    Raises as ``sweep`` does.
-    """
+    """Who does runs, and writes them to ``place``; ``say`` hears of what takes a while. Raises as `sweep`."""
     directory = local_path(place)
     if directory is None and where.remote is not None:
         raise ValueError(
@@ -309,9 +305,7 @@ class Work:
         return self._estimates[asked]
 
     def settled(self) -> Manifest:
-        """All runs are done: what is said of them, point by point, and the manifest that says so. It may have
-        been said before.
-        """
+        """All runs are done: summarise them, unless they were, and say in the manifest that all is there."""
         files, before = self.known.files, self.before
         # another sweep, at work in the same place, may have written files again since: the same rows, but
         # Spark's processes write them with different bytes
@@ -402,10 +396,7 @@ class Forecast:
 
 
 def forecast(recipe: Recipe, files: Files, retry_failed: bool, report: Report = no_report) -> Forecast:
-    """Look at all points and at what is there, and simulate at most three runs; nothing is written.
-
-    Raises ScenarioError for a point that cannot be built.
-    """
+    """What would be done, from at most three runs; nothing is written. Raises ScenarioError."""
     work = Work(recipe, Engine(files), report, retry_failed=retry_failed)
     total, least = len(work.points), recipe.replications.least
     chunks = list(work.chunks([(0, least)] * total))

@@ -34,13 +34,12 @@ import numpy as np
 from tideover.models.job.components import Run
 from tideover.models.schema import TABLES, Column
 from tideover.scenarios import library, loader, plugins, precedence, profiles, yaml_source
-from tideover.scenarios.errors import ScenarioError, suggest
+from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.loader import Resolved, Scenario, Tree
 from tideover.scenarios.precedence import Setting, Settings, read_settings
 from tideover.scenarios.statistics import intervals
 from tideover.scenarios.sweeps.factors import Axis, Factor, FactorReader
 from tideover.scenarios.sweeps.rows import metric_names
-from tideover.scenarios.sweeps.survey import Point, Points
 from tideover.scenarios.yaml_source import Giver, Node, Origin
 from tideover.sim.units import MS, S, parse_duration, parse_size
 
@@ -182,8 +181,42 @@ def _known(found: pa.Table, points: int) -> list[tuple[int, float, float]]:
 
 
 @dataclass(frozen=True)
-class Recipe(plugins.Carrier, Points):
-    """All points of a sweep, in the order of the file: the last factor changes fastest.
+class Point:
+    """One combination: its number, the swept values by key, as they were written, and the whole scenario.
+
+    ``idle``: why its profile gives it nothing, if so.
+    """
+
+    number: int
+    values: Mapping[str, Any]
+    scenario: Scenario
+    idle: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True)
+class Made:
+    """Scenarios that a function makes of items, as points of which tables say nothing else: plans, audits."""
+
+    name: str
+    items: tuple[Any, ...]
+    of: Callable[[Any], Scenario]
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return len(self.items)
+
+    def values(self, number: int) -> dict[str, Any]:
+        return {}
+
+    def point(self, number: int) -> Point:
+        return Point(number, {}, self.of(self.items[number]))
+
+
+@dataclass(frozen=True)
+class Recipe(plugins.Carrier):
+    """All points of a sweep, in the order of the file: the last factor changes fastest. None is made before
+    it is asked for, and whoever has the recipe (it can be pickled) makes the same.
 
     ``base``: what all points have in common; ``directory``: where that looks for files; ``axes``: what
     differs; ``kept``: numbers of the combinations that are points, None: all; ``origin``: of the sweep's
@@ -208,12 +241,15 @@ class Recipe(plugins.Carrier, Points):
 
     @cached_property
     def total(self) -> int:
+        """Number of points."""
         return math.prod(map(len, self.axes)) if self.kept is None else len(self.kept)
 
     def values(self, number: int) -> dict[str, Any]:
+        """The swept values of a point by key, as they were written; raises ScenarioError if there is none."""
         return {setting.key: setting.node.plain() for setting in self._settings(number)}
 
     def point(self, number: int) -> Point:
+        """A point, built and checked; raises ScenarioError."""
         settings = self._settings(number)
         root = self.base
         if root.get(*REPLICATIONS.split(".")) is None:  # a profile has no say in it
@@ -244,6 +280,10 @@ class Recipe(plugins.Carrier, Points):
             for axis, position in zip(self.axes, positions, strict=True)
             for factor, node in zip(axis.factors, axis.at(int(position)), strict=True)
         ]
+
+
+Points = Recipe | Made
+"""What can be simulated point by point."""
 
 
 def read(source: str | Path | Mapping[str, Any], settings: Settings = ()) -> Recipe:
