@@ -382,7 +382,9 @@ class _Reader(FactorReader):
                 self.refuse(node, key, f"must be a text, not {node.shown()}")
         level = self._level()
         objectives = self._objectives(level)
-        prices = self._part(Prices, "prices")
+        node = root.get("prices")
+        given = node is not None and node.value is not None
+        prices = (self.part(Prices, node, "prices") if node and given else None) or Prices()
         failures = self._parts(Breaks, "failures", "every")
         self.entries(root, "search", ("replications", "confidence", "seed"))
         node = root.get("search", "replications")
@@ -407,11 +409,6 @@ class _Reader(FactorReader):
         """A key that has to be given; nothing is said of it if it was misspelt, which is told already."""
         if node is not None or not is_misspelt(key, self._unknown):
             self.refuse(node or self._root, key, said)
-
-    def _part(self, cls: type[P], key: str) -> P:
-        """A block of the file; the default where it is not given, or broken, which is told in the end."""
-        node = self._root.get(key)
-        return (self.part(cls, node, key) if node is not None and node.value is not None else None) or cls()
 
     def _parts(self, cls: type[P], key: str, short: str = "") -> dict[str, P]:
         """Parts by name; of one that is no mapping the key ``short`` is meant."""

@@ -245,13 +245,6 @@ def _at_random(fault: Fault, scenario: Scenario) -> Fault:
     return fault.model_copy(update={"at": first, "within": (run.duration - first) // 2, "in_interval": None})
 
 
-def moments(cause: Cause) -> str:
-    """When it strikes, in words."""
-    one = cause.strikes[0]
-    at, within = one.at or 0, one.within or 0
-    return f"{format_duration(at)} to {format_duration(at + within)}" if within else format_duration(at)
-
-
 # Availability with rare failures, without waiting for them. Failures of each kind come as a Poisson process:
 # those of many machines together do, whatever the life of one is (Palm and Khintchine; Cox, Renewal Theory,
 # 1962, chapter 6). Each makes the output other than it would have been for its recovery time R, and another
@@ -495,7 +488,11 @@ def find(
             f"{1 - availability.value:.0%} of failures strike during a recovery from another: what they do "
             "to one another is not simulated; each is taken to last as long as it does alone"
         )
-    times = {cause.name: moments(cause) for cause in found}
+    times: dict[str, str] = {}
+    for cause in found:
+        at, within = cause.strikes[0].at or 0, cause.strikes[0].within or 0
+        until = f" to {format_duration(at + within)}" if within else ""
+        times[cause.name] = f"{format_duration(at)}{until}"
     return Dependability(scenario, kind_of(scenario.strategy), availability, times, endings, remarks)
 
 

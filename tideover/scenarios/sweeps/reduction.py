@@ -20,7 +20,7 @@ import pyarrow as pa
 from tideover.models.schema import HEADLINE, Column
 from tideover.scenarios.statistics.intervals import Paired, estimate, paired_in_groups
 from tideover.scenarios.sweeps import rows
-from tideover.scenarios.sweeps.rows import ENDS, identity
+from tideover.scenarios.sweeps.rows import ENDS, IDENTITY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ def of_points(swept: Mapping[str, Column]) -> Reduction:
     """A row for each point: the swept values, the strategy, and how many of its runs there are and failed."""
 
     def made(swept: Mapping[str, Column], found: pa.Table) -> pd.DataFrame:
-        found = rows.named(found.sort_by(rows.ORDER), swept, identity())
+        found = rows.named(found.sort_by(rows.ORDER), swept, IDENTITY)
         return rows.points_of(found.to_pandas(), swept)
 
     kinds = {"point": pa.int64()} | {key: pa.type_for_alias(column.dtype) for key, column in swept.items()}
@@ -150,7 +150,7 @@ def of_differences(
     kinds |= dict.fromkeys(("mean", "std", "low", "high"), pa.float64())
     needs = dict.fromkeys(name for table in METRICS for name in rows.needed(table, swept))
     kept = {"point", "recoveries", "error", *chain(*METRICS.values()), *rows.names(swept)}
-    kept |= {column.name for column in identity()}
+    kept |= {column.name for column in IDENTITY}
     count = math.ceil(len(members) / _GROUPS)
     return Reduction(
         "differences",
@@ -170,10 +170,10 @@ def _differences(
         # a whole strategy is swept: its kind, a column of its own, may be the same for two of them
         found = found.drop_columns([key])
         found = found.rename_columns([key if name == column else name for name in found.column_names])
-    found = rows.named(found.sort_by(rows.ORDER), swept, [c for c in identity() if c.name != key])
+    found = rows.named(found.sort_by(rows.ORDER), swept, [c for c in IDENTITY if c.name != key])
     runs = found.drop_columns(["recoveries"]).to_pandas()
     others = [name for name in swept if name in found.column_names and name != key]
-    about = dict.fromkeys(["point", *others, key, *(c.name for c in identity()), "recoveries"])
+    about = dict.fromkeys(["point", *others, key, *(c.name for c in IDENTITY), "recoveries"])
     recoveries = rows.exploded(found.select([*about]), "recoveries").to_pandas()
     runs[_GROUP] = runs.groupby(others, sort=False, dropna=False).ngroup() if others else 0
     recoveries[_GROUP] = recoveries["point"].map(runs.drop_duplicates("point").set_index("point")[_GROUP])

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,15 +50,11 @@ DETAIL = Column(
 ORDER = [(POINT.name, "ascending"), ("replication", "ascending")]
 """Of the rows of a table; those of one run keep theirs."""
 
+IDENTITY = TABLES["runs"][: [column.name for column in TABLES["runs"]].index("replication") + 1]
+"""The columns that say which run a row is of."""
+
 _HISTOGRAMS = ("latency", "end_to_end")
 _NOT_KEPT = ("trace", "world")
-
-
-@cache
-def identity() -> tuple[Column, ...]:
-    """The columns that say which run a row is of."""
-    names = [column.name for column in TABLES["runs"]]
-    return TABLES["runs"][: names.index("replication") + 1]
 
 
 def schema(swept: Mapping[str, Column]) -> pa.Schema:
@@ -73,7 +68,7 @@ def schema(swept: Mapping[str, Column]) -> pa.Schema:
         )
 
     def nested(table: str) -> pa.Field:
-        own = (column for column in TABLES[table] if column.name not in {c.name for c in identity()})
+        own = (column for column in TABLES[table] if column.name not in {c.name for c in IDENTITY})
         return pa.field(table, pa.list_(pa.struct(map(field, own))), metadata={"meaning": ROWS[table]})
 
     remarks = pa.field(REMARKS.name, pa.list_(pa.string()), metadata={"meaning": REMARKS.meaning})
@@ -120,7 +115,7 @@ def needed(table: str, swept: Mapping[str, Column]) -> list[str]:
     """The columns of the dataset of which a tidy table is made."""
     columns = [POINT.name, *names(swept), *(column.name for column in TABLES["runs"] if table == "runs")]
     if table != "runs":
-        columns += [column.name for column in identity()] + [table]
+        columns += [column.name for column in IDENTITY] + [table]
     return list(dict.fromkeys(columns))
 
 
