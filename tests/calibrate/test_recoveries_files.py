@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tideover.calibrate import capacities
-from tideover.calibrate.capacities import NUMBERS, Profiles, fit, is_one, left_out
+from tideover.calibrate.capacities import NUMBERS, fit, is_one, left_out
 from tideover.calibrate.capacities import read as read_capacities
 from tideover.calibrate.recoveries.measurements import COLUMNS, MOST, read
 from tideover.reports.columns import CAPACITY_FITS
@@ -123,13 +125,18 @@ def test_the_command_warns_of_what_such_data_cannot_say(tmp_path, tideover):
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "published" / "demeter_profile_recoveries.csv"
 
 
-def lawful(seed: int, scatter: float, n: int = 200) -> Profiles:
+def runs_as(*columns: Any) -> pd.DataFrame:
+    names = ("cores", "slots_per_core", "memory_per_slot_mb", "rate_per_s", "saturated")
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def lawful(seed: int, scatter: float, n: int = 200) -> pd.DataFrame:
     """A core carries 9000/s, slots slow it by the root, and below 512 MB memory does by its 0.7th power."""
     rng = np.random.default_rng(seed)
     cores, sharing = rng.integers(1, 20, n).astype(float), rng.choice([0.5, 1.0, 2.0, 4.0], n)
     memory = rng.choice([128.0, 256.0, 1024.0, 4096.0], n)
     rate = 9000 * cores / np.sqrt(sharing) * np.minimum(memory / 512, 1) ** 0.7
-    return Profiles(cores, sharing, memory, rate * np.exp(scatter * rng.standard_normal(n)), np.ones(n, bool))
+    return runs_as(cores, sharing, memory, rate * np.exp(scatter * rng.standard_normal(n)), np.ones(n, bool))
 
 
 def test_the_law_is_found_again():
@@ -137,7 +144,7 @@ def test_the_law_is_found_again():
     assert law.knee == 512
     assert np.exp(law.values[0]) == pytest.approx(9000)
     assert law.values[1:] == pytest.approx([0.5, 0.7])
-    two = Profiles(*(np.array([x]) for x in (6.0, 4.0, 256.0, 1.0, 1.0)))
+    two = runs_as(*([x] for x in (6.0, 4.0, 256.0, 1.0, True)))
     assert law.capacity(two)[0] == pytest.approx(6 * 9000 / 2 * 0.5**0.7)
 
 
@@ -145,7 +152,7 @@ def test_intervals_hold_nine_in_ten():
     """Of 200 runs that scatter by 20 %, each left out; three standard deviations are 6.4 %."""
     runs = lawful(2, 0.2)
     found = left_out(runs)
-    inside = (found[:, 1] <= runs.rate) & (runs.rate <= found[:, 2])
+    inside = (found[:, 1] <= runs.rate_per_s) & (runs.rate_per_s <= found[:, 2])
     assert inside.mean() == pytest.approx(0.9, abs=0.064)
     assert np.log(found[:, 2] / found[:, 1]).mean() == pytest.approx(2 * 1.645 * 0.2, rel=0.1)
 
@@ -163,8 +170,8 @@ def test_slots_make_task_managers_and_these_have_cores(tmp_path):
     assert is_one(path)
     runs = read_capacities(path).workloads["mine"]
     assert runs.cores.tolist() == [6.0] * 8 + [9.0]
-    assert runs.sharing[0] == pytest.approx(4 / 3)
-    assert runs.memory[0] == 512
+    assert runs.slots_per_core[0] == pytest.approx(4 / 3)
+    assert runs.memory_per_slot_mb[0] == 512
     assert runs.saturated.tolist() == [True] * 8 + [False]
 
 
@@ -194,7 +201,7 @@ def test_broken_capacities(tmp_path, old, new, says, tideover):
 def test_the_command_writes_tables_and_a_page(tmp_path, tideover):
     """As documented, column by column; one run that was not saturated exceeds what the law gives it."""
     runs = lawful(3, 0.1, n=12)
-    rows = zip(runs.cores, runs.sharing, runs.memory, runs.rate, strict=True)
+    rows = runs.drop(columns="saturated").itertuples(index=False)
     made = [f"mine,{s * c:g},{1},{m * s:g},{s:g},{r:.0f},1" for c, s, m, r in rows if s >= 1]
     path, out = tmp_path / "a.csv", tmp_path / "out"
     path.write_text("\n".join([*runs_of()[:2], *made, "mine,4,1,2048,4,99999,0"]) + "\n")
@@ -212,7 +219,7 @@ def test_the_command_writes_tables_and_a_page(tmp_path, tideover):
 def test_capacities_of_demeter_are_predicted():
     """Unseen ones within 15 % in the mean, nine in ten within their intervals."""
     for runs in read_capacities(PUBLISHED).workloads.values():
-        saturated = runs.only(runs.saturated)
+        saturated = runs[runs.saturated]
         middle, low, high = left_out(saturated).T
-        assert np.abs(middle / saturated.rate - 1).mean() < 0.15
-        assert 0.85 <= ((low <= saturated.rate) & (saturated.rate <= high)).mean() <= 0.95
+        assert np.abs(middle / saturated.rate_per_s - 1).mean() < 0.15
+        assert 0.85 <= ((low <= saturated.rate_per_s) & (saturated.rate_per_s <= high)).mean() <= 0.95

@@ -12,7 +12,6 @@ import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from tideover.calibrate.episodes import Floats, Mask
+from tideover.calibrate.episodes import Floats
 from tideover.scenarios import yaml_source
 from tideover.scenarios.errors import Problem, ScenarioError, is_misspelt, shorten, suggest
 
@@ -139,46 +138,31 @@ ALLOWED = {
 }
 FEWEST = 8
 """Saturated runs of a workload: the law has four values."""
+Runs = pd.DataFrame
+"""Of one workload, row by row: ``cores`` of the job, ``slots_per_core``, ``memory_per_slot_mb``,
+``rate_per_s``, and which were ``saturated``.
+"""
 _KNEES = (256.0, 384.0, 512.0, 768.0, 1024.0, 1536.0, 2048.0)
 """Memory of a slot (MB) below which it is scarce: the one that fits best."""
-
-
-@dataclass(frozen=True)
-class Profiles:
-    """Runs of one workload, row by row: cores of the job, slots per core, memory of a slot (MB), rates (1/s),
-    and which were saturated.
-    """
-
-    cores: Floats
-    sharing: Floats
-    memory: Floats
-    rate: Floats
-    saturated: Mask
-
-    def only(self, chosen: Mask) -> Profiles:
-        return Profiles(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
-
-    def __len__(self) -> int:
-        return len(self.rate)
 
 
 class Law:
     """What a job carries: least squares of the logarithms, for a ``knee`` (memory of a slot below which it is
     scarce, MB).
 
-    values   logarithm of what a core carries alone (1/s), and the exponents of sharing and of scarce memory
-    squares  of what is left of the logarithms, summed
+    values   logarithm of what a core carries for one slot (1/s), and the exponents of sharing and of scarce
+    memory squares  of what is left of the logarithms, summed
     """
 
-    def __init__(self, runs: Profiles, knee: float) -> None:
-        design, seen = _design(runs, knee), np.log(runs.rate / runs.cores)
+    def __init__(self, runs: Runs, knee: float) -> None:
+        design, seen = _design(runs, knee), np.log((runs["rate_per_s"] / runs["cores"]).to_numpy())
         self.knee, self.freedom = knee, len(runs) - 4
         self.values = np.asarray(np.linalg.lstsq(design, seen, rcond=None)[0], np.float64)
         self.squares = float(((seen - design @ self.values) ** 2).sum())
         self._inverse = np.asarray(np.linalg.pinv(design.T @ design), np.float64)
 
-    def capacity(self, runs: Profiles) -> Floats:
-        return np.asarray(runs.cores * np.exp(_design(runs, self.knee) @ self.values))
+    def capacity(self, runs: Runs) -> Floats:
+        return np.asarray(runs["cores"] * np.exp(_design(runs, self.knee) @ self.values))
 
     @property
     def ends(self) -> Floats:
@@ -190,29 +174,29 @@ class Law:
         """Half the width of an interval at 90 % for an error with so many times the variance of the rest."""
         return np.asarray(student.ppf(0.95, self.freedom) * np.sqrt(self.squares / self.freedom * squares))
 
-    def interval(self, runs: Profiles) -> tuple[Floats, Floats]:
+    def interval(self, runs: Runs) -> tuple[Floats, Floats]:
         design = _design(runs, self.knee)
         reach = self._reach(1 + np.einsum("ij,jk,ik->i", design, self._inverse, design))
         middle = self.capacity(runs)
         return middle * np.exp(-reach), middle * np.exp(reach)
 
 
-def fit(runs: Profiles) -> Law:
+def fit(runs: Runs) -> Law:
     """The law with the knee that fits best."""
     return min((Law(runs, knee) for knee in _KNEES), key=lambda law: law.squares)
 
 
-def _design(runs: Profiles, knee: float) -> Floats:
-    scarce = np.log(np.maximum(knee / runs.memory, 1))
-    return np.column_stack((np.ones(len(runs)), -np.log(runs.sharing), -scarce))
+def _design(runs: Runs, knee: float) -> Floats:
+    scarce = np.log(np.maximum(knee / runs["memory_per_slot_mb"], 1))
+    return np.column_stack((np.ones(len(runs)), -np.log(runs["slots_per_core"]), -scarce))
 
 
-def left_out(runs: Profiles) -> Floats:
+def left_out(runs: Runs) -> Floats:
     """Capacity, and both ends of its interval, by a law that has not seen the run, run by run."""
     found = []
     for i in range(len(runs)):
         unseen = np.arange(len(runs)) == i
-        law, one = fit(runs.only(~unseen)), runs.only(unseen)
+        law, one = fit(runs[~unseen]), runs[unseen]
         found.append((law.capacity(one)[0], *(end[0] for end in law.interval(one))))
     return np.array(found)
 
@@ -222,7 +206,7 @@ class Measured(NamedTuple):
 
     file: str
     sha256: str
-    workloads: dict[str, Profiles]
+    workloads: dict[str, Runs]
 
 
 def is_one(path: Path) -> bool:
@@ -245,9 +229,16 @@ def read(path: Path) -> Measured:
     workloads = {}
     for name, rows in found.items():
         parallelism, cpu, memory, slots, rate, saturated = np.array(rows).T
-        cores = np.ceil(parallelism / slots) * cpu
-        runs = workloads[name] = Profiles(cores, slots / cpu, memory / slots, rate, saturated == 1)
-        if (n := int(runs.saturated.sum())) < FEWEST:
+        workloads[name] = pd.DataFrame(
+            {
+                "cores": np.ceil(parallelism / slots) * cpu,
+                "slots_per_core": slots / cpu,
+                "memory_per_slot_mb": memory / slots,
+                "rate_per_s": rate,
+                "saturated": saturated == 1,
+            }
+        )
+        if (n := int((saturated == 1).sum())) < FEWEST:
             said = f"{name} has {n} saturated runs; at least {FEWEST} are needed"
             reader.refuse(lines[0][0], "saturated", said)
     if not workloads:
@@ -264,41 +255,27 @@ def read(path: Path) -> Measured:
 
 
 def frames(measured: Measured) -> dict[str, pd.DataFrame]:
-    tables: dict[str, list[dict[str, Any]]] = {"capacities": [], "fit_parameters": [], "errors": []}
+    tables: dict[str, list[pd.DataFrame]] = {"capacities": [], "fit_parameters": [], "errors": []}
     for name, runs in measured.workloads.items():
-        saturated = runs.only(runs.saturated)
-        law, unseen = fit(saturated), left_out(saturated)
+        saturated = runs[runs["saturated"]]
+        law, unseen, rate = fit(saturated), left_out(saturated), saturated["rate_per_s"].to_numpy()
+        predicted = pd.DataFrame(unseen, saturated.index, ["left_out_per_s", "low_per_s", "high_per_s"])
         found = {
-            "capacities": _runs(runs, law, unseen),
-            "fit_parameters": _parameters(law),
-            "errors": _errors(saturated.rate, law.capacity(saturated), unseen),
+            "capacities": runs.assign(fitted_per_s=law.capacity(runs)).join(predicted),
+            "fit_parameters": pd.DataFrame(_parameters(law)),
+            "errors": pd.DataFrame(_errors(rate, law.capacity(saturated), unseen)),
         }
         for table, rows in found.items():
-            tables[table] += [{"workload": name, **row} for row in rows]
-    return {table: pd.DataFrame(rows) for table, rows in tables.items()}
-
-
-def _runs(runs: Profiles, law: Law, unseen: Floats) -> Iterator[dict[str, Any]]:
-    left_out = np.full((len(runs), 3), np.nan)
-    left_out[runs.saturated] = unseen
-    columns = {
-        "cores": runs.cores,
-        "slots_per_core": runs.sharing,
-        "memory_per_slot_mb": runs.memory,
-        "rate_per_s": runs.rate,
-        "saturated": runs.saturated,
-        "fitted_per_s": law.capacity(runs),
-        **dict(zip(("left_out_per_s", "low_per_s", "high_per_s"), left_out.T, strict=True)),
-    }
-    for row in zip(*(values.tolist() for values in columns.values()), strict=True):
-        yield dict(zip(columns, row, strict=True))
+            rows.insert(0, "workload", name)
+            tables[table].append(rows)
+    return {table: pd.concat(parts, ignore_index=True) for table, parts in tables.items()}
 
 
 def _parameters(law: Law) -> Iterator[dict[str, Any]]:
-    alone, sharing, scarce = zip(law.values, *law.ends, strict=True)
+    one_slot, sharing, scarce = zip(law.values, *law.ends, strict=True)
     slows, short = sharing[1] > 0, scarce[1] > 0
     rows = (
-        ("per_core", np.exp(alone), "tuples/s", True, "what a core carries for one slot"),
+        ("per_core", np.exp(one_slot), "tuples/s", True, "what a core carries for one slot"),
         ("sharing", sharing, "", slows, "exponent by which slots that share a core slow it"),
         ("scarcity", scarce, "", short, "exponent by which too little memory slows it"),
         ("knee", (law.knee,) * 3, "MB", short, "memory of a slot below which it is too little"),

@@ -176,14 +176,6 @@ class ScheduleSource(DataSource):
         return ScheduleReader(self.schedule, self.content)
 
 
-@dataclass(frozen=True)
-class Slice(InputPartition):
-    """Every n-th chunk of a batch would mix the order; a contiguous piece keeps it."""
-
-    first: int
-    end: int
-
-
 class ScheduleReader(DataSourceStreamReader):
     """Offsets are numbers of rows: ``{"row": n}`` means that the rows below n are read."""
 
@@ -199,13 +191,14 @@ class ScheduleReader(DataSourceStreamReader):
         return {"row": max(start["row"], self.schedule.rows_before(since + 1))}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """Contiguous pieces: every n-th chunk of a batch would mix the order."""
         edges = np.linspace(start["row"], end["row"], self.content.partitions + 1).astype(int)
-        return [Slice(int(a), int(b)) for a, b in pairwise(edges)]
+        return [InputPartition(rows) for rows in pairwise(edges.tolist())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Slice)
-        for first in range(partition.first, partition.end, _CHUNK):
-            rows = np.arange(first, min(first + _CHUNK, partition.end), dtype=np.int64)
+        begin, end = partition.value
+        for first in range(begin, end, _CHUNK):
+            rows = np.arange(first, min(first + _CHUNK, end), dtype=np.int64)
             stamps = self.schedule.stamps(rows) + self.schedule.t0 * MICROSECONDS
             name, column = "key", pa.array(self.content.numbers(rows))
             if self.content.sentences:
