@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -39,15 +39,25 @@ from tideover.sim.plane.plane import CHANNEL, Rows
 from tideover.sim.train import Ints, Train
 
 
-@dataclass
-class Waits:
-    """Messages of a task that a snapshot has: rows of the data plane, by their channels in ``source``."""
+class Part(NamedTuple):
+    """One task in a snapshot.
 
-    queue: list[Rows] = field(default_factory=list)
-    line: list[Rows] = field(default_factory=list)
+    position   messages of its log that it had read
+    queue      what its barriers have overtaken there: rows of the data plane, by channels in ``source``
+    line       the same in the line of what it sends
+    size       bytes of the tuples in these two
+    share      what of its `state` is written with it
+    """
+
+    state: SavedState
+    position: int
+    queue: tuple[Rows, ...] = ()
+    line: tuple[Rows, ...] = ()
+    size: int = 0
+    share: Share = Share()
 
     def at(self, task: BoltTask) -> Iterator[tuple[BoltTask, Train]]:
-        """Tuples, and where they wait or go to."""
+        """Tuples that were overtaken, and where they wait or go to."""
         for rows in self.queue:
             yield task, without_markers(task.trained(rows))
         for rows in self.line:
@@ -55,28 +65,19 @@ class Waits:
                 down = task.wires[route].down
                 yield down, without_markers(task.trained(rows[rows["source"] == route]))
 
-    def size(self, task: BoltTask) -> int:
-        """Bytes of the tuples."""
-        return sum(
+    def weighed(self, task: BoltTask) -> Part:
+        """The same, with the size that it has now."""
+        size = sum(
             wires[way].message_bytes
             for found, wires in ((self.queue, task.inputs), (self.line, task.wires))
             for rows in found
             for way in rows["source"][rows["mark"] == 0].tolist()
         )
+        return self._replace(size=size)
 
 
-def _some(rows: Rows) -> list[Rows]:
-    return [rows] if len(rows) else []
-
-
-class Part(NamedTuple):
-    """One task in a snapshot; ``position``: messages of its log that it had read; ``size``: of ``waits``."""
-
-    state: SavedState
-    position: int
-    waits: Waits = Waits()
-    size: int = 0
-    share: Share = Share()
+def _some(rows: Rows) -> tuple[Rows, ...]:
+    return (rows,) if len(rows) else ()
 
 
 @dataclass(eq=False)
@@ -120,7 +121,7 @@ class Member:
             self._plane.log(task.c.recorded)
         self._aligning_since = self.number = 0
         self.emitted: dict[int, list[Effects]] = defaultdict(list)
-        self.saved = Waits()
+        self.saved: Part | None = None
         self._again: list[Train] = []
 
     def _begin(self, number: int) -> None:
@@ -167,22 +168,20 @@ class Member:
         if self._barrier != snapshot.number or not mine.any():
             return 0
         before = line[: mine.argmax()]
-        waits = Waits(line=_some(before[before["mark"] != BARRIER]))
-        size = waits.size(self.task)
-        snapshot.parts[self.task] = snapshot.parts[self.task]._replace(waits=waits, size=size)
+        part = snapshot.parts[self.task]._replace(queue=(), line=_some(before[before["mark"] != BARRIER]))
+        part = snapshot.parts[self.task] = part.weighed(self.task)
         self.task.send_barrier_ahead(snapshot.number)
-        return size
+        return part.size
 
     def take_part(self, snapshot: Snapshot) -> Part:
         """What the task contributes, before it hands the barrier on."""
-        waits = Waits()
+        position = 0 if self.log is None else self.log.position
+        part = Part(SavedState.of(self.task), position, share=self.backing.to_write())
         if self.task.hurries:
             self.copied = False
             self.task.c.records = 1
             line = self._plane.rows(self.task.c.line.messages)
-            waits = Waits(_some(self.task.ahead()), _some(line[line["mark"] != BARRIER]))
-        position = 0 if self.log is None else self.log.position
-        part = Part(SavedState.of(self.task), position, waits, share=self.backing.to_write())
+            part = part._replace(queue=_some(self.task.ahead()), line=_some(line[line["mark"] != BARRIER]))
         snapshot.parts[self.task] = part
         self.number = snapshot.number
         snapshot.aligning = max(snapshot.aligning, self._job.kernel.now - self._aligning_since)
@@ -193,9 +192,8 @@ class Member:
         if not self.copied or len(self._turned) < len(self.task.inputs):
             return None
         part = snapshot.parts[self.task]
-        recorded = _some(self._plane.read(self.task.c.recorded))
-        waits = replace(part.waits, queue=part.waits.queue + recorded)
-        part = snapshot.parts[self.task] = part._replace(waits=waits, size=waits.size(self.task))
+        part = part._replace(queue=(*part.queue, *_some(self._plane.read(self.task.c.recorded))))
+        part = snapshot.parts[self.task] = part.weighed(self.task)
         return part
 
     def let_go(self) -> None:
@@ -214,7 +212,7 @@ class Member:
         if self.log is not None:
             self.log.trim(part.position)
         self.backing.counts(part.share)
-        self.saved = part.waits
+        self.saved = part
         for old in [n for n in self.emitted if n < number]:
             del self.emitted[old]
 
@@ -238,7 +236,7 @@ class Member:
             if again.n:
                 job.say.reopened(task, without_markers(again))
                 self._again.append(again)
-        for down, train in part.waits.at(task):
+        for down, train in part.at(task):
             job.say.reopened(down, train)
 
     def read_again(self, part: Part) -> int:
@@ -249,7 +247,7 @@ class Member:
         again, self._again = self._again, []
         for train in again:
             self._job.say.replayed(self.task, without_markers(train), None)
-        for in_line, found in enumerate((part.waits.queue, part.waits.line)):
+        for in_line, found in enumerate((part.queue, part.line)):
             for rows in found:
                 self.task.put_back(rows, bool(in_line))
         self.task.gate.open()
@@ -258,7 +256,8 @@ class Member:
     def copies(self) -> list[tuple[Component, Train]]:
         """Tuples that have been read, or were overtaken, and may be served again, and where."""
         read = [] if self.log is None else [(self.task.component, self.log.tuples())]
-        saved = ((down.component, train) for down, train in self.saved.at(self.task))
+        overtaken = () if self.saved is None else self.saved.at(self.task)
+        saved = ((down.component, train) for down, train in overtaken)
         return [*read, *((component, train) for component, train in saved if component.anchored)]
 
 
@@ -582,7 +581,7 @@ class GlobalRollback(Mechanism, CopyHolder):
             parts = self._complete.parts
             for task, member in self._members.items():
                 parts[task] = Part(parts[task].state.emptied(), parts[task].position)
-                member.saved, member.backing = Waits(), Backing(member.task)
+                member.saved, member.backing = None, Backing(member.task)
 
     def effects(self) -> list[tuple[Component, Ints]]:
         parts = {} if self._complete is None else self._complete.parts
