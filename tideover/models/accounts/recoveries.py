@@ -4,6 +4,7 @@ world builds these accounts, and `evaluation.measures` reads them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Container
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -30,12 +31,8 @@ FEW = 4_096
 """Latencies of one step of the data plane, at first."""
 
 
-@dataclass(eq=False)
-class Held:
-    """What is in one transaction: windows (number, when it was put out, content), and when tuples left."""
-
-    windows: list[tuple[int, int, Closed]] = field(default_factory=list)
-    tuples: list[Ints] = field(default_factory=list)
+Held = tuple[int, Ints, Closed | None]
+"""A window: its number, when it was put out, its content; or, without content, when tuples left."""
 
 
 class Readers:
@@ -47,40 +44,43 @@ class Readers:
 
     def __init__(self, withheld: Container[object], windows: WindowLog, recorder: Recorder) -> None:
         self._withheld, self._windows, self._recorder = withheld, windows, recorder
-        self._held: dict[tuple[BoltView, int | None], Held] = {}
-        """By task and number of the transaction; None: the open one."""
+        self._held: dict[tuple[BoltView, int | None], list[tuple[int, Ints, Closed | None]]] = defaultdict(
+            list
+        )
+        """By task and number of the transaction (None: the open one) its windows: number, when each was put
+        out, content; and, without content, when tuples left.
+        """
         self.delays = Histogram()
         self.expired = 0
 
     def on_window(self, task: BoltView, number: int, now: int, closed: Closed, again: bool) -> None:
         if task in self._withheld:
-            self._held.setdefault((task, None), Held()).windows.append((number, now, closed))
+            self._held[task, None].append((number, np.array([now], np.int64), closed))
 
     def on_processed(self, task: BoltView, train: Train, arrival: Ints, sent: list[Sent]) -> None:
         if task in self._withheld and task.component.ends_roots and not task.component.window:
-            self._held.setdefault((task, None), Held()).tuples.append(train.time)
+            self._held[task, None].append((-1, train.time, None))
 
     def on_pre_committed(self, task: BoltView, number: int) -> None:
         """What it has put out is a transaction."""
         # one that only windows by event without content have opened: of these nobody hears
-        self._held[task, number] = self._held.pop((task, None), Held())
+        self._held[task, number] = self._held.pop((task, None), [])
 
     def on_committed(self, task: BoltView, number: int, now: int) -> None:
-        held = self._held.pop((task, number))
         name, index = task.component.name, task.index
-        for window, put_out, closed in held.windows:
-            self._windows.see((name, index, window), task.replica, now, closed)
-            self._recorder.note_output((name, index, window), now)
-            self.delays.add(np.array([now - put_out], np.int64))
-        for times in held.tuples:
-            self._recorder.output.add(np.full(len(times), now, np.int64))
-            self.delays.add(now - times)
+        for window, put_out, closed in self._held.pop((task, number)):
+            self.delays.add(now - put_out)
+            if closed is None:
+                self._recorder.output.add(np.full(len(put_out), now, np.int64))
+            else:
+                self._windows.see((name, index, window), task.replica, now, closed)
+                self._recorder.note_output((name, index, window), now)
 
     def on_aborted(self, task: BoltView, number: int | None, lost: bool) -> None:
-        held = self._held.pop((task, number), Held())
-        places = ((task.component.name, task.index, window) for window, _, _ in held.windows)
-        self._windows.forget(places, lost)
-        self.expired += len(held.windows) * lost
+        held = self._held.pop((task, number), [])
+        windows = [window for window, _, closed in held if closed is not None]
+        self._windows.forget([(task.component.name, task.index, window) for window in windows], lost)
+        self.expired += len(windows) * lost
 
 
 Mask = npt.NDArray[np.bool_]
