@@ -1,4 +1,6 @@
-"""What is wrong with an input, said so that it can be mended: where, which key, what is allowed."""
+"""What is wrong with an input, said so that it can be mended: where, which key, what is allowed. For all that
+read something; the form of a message, FILE:LINE: KEY: MESSAGE, is part of the command line and stays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers with units, for scenarios and settings that are written in Python.
+"""Numbers with units, for scenarios and settings that are written in Python; `tideover` exports them.
 
 Each function gives the text that a file would hold; of several numbers (a list, an array, a range) a list of
 texts, as a grid takes it.
