@@ -284,9 +284,9 @@ class Session:
             for place, table in enumerate(found):
                 mine = table[table[ASK] == number].drop(columns=ASK)
                 mine = mine.sort_values("replication", kind="stable", ignore_index=True)
-                filled = [] if before is None else [(before.runs, before.recoveries)[place]]
-                filled = [one for one in (*filled, mine) if len(one)]
-                frames.append(pd.concat(filled, ignore_index=True) if filled else mine)
+                if before is not None and len(earlier := (before.runs, before.recoveries)[place]):
+                    mine = pd.concat([earlier, mine], ignore_index=True) if len(mine) else earlier
+                frames.append(mine)
             scenario = self._built(ask.values, ask.load)
             assert scenario is not None
             self._found[key] = judged(self._wanted, ask.values, scenario, *frames)

@@ -383,8 +383,7 @@ class _Reader(FactorReader):
         level = self._level()
         objectives = self._objectives(level)
         node = root.get("prices")
-        given = node is not None and node.value is not None
-        prices = (self.part(Prices, node, "prices") if node and given else None) or Prices()
+        prices = None if node is None or node.value is None else self.part(Prices, node, "prices")
         failures = self._parts(Breaks, "failures", "every")
         self.entries(root, "search", ("replications", "confidence", "seed"))
         node = root.get("search", "replications")
@@ -403,7 +402,9 @@ class _Reader(FactorReader):
         ]
         title = root.get("name") or tree.get("name")
         name = str(title.plain()) if title is not None and title.value is not None else "plan"
-        return Spec(name, space, Wanted(objectives, prices, failures, level), effort, tuple(remarks))
+        return Spec(
+            name, space, Wanted(objectives, prices or Prices(), failures, level), effort, tuple(remarks)
+        )
 
     def _missing(self, node: Node | None, key: str, said: str) -> None:
         """A key that has to be given; nothing is said of it if it was misspelt, which is told already."""

@@ -87,8 +87,9 @@ def sweep(
         temporary = TemporaryDirectory(prefix="tideover-sweep-", ignore_cleanup_errors=True)
         place = temporary.name
     with engine(where or Place(), place, lambda what: report(what, 0, 0)) as doer:
-        how = {"fail_fast": fail_fast, "retry_failed": retry_failed}
-        known = complete(recipe, doer, inputs=inputs, report=report, **how)
+        known = complete(
+            recipe, doer, fail_fast=fail_fast, retry_failed=retry_failed, inputs=inputs, report=report
+        )
         found = Sweep(known, doer.files, temporary)
         if local_path(place) is None:
             found.fetch()  # while there is a Spark to read it
