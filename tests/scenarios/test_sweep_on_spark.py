@@ -223,4 +223,4 @@ def test_points_are_looked_at_on_the_executors_as_they_are_here(spark, tmp_path)
     here = list(survey.survey(recipe, range(40), runs.code()))
     with on_spark.on_spark(nullcontext(spark), str(tmp_path), print) as engine:
         found = engine.survey(recipe, range(40), lambda what, done: None)
-        assert sorted(found, key=lambda one: one.number) == here
+        assert sorted(found, key=lambda one: one[0]) == here
