@@ -242,7 +242,7 @@ class Part:
     @property
     def felt(self) -> Floats:
         """Its mean in pairs of replications, whose moments mirror each other; NaN where it is not known."""
-        known = np.array([math.nan if s is None else s for s in self.seconds])
+        known = np.array(self.seconds, np.float64)  # None is NaN
         return np.asarray(known.reshape(-1, 2).mean(axis=1))
 
     @property
