@@ -14,8 +14,8 @@ import pytest
 
 from tests.cli_worlds import DIAGRAM
 from tests.contract import CONTRACT, check, strict
+from tests.reports.made_up import read_tables
 from tideover import __version__
-from tideover.reports.parquet import read_tables
 from tideover.scenarios import java
 from tideover.scenarios.java import Java
 from tideover.scenarios.loader import load, load_text

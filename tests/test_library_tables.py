@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import tideover
-from tests.reports.made_up import points_of
+from tests.reports.made_up import points_of, read_tables
 from tideover.models.schema import TABLES
 from tideover.models.strategies.base import STRATEGIES, Strategy
-from tideover.reports.parquet import read_tables, write_tables
+from tideover.reports.parquet import write_tables
 from tideover.reports.sweeps.points import key_tables
 from tideover.scenarios import runs
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tideover
+from tests.reports.made_up import read_tables
 from tideover.calibrate import calibration
 from tideover.calibrate.episodes import DISTURBED, episodes
 from tideover.calibrate.fits import LEAST_BATCHES
@@ -16,7 +17,6 @@ from tideover.calibrate.real import campaign, supervisor
 from tideover.calibrate.real.pipelines import read_events
 from tideover.calibrate.real.plan import LOCAL, Episode, Plan, SessionPlan, quick, tiny
 from tideover.calibrate.real.tables import TABLES
-from tideover.reports.parquet import read_tables
 
 pytestmark = pytest.mark.spark
 

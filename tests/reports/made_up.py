@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 from rich.console import Console
 
 from tideover.models.schema import TABLES, block, ending, nested
-from tideover.reports.columns import conform
+from tideover.reports.columns import DOCUMENTED, conform
 from tideover.reports.published import with_cells
 from tideover.reports.sweeps.points import Points, points
 from tideover.scenarios.sweeps.rows import summarise
@@ -23,6 +24,12 @@ EVIL = "<script>alert(1)</script>"
 PARAMETERS = {"strategy.kind": "", "topology.sentences.rate": "1/s", "failures.0.at": "s"}
 """What a made-up reproduction has swept, with units."""
 POOLS = {"sum": sum, "mean": np.mean, "min": min, "max": max, "histogram": np.mean}
+
+
+def read_tables(directory: Path) -> dict[str, pd.DataFrame]:
+    """The tables that are written to a directory, by name."""
+    paths = {name: directory / f"{name}.parquet" for name in DOCUMENTED}
+    return {name: pd.read_parquet(path) for name, path in paths.items() if path.is_file()}
 
 
 def shown(view: Any, width: int = 100) -> str:

@@ -7,12 +7,13 @@ import sys
 import pandas as pd
 import pytest
 
+from tests.reports.made_up import read_tables
 from tideover.models.results import Result
 from tideover.reports import pages, terminal
 from tideover.reports.columns import TABLES
 from tideover.reports.conclusions import verdict
 from tideover.reports.html import render
-from tideover.reports.parquet import read_tables, write_all
+from tideover.reports.parquet import write_all
 from tideover.reports.published import uncut
 from tideover.scenarios import runs
 from tideover.scenarios.loader import load

@@ -81,20 +81,6 @@ def write_tables(
     return paths
 
 
-def read_tables(directory: str | os.PathLike[str]) -> dict[str, pd.DataFrame]:
-    """The tables that ``write_tables`` wrote to ``directory``, by name. A missing number is NaN, a missing
-    text None.
-    """
-    import pyarrow.parquet as pq
-
-    root = Path(directory)
-    paths = {name: root / f"{name}.parquet" for name in DOCUMENTED}
-    found = {name: path for name, path in paths.items() if path.is_file()}
-    if not found:
-        raise ValueError(f"{root}: holds none of {', '.join(path.name for path in paths.values())}")
-    return {name: pq.read_table(path).to_pandas() for name, path in found.items()}
-
-
 def to_arrow(name: str, frame: pd.DataFrame, parameters: Mapping[str, str] | None = None) -> pa.Table:
     """The frame as an Arrow table in the documented order and types, with units and meanings as field
     metadata.

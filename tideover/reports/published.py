@@ -64,7 +64,6 @@ class Group:
         return f"{self.citation}, {self.where}"
 
     def frame(self) -> pd.DataFrame:
-        """One row per published row."""
         import pandas as pd
 
         return pd.DataFrame(self.rows, columns=[*self.keys, *self.values])
@@ -339,7 +338,6 @@ def recovery(settings: Sequence[str] = ()) -> Iterator[Row]:
 
 # The maximum throughput of k-safety beside the published one.
 
-MACHINES = "hosts.machines.node.count"
 ROWS = {
     ("none", 4): ("Storm without acking", "1x", "fitted (emit_cost)"),
     ("active_replication", 4): ("k-safety k=1", "1x", "fitted (service)"),
@@ -383,7 +381,6 @@ def ksafety_rows(scenarios: Sequence[Scenario], records: Sequence[Mapping[str, A
 
 
 def ksafety_table(found: list[Row]) -> Table:
-    """As a reader sees it."""
     columns: dict[str, Callable[[Row], str]] = {
         "system": lambda row: row["system"],
         "machines": lambda row: row["machines"],
