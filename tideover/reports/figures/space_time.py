@@ -3,7 +3,8 @@
 After L. Lamport, *Time, clocks, and the ordering of events in a distributed system*, CACM 1978, and the
 figures of J.-H. Hwang et al., *High-availability algorithms for distributed stream processing*, ICDE 2005.
 Called by the pages of runs and audits, by `tideover run --diagram` and by `tideover explore`. A sort of arrow
-is a row of ``LOOKS``; what is drawn of too much, ``choose`` decides.
+is a row of ``LOOKS``; what is drawn of too much, ``choose`` decides; how shapes look is in
+``templates/space_time.svg.j2``.
 """
 
 from __future__ import annotations
@@ -12,13 +13,23 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, TypeVar
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from tideover.models.accounts.trace import DETECTED, READY, Stretch, moment_text
 from tideover.models.evaluation.diagram import Arrow, Diagram, Down, Event, Lane, Whole
-from tideover.reports.figures import shapes as svg
 from tideover.reports.figures import style
 from tideover.sim.units import S
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Point = tuple[float, float]
+Way = tuple[Point, ...]
+Entry = tuple[str, Any, str, float, float]
+"""Of the legend: a sort of sample, of what, what it is, and where."""
 
 
 class Look(NamedTuple):
@@ -32,16 +43,6 @@ class Look(NamedTuple):
     width: float = 1.2
     dashes: str = ""
     end: str = "head"
-
-    def tip(self, a: svg.Point, b: svg.Point) -> str:
-        """The end of an arrow that comes from ``a``, at ``b``."""
-        if self.end == "cross":
-            return svg.cross(b, 4, self.colour)
-        if self.end == "ring":
-            return svg.circle(b, 3, style.PAPER, self.colour, 1.2)
-        if not self.end:
-            return ""
-        return svg.head(a, b, self.colour, 6 + self.width, style.PAPER if self.end == "hollow" else "")
 
 
 LOOKS = {
@@ -60,7 +61,6 @@ LOOKS = {
 
 
 def sort_of(arrow: Arrow) -> str:
-    """Which of these looks an arrow has."""
     if arrow.kind != "tuple":
         return arrow.kind
     if arrow.copied:
@@ -134,7 +134,7 @@ class Layout:
         """The same of any moment: the edge that is nearer for those outside."""
         return self.x(min(max(moment, self.stretch.begin), self.stretch.end))
 
-    def ends(self, arrow: Arrow) -> tuple[svg.Point, svg.Point]:
+    def ends(self, arrow: Arrow) -> tuple[Point, Point]:
         """Where an arrow begins and ends: the part of its way that lies in the stretch."""
         a, b = self.y[arrow.source], self.y[arrow.target]
         if arrow.copied and arrow.came is not None:
@@ -147,7 +147,7 @@ class Layout:
             return (start, a), (min(start + STUB[0], self.right), a + (b - a) * STUB[1])
         last = max(sent, last)
 
-        def at(moment: int) -> svg.Point:
+        def at(moment: int) -> Point:
             inside = min(max(moment, self.stretch.begin), self.stretch.end)
             share = 0.0 if last == sent else (min(max(inside, sent), last) - sent) / (last - sent)
             return self.x(inside), a + (b - a) * share
@@ -168,7 +168,7 @@ def layout(diagram: Diagram, lanes: Sequence[Lane]) -> Layout:
             y[lane.name] = at + each * 0.6
             at += each
         bands.append((shared[0].host, top, at))
-    left = 24 + max([56.0, *(svg.width_of(lane.name, 12) for lane in lanes)])
+    left = 24 + max([56.0, *(width_of(lane.name, 12) for lane in lanes)])
     return Layout(diagram.stretch, left, at, each, y, tuple(bands))
 
 
@@ -288,7 +288,6 @@ def choose(diagram: Diagram, first: Collection[Whole] = (), most: int = MOST_TUP
 
 
 def _visible(arrow: Arrow, begin: int, end: int) -> bool:
-    """Whether something of an arrow lies in the stretch."""
     first = begin if arrow.sent is None else arrow.sent
     if arrow.copied and arrow.came is not None:
         first = arrow.came
@@ -356,105 +355,55 @@ SIDES = {"before": -5.0, "at": 0.0, "after": 5.0}
 """How far from its moment (px) something stands that strikes before or after a step of that moment."""
 
 
-class _Drawing:
-    """The shapes of a picture; when all are drawn, it knows what the legend has to explain.
-
-    sorts    the sorts of arrows that were drawn
-    counted  whether one arrow stands for several messages somewhere
-    letters  of each step that there is, by its words
+class Bundle(NamedTuple):
+    """Messages that are alike and close together, drawn as one: the first's way, the last's if that is
+    another, and the ``area`` between. ``y``: of the lane that they lead to; ``stays``: from where to where
+    each tuple is at its task, whether that can be seen, and whether it is lost there.
     """
 
-    def __init__(self, diagram: Diagram, shown: Shown, light: Highlight) -> None:
-        self.diagram, self.shown, self.light = diagram, shown, light
-        self.place = layout(diagram, shown.lanes)
-        self.sorts: set[str] = set()
-        self.counted = False
-        steps = sorted((e for e in shown.events if e.kind == "step"), key=lambda event: event.at)
-        sorts = dict.fromkeys(event.what for event in steps)
-        self.letters = {what: LETTERS[n : n + 1] or str(n) for n, what in enumerate(sorts)}
-        self._numbers: list[svg.Point] = []
+    look: Look
+    title: list[str]
+    ways: list[Way]
+    area: list[Point]
+    y: float
+    word: str
+    word_at: Point | None
+    number: int
+    count_at: Point | None
+    stays: list[tuple[Point, Point, bool, bool]]
+
+
+class _Arrows:
+    """Puts all messages in their places; numbers and words stand where no others do."""
+
+    def __init__(self, place: Layout, light: Highlight) -> None:
+        self._place, self._light = place, light
+        self._numbers: list[Point] = []
         self._said: set[tuple[str, Whole | None]] = set()
         """What becomes of which root, where it is written already."""
         self._words: list[tuple[float, float, float]] = []
         """Where words stand: from where to where, and how high."""
 
-    def ground(self) -> Iterator[str]:
-        """Bands of hosts, the axis, lanes; and bars below these, so that what is left out does not look like
-        silence: as long as many tuples are sent or come there at that time.
-        """
-        place = self.place
-        for number, (host, top, bottom) in enumerate(place.bands):
-            shade = style.GRID if number % 2 == 0 else style.PAPER
-            yield svg.box((0, top), WIDTH, bottom - top, shade, 0.45)
-            if host is not None:
-                yield svg.text((8, top + 13), f"host {host}", style.MUTED, 9.5)
-        for at, label in ticks(*place.stretch):
-            x = place.x(at)
-            yield svg.line((x, place.top), (x, place.bottom), style.GRID, 0.8)
-            yield svg.text((x, place.bottom + 14), label, style.MUTED, 10, "middle")
-        downs = sorted(self.diagram.downs, key=lambda down: down.since)
-        for lane in self.shown.lanes:
-            y = place.y[lane.name]
-            yield svg.text((place.left - 10, y + 4), lane.name, style.INK, 11.5, "end", bold=lane.is_task)
-            yield from self._lane(y, [down for down in downs if down.lane == lane.name])
-        rest = ((lane, int((place.x(at) - place.left) // BAR)) for lane, at in self.shown.rest)
-        counts = Counter(rest)
-        most = max(counts.values(), default=1)
-        for (name, column), count in counts.items():
-            if name in place.y:
-                corner = place.left + column * BAR, place.y[name] + 2
-                yield svg.box(corner, BAR - 1, place.each * 0.3 * count / most, style.MUTED, 0.4)
-
-    def _lane(self, y: float, downs: Iterable[Down]) -> Iterator[str]:
-        """A line that is broken while its task is down."""
-        place = self.place
-        at = place.left
-        for down in downs:
-            a, b = place.clipped(down.since), place.clipped(down.until)
-            if b <= a:
-                continue
-            fill = style.YELLOW if down.passes else style.FAILURE
-            inside = [svg.box((a, y - 8), b - a, 16, fill, 0.35 if down.passes else 0.13, fill)]
-            if not down.passes:
-                inside += hatched(a, b, y, 8)
-                if a > at:
-                    yield svg.line((at, y), (a, y), style.INK, 1.3)
-                at = max(at, b)
-            yield svg.group([down.text], *inside)
-        if at < place.right:
-            yield svg.line((at, y), (place.right, y), style.INK, 1.3)
-
-    def strike(self) -> Iterator[str]:
-        """What the picture is about."""
-        place, light = self.place, self.light
-        if light.at is not None and place.stretch.has(light.at):
-            x, top = place.x(light.at) + SIDES[light.where], place.top - 28
-            yield svg.line((x, top), (x, place.bottom), style.YELLOW, 6, opacity=0.6)
-            yield svg.line((x, top), (x, place.bottom), style.INK, 1)
-            yield _beside(x, top - 4, light.text, style.INK)
-
-    def arrows(self) -> Iterator[str]:
-        """All messages; those that are alike and close together as one."""
+    def bundles(self, arrows: Iterable[Arrow]) -> dict[str, list[Bundle]]:
+        """By sort, in the order in which they are drawn."""
         alike: dict[tuple[str, str, str, str], list[list[Arrow]]] = {}
-        for arrow in self.shown.arrows:
-            key = (sort_of(arrow), arrow.source, arrow.target, self.light.of(arrow))
+        for arrow in arrows:
+            key = (sort_of(arrow), arrow.source, arrow.target, self._light.of(arrow))
             bundles = alike.setdefault(key, [])
             if bundles:
-                ends = zip(self.place.ends(bundles[-1][-1]), self.place.ends(arrow), strict=True)
+                ends = zip(self._place.ends(bundles[-1][-1]), self._place.ends(arrow), strict=True)
                 if all(abs(a[0] - b[0]) < CLOSE for a, b in ends):
                     bundles[-1].append(arrow)
                     continue
             bundles.append([arrow])
-        order = list(LOOKS)
+        order, found = list(LOOKS), dict[str, list[Bundle]]()
         for (sort, _, _, word), bundles in sorted(alike.items(), key=lambda item: -order.index(item[0][0])):
-            self.sorts.add(sort)
-            for bundle in bundles:
-                yield self._bundle(LOOKS[sort], word, bundle)
-                yield from self._stays(LOOKS[sort], bundle)
+            found.setdefault(sort, []).extend(self._bundle(LOOKS[sort], word, bundle) for bundle in bundles)
+        return found
 
-    def _way(self, arrow: Arrow) -> tuple[svg.Point, ...]:
+    def _way(self, arrow: Arrow) -> Way:
         """From end to end; around the lanes between, if it would lie on what goes between these."""
-        place = self.place
+        place = self._place
         (x, y), (u, z) = place.ends(arrow)
         lanes = round(abs(z - y) / place.each)
         if lanes < 2 or abs(u - x) > place.each:
@@ -464,26 +413,16 @@ class _Drawing:
             side = -side if min(x, u) - side > place.left else side / 3
         return (x, y), ((x + u) / 2 + side, (y + z) / 2), (u, z)
 
-    def _bundle(self, look: Look, word: str, arrows: list[Arrow]) -> str:
-        first, last = self._way(arrows[0]), self._way(arrows[-1])
-        edges = [first] if last[0][0] - first[0][0] < 1 and last[-1][0] - first[-1][0] < 1 else [first, last]
-        inside = [svg.way(first, style.INK, 7, opacity=0)]  # nobody sees it, but a pointer finds it
-        if len(edges) > 1:
-            inside.append(svg.polygon([first[0], first[-1], last[-1], last[0]], look.colour, opacity=0.25))
-        for edge in edges:
-            if word:
-                inside.append(svg.way(edge, style.YELLOW, 7, opacity=0.9))
-            inside.append(svg.way(edge, look.colour, look.width, look.dashes))
-            if edge[-1][1] == self.place.y[arrows[0].target]:
-                inside.append(look.tip(edge[-2], edge[-1]))
-        said = [word.upper()] if word else []
+    def _bundle(self, look: Look, word: str, arrows: list[Arrow]) -> Bundle:
+        first, last, place = self._way(arrows[0]), self._way(arrows[-1]), self._place
+        one = last[0][0] - first[0][0] < 1 and last[-1][0] - first[-1][0] < 1
+        title, count_at, word_at = [word.upper()] if word else [], None, None
         if len(arrows) == 1:
-            said += arrows[0].text
+            title += arrows[0].text
         else:
-            self.counted = True
-            inside.append(self._number(len(arrows), last, look.colour))
-            said += [f"{len(arrows)} messages", *("; ".join(arrow.text) for arrow in arrows[:LISTED])]
-            said += [f"and {len(arrows) - LISTED} more"] if len(arrows) > LISTED else []
+            count_at = self._number(last)
+            title += [f"{len(arrows)} messages", *("; ".join(arrow.text) for arrow in arrows[:LISTED])]
+            title += [f"and {len(arrows) - LISTED} more"] if len(arrows) > LISTED else []
         if word and (word, arrows[0].whole) not in self._said:
             self._said.add((word, arrows[0].whole))
             (x, y), down, width = last[-1], last[0][1] < last[-1][1], 7.0 * len(word)
@@ -491,146 +430,97 @@ class _Drawing:
             # unless something stands there already: its arrow is yellow all the same
             if not any(a < x + width and x < b and abs(y - up) < 11 for a, b, up in self._words):
                 self._words.append((x, x + width, y))
-                inside.append(svg.text((x, y), word, style.INK, 10, bold=True, on=style.PAPER))
-        return svg.group(said, *inside)
+                word_at = x, y
+        y, stays = place.y[arrows[0].target], []
+        for arrow in arrows:
+            came, over = arrow.came, arrow.over
+            if arrow.kind == "tuple" and over is not None and came is not None and came <= place.stretch.end:
+                a, b = place.clipped(came), place.clipped(over)
+                lost = arrow.lost and b - a > 2 and place.stretch.has(over)
+                stays.append(((a, y), (b, y), b - a > 1, lost))
+        ways = [first] if one else [first, last]
+        area = [] if one else [first[0], first[-1], last[-1], last[0]]
+        return Bundle(look, title, ways, area, y, word, word_at, len(arrows), count_at, stays)
 
-    def _number(self, n: int, points: Sequence[svg.Point], colour: str) -> str:
-        """How many arrows one stands for, beside its end, where no other number is."""
+    def _number(self, points: Way) -> Point:
+        """Where it says how many arrows one stands for: beside its end, where no other number is."""
         (x, y), (u, z) = points[0], points[-1]
-        half = min(self.place.each / 2, abs(z - y) / 2)
+        half = min(self._place.each / 2, abs(z - y) / 2)
         share = half / abs(z - y) if z != y else 0.5
         left, up = u + (x - u) * share + 4, z + (y - z) * share + 3
         while up < z + half and any(abs(left - a) < 22 and abs(up - b) < 9 for a, b in self._numbers):
             up += 9
         self._numbers.append((left, up))
-        return svg.text((left, up), f"×{n}", colour, 8.5, on=style.PAPER)
-
-    def _stays(self, look: Look, arrows: Iterable[Arrow]) -> Iterator[str]:
-        """From its arrival to the end of its service, or its loss, a tuple is at its task."""
-        place = self.place
-        for arrow in arrows:
-            came, over = arrow.came, arrow.over
-            if arrow.kind != "tuple" or over is None or came is None or came > place.stretch.end:
-                continue
-            a, b, y = place.clipped(came), place.clipped(over), place.y[arrow.target]
-            if b - a > 1:
-                yield svg.line((a, y), (b, y), look.colour, 5, opacity=0.22)
-            if arrow.lost and b - a > 2 and place.stretch.has(over):
-                yield svg.cross((b, y), 4, look.colour)
-
-    def marks(self) -> Iterator[str]:
-        """Steps with their letters, windows, failures; and above the lanes what strikes, and when."""
-        place = self.place
-        for lane in self.shown.lanes:
-            mine = sorted((e for e in self.shown.events if e.lane == lane.name), key=lambda e: e.at)
-            y = place.y[lane.name]
-            for kind in ("window", "detected", "ready", "fault"):
-                for e in mine:
-                    if e.kind == kind:
-                        yield svg.group((e.text, moment_text(e.at)), sign(kind, place.x(e.at), y))
-            yield from self._steps([e for e in mine if e.kind == "step"], y)
-        struck: dict[tuple[int, str], list[float]] = {}
-        for event in self.shown.events:
-            if event.kind == "fault":
-                y = place.bottom if event.lane is None else place.y[event.lane]
-                struck.setdefault((event.at, event.text), []).append(y)
-        for row, ((at, words), reached) in enumerate(sorted(struck.items())):
-            x, y = place.x(at), place.top - 6 - 12 * (row % 2)
-            yield svg.line((x, y + 2), (x, max(reached)), style.FAILURE, 1, "4 3")
-            yield _beside(x, y, words, style.FAILURE)
-
-    def _steps(self, events: Iterable[Event], y: float) -> Iterator[str]:
-        """Those that are close together share a mark that lists them."""
-        clusters: list[list[Event]] = []
-        for event in events:
-            if clusters and self.place.x(event.at) - self.place.x(clusters[-1][0].at) < APART:
-                clusters[-1].append(event)
-            else:
-                clusters.append([event])
-        for cluster in clusters:
-            letters = list(dict.fromkeys(self.letters[event.what] for event in cluster))
-            said = "".join(letters[:4]) + ("+" if len(letters) > 4 else "")
-            width, up, x = max(14.0, svg.width_of(said, 10) + 7), y - 15, self.place.x(cluster[0].at)
-            left = max(self.place.left, min(x - 7, WIDTH - width))
-            yield svg.group(
-                [f"{moment_text(e.at)}  {e.text}" for e in cluster],
-                svg.line((x, y), (x, up + 6), style.INK, 0.8),
-                svg.box((left, up - 8), width, 14, style.PAPER, 1, style.INK),
-                svg.text((left + width / 2, up + 3), said, style.INK, 10, "middle", bold=True),
-            )
+        return left, up
 
 
-def _beside(x: float, y: float, words: str, colour: str) -> str:
-    """Words from ``x`` on, or up to it where the picture ends."""
-    late = x + svg.width_of(words, 10.5) > WIDTH - 4
-    return svg.text((x, y), words, colour, 10.5, "end" if late else "start", bold=True)
-
-
-def sign(kind: str, x: float, y: float) -> str:
-    """The mark of a window, or of a moment of a failure."""
-    if kind == "window":
-        return svg.box((x - 4, y - 4), 8, 8, style.INK, 1, style.PAPER)
-    if kind == "fault":
-        return svg.circle((x, y), 9, "none", style.FAILURE, 1.2) + svg.cross((x, y), 5, style.FAILURE, 2.6)
-    if kind == "detected":
-        return svg.polygon([(x - 5, y - 17), (x + 5, y - 17), (x, y - 8)], style.PAPER, style.FAILURE)
-    return svg.polygon([(x, y - 6), (x + 9, y), (x, y + 6)], style.INK)
-
-
-def hatched(a: float, b: float, y: float, half: float) -> list[str]:
-    """Oblique lines between ``a`` and ``b``."""
-    shapes, x = [], a
-    while x < b:
-        reach = min(2 * half, b - x)
-        shapes.append(svg.line((x, y + half), (x + reach, y + half - reach), style.FAILURE, 0.8, opacity=0.7))
-        x += 7
-    return shapes
+def _lane(lane: Lane, diagram: Diagram, shown: Shown, place: Layout, letters: Mapping[str, str]) -> Any:
+    """A lane: the parts of its line, which is broken while its task is down; the marks on it, windows and
+    failures; and its steps, of which those that are close together share a mark that lists them.
+    """
+    at, parts = place.left, list[tuple[float, float, Down | None]]()
+    for down in sorted((down for down in diagram.downs if down.lane == lane.name), key=lambda d: d.since):
+        a, b = place.clipped(down.since), place.clipped(down.until)
+        if b > a:
+            if not down.passes:
+                parts += [(at, a, None)] if a > at else []
+                at = max(at, b)
+            parts.append((a, b, down))
+    parts += [(at, place.right, None)] if at < place.right else []
+    events = sorted((e for e in shown.events if e.lane == lane.name), key=lambda event: event.at)
+    kinds = ("window", "detected", "ready", "fault")
+    signs = [
+        (kind, place.x(e.at), (e.text, moment_text(e.at))) for kind in kinds for e in events if e.kind == kind
+    ]
+    clusters: list[list[Event]] = []
+    for event in (event for event in events if event.kind == "step"):
+        if clusters and place.x(event.at) - place.x(clusters[-1][0].at) < APART:
+            clusters[-1].append(event)
+        else:
+            clusters.append([event])
+    steps = []
+    for cluster in clusters:
+        mine = list(dict.fromkeys(letters[event.what] for event in cluster))
+        said = "".join(mine[:4]) + ("+" if len(mine) > 4 else "")
+        width, x = max(14.0, width_of(said, 10) + 7), place.x(cluster[0].at)
+        left = max(place.left, min(x - 7, WIDTH - width))
+        steps.append((x, left, width, said, [f"{moment_text(e.at)}  {e.text}" for e in cluster]))
+    known = {"name": lane.name, "is_task": lane.is_task, "y": place.y[lane.name]}
+    return known | {"parts": parts, "signs": signs, "steps": steps}
 
 
 # What stands below the lanes: the legend, and what is not drawn; and the whole.
 
 LEFT, SIZE = 8.0, 10.5
-FONT = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif"
 
 
-def legend(drawn: _Drawing, y: float) -> tuple[list[str], float]:
+def legend(
+    diagram: Diagram, shown: Shown, sorts: Collection[str], letters: Mapping[str, str], y: float
+) -> tuple[list[Entry], float]:
     """Entries for all that is drawn, from ``y`` down, as many in a row as there is room for; returns where
     they end, too.
     """
-    kinds = {event.kind for event in drawn.shown.events}
-    passes = {down.passes for down in drawn.diagram.downs}
-    signs = []
-    for sort, look in LOOKS.items():
-        if sort in drawn.sorts:
-            a, b = (0.0, -4.0), (26.0, -4.0)
-            signs.append((svg.line(a, b, look.colour, look.width, look.dashes) + look.tip(a, b), look.label))
-    signs += [(sign(kind, 12, -4), kind) for kind in ("window", "fault") if kind in kinds]
-    if False in passes:
-        ground = svg.box((0, -10), 24, 12, style.FAILURE, 0.13, style.FAILURE)
-        signs.append((ground + "".join(hatched(0, 24, -4, 6)), "down"))
-    if True in passes:
-        signs.append((svg.box((0, -10), 24, 12, style.YELLOW, 0.35, style.YELLOW), "passes by itself"))
-    if "detected" in kinds:
-        signs.append((sign("detected", 12, 8), DETECTED))
-    if "ready" in kinds:
-        signs.append((sign("ready", 8, -4), READY))
-    square = svg.box((5, -11), 14, 14, style.PAPER, 1, style.INK)
-    lettered = [
-        (square + svg.text((12, 0), letter, style.INK, 10, "middle", bold=True), what)
-        for what, letter in drawn.letters.items()
+    kinds = {event.kind for event in shown.events}
+    passes = {down.passes for down in diagram.downs}
+    every = [("arrow", look, look.label) for sort, look in LOOKS.items() if sort in sorts]
+    marks: list[tuple[str, Any, str]] = [
+        *((kind, (12, -4), kind) for kind in ("window", "fault") if kind in kinds),
+        *(("away", one, "passes by itself" if one else "down") for one in (False, True) if one in passes),
+        *([("detected", (12, 8), DETECTED)] if "detected" in kinds else []),
+        *([("ready", (8, -4), READY)] if "ready" in kinds else []),
     ]
-    shapes = []
-    for samples in (signs, lettered) if lettered else (signs,):
+    lettered = [("letter", letter, what) for what, letter in letters.items()]
+    found = []
+    for samples in ([*every, *marks], lettered) if lettered else ([*every, *marks],):
         x = LEFT
-        for sample, label in samples:
-            wide = 54 + svg.width_of(label, SIZE)
+        for kind, of, label in samples:
+            wide = 54 + width_of(label, SIZE)
             if x > LEFT and x + wide > WIDTH:
                 x, y = LEFT, y + 18
-            words = svg.text((34, 0), label, style.INK, SIZE)
-            shapes.append(svg.element("g", sample, words, transform=f"translate({x:.1f} {y:.1f})"))
+            found.append((kind, of, label, x, y))
             x += wide
         y += 20
-    return shapes, y
+    return found, y
 
 
 def space_time(
@@ -649,32 +539,93 @@ def space_time(
     """
     light = highlight or Highlight()
     shown = choose(diagram, {a.whole for a in diagram.arrows if a.whole is not None and light.of(a)}, most)
-    drawn = _Drawing(diagram, shown, light)
-    inside = [*drawn.ground(), *drawn.strike(), *drawn.arrows(), *drawn.marks()]
-    if title:
-        inside.append(svg.text((8, 17), title, style.INK, 13, bold=True))
-    entries, y = legend(drawn, drawn.place.bottom + 40)
-    inside += entries
+    place = layout(diagram, shown.lanes)
+    steps = sorted((e for e in shown.events if e.kind == "step"), key=lambda event: event.at)
+    letters = {
+        what: LETTERS[n : n + 1] or str(n) for n, what in enumerate(dict.fromkeys(e.what for e in steps))
+    }
+    counts = Counter((lane, int((place.x(at) - place.left) // BAR)) for lane, at in shown.rest)
+    highest = place.each * 0.3
+    struck: dict[tuple[int, str], list[float]] = {}
+    for event in shown.events:
+        if event.kind == "fault":
+            y = place.bottom if event.lane is None else place.y[event.lane]
+            struck.setdefault((event.at, event.text), []).append(y)
+    bundles = _Arrows(place, light).bundles(shown.arrows)
+    every = [bundle for mine in bundles.values() for bundle in mine]
+    entries, y = legend(diagram, shown, bundles, letters, place.bottom + 40)
     said = {
         f"Each tuple stands for {diagram.lump:,}.": diagram.lump > 1,
-        "×n: n messages so close together that one arrow stands for them.": drawn.counted,
+        "×n: n messages so close together that one arrow stands for them.": any(b.number > 1 for b in every),
         f"Not all is drawn: {'; '.join(shown.left_out)}.": shown.left_out,
         "Grey bars below a line: how many tuples are sent or come there that are not drawn.": shown.rest,
     }
-    for words in (words for words, true in said.items() if true):
-        inside.append(svg.text((8, y), words, style.MUTED, 10))
-        y += 14
-    height = y + 2
-    about = f": {title}" if title else ""
-    whole = svg.element(
-        "svg",
-        *(f"\n{shape}" for shape in (svg.box((0, 0), WIDTH, height, style.PAPER), *inside)),
-        "\n",
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH:.0f} {height:.0f}",
-        role="img",
-        aria_label=f"Space-time diagram{about}; each arrow and each mark has a text of its own.",
-        font_family=FONT,
-        **({"class_": "wide"} if inline else {"width": WIDTH, "height": height}),
+    notes = [words for words, true in said.items() if true]
+    strike = None
+    if light.at is not None and place.stretch.has(light.at):
+        strike = place.x(light.at) + SIDES[light.where]
+    about = f"Space-time diagram{f': {title}' if title else ''}"
+    whole = _template().render(
+        about=f"{about}; each arrow and each mark has a text of its own.",
+        bundles=every,
+        faults=[
+            (place.x(at), place.top - 6 - 12 * (row % 2), max(reached), words)
+            for row, ((at, words), reached) in enumerate(sorted(struck.items()))
+        ],
+        height=y + 14 * len(notes) + 2,
+        inline=inline,
+        lanes=[_lane(lane, diagram, shown, place, letters) for lane in shown.lanes],
+        legend=entries,
+        notes=[(words, y + 14 * row) for row, words in enumerate(notes)],
+        place=place,
+        rest=[
+            (
+                (place.left + column * BAR, place.y[name] + 2),
+                BAR - 1,
+                highest * count / max(counts.values()),
+            )
+            for (name, column), count in counts.items()
+            if name in place.y
+        ],
+        strike=strike,
+        strikes=light.text,
+        ticks=ticks(*place.stretch),
+        title=title,
     )
     return style.themed(whole) if inline else whole + "\n"
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        "a": lambda number: f"{round(number, 2) + 0:g}",
+        "e": lambda words: escape(words, quote=False),
+        "q": escape,
+    }
+    functions = {"head": head, "hatches": hatches, "width_of": width_of}
+    environment.globals |= {"c": style, "width": WIDTH, **functions}
+    source = files("tideover.reports").joinpath("templates", "space_time.svg.j2").read_text(encoding="utf-8")
+    return environment.from_string(source)
+
+
+def width_of(words: str, size: float) -> float:
+    """About how wide words are."""
+    return 0.58 * size * len(words)
+
+
+def hatches(a: float, b: float) -> Iterator[float]:
+    """Where oblique lines begin between ``a`` and ``b``."""
+    while a < b:
+        yield a
+        a += 7
+
+
+def head(a: Point, b: Point, size: float) -> list[Point]:
+    """The corners of the head of an arrow from ``a`` to ``b``."""
+    length = math.hypot(b[0] - a[0], b[1] - a[1]) or 1.0
+    ux, uy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
+    back, half = (b[0] - ux * size, b[1] - uy * size), size * 0.42
+    return [b, (back[0] - uy * half, back[1] + ux * half), (back[0] + uy * half, back[1] - ux * half)]
