@@ -2,8 +2,10 @@
 
 import json
 import re
+import tomllib
 from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,6 +18,7 @@ from tests.reports.made_up import (
     fake_result,
     joined,
     points_of,
+    read_tables,
     recovery_fit,
 )
 from tideover.models.schema import block
@@ -26,7 +29,7 @@ from tideover.reports.calibration.tables import summary
 from tideover.reports.columns import CALIBRATION, RECOVERY_FITS, TABLES
 from tideover.reports.conclusions import verdict
 from tideover.reports.html import Page, Picture, Section, render
-from tideover.reports.parquet import read_tables, write_all
+from tideover.reports.parquet import write_all
 from tideover.reports.published import group, pair_recoveries, papers
 from tideover.reports.sweeps.page import sweep_page
 from tideover.reports.tables import Table, point_record, setup
@@ -304,3 +307,15 @@ def test_figures_come_before_tables_and_explanations():
     text = render(Page("title", "kind", "the verdict", (), (section,), warnings=("care",), glossary={}))
     order = ("the verdict", ">care<", ">said<", "<svg>", ">cell<", ">because<")
     assert sorted(order, key=text.index) == list(order)
+
+
+def test_each_caption_is_of_a_figure():
+    """Law: what stands in the file of captions has a title and an alternative text, and somebody draws it."""
+    folder = Path(pages.__file__).parent
+    source = "".join(path.read_text("utf-8") for path in folder.rglob("*.py"))
+    captions = tomllib.loads((folder / "captions.toml").read_text("utf-8"))
+    del captions["also"]  # sentences of several
+    for name, texts in captions.items():
+        assert f'"{name}"' in source
+        assert texts["title"]
+        assert texts.get("alt") or name in ("diagram", "example")  # which tell by themselves

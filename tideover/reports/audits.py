@@ -16,7 +16,9 @@ from rich.text import Text
 from tideover.models.accounts.trace import Stretch
 from tideover.models.coarsening import coarseness
 from tideover.models.evaluation.diagram import diagram
+from tideover.reports import wording
 from tideover.reports.figures.space_time import Highlight, space_time
+from tideover.reports.figures.style import picture
 from tideover.reports.formatting import UNDEFINED, listed, strategy_name
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
@@ -33,46 +35,19 @@ from tideover.sim.units import S
 
 def verdict(audit: Audit) -> str:
     """Observed and claimed, in a sentence."""
-    name = strategy_name(kind_of(audit.scenario.strategy))
-    if not audit.claims:
-        return f"{name}: {audit.observed} without failures. It claims {audit.claimed}, after none of these."
-    after = f"after one {listed(audit.survives)}"
-    if audit.holds:
-        better = f", and claims {audit.claimed}" if audit.observed != audit.claimed else ", as it claims"
-        return f"{name}: {audit.observed}{better}, {after}."
-    return f"{name} does not keep its word: it claims {audit.claimed} {after}; observed is {audit.observed}."
+    return wording.text("audit_verdict", audit, strategy_name(kind_of(audit.scenario.strategy)))
 
 
 def verdicts(audits: Sequence[Audit]) -> str:
-    """How many of several keep their word."""
     return f"{sum(audit.holds for audit in audits)} of {len(audits)} keep their word."
 
 
-def sentences(audit: Audit) -> Iterator[str]:
+def sentences(audit: Audit) -> list[str]:
     """What was tried, and what breaks without a failure, or with two."""
-    tried = f"{len(audit.singles):,} runs with one fault"
-    if audit.doubles:
-        tried += f", {len(audit.doubles):,} with a second one during the recovery"
-    yield f"{tried}, before, at, after and between the steps of {audit.scenario.name}."
-    if audit.quiet.harm:
-        quiet = audit.quiet
-        counts = (
-            (quiet.lost, "lost"),
-            (quiet.duplicated, "counted twice"),
-            (quiet.wrong, "windows wrong"),
-            (quiet.missing, "windows missing"),
-        )
-        yield f"Without any failure: {', '.join(f'{n} {what}' for n, what in counts if n)}."
-    if audit.doubles:
-        yield f"With a second fault: {audit.after_two}."
-    if audit.failed:
-        case, found = audit.failed[0]
-        yield f"{len(audit.failed)} runs could not be made; the first: {told(case)}: {found.error}."
+    return wording.sentences("audit_sentences", audit, told)
 
 
 def kinds_table(audit: Audit) -> Table:
-    """What each kind of fault leaves."""
-
     def spoilt(kind: str, word: str) -> str:
         return str(sum(each.harm.split(", ").count(word) for each in audit.by_kind(kind)))
 
@@ -94,8 +69,6 @@ def kinds_table(audit: Audit) -> Table:
 
 
 def overview(audits: Sequence[Audit]) -> Table:
-    """Several audits, a row for each."""
-
     def survived(audit: Audit) -> str:
         kinds = [kind for kind in audit.kinds if holds(audit.claimed, guarantee(audit.by_kind(kind)))]
         return "all" if kinds == audit.kinds else listed(kinds) if kinds else "none"
@@ -157,7 +130,7 @@ def pictured(audit: Audit, example: Example) -> Picture:
     sides: dict[str, Literal["before", "after"]] = {"before": "before", "after": "after"}
     about = Highlight(last.at, sides.get(last.side, "at"), strike, becomes)
     svg = space_time(diagram(world, coarseness(audit.scenario)), "", about, most=MOST_DRAWN, inline=True)
-    return Picture("What happens", f"{example.text}. Marked: what is lost, or counted twice.", svg)
+    return picture("example", svg, text=example.text)
 
 
 def _answered(answer: str, said: Iterable[str], table: Table) -> Group:
@@ -215,7 +188,6 @@ def audits_page(audits: Sequence[Audit]) -> Page:
 
 
 def audit_page(audit: Audit) -> Page:
-    """The answer, and the smallest examples."""
     answer = Section("Answer", "answer", sentences=tuple(sentences(audit)), tables=(kinds_table(audit),))
     examples = [
         _example(audit, f"Example {number}", f"example-{number}", found)

@@ -10,6 +10,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
+from tideover.reports import wording
 from tideover.reports.formatting import (
     UNDEFINED,
     amount,
@@ -44,20 +45,8 @@ def table(check: Check) -> Table:
 
 
 def sentence(check: Check) -> str:
-    """The answer."""
-    total, broken = len(check.judgements), check.broken
-    unsure = [one for one in check.judgements if one.verdict == "unsure" and one not in broken]
-    if not broken:
-        met = "The objective is met" if total == 1 else f"All {total} objectives are met"
-        sure = f", {len(unsure)} of them not for sure" if total > 1 else ", but not for sure"
-        return f"{met}{sure if unsure else ''}."
-    said = []
-    for what, is_known in (("broken", True), ("not measured here", False)):
-        texts = [one.objective.text for one in broken if (one.value is not None) is is_known]
-        few = "The objective is" if total == 1 else f"One of {total} objectives is"
-        many = few if len(texts) == 1 else f"{len(texts)} of {total} objectives are"
-        said += [f"{many} {what}: {listed(texts)}."] if texts else []
-    return " ".join(said)
+    """How many objectives are met; those that are not, by name."""
+    return wording.text("check_sentence", check)
 
 
 def name(one: Judgement) -> str:

@@ -1,31 +1,23 @@
 """What ``compare`` concludes: which strategies are correct, which recover first, at what cost, how surely.
 
-The sentences are a mechanical reading of the figures. Correctness comes first and names every strategy; then
-the best strategy is compared with the reference by its time to recover, which is defined alike for all, then
-by its cost. The verdict says so when there are too few pairs, when nothing varies, when no difference shows,
-and when a strategy has not recovered. Called by pages, by the terminal, and by `tideover.compare`; which
-strategy is better is decided by ``Outcome.rank``, and by nothing else.
+The sentences, which are in ``templates/sentences.j2``, are a mechanical reading of the figures. Correctness
+comes first and names every strategy; then the best strategy is compared with the reference by its time to
+recover, which is defined alike for all, then by its cost. The verdict says so when there are too few pairs,
+when nothing varies, when no difference shows, and when a strategy has not recovered. Called by pages, by the
+terminal, and by `tideover.compare`; which strategy is better is decided by ``Outcome.rank`` alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideover.models.results import counted
-from tideover.models.schema import HEADLINE, LOSSY, OPEN, named
+from tideover.models.schema import HEADLINE, LOSSY, named
+from tideover.reports import wording
 from tideover.reports.columns import conform
-from tideover.reports.formatting import (
-    capitalised,
-    fixed,
-    listed,
-    places_for,
-    size,
-    strategy_name,
-    with_ending,
-)
+from tideover.reports.formatting import capitalised, strategy_name
 from tideover.scenarios.statistics.intervals import (
     Estimate,
     Paired,
@@ -52,10 +44,6 @@ _COUNTS = {
     "missing": "windows_missing",
 }
 _REPLICATION = ["strategy", "seed", "replication"]
-FEW_PAIRS = 5
-"""With fewer pairs an interval leans on a normality that nobody can check."""
-SAME_COST = 0.05
-
 COMPARED = (
     HEADLINE,
     "state_recovery_s",
@@ -96,7 +84,6 @@ class Outcome:
 
     @property
     def name(self) -> str:
-        """As sentences call it."""
         return strategy_name(self.strategy)
 
     @property
@@ -125,51 +112,6 @@ class Outcome:
         """Less is better: correct, then recovered each time, then soon, then cheap."""
         soon = math.inf if self.time.mean is None and self.time.undefined else self.time.mean or 0.0
         return (not self.ran, *self.harm, self.time.undefined, soon, self.costs["network_bytes"])
-
-    @property
-    def harm_in_words(self) -> str:
-        """``loses no root, but counts 750 of 11,245 roots twice``: for a strategy that is not exact."""
-        said = [f"loses {self.lost:,} of {counted(self.emitted, 'root')}"] if self.lost else []
-        if self.duplicated:
-            said.append(f"counts {self.duplicated:,} of {counted(self.emitted, 'root')} twice")
-        if self.wrong:
-            said.append(f"puts out {self.wrong:,} of {counted(self.windows, 'window')} wrong")
-        if self.missing:
-            said.append(f"leaves out {counted(self.missing, 'window')}")
-        return listed(said) if self.lost else f"loses no root, but {listed(said)}"
-
-    @property
-    def shortfalls(self) -> list[str]:
-        """``… has not recovered by the end of the run in 3 of 5 replications``, ``… has lost roots for good
-        in both recoveries``; none if it always has, and never has.
-        """
-        missed, total = self.time.undefined, self.time.undefined + self.time.n
-        said = []
-        if missed:
-            where = "in the one replication" if total == 1 else f"in {missed} of {total} replications"
-            said.append(f"{self.name} has not recovered by the end of the run {where}")
-        ended = [each for each in self.endings if each != OPEN]
-        if lossy := ended.count(LOSSY):
-            where = _all(lossy, "recovery", "recoveries")
-            where = f"{lossy} of {len(ended)} recoveries" if lossy < len(ended) else where
-            said.append(f"{self.name} has lost roots for good in {where}")
-        return said
-
-    @property
-    def by_itself(self) -> str:
-        """What it did, where there is nothing to subtract."""
-        time = self.time
-        if not time.n and not time.undefined:
-            return f"{self.name} ran without a failure"
-        if self.traceless:
-            zero = f"time to recover 0 s in {_all(time.n, 'replication')}"
-            return f"{self.name} shows no trace of a failure in output, state or backlog ({zero})"
-        if time.mean is None:
-            return self.shortfalls[0]
-        places = places_for(time.half_width)
-        note = _interval(time, places, "replication")
-        recovers = f"{self.name} recovers {fixed(time.mean, places)} s after a failure ({note})"
-        return "; ".join([recovers, *self.shortfalls])
 
 
 def outcome(strategy: str, recoveries: pd.DataFrame, runs: pd.DataFrame) -> Outcome:
@@ -243,117 +185,15 @@ def verdict(recoveries: pd.DataFrame, runs: pd.DataFrame) -> Verdict:
     other = reference if best is not reference and reference.ran else second
     pairs = [paired_columns(recoveries, name, strategies[0], COMPARED) for name in strategies[1:]]
     lossy = tuple(one.strategy for one in outcomes if LOSSY in one.endings)
-    text = _text(outcomes, best, other, recoveries)
+    pair = paired(recoveries, best.strategy, other.strategy, HEADLINE) if len(recoveries) else None
+    text = _text("comparison", outcomes, best, other, pair, RESOURCES)
     return Verdict(text, strategies[0], best.strategy, tuple(pair for each in pairs for pair in each), lossy)
 
 
 def run_sentence(found: Outcome) -> str:
     """One strategy alone: whether it is correct, and how long it takes to recover."""
-    return _lines([correctness([found]), found.by_itself])
+    return _text("run", found)
 
 
-def _text(outcomes: Sequence[Outcome], best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
-    if not best.ran:
-        return "No run ended without an error, so there is nothing to compare."
-    failed, runs = sum(o.failed_runs for o in outcomes), sum(o.runs for o in outcomes)
-    whose = listed(f"{o.failed_runs} of {o.name}" for o in outcomes if o.failed_runs)
-    left_out = f"{failed} of {counted(runs, 'run')} failed and are left out: {whose}" if failed else ""
-    if not other.ran:
-        return _lines([correctness([best]), best.by_itself, left_out])
-    time, sooner = best.time.mean, []
-    for o in outcomes:
-        mean = o.time.mean
-        if o.ran and o.harm > best.harm and time is not None and mean is not None and mean < time:
-            took = with_ending(f"{fixed(mean, places_for(o.time.half_width))} s", o.endings)
-            sooner.append(f"{o.name} ({took} after a failure)")
-    less = f"sooner than {best.name}, but less correct: {listed(sooner)}" if sooner else ""
-    # without failures the costs of normal operation are all there is to compare
-    others = [other] if len(recoveries) else [o for o in outcomes if o is not best and o.ran]
-    costs = [_cost(best, one) for one in others]
-    return _lines([correctness(outcomes), _time(best, other, recoveries), less, *costs, left_out])
-
-
-def _lines(sentences: Iterable[str]) -> str:
-    return "\n".join(f"{capitalised(text)}." for text in sentences if text)
-
-
-def correctness(outcomes: Sequence[Outcome]) -> str:
-    """``R+SM loses no root, counts none twice and puts out no wrong window; …``: all strategies that ran."""
-    ran = [o for o in outcomes if o.ran]
-    exact = [o.name for o in ran if o.exact]
-    said = []
-    if exact:
-        verbs = ("lose", "count", "put") if len(exact) > 1 else ("loses", "counts", "puts")
-        parts = [f"{verbs[0]} no root", f"{verbs[1]} none twice"]
-        if any(o.windows or o.missing for o in ran):
-            parts.append(f"{verbs[2]} out every window right")
-        said.append(f"{listed(exact)} {listed(parts)}")
-    return "; ".join([*said, *(f"{o.name} {o.harm_in_words}" for o in ran if not o.exact)])
-
-
-def _time(best: Outcome, other: Outcome, recoveries: pd.DataFrame) -> str:
-    if recoveries.empty:
-        return "no failure was simulated, so there is no recovery to compare"
-    if best.traceless and other.traceless:
-        return f"neither {best.name} nor {other.name} shows a trace of a failure in output, state or backlog"
-    pair = paired(recoveries, best.strategy, other.strategy, HEADLINE)
-    if pair.difference.n and not best.traceless and not other.traceless:
-        return "; ".join([difference_clause(pair), *best.shortfalls, *other.shortfalls])
-    return f"{best.by_itself}, where {other.by_itself}"
-
-
-def difference_clause(pair: Paired) -> str:
-    """``R+SM recovers 57.8 s sooner after a failure than source replay (95 % interval …, 10 pairs)``."""
-    a, b, found = strategy_name(pair.first), strategy_name(pair.second), pair.difference
-    if found.mean is None:
-        return f"{a} and {b} have no pair in which both have recovered"
-    both = " in which both have recovered" if found.undefined else ""
-    places = places_for(found.half_width)
-    if found.constant and abs(found.mean) < 1e-9:
-        return f"{a} and {b} recover equally soon in {_all(found.n, 'pair')}{both}"
-    if found.t is not None and not found.constant and found.t[0] <= 0 <= found.t[1]:
-        shown = f"difference {fixed(found.mean, places)} s, {_interval(found, places, 'pair')}{both}"
-        return f"{a} and {b} cannot be told apart by their time to recover ({shown})"
-    word = "later" if found.mean > 0 else "sooner"
-    note = _interval(found if found.mean > 0 else pair.mirrored().difference, places, "pair")
-    return f"{a} recovers {fixed(abs(found.mean), places)} s {word} after a failure than {b} ({note}{both})"
-
-
-def _interval(found: Estimate, places: int, unit: str) -> str:
-    if found.t is None:
-        return f"{counted(found.n, unit)}, so no interval"
-    if found.constant:
-        return f"the same in {_all(found.n, unit)}"
-    only = "only " if found.n < FEW_PAIRS else ""
-    low, high = (fixed(end, places) for end in found.t)
-    return f"95 % interval {low} to {high} s, {only}{counted(found.n, unit)}"
-
-
-def _all(count: int, unit: str, units: str = "") -> str:
-    units = units or f"{unit}s"
-    return {1: f"the one {unit}", 2: f"both {units}"}.get(count, f"all {count:,} {units}")
-
-
-def _cost(best: Outcome, other: Outcome) -> str:
-    """Where the resources differ by more than 5 %: factors, or amounts where one of the two uses none."""
-    a, b = best.name, other.name
-
-    def amount(name: str, value: float) -> str:
-        return f"{fixed(value, 1)} s" if name.endswith("_s") else size(value)
-
-    factors: list[str] = []
-    amounts: list[str] = []
-    for name, words in RESOURCES.items():
-        mine, theirs = best.costs[name], other.costs[name]
-        if mine > 0 and theirs > 0 and abs(mine / theirs - 1) > SAME_COST:
-            share = mine / theirs
-            factor = fixed(share, 1 if share >= 0.95 else 2) if share >= 0.005 else "less than 0.01"
-            factors.append(f"{factor} times the {words}")
-        elif mine > 0 and theirs == 0:
-            amounts.append(f"{amount(name, mine)} of {words} per run where {b} needs none")
-        elif theirs > 0 and mine == 0:
-            amounts.append(f"no {words} where {b} needs {amount(name, theirs)} per run")
-    if not factors and not amounts:
-        return f"{a} and {b} cost the same to within {100 * SAME_COST:g} %"
-    parts = [f"{listed(factors)} of {b}"] if factors else []
-    return f"{a} costs {', and '.join([*parts, *([listed(amounts)] if amounts else [])])}"
+def _text(macro: str, *given: Any) -> str:
+    return "\n".join(f"{capitalised(line)}." for line in wording.sentences(macro, *given))

@@ -14,7 +14,7 @@ from tideover.models.accounts.trace import Stretch
 from tideover.models.evaluation.bottleneck import Load
 from tideover.models.schema import HEADLINE
 from tideover.models.simulation import Replication, watch
-from tideover.reports import figures, tables
+from tideover.reports import figures, tables, wording
 from tideover.reports.columns import conform
 from tideover.reports.conclusions import Verdict, of_record, run_sentence, verdict
 from tideover.reports.figures import strategies, style
@@ -252,7 +252,6 @@ def _details(records: Sequence[Record]) -> Section:
 
 
 def join(results: Iterable[Result], table: str) -> pd.DataFrame:
-    """One table of several results, one after the other."""
     import pandas as pd
 
     frames = [conform(table, getattr(result, table)) for result in results]
@@ -342,12 +341,4 @@ def agreement_sentence(pairs: pd.DataFrame) -> str:
     known = pairs[pairs["published_s"].notna()]
     judged = known[known["within"].notna()]
     wrong = judged[~judged["within"].astype(bool)]
-    text = f"{len(judged) - len(wrong)} of {len(known)} published recovery times are met"
-    if len(judged) < len(known):
-        text += f", {len(known) - len(judged)} were not simulated or have no recovery time"
-    missed = [
-        f"{strategy_name(row['strategy'])} at {row['tuples_per_s']:g} tuples/s, {row['fail_at_s']:g} s "
-        f"(published {row['published_s']:g} s, simulated {row['simulated_s']:.2f} s)"
-        for row in wrong.to_dict("records")
-    ]
-    return f"{text}; not met: {'; '.join(missed)}." if missed else f"{text}."
+    return wording.text("agreement", len(known), len(judged), wrong.to_dict("records"))

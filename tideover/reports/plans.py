@@ -18,7 +18,7 @@ from rich.console import Group
 from rich.text import Text
 
 from tideover.models.schema import HEADLINE, LOSSY, counted
-from tideover.reports import checks, figures
+from tideover.reports import checks, figures, wording
 from tideover.reports.figures.style import picture
 from tideover.reports.figures.sweeps import MOST_NAMED
 from tideover.reports.formatting import listed, number, strategy_name, with_ending
@@ -53,85 +53,20 @@ FORMULAS = {
 
 def verdict(plan: Plan) -> str:
     """The answer in a sentence or two; of a search that was ended early, what it has found so far."""
-    if not plan.whole and not plan.found:
-        return "Ended early, before any candidate was tried."
-    early = f"Ended early: {len(plan.found):,} of {plan.spec.space.total:,} candidates were tried. "
-    tried = "" if plan.whole else early
-    best, nearest = plan.best, plan.nearest
-    if best is not None:
-        unsure = any(one.verdict == "unsure" for one in best.judgements)
-        known = f", as far as {best.n} replications show," if unsure else ""
-        which = "cheapest" if plan.whole else "cheapest of these"
-        cost = f"{_cost(best)} per month: {_choices(best.values)}"
-        return f"{tried}The {which} that meets all objectives{known} costs {cost}."
-    if nearest is None:
-        return f"{tried}Nothing is feasible: no run was done well."
-    first = nearest.missed[0]
-    missed = next(one for one in nearest.judgements if one.objective.text == first)
-    whole = f"Nothing is feasible. {first} cannot be met" if plan.whole else f"None of these meets {first}"
-    return (
-        f"{tried}{whole}: the nearest has {_value(missed)}, {number(nearest.violation)} times the limit "
-        f"beyond it ({_choices(nearest.values)})."
-    )
+    return wording.text("plan_verdict", plan, _cost, _choices, _value)
 
 
 def so_far(plan: Plan) -> str:
     """The answer of a plan that is still searched, in a line."""
-    best, nearest = plan.best, plan.nearest
-    runs = f"So far, after {plan.runs:,} runs"
-    if best is not None:
-        met = listed([f"{one.objective.text}: {_value(one)}" for one in best.judgements])
-        return f"{runs}: {_cost(best)} per month: {_choices(best.values)}; by {best.n} replications {met}."
-    if nearest is None or not nearest.missed:
-        return f"{runs}: nothing that meets all objectives."
-    missed = f"the nearest misses {nearest.missed[0]}: {_choices(nearest.values)}"
-    return f"{runs}: nothing that meets all objectives; {missed}."
+    return wording.text("plan_so_far", plan, _cost, _choices, _value)
 
 
-def sentences(plan: Plan) -> Iterator[str]:
+def sentences(plan: Plan) -> list[str]:
     """What binds, what is undecided, what checkpoints should be, and how much more load it takes."""
-    best, binding = plan.best, plan.binding
-    if best is not None and binding is not None:
-        failing = Counter(missed[0] for _, missed in binding.cheaper if missed)
-        if failing:
-            found = listed(f"{name} ({count})" for name, count in failing.items())
-            yield f"What binds: of the cheaper candidates that were tried, each misses {found}."
-        else:
-            yield "No objective binds: of all that was tried, nothing is cheaper."
-        if binding.margin < float("inf"):
-            margin = f"{100 * binding.margin:.0f} % of the limit"
-            yield f"Least margin at the optimum: {binding.objective}, {margin}."
-    unsure = [one.objective.text for one in best.judgements if one.verdict == "unsure"] if best else []
-    if best is not None and unsure:
-        met = "is met by" if len(unsure) == 1 else "are met by"
-        yield f"{listed(unsure)} {met} the value, but the interval of {best.n} replications leaves doubt."
-    if plan.undecided:
-        many = len(plan.undecided)
-        yield (
-            f"{many} other {'candidate' if many == 1 else 'candidates'} may be better all the same: "
-            "more replications (search.replications) would tell."
-        )
-    down, headroom = plan.availability, plan.headroom
-    if down is not None and down.minutes_per_year is not None and down.value is not None:
-        minutes = number(down.minutes_per_year)
-        yield f"Failures take it down for {minutes} minutes a year: {checks.part(down.value)} available."
-    if headroom is None:
-        if best is not None:
-            yield f"Headroom is not known: {plan.no_headroom}."
-    elif headroom.breaks is None:
-        yield f"Headroom: all objectives still hold at {headroom.holds:g} times the load."
-    else:
-        broken = f"{listed(headroom.first[:2])} {'breaks' if len(headroom.first) == 1 else 'break'}"
-        yield f"Headroom: {headroom.holds:.2f} times the load; at {headroom.breaks:.2f} times, {broken}."
-    if plan.impossible:
-        values, why = next(iter(plan.impossible.items()))
-        which = "candidate" if len(plan.impossible) == 1 else "candidates"
-        yield f"{len(plan.impossible)} {which} cannot be built; {_choices(json.loads(values))}: {why}."
-    share = plan.runs / plan.exhaustive
-    yield (
-        f"{plan.runs:,} runs of the {plan.exhaustive:,} that all {plan.spec.space.total:,} candidates would "
-        f"take ({100 * share:.0f} %); {plan.runs_for_headroom:,} more at other loads."
-    )
+    missed = Counter(missed[0] for _, missed in plan.binding.cheaper if missed) if plan.binding else {}
+    failing = [f"{name} ({count})" for name, count in missed.items()]
+    impossible = [f"{_choices(json.loads(values))}: {why}" for values, why in plan.impossible.items()]
+    return wording.sentences("plan_sentences", plan, failing, "".join(impossible[:1]), checks.part)
 
 
 def tables(plan: Plan) -> list[Table]:
@@ -316,7 +251,6 @@ def plan_view(plan: Plan) -> Group:
 
 
 def plan_page(plan: Plan) -> Page:
-    """The answer, and the optimum's whole scenario."""
     best = plan.nearest
     spec = plan.spec
     setup = (

@@ -26,6 +26,7 @@ from tideover.models.schema import (
     measures,
     named,
 )
+from tideover.reports import wording
 from tideover.reports.formatting import (
     UNDEFINED,
     amount,
@@ -137,7 +138,6 @@ class Notes:
         return with_ending(text, endings)
 
     def lines(self) -> tuple[str, ...]:
-        """All that came up."""
         known = {
             "±: half the width of the 95 % t-interval of the mean": self.interval,
             "(n of m): mean over the n replications in which the value is defined": self.partial,
@@ -248,7 +248,6 @@ def blocked_table(result: Record) -> Table:
 
 
 def flows_table(result: Record) -> Table:
-    """What flows over each edge, per second."""
     columns: dict[str, Callable[[Any], str]] = {
         "edge": lambda each: each["edge"],
         "messages/s": lambda each: number(each["messages_per_s"]),
@@ -298,7 +297,6 @@ class Row:
 
     @property
     def cells(self) -> Cells:
-        """The values in words."""
         shown = [UNDEFINED if v is None else m.written(v) for m, v in zip(MEASURES, self.values, strict=True)]
         total = len(self.endings)
         ended = total - self.endings.count(OPEN)
@@ -339,20 +337,13 @@ def table(records: Sequence[Record]) -> Table:
     """The rows, as text; the first of several is the reference."""
     found = rows(records)
     endings = {ending for row in found for ending in row.endings}
-    total = records[0]["replications"]
-    said = {
-        "Normal: latency, mean, outside of recoveries; CPU and network of the run without failures.": True,
-        "Windows wrong: or missing.": True,
-        f"Roots and windows are of all {total} replications, the others are means.": total > 1,
-        "(n/m): n of m recoveries came to an end within their run; never: none did.": OPEN in endings,
-        WITH_LOSS: LOSSY in endings,
-        f"{strategy_name(records[0]['strategy'])} is the reference.": len(records) > 1,
-    }
+    total, first = records[0]["replications"], strategy_name(records[0]["strategy"])
+    note = wording.text("glance", total, first if len(records) > 1 else "", endings, WITH_LOSS)
     return Table(
         "At a glance",
         ("", *(measure.what for measure in MEASURES)),
         tuple((strategy_name(row.strategy), *row.cells) for row in found),
-        (" ".join(text for text, true in said.items() if true),),
+        (note,),
     )
 
 
@@ -425,7 +416,6 @@ def _by_failure(results: Sequence[Record]) -> dict[str, Recoveries]:
 
 
 def _stages(recoveries: Recoveries) -> tuple[Column, ...]:
-    """The stages that any of the recoveries has."""
     keys = {key for mine in recoveries for recovery in mine for key in recovery["stages_s"]}
     return block("recoveries", "stages_s", {f"{key}_s" for key in keys})
 

@@ -18,9 +18,9 @@ from rich.text import Text
 
 from tideover.models.results import counted
 from tideover.models.schema import HEADLINE, named
-from tideover.reports import figures, pages
+from tideover.reports import figures, pages, wording
 from tideover.reports.figures.style import kinds_of, picture
-from tideover.reports.formatting import capitalised, listed, number, size, strategy_name
+from tideover.reports.formatting import capitalised, listed, number, strategy_name
 from tideover.reports.html import Grid, GridColumn, Page, Picture, Section
 from tideover.reports.html import grid as any_grid
 from tideover.reports.parquet import aside
@@ -220,10 +220,6 @@ def costs(points: Points) -> tuple[Picture, ...]:
 # All points of a sweep in one table of its page.
 
 _TIMES = {HEADLINE: named("recoveries", HEADLINE).label, "catch_up_s": "catch-up"}
-_LATE = (
-    "time to recover not ended: replications that had not recovered by the end of their run; they count with "
-    "the time until then, so mean and p95 are at least that. Of catch-up, the mean is of the others."
-)
 _SHOWN_IF_KNOWN = {"latency_p99_ms": "p99 latency, ms", "availability": "availability"}
 """Further metrics whose means are shown if any point has them, and what the table calls them."""
 
@@ -257,12 +253,8 @@ def grid(points: Points) -> Grid:
     counts.append(GridColumn("failed runs", points.failed.tolist()))
     nowhere = [one.name for one in counts if not any(one.cells)]
     columns += [one for one in counts if one.name not in nowhere]
-    notes = [
-        "±: half the width of the 95 % t-interval of the mean; p95: of replications; – undefined",
-        "; ".join(["network: mean per run", *asked.explained({key.name: key.short for key in points.keys})]),
-        *([_LATE] if points.late.any() else []),
-        *([f"0 at every point: {', '.join(nowhere)}"] if nowhere else []),
-    ]
+    short = asked.explained({key.name: key.short for key in points.keys})
+    notes = wording.sentences("all_points", short, points.late.any(), nowhere)
     return any_grid([*columns, GridColumn("runs", points.runs.tolist())], "points", notes)
 
 
@@ -278,7 +270,6 @@ def stamp(directory: Path, inputs: str, page: Path) -> None:
 
 
 def unstamp(directory: Path) -> None:
-    """The page is about to be written again."""
     (directory / STAMP).unlink(missing_ok=True)
 
 
@@ -307,28 +298,8 @@ def forecast_view(found: Forecast, recipe: Recipe, most: int) -> list[Renderable
     table = Table("", columns, rows, notes, text_columns=len(columns))
     rest = found.points - len(rows)
     more = [f"and {rest:,} more"] if rest else []
-    return [render(table), *(Text(line) for line in (*more, *_forecast(found)))]
-
-
-def _forecast(found: Forecast) -> list[str]:
-    """How many runs, which of them are there, what the others take."""
-    upto = f" to {found.most_runs:,}" if found.most_runs > found.runs else ""
-    lines = [f"{found.points:,} points, {found.runs:,}{upto} runs; nothing was written"]
-    there = [
-        (found.there, "are there already"),
-        (found.reused, "are taken from another sweep in the same place"),
-        (found.failed, "of those that are there failed; --retry-failed does them again"),
-    ]
-    lines += [f"{count:,} {what}" for count, what in there if count]
-    if not found.to_do:
-        return [*lines, "Nothing is left to be simulated."]
-    why = "; ".join(found.why)
-    return [
-        *lines,
-        f"{found.to_do:,} would be simulated: {why}",
-        f"about {duration(found.core_s)} of one core, {size(found.worker_bytes)} of memory for each process "
-        f"that simulates, and {size(found.dataset_bytes)} on the disk, by a pilot of up to three runs",
-    ]
+    told = wording.sentences("sweep_forecast", found, duration(found.core_s))
+    return [render(table), *(Text(line) for line in (*more, *told))]
 
 
 def duration(seconds: float) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.results import counted
 from tideover.models.schema import HEADLINE, LOSSY, UNAFFECTED, block, named
+from tideover.reports import wording
 from tideover.reports.formatting import UNDEFINED, is_undefined, number, size, strategy_name, with_ending
 from tideover.reports.tables import Notes, Table
 from tideover.scenarios.statistics.intervals import Estimate
@@ -50,7 +50,6 @@ class Layout:
 
     @property
     def used(self) -> tuple[Key, ...]:
-        """The keys that are shown."""
         every = (self.x, self.y, self.lines, self.columns, self.rows)
         return tuple(key for key in every if key is not None)
 
@@ -194,7 +193,6 @@ class Key:
 
     @property
     def numeric(self) -> bool:
-        """The values are numbers, not names."""
         return len(self.numbers) > 0
 
     @property
@@ -229,7 +227,6 @@ class Metric:
     max: Floats
 
     def estimate(self, place: int) -> Estimate:
-        """Of one point."""
         values = (float(each[place]) for each in (self.mean, self.std, self.low, self.high))
         mean, std, low, high = (None if np.isnan(value) else value for value in values)
         interval = None if low is None or high is None else (low, high)
@@ -280,7 +277,6 @@ class Points:
 
     @property
     def varying(self) -> tuple[Key, ...]:
-        """The keys with more than one value."""
         return tuple(key for key in self.keys if len(key.labels) > 1)
 
     @cached_property
@@ -414,14 +410,6 @@ MOST_VALUES = 8
 """Most values of a swept key in the table of effects."""
 
 _HEADLINE = named("recoveries", HEADLINE)
-_CENSORED = (
-    "≥ … (n of m): n of m replications recovered; the others count with the time from the failure to the end "
-    "of the run, which is the least that they take"
-)
-_RANKED = (
-    "Best: the shortest time to recover among points that lose no root and count none twice; those that do "
-    "not recover in every run come after those that do."
-)
 
 
 def key_tables(points: Points) -> tuple[Table, ...]:
@@ -434,12 +422,16 @@ def key_tables(points: Points) -> tuple[Table, ...]:
     right = [int(place) for place in points.ranked if not points.wrong[place]]
     shown = []
     if right:
-        shown.append(points_table(points, right[:BEST], f"Best {len(right[:BEST])} points", (_RANKED,)))
+        shown.append(
+            points_table(
+                points, right[:BEST], f"Best {len(right[:BEST])} points", wording.sentences("ranked")
+            )
+        )
     worst = points_table(points, [int(p) for p in points.ranked[: -WORST - 1 : -1]], f"Worst {WORST} points")
     return (*shown, worst, *effects)
 
 
-def points_table(points: Points, places: Iterable[int], title: str, meant: tuple[str, ...] = ()) -> Table:
+def points_table(points: Points, places: Iterable[int], title: str, meant: Sequence[str] = ()) -> Table:
     """One row a point: the swept values, the mean time to recover or the least that it can be, what was lost,
     cost, and how many runs failed.
     """
@@ -468,7 +460,7 @@ def points_table(points: Points, places: Iterable[int], title: str, meant: tuple
         )
     extra = "; ".join(["network: mean per run", *explained({key.name: key.short for key in points.keys})])
     if points.late[places].any():
-        meant = (*meant, _CENSORED)
+        meant = [*meant, *wording.sentences("censored")]
     columns = (*(key.short for key in points.keys), _HEADLINE.label_with_unit, *SUMS.values())
     columns += ("network", "failed runs")
     return Table(title, columns, tuple(rows), (*meant, extra, *notes.lines()), len(points.keys))
@@ -490,37 +482,21 @@ def effects_table(points: Points, most: int = MOST_VALUES) -> Table:
             cells = (f"{of_value[place]:,}" for of_value in counts)
             least = "≥ " if counts[1][place] else ""
             rows.append((key.labels[place], f"{least}{number(float(means[place]))}", *cells))
-    notes = [
-        "Each mean is over all values of the other keys. Not recovered: points of which a run had not "
-        "recovered by its end; it counts with the time until then, so the mean is at least that (≥). Wrong: "
-        "points that lose roots or count some twice.",
-    ]
-    if left_out:
-        notes.append("apart: over all values, also those that are not listed")
     columns = ("", "mean, s", "points", "not recovered", "wrong")
     title = "Effect of each swept key on the time to recover"
-    return Table(title, columns, tuple(rows), tuple(notes))
+    return Table(title, columns, tuple(rows), tuple(wording.sentences("effects", left_out)))
 
 
 def summary(points: Points) -> str:
     """At which points it takes shortest and longest to recover, what else goes wrong, and how many points and
     runs there are.
     """
-    runs, failed = int(points.runs.sum()), int(points.failed.sum())
-    late, wrong = int(points.late.sum()), int(points.wrong.sum())
-    said = []
+    ends = []
     if not np.isnan(points.headline).all():
-        ends = []
         for place in (int(np.nanargmin(points.headline)), int(np.nanargmax(points.headline))):
             least = "at least " if points.late[place] else ""
             where = ", ".join(f"{key.short} {key.labels[key.of_point[place]]}" for key in points.varying)
             time = f"{least}{number(float(points.headline[place]))} s"
             ends.append(f"{time} ({where})" if where else time)
-        said.append(f"Mean time to recover of a point: {' to '.join(dict.fromkeys(ends))}.")
-    if late:
-        said.append(f"In {counted(late, 'point')} not every run recovers by its end.")
-    if wrong:
-        said.append(f"{counted(wrong, 'point')} lose roots or count some twice.")
-    ended = f"{failed:,} failed and are left out" if failed else "none failed"
-    said.append(f"{counted(len(points), 'point')} of the grid, {counted(runs, 'run')}; {ended}.")
-    return " ".join(said)
+    counts = (int(each.sum()) for each in (points.late, points.wrong, points.runs, points.failed))
+    return wording.text("sweep_summary", points, list(dict.fromkeys(ends)), *counts)
