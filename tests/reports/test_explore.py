@@ -18,7 +18,7 @@ from tideover import api
 from tideover.models.simulation import simulate
 from tideover.reports.explore import server
 from tideover.reports.explore.answer import ONE_RUN, Answers, World, answer, pictured
-from tideover.reports.figures.timeline import in_buckets, rotations, timed_out
+from tideover.reports.figures.timeline import Roots
 from tideover.scenarios import library
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load, load_for_strategies
@@ -108,10 +108,10 @@ def test_buckets_hold_what_a_rotating_map_holds(buckets: int) -> None:
     trace, s = one.trace, 1e9
     events: list[tuple[float, int, Any]] = [(at / s, 0, (root, n)) for _, _, root, n, at in trace.emitted]
     events += [(at / s, 1, (root, n)) for root, n, at in trace.completed]
-    events += [(float(at), 2, None) for each in rotations(trace).values() for at in each]
+    these = Roots(trace, [75.0])
+    events += [(float(at), 2, None) for each in these.rotations.values() for at in each]
     instants = [50.25, 72.45, 88.65, 99.95, 103.35, 131.15, 150.55]
-    these = timed_out(trace, [75.0])
-    inside = in_buckets(trace, rotations(trace), these, np.array(instants))
+    inside = these.in_buckets(np.array(instants))
     found, book = [], RotatingMap(buckets)
     for _, what, root in sorted([*events, *((at, 3, None) for at in instants)], key=lambda one: one[:2]):
         if what == 0:

@@ -8,7 +8,7 @@ import pytest
 import tideover
 from tideover.models.results import Result
 from tideover.reports import figures
-from tideover.reports.figures.timeline import Roots, in_buckets, rotations, timed_out
+from tideover.reports.figures.timeline import Roots
 
 
 def run(phase_s: int, **more: Any) -> Result:
@@ -22,7 +22,7 @@ def run(phase_s: int, **more: Any) -> Result:
 @pytest.fixture(scope="module")
 def two_batches() -> tuple[Result, Roots]:
     result = run(10)
-    return result, timed_out(result.traces[0], [75.0])
+    return result, Roots(result.traces[0], [75.0])
 
 
 def test_each_root_has_its_times(two_batches):
@@ -47,10 +47,9 @@ def test_each_bucket_has_its_roots(two_batches):
     out what is counted. 64 s: 40 roots in the newest. 74 s: 40 there, 100 in the other. 76 s: the same 150
     are lost and 10 more are emitted. 100.05 s: 50 lost ones are left, with the 100 of 90 to 100 s.
     """
-    result, these = two_batches
-    trace = result.traces[0]
-    assert rotations(trace)["sentences.0"].tolist() == [10, 40, 70, 100, 130, 160]
-    inside = in_buckets(trace, rotations(trace), these, np.array([64.05, 74.05, 76.05, 100.05]))
+    _, these = two_batches
+    assert these.rotations["sentences.0"].tolist() == [10, 40, 70, 100, 130, 160]
+    inside = these.in_buckets(np.array([64.05, 74.05, 76.05, 100.05]))
     alive, lost = inside[:, 0].tolist(), inside[:, 1].tolist()
     assert len(inside) == 2
     assert alive[0] == pytest.approx([40, 40, 10, 0], abs=1)
@@ -66,7 +65,7 @@ def test_what_is_emitted_while_nobody_receives_is_lost_at_once():
     result = tideover.run(
         tideover.load("stableford-phase2").with_({"failures": [down], "run.replications": 1}), trace=True
     )
-    these = timed_out(result.traces[0], [75.0])
+    these = Roots(result.traces[0], [75.0])
     assert these.emitted.max() == pytest.approx(80, abs=0.2)
     assert these.lost.tolist() == np.maximum(these.emitted, 75.0).tolist()
 

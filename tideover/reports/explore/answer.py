@@ -29,7 +29,7 @@ from tideover.reports.explore.controls import Control, Value, controls
 from tideover.reports.figures import style
 from tideover.reports.figures.cluster import MOST_HOSTS
 from tideover.reports.figures.space_time import MOST_TUPLES, choose, layout, space_time
-from tideover.reports.figures.timeline import in_buckets, rotations, timed_out
+from tideover.reports.figures.timeline import Roots
 from tideover.reports.formatting import strategy_name
 from tideover.scenarios import library
 from tideover.scenarios.errors import ScenarioError
@@ -148,17 +148,14 @@ class World:
 
     @cached_property
     def every(self) -> Every:
-        """The strategies that go with it."""
         return every_strategy(self.tree)
 
     @cached_property
     def scenarios(self) -> dict[str, Scenario]:
-        """Under each of them."""
         return load_for_strategies(self.tree, self.every.kinds, self.every.settings)
 
     @cached_property
     def controls(self) -> dict[str, Control]:
-        """By name."""
         return {control.name: control for control in controls(self.scenarios)}
 
     def described(self) -> dict[str, Any]:
@@ -303,13 +300,12 @@ def _roots(one: Replication) -> dict[str, Any] | None:
     """What became of each root that timed out, and how many roots were in which bucket; None: none did."""
     if one.trace is None:
         return None
-    these = timed_out(one.trace, [row["failed_at_s"] for row in one.recoveries])
+    these = Roots(one.trace, [row["failed_at_s"] for row in one.recoveries])
     if not these.number.size:
         return None
-    turns = rotations(one.trace)
     shown = np.unique(np.linspace(0, len(these.number) - 1, MOST_ROOTS).astype(int))
     instants = these.instants(0.08, INSTANTS)
-    inside = in_buckets(one.trace, turns, these, instants)
+    inside = these.in_buckets(instants)
     given_up = {at: place for place, at in enumerate(sorted(set(these.given_up.tolist())))}
     return {
         "count": len(these.number),
@@ -325,7 +321,7 @@ def _roots(one: Replication) -> dict[str, Any] | None:
             for row in shown
         ],
         "batches": [{"given_up": at, "roots": int((these.given_up == at).sum())} for at in sorted(given_up)],
-        "rotations": sorted({float(at) for each in turns.values() for at in each}),
+        "rotations": sorted({float(at) for each in these.rotations.values() for at in each}),
         "t_s": [round(float(at), 4) for at in instants],
         "buckets": [{"waits": waits.tolist(), "lost": gone.tolist()} for waits, gone in inside],
     }

@@ -22,7 +22,7 @@ from tideover.sim.units import S
 Value = float | int | str | None
 """A position: a number in the control's unit, a word; None: as the scenario says, where that is no number."""
 
-_OF_STRATEGIES: dict[str, dict[str, Any]] = tomllib.loads(
+_TOLD: dict[str, Any] = tomllib.loads(
     files("tideover.reports.explore").joinpath("controls.toml").read_text(encoding="utf-8")
 )
 _RATES = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10)
@@ -37,11 +37,6 @@ _FAILURES = {
     "crash_task": ("a task crashes", "failures.0.kind=crash_task"),
     "none": ("nothing fails", "failures=[]"),
 }
-_OUTAGE = {
-    "detection": ("time to detect it", "Nothing can be mended before it: each strategy waits for it."),
-    "restart": ("time to restart", "The backlog grows by the rate times this, and is worked off later."),
-}
-"""Label and what to notice."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,6 @@ class Control:
     words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def concerns(self, kind: str) -> bool:
-        """Whether it does anything to a strategy."""
         return kind in self.keys or not any(self.keys)
 
     def settings(self, kind: str, value: Value) -> list[str]:
@@ -85,7 +79,6 @@ class Control:
         return [key.format(said) for key in self.keys.get(kind, self.keys.get("", ()))]
 
     def described(self) -> dict[str, Any]:
-        """For the page."""
         return {
             "name": self.name,
             "label": self.label,
@@ -107,26 +100,22 @@ def controls(scenarios: Mapping[str, Scenario]) -> Iterator[Control]:
         if isinstance(part, SpoutConfig) and isinstance(rate := dict(part.arrivals).get("rate"), int | float)
     }
     for name, rate in spouts.items():
-        yield Control(
-            f"rate.{name}" if len(spouts) > 1 else "rate",
-            f"rate of {name}",
-            "/s",
-            _with(rate, [float(f"{rate * times:.3g}") for times in _RATES]),
-            {"": rate},
-            {"": (f"topology.{name}.rate={{}}",)},
-            "What comes again after a failure grows with the rate; near what the slowest task carries, the "
-            "backlog takes much longer to go.",
-        )
-    for key, about in _OF_STRATEGIES.items():
+        values = _with(rate, [float(f"{rate * times:.3g}") for times in _RATES])
+        told = _TOLD["rate"] | {"label": _TOLD["rate"]["label"].format(name)}
+        key = f"topology.{name}.rate={{}}"
+        called = f"rate.{name}" if len(spouts) > 1 else "rate"
+        yield Control(called, **told, values=values, at={"": rate}, keys={"": (key,)})
+    for key, told in _TOLD["strategies"].items():
         mine = {kind: one for kind, one in scenarios.items() if key in fields_of(STRATEGIES[kind])}
         if not mine:
             continue
-        at = {kind: _plain(dict(one.strategy).get(key), about["unit"]) for kind, one in mine.items()}
+        at = {kind: _plain(dict(one.strategy).get(key), told["unit"]) for kind, one in mine.items()}
         known = [value for value in at.values() if isinstance(value, int | float)]
-        values: tuple[Value, ...] = _with(*known, about["values"]) if known else tuple(about["values"])
+        values = _with(*known, told["values"]) if known else tuple(told["values"])
+        if None in at.values():
+            values = (None, *values)
         keys = {kind: (f"strategies.{kind}.{key}={{}}",) for kind in mine}
-        values = (None, *values) if None in at.values() else values
-        yield Control(key, about["label"], about["unit"], values, at, keys, about["notice"])
+        yield Control(key, **told | {"values": values}, at=at, keys=keys)
     if first.failures:
         yield from _failure(first)
 
@@ -139,33 +128,18 @@ def _failure(scenario: Scenario) -> Iterator[Control]:
         last = min(run.duration, max(2 * fault.at, run.warmup + run.duration // 2)) / S
         step = next((step for step in _STEPS if step >= (last - first) / _MOMENTS), _STEPS[-1])
         grid = [round(step * place, 6) for place in range(int(first / step) + 1, int(last / step) + 1)]
-        moments: tuple[Value, ...] = _with(fault.at / S, grid)
-        yield Control(
-            "moment",
-            "moment of the failure",
-            "s",
-            (None, *moments) if fault.within else moments,
-            {"": None if fault.within else fault.at / S},
-            {"": ("failures.0.at={}", "failures.0.within=0 s")},
-            "Where in its window, between two checkpoints, two rotations, does it strike? Go by single "
-            "steps.",
-        )
-    if isinstance(fault, TaskFault) and kind_of(fault) in _FAILURES:
-        yield Control(
-            "failure",
-            "kind of failure",
-            "",
-            tuple(_FAILURES),
-            {"": kind_of(fault)},
-            {},
-            "A crash takes the queue with it, and what comes while the task is away; a lost state leaves "
-            "these. Without a failure there is no recovery: the costs remain.",
-            _FAILURES,
-        )
+        moments = _with(fault.at / S, grid)
+        values, at = ((None, *moments), None) if fault.within else (moments, fault.at / S)
+        keys = ("failures.0.at={}", "failures.0.within=0 s")
+        yield Control("moment", **_TOLD["moment"], values=values, at={"": at}, keys={"": keys})
+    kind = kind_of(fault)
+    if isinstance(fault, TaskFault) and kind in _FAILURES:
+        values = tuple(_FAILURES)
+        yield Control("failure", **_TOLD["failure"], values=values, at={"": kind}, keys={}, words=_FAILURES)
     if scenario.detector is None and type(fault).kills:
-        for key, (label, notice) in _OUTAGE.items():
-            at, keys = _plain(dict(fault)[key], "s"), {"": (f"failures.0.{key}={{}}",)}
-            yield Control(key, label, "s", _with(at, _WAITS), {"": at}, keys, notice)
+        for key in ("detection", "restart"):
+            at, given = _plain(dict(fault)[key], "s"), {"": (f"failures.0.{key}={{}}",)}
+            yield Control(key, **_TOLD[key], values=_with(at, _WAITS), at={"": at}, keys=given)
 
 
 def _plain(value: Any, unit: str) -> Any:

@@ -106,7 +106,6 @@ class Workers:
         return found
 
     def close(self) -> None:
-        """End the processes."""
         while not self._idle.empty():
             self._idle.get().process.kill()
 
@@ -186,7 +185,6 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Of the page."""
         return f"http://{HOST}:{self.server_port}/"
 
     @property
@@ -205,7 +203,6 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """The page, its module, its style."""
         if not self._is_ours():
             return
         path = self.path.partition("?")[0]
@@ -217,7 +214,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.NOT_FOUND, said.encode(), "text/plain")
 
     def do_POST(self) -> None:
-        """An answer."""
         if not self._is_ours():
             return
         what = self.path.removeprefix("/")
@@ -278,7 +274,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def asset(name: str) -> bytes:
-    """A file of the page."""
     return files("tideover.reports.explore").joinpath("page", name).read_bytes()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from tideover.reports.columns import conform
 from tideover.reports.figures import style
 from tideover.reports.figures.cluster import loads
 from tideover.reports.formatting import filled, is_undefined, number, strategy_name, with_ending
-from tideover.sim.train import Ints
 from tideover.sim.units import S
 
 if TYPE_CHECKING:
@@ -359,51 +357,56 @@ ROOT_KEYS = (
 _MOST_BUCKETS = 64
 
 
-@dataclass(frozen=True)
 class Roots:
-    """Roots that timed out, by number, of a traced run; times in s.
+    """Of a traced run the roots whose first attempt timed out, in the order of their ``number``; times in s.
 
-    ``lost``: from when nothing of it would be acked any more: the failure, or the emission if that was later.
-    ``again``: when it was emitted the second time; not a number: not before the end of the run.
+    lost       from when nothing of it would be acked any more: the failure, or the emission if that was later
+    again      when it was emitted the second time; not a number: not before the end of the run
+    rotations  when the map of each spout task was rotated
     """
 
-    number: Ints
-    emitted: np.ndarray
-    lost: np.ndarray
-    given_up: np.ndarray
-    again: np.ndarray
+    def __init__(self, trace: Trace, failures_s: Iterable[float]) -> None:
+        self._trace = trace
+        first = {root: at for _, _, root, attempt, at in trace.emitted if attempt == 0}
+        again = {root: at for _, _, root, attempt, at in trace.emitted if attempt == 1}
+        given_up = {root: at for root, attempt, at in trace.failed if attempt == 0}
+        self.number = np.array(sorted(given_up), np.int64)
+        self.emitted, self.given_up, self.again = (
+            np.array([of.get(n, np.nan) for n in self.number], float) / S for of in (first, given_up, again)
+        )
+        self.lost = self.emitted.copy()
+        for failure in failures_s:
+            self.lost = np.where(failure <= self.given_up, np.maximum(self.lost, failure), self.lost)
+        turns: dict[str, list[float]] = {}
+        for step in trace.steps:
+            if step.what == "buckets rotated":
+                turns.setdefault(step.who, []).append(step.at / S)
+        self.rotations = {who: np.array(at) for who, at in turns.items()}
 
     def instants(self, margin: float, count: int) -> np.ndarray:
-        """So many moments (s), evenly from before the first emission to after the last of what is known.
+        """So many moments, evenly from before the first emission to after the last of what is known.
 
         ``margin``: how much before and after, as a part of what lies between.
         """
         begin, end = self.emitted.min(), np.nanmax([*self.again, *self.given_up])
         return np.linspace(begin - margin * (end - begin), end + margin * (end - begin), count)
 
-
-def timed_out(trace: Trace, failures_s: Iterable[float]) -> Roots:
-    """The roots whose first attempt timed out, in the order of their numbers."""
-    first = {root: at for _, _, root, attempt, at in trace.emitted if attempt == 0}
-    again = {root: at for _, _, root, attempt, at in trace.emitted if attempt == 1}
-    given_up = {root: at for root, attempt, at in trace.failed if attempt == 0}
-    number = np.array(sorted(given_up), np.int64)
-    emitted, gone, out = (
-        np.array([of.get(n, np.nan) for n in number], float) / S for of in (first, given_up, again)
-    )
-    lost = emitted.copy()
-    for failure in failures_s:
-        lost = np.where(failure <= gone, np.maximum(lost, failure), lost)
-    return Roots(number, emitted, lost, gone, out)
-
-
-def rotations(trace: Trace) -> dict[str, np.ndarray]:
-    """When the map of each spout task was rotated, s."""
-    found: dict[str, list[float]] = {}
-    for step in trace.steps:
-        if step.what == "buckets rotated":
-            found.setdefault(step.who, []).append(step.at / S)
-    return {who: np.array(at) for who, at in found.items()}
+    def in_buckets(self, at_s: np.ndarray) -> np.ndarray:
+        """How many roots are in which bucket: for each bucket, the newest first, those that are not lost, and
+        those that are, at each of the instants.
+        """
+        trace = self._trace
+        ends = {(root, attempt): at / S for root, attempt, at in [*trace.completed, *trace.failed]}
+        lost = dict(zip(self.number.tolist(), self.lost.tolist(), strict=True))
+        counts = np.zeros((_MOST_BUCKETS, 2, len(at_s)), np.int64)
+        for name, task, root, attempt, at in trace.emitted:
+            first, last = np.searchsorted(at_s, [at / S, ends.get((root, attempt), np.inf)])
+            own, when = self.rotations.get(f"{name}.{task}", np.empty(0)), at_s[first:last]
+            # At one instant a root is put into the map before that is rotated.
+            depth = np.searchsorted(own, when, "right") - np.searchsorted(own, at / S, "left")
+            gone = when >= (lost.get(root, np.inf) if attempt == 0 else np.inf)
+            counts[depth, gone.astype(int), np.arange(first, last)] += 1
+        return counts[: np.flatnonzero(counts.any(axis=(1, 2))).max(initial=0) + 1]
 
 
 def roots(result: Result) -> Figure:
@@ -414,13 +417,11 @@ def roots(result: Result) -> Figure:
     if not result.traces:
         raise ValueError("a figure of roots needs their times: run(…, trace=True)")
     trace, recoveries = result.traces[0], result.replications[0].recoveries
-    these = timed_out(trace, [row["failed_at_s"] for row in recoveries])
+    these = Roots(trace, [row["failed_at_s"] for row in recoveries])
     if not these.number.size:
         raise ValueError("no root timed out: there is nothing to draw")
-    turns = rotations(trace)
     instants = these.instants(0.1, 1000)
-    span = instants[0], instants[-1]
-    inside = in_buckets(trace, turns, these, instants)
+    span, inside = (instants[0], instants[-1]), these.in_buckets(instants)
     with style.applied():
         figure = style.new_figure(3.6 + 0.55 * len(inside))
         heights = [4.6, *[1] * len(inside)]
@@ -434,34 +435,23 @@ def roots(result: Result) -> Figure:
             axes.fill_between(instants, lost, lost + waits, facecolor=WAITS, linewidth=0)
             axes.set(ylim=(0, 1.12 * most), ylabel="roots")
             axes.set_title(name, fontweight="normal", fontsize=8.5)
-        rotated = {at for each in turns.values() for at in each if span[0] < at < span[1]}
+        rotated = {at for each in these.rotations.values() for at in each if span[0] < at < span[1]}
         for axes in (above, *below):
             for at in rotated:
                 axes.axvline(at, color=style.MUTED, **style.LINES["dashed"])
             for row in recoveries:
                 axes.axvline(row["failed_at_s"], color=style.FAILURE, linewidth=1.8)
         for row in recoveries:
-            _measure(above, row["ready_at_s"], row["state_recovery_s"])
+            if took_s := row["state_recovery_s"]:
+                low, high = above.get_ylim()
+                begin, y = row["ready_at_s"], low + 0.06 * (high - low)
+                arrow = {"arrowstyle": "<->", "color": style.INK, "shrinkA": 0, "shrinkB": 0}
+                above.annotate("", (begin, y), (begin + took_s, y), arrowprops=arrow)
+                words: Any = {"ha": "center", "va": "bottom", "fontsize": 9, "backgroundcolor": style.PAPER}
+                above.text(begin + took_s / 2, y, f"state recovery {took_s:.1f} s", **words)
         below[-1].set(xlabel="time (s)", xlim=span)
         style.legend_below(figure, ROOT_KEYS, 4)
     return figure
-
-
-def in_buckets(trace: Trace, turns: dict[str, np.ndarray], these: Roots, at_s: np.ndarray) -> np.ndarray:
-    """How many roots are in which bucket: for each bucket, the newest first, those that are not lost, and
-    those that are, at each of the instants.
-    """
-    ends = {(root, attempt): at / S for root, attempt, at in [*trace.completed, *trace.failed]}
-    lost = dict(zip(these.number.tolist(), these.lost.tolist(), strict=True))
-    counts = np.zeros((_MOST_BUCKETS, 2, len(at_s)), np.int64)
-    for name, task, root, attempt, at in trace.emitted:
-        first, last = np.searchsorted(at_s, [at / S, ends.get((root, attempt), np.inf)])
-        own, when = turns.get(f"{name}.{task}", np.empty(0)), at_s[first:last]
-        # At one instant a root is put into the map before that is rotated.
-        depth = np.searchsorted(own, when, "right") - np.searchsorted(own, at / S, "left")
-        gone = when >= (lost.get(root, np.inf) if attempt == 0 else np.inf)
-        counts[depth, gone.astype(int), np.arange(first, last)] += 1
-    return counts[: np.flatnonzero(counts.any(axis=(1, 2))).max(initial=0) + 1]
 
 
 def _draw_roots(axes: Axes, these: Roots) -> None:
@@ -481,18 +471,6 @@ def _draw_roots(axes: Axes, these: Roots) -> None:
     axes.plot(these.again, these.number, "s", color=style.BLUE, markersize=1.6)
     low, high = these.number[0], max(these.number[-1], these.number[0] + 1)
     axes.set(ylabel="root, by number", ylim=(low - 0.22 * (high - low), high + 0.06 * (high - low)))
-
-
-def _measure(axes: Axes, ready_s: float, took_s: float | None) -> None:
-    """The distance that is called state recovery."""
-    if not took_s:
-        return
-    low, high = axes.get_ylim()
-    y = low + 0.06 * (high - low)
-    arrow = {"arrowstyle": "<->", "color": style.INK, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", (ready_s, y), (ready_s + took_s, y), arrowprops=arrow)
-    words: Any = {"ha": "center", "va": "bottom", "fontsize": 9, "backgroundcolor": style.PAPER}
-    axes.text(ready_s + took_s / 2, y, f"state recovery {took_s:.1f} s", **words)
 
 
 # How busy resources are over time: a line for each of the busiest, the darker the busier.
