@@ -37,13 +37,14 @@ def _read() -> dict[str, Tables]:
             entries = []
             for name, given in columns.items():
                 dtype, unit, meaning, undefined, optional = (*(given or shared[name]), "", "")[:5]
-                entry = Column(name, meaning, unit, dtype, undefined, optional=bool(optional))
-                entries.append(entry)
+                entries.append(Column(name, meaning, unit, dtype, undefined, optional=bool(optional)))
             found[group][table] = tuple(entries)
     return found
 
 
-CALIBRATION, RECOVERY_FITS, CAPACITY_FITS = _read().values()
+_GROUPS = _read()
+CALIBRATION, RECOVERY_FITS = _GROUPS["calibration"], _GROUPS["recovery_fits"]
+CAPACITY_FITS = _GROUPS["capacity_fits"]
 """What a calibration on real runs found; what a fit to somebody else's recoveries, or capacities, did."""
 DOCUMENTED: Mapping[str, tuple[Column, ...]] = ChainMap(TABLES, CALIBRATION, CAPACITY_FITS, RECOVERY_FITS)
 """Every table that is written."""

@@ -1,4 +1,7 @@
-"""Names and numbers as reports write them. Undefined is an en dash everywhere."""
+"""Names and numbers as reports write them; called by all of them.
+
+Undefined is an en dash everywhere. How a number is written is changed here, and nowhere else.
+"""
 
 from __future__ import annotations
 

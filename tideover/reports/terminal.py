@@ -77,7 +77,6 @@ def compare_view(results: Sequence[Record], verdict: Verdict, details: bool = Fa
 
 
 def check_view(check: Check) -> Group:
-    """Objectives, and what became of them."""
     asked, warnings = headline(check.result.to_dict()), [*check.remarks, *check.result.warnings]
     return _answered(asked, checks.sentence(check), [checks.table(check)], warnings=warnings)
 
@@ -109,7 +108,6 @@ def reproduce_view(
 
 
 def rendered(shown: Iterable[Table]) -> list[Group]:
-    """The tables that have rows."""
     return [render(table) for table in shown if table.rows]
 
 

@@ -104,7 +104,6 @@ POINTS: Any = {"textcoords": "offset points"}
 
 
 def legend_below(figure: Figure | SubFigure, keys: Iterable[Key], columns: int) -> None:
-    """One legend for all axes of a figure."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -183,7 +182,6 @@ def name_rows(ax: Axes, labels: Sequence[str]) -> None:
 
 
 def bare(ax: Axes) -> None:
-    """Axes without ticks and frame, for what is labelled inside."""
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
 
@@ -271,7 +269,8 @@ def picture(
         elif not panels:  # Axes of one figure
             prefix, alt = (texts[key].format(**words) for key in ("prefix", "alt"))
             panels.append(to_svg(one.figure, prefix=prefix, alt=alt))
-    caption = " ".join(texts[key].format(**words) for key in ("caption", *also) if key in texts)
+    shown = ["caption", *also] if "caption" in texts else also
+    caption = " ".join(texts[key].format(**words) for key in shown)
     legend = tuple((key.label, key.shape, css(key.colour)) for key in keys)
     return Picture(texts["title"].format(**words), caption, "\n".join(panels), legend)
 
