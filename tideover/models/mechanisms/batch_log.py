@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Annotated, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -128,13 +128,8 @@ class Records:
         return Records(self._plane, self.rows[np.where(mark == 0, self.rows["epoch"] >= epoch, mark > epoch)])
 
 
-class HasRows(Protocol):
-    @property
-    def n(self) -> int: ...
-
-
 Place = TypeVar("Place")
-Read = TypeVar("Read", bound=HasRows)
+Read = TypeVar("Read", Records, Train)
 Content = dict[BoltTask, Records]
 
 
@@ -144,7 +139,8 @@ class Log(Generic[Place, Read]):
     """
 
     def __init__(self, order: Callable[[Place], Any], join: Callable[[Sequence[Read]], Read]) -> None:
-        self._order, self._join = order, join
+        self._order = order
+        self._join: Callable[[Sequence[Read]], Read] = join
         self.waiting: dict[Place, list[Read]] = {}
         self.size = 0
 

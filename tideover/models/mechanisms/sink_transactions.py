@@ -43,11 +43,8 @@ from tideover.sim.train import Ints, Train
 
 @dataclass(eq=False)
 class Transaction:
-    """What one task has put out, and its readers have not seen.
-
-    opened   when the first of it was put out (ns); None: nothing was
-    effects  uids of the tuples whose effects are in it
-    dead     the broker has aborted it
+    """What one task has put out since ``opened`` (ns), and its readers have not seen: uids of tuples whose
+    effects are in it. ``dead``: the broker has aborted it.
     """
 
     opened: int | None = None

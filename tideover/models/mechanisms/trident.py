@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -147,12 +147,8 @@ def roots_of(content: Content) -> Ints:
     return distinct(np.concatenate([NOTHING, *roots]))
 
 
-class Work(NamedTuple):
-    """What a task has to do for an attempt; ``done`` is called when it has taken ``duration`` (ns)."""
-
-    attempt: Attempt
-    duration: int
-    done: Callable[[], None]
+Work = tuple[Attempt, int, Callable[[], None]]
+"""What a task has to do for an attempt, how long that takes (ns), and what is called then."""
 
 
 class Executor:
@@ -178,14 +174,14 @@ class Executor:
     def down(self) -> bool:
         return self.own is not None or not self.worker_up
 
-    def add(self, work: Work) -> None:
-        self._works.append(work)
+    def add(self, attempt: Attempt, duration: int, done: Callable[[], None]) -> None:
+        self._works.append((attempt, duration, done))
         self._go_on()
 
     def _go_on(self) -> None:
         if self.began_at is None and self._works:
             self.began_at = self._kernel.now
-            self._end_at(max(self._kernel.now, self._stopped_until) + self._works[0].duration)
+            self._end_at(max(self._kernel.now, self._stopped_until) + self._works[0][1])
 
     def _end_at(self, when: int) -> None:
         self._number += 1
@@ -198,9 +194,9 @@ class Executor:
             if max(parted, default=0) > self._kernel.now:  # a partition cuts it off from one that reads it
                 self._end_at(max(parted))
                 return
-            work = self._works.popleft()
+            _, _, done = self._works.popleft()
             self._stop()
-            work.done()
+            done()
             self._go_on()
 
         self._kernel.at(when, Rank.BATCH, ended, self.task.number)
@@ -214,9 +210,9 @@ class Executor:
 
     def give_up(self, attempts: Collection[Attempt]) -> None:
         """Nobody wants the works of these attempts any more."""
-        if self._works and self._works[0].attempt in attempts:
+        if self._works and self._works[0][0] in attempts:
             self._stop()
-        self._works = deque(work for work in self._works if work.attempt not in attempts)
+        self._works = deque(work for work in self._works if work[0] not in attempts)
         self._go_on()
 
     def crash(self) -> None:
@@ -414,8 +410,7 @@ class Coordinator(Mechanism, CopyHolder, Runner):
             return
         part = attempt.part(task)
         service = 0 if part is None else task.queue.demand(part)
-        done = partial(self._worked, attempt, task)
-        executor.add(Work(attempt, self._settings.task_time + service, done))
+        executor.add(attempt, self._settings.task_time + service, partial(self._worked, attempt, task))
 
     def _worked(self, attempt: Attempt, task: BoltTask) -> None:
         attempt.worked.add(task)
@@ -487,7 +482,7 @@ class Coordinator(Mechanism, CopyHolder, Runner):
             data = without_markers(part)
             rows = data.n if task.state is None else len(np.unique(data.key))
         took = s.state_time + rows * s.state_cost
-        self._executors[task].add(Work(attempt, took, partial(self._updated, attempt, task)))
+        self._executors[task].add(attempt, took, partial(self._updated, attempt, task))
 
     def _updated(self, attempt: Attempt, task: BoltTask) -> None:
         """The store has the part, or had it."""
