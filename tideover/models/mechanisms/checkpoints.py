@@ -6,7 +6,7 @@
 What the `state` of a bolt adds to what a store has of its tasks, for every strategy that saves it
 (tests/models/test_saved_state.py):
 
-- What is saved of a task has, besides the entries of the bolt's own, those of its `state`, each with its
+- What is saved of a task has, apart from the entries of the bolt's own, those of its `state`, each with its
   own `entry_size`. Costs by entry, of saving and of restoring, count both. `rsm` saves the `state` of bolts
   that have state of their own only; `passive_standby` and `aligned_snapshots` that of all.
 - What is saved *counts* once the task would go back to it: written (`rsm`), at the secondary

@@ -226,9 +226,9 @@ class _Turn(NamedTuple):
 
 class Fleets(Mechanism, CopyHolder):
     """All replicas of a task but the first are its shadows; after a failure one live member of each fleet
-    that was hit writes its state to the station, from which those that are back read it.
+    that was hit writes its state to the store, from which those that are back read it.
 
-    costs         of taking over a state that was read; ``store``: the station
+    costs         of taking over a state that was read, from ``store``
     transaction   time until a recovery transaction has reached the live members (ns)
     copy_cost     time that each copy for a shadow takes a spout (ns)
     then          called when a member has the state of another, and may ack once more what it has acked
