@@ -126,8 +126,8 @@ def test_what_comes_late_is_binned_too(monkeypatch: pytest.MonkeyPatch) -> None:
     log = LatencyLog()
     for second in (*range(10), 2, 3, 4, *range(10, 20)):
         log.add(np.arange(4, dtype=np.int64) + second * S, np.arange(4, dtype=np.int64))
-    parts = [log._seconds[second] for second in range(18)]
-    assert [part.count for part in parts] == [8 if second in (2, 3, 4) else 4 for second in range(18)]
+    parts = [log._seconds[second] for second in range(16)]  # the last ones are gathered, or being filled
+    assert [part.count for part in parts] == [8 if second in (2, 3, 4) else 4 for second in range(16)]
     assert not any(part._buffer for part in parts)
 
 

@@ -93,9 +93,7 @@ def word_count(
     bolt: type[Stateful] = WindowedCount,
     duration: int = LONG,
 ) -> Scenario:
-    """The world of the checks, every task on a host of its own; ``trigger``: what ends its windows;
-    ``bolt``: what counts; ``duration``: in ns.
-    """
+    """The world of the checks, every task on a host of its own: ``bolt`` counts, ``trigger`` ends windows."""
     words = SpoutConfig(spout=Sentences(), arrivals=Periodic(rate=2.0), parallelism=2)
     split = BoltConfig(
         bolt=SplitWords(), from_={"words": Shuffle()}, service=Exponential(mean=2 * MS), parallelism=2
@@ -119,10 +117,13 @@ def word_count(
 
 
 def long_enough(strategy: Strategy) -> int:
-    """How long a world has to be (ns) for a failure within a window of END, its recovery, and two windows
-    after that.
-    """
+    """Of a world (ns) with a failure in the window of END, its recovery, and two windows after that."""
     return END + WINDOW + strategy.recovers_within(DOWN, WINDOW) + 2 * WINDOW
+
+
+def add_up(ledger: Mapping[str, int]) -> None:
+    accounted = ledger["completed"] + ledger["in_flight"] + ledger["lost"]
+    assert ledger["emitted"] == accounted, f"roots do not add up: {ledger}"
 
 
 def run(scenario: Scenario, **more: Any) -> Replication:
@@ -130,12 +131,6 @@ def run(scenario: Scenario, **more: Any) -> Replication:
     done = simulate(scenario, **more)
     add_up(done.ledger)
     return done
-
-
-def add_up(ledger: Mapping[str, int]) -> None:
-    assert ledger["emitted"] == ledger["completed"] + ledger["in_flight"] + ledger["lost"], (
-        f"roots do not add up: {ledger}"
-    )
 
 
 def variants(strategy: Strategy) -> list[Strategy]:
@@ -174,9 +169,7 @@ def off_beat(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> tuple[
 
 
 def combined(whole: bool, *axes: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Combinations of values on several axes: all; or a few, in one of which each value of an axis meets each
-    value of every other one.
-    """
+    """All combinations of values on several axes; or a few, in which each two values on two axes meet."""
     if whole:
         yield from itertools.product(*axes)
         return
@@ -205,16 +198,12 @@ def fault(kind: str, component: str, strike: Strike) -> Fault:
 
 
 def components(strategy: Strategy) -> tuple[str, ...]:
-    """Those whose tasks a fault may hit without harm to the promise: a strategy may leave out bolts without
-    state (``stateless_too``).
-    """
+    """Those whose tasks a fault may hit without harm to the promise."""
     return ("words", "split", "count") if strategy.stateless_too else ("words", "count")
 
 
 def describes_itself(strategy: Strategy) -> None:
-    """Registered under its name; a docstring; every parameter described; a promise, and failure kinds that
-    exist.
-    """
+    """Its name, a docstring, every parameter described, a promise, and failure kinds that exist."""
     cls = type(strategy)
     assert STRATEGIES[strategy.kind] is cls, f"{cls.__name__} is not registered as {strategy.kind!r}"
     assert (cls.__doc__ or "").strip(), f"{cls.__name__} has no docstring"
@@ -331,9 +320,7 @@ def recovers_in_time(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -
 
 
 def survives_during_its_steps(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
-    """The promise holds if a task crashes just behind a step of the protocol, of each sort one: in the middle
-    of a checkpoint, say.
-    """
+    """The promise holds if a task crashes just behind a step of the protocol (of a checkpoint, say)."""
     if "crash_task" not in strategy.survives:
         return
     quiet = run(word_count(strategy, bolt=bolt, duration=END + 2 * WINDOW), trace=True)
@@ -345,9 +332,7 @@ def survives_during_its_steps(strategy: Strategy, bolt: type[Stateful] = Windowe
 
 
 def bounds_its_buffers(strategy: Strategy, bolt: type[Stateful] = WindowedCount) -> None:
-    """What is kept to be sent again does not grow with time: in a run of twice the length, after a failure,
-    the most is no more than a quarter higher.
-    """
+    """What is kept to be sent again grows by at most a quarter in a run of twice the length."""
     crash = fault("crash_task", "count", STRIKES[-1])
     one = long_enough(strategy)
     runs = (run(word_count(strategy, (crash,), bolt=bolt, duration=n * one)) for n in (1, 2))

@@ -76,9 +76,7 @@ P = TypeVar("P", bound=Part)
 
 
 def typed(part: type[P]) -> type[P]:
-    """A name that stands for a class of parts, also for one from another package: its objects are built with
-    units, and checked as in a file.
-    """
+    """A name that stands for a class of parts (also of another package), whose objects have units."""
     about = {
         "__doc__": _doc(part),
         "__module__": "tideover.parts",

@@ -271,9 +271,7 @@ class Fault(Part):
             yield now
 
     def in_cycle(self, at: int, cycle: tuple[int, int] | None) -> int:
-        """The first moment at or after ``at`` that lies ``in_interval`` of a period into one (ns); ``at``
-        itself if that is not given.
-        """
+        """The first moment (ns) from ``at`` on that lies ``in_interval`` of a period into one, if given."""
         if self.in_interval is None:
             return at
         if cycle is None:

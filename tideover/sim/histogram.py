@@ -1,6 +1,4 @@
-"""Histograms of durations: bins at most 1 % wide, mean and standard deviation exact. Records and sweeps keep
-them, as latencies would not fit.
-"""
+"""Histograms of durations, for records and sweeps: bins at most 1 % wide, exact mean and deviation."""
 
 from __future__ import annotations
 

@@ -74,9 +74,7 @@ class Kernel:
 
     def until(self, when: int, rank: int, order: float = 0) -> simpy.Event:
         """An event at ``when`` (ns, not in the past) for a process to yield; data is moved before it resumes.
-
-        ``rank`` decides among the control actions of one instant, then ``order`` (the number of the task that
-        acts).
+        At one instant ``rank`` decides, then ``order`` (the number of the task that acts).
         """
         event = simpy.Event(self.env)
         event._ok, event._value = True, None
@@ -225,9 +223,7 @@ class Turn(NamedTuple):
         return cls(1 if side == "after" else -1, RANKS[rank], of)
 
     def order(self, tasks: Mapping[str, int]) -> float:
-        """Where that is among the orders of its rank; ``tasks``: the number of each task, by its name.
-        Raises ValueError if no task has the name.
-        """
+        """Where that is among the orders of its rank, by the tasks' numbers; ValueError: no such task."""
         if self.of is None:
             return ORDER - 2 if self.side > 0 else -1  # ahead of what strikes before the next rank
         if self.of in tasks:

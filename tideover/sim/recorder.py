@@ -134,16 +134,10 @@ class LatencyLog:
         self._size = 0
 
     def add(self, times: Ints, latency: Ints) -> None:
-        """Tuples done at ``times`` (rising), each with its latency (ns)."""
-        if len(times) > GATHERED // 8:
-            self._sort_in(times, latency)
-        elif len(times):
-            self.gather(times, latency)
-
-    def gather(self, times: Ints, latency: Ints) -> None:
-        """The same at ``times`` in any order: they are sorted when there are many."""
-        self._gathered.append((times, latency))
-        self._size += len(times)
+        """Tuples done at ``times``, each with its latency (ns); sorted when there are many."""
+        if len(times):
+            self._gathered.append((times, latency))
+            self._size += len(times)
         if self._size > GATHERED:
             self._sort_in(*self._rest())
             self._gathered, self._size = [], 0
@@ -270,9 +264,7 @@ class Recorder:
     """Latencies, throughput, backlog and outputs over time."""
 
     def __init__(self, duration: int = 0, latencies: bool = True) -> None:
-        """``duration``: of the run (ns); of a long one only what happens is kept. ``latencies``: whether
-        anybody will ask for them.
-        """
+        """``duration``: of the run (ns); ``latencies``: whether anybody will ask for them."""
         self._latencies = latencies
         self.is_long = duration > LONG
         series = FewCounts if self.is_long else Series

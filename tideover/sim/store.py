@@ -30,9 +30,7 @@ class Pace:
 
 @dataclass(eq=False)
 class _Request:
-    """``work``: how long it keeps an undisturbed store (ns); ``plan``: counts its plans, only the newest
-    holds.
-    """
+    """``work``: how long it keeps an undisturbed store (ns); ``plan``: of its plans the newest holds."""
 
     work: int
     rank: int
@@ -138,9 +136,7 @@ class StoreServer:
         self._plan_anew(waiting)
 
     def stop(self, until: int) -> None:
-        """It is down until then; all that it has been asked for waits, and what is in service is asked for
-        again, and begins anew.
-        """
+        """It is down until then: all requests wait, and the one in service begins anew."""
         now = self._kernel.now
         waiting = [request for request in self._planned if request.end > now]
         self.pace.busy += sum(now - request.begin for request in waiting if request.begin < now)  # in vain

@@ -1,6 +1,4 @@
-"""Files that somebody names: each is read with a bound, and only if it is a regular file. A device or a pipe
-might never end, or never begin.
-"""
+"""Files that users name: read with a bound, and only if regular: a pipe might never end, or begin."""
 
 from __future__ import annotations
 

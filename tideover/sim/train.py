@@ -160,9 +160,7 @@ def merge(trains: Sequence[Train]) -> Train:
 
 
 def single(time: int, uid: int, created: int | None = None, key: int = 0, **columns: int) -> Train:
-    """A train of one tuple, for markers and hand-made worlds; other columns than a train's own are
-    mechanisms'.
-    """
+    """A train of one tuple, for markers and hand-made worlds; unknown columns are mechanisms'."""
     values = {"time": time, "uid": uid, "created": time if created is None else created, "key": key} | columns
     cells = dict(zip(values, np.array(list(values.values()), np.int64)[:, None], strict=True))
     more = {name: cells.pop(name) for name in columns if name not in _DEFAULT}

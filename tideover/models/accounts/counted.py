@@ -193,7 +193,7 @@ class Counted:
         if n < SPARSE * (last - first + 1):
             times = rows["time"].copy()
             for column, log in logs.items():
-                log.gather(times, rows[column].copy())
+                log.add(times, rows[column].copy())
             return
         for since_first, log in enumerate(logs.values()):
             tallies = plane.ffi.new("tally[]", last - first + 1)

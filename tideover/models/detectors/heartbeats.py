@@ -23,15 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import model_validator
 
-from tideover.models.detectors.base import (
-    DETECTORS,
-    Detector,
-    Repairs,
-    Watcher,
-    in_order,
-    last_beat,
-    phase,
-)
+from tideover.models.detectors.base import DETECTORS, Detector, Repairs, Watcher, in_order, last_beat, phase
 from tideover.models.detectors.restarts import Earlier, RestartStrategy
 from tideover.models.job.cluster import Worker
 from tideover.models.runtime.bolt_task import BoltTask
@@ -343,9 +335,7 @@ class Listener(Watcher):
         return process_name(workers[victim.component.name, victim.index, victim.replica])
 
     def _missed_at(self, victim: Any) -> int:
-        """When it is missed if it is silent from now on (ns): a timeout after a heartbeat, or the order to
-        launch it.
-        """
+        """When it is missed if it is silent now: a timeout after its newest heartbeat, or its order (ns)."""
         now, interval, known = self._kernel.now, self._detector.interval, self._known.get(victim)
         first = self._detector.phase(self._draws, self._process(victim)) if known is None else known.launched
         begun = 0 if known is None else known.ordered

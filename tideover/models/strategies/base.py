@@ -1,4 +1,6 @@
-"""What a strategy says of itself, and how its protocol begins."""
+"""What a strategy says of itself, and how its protocol begins. All rooms ask a strategy by what is here; a
+new one is a file beside this, found by its being there (CONTRIBUTING.md).
+"""
 
 from __future__ import annotations
 
@@ -58,21 +60,18 @@ class Strategy(Part):
     spouts_wait: ClassVar[tuple[str, ...]] = ()
     """Keys by which, where they are given, spouts wait as long as too much is under way."""
     windows: ClassVar[frozenset[str]] = frozenset()
-    """What goes with it besides: ``sliding``, by ``event``, ``session``, late ones ``aside``, ``join``."""
+    """Windows that go with it: ``sliding``, by ``event``, ``session``, late ones ``aside``, ``join``."""
     gives_up: ClassVar[tuple[str, ...]] = ()
     """Durations after which a root that is not done is given up, and emitted again."""
     saves_every: ClassVar[str] = "checkpoint_interval"
     """The key of the time between two checkpoints, if it has such a key and a ``cycle``."""
     recurs_every: ClassVar[str | None] = None
     """The key, or property, of the period of what recurs without failures."""
-
     alone: ClassVar[str | None] = "it does not say what its tasks do beside those of others"
-    """Why it cannot be the strategy of some bolts, beside others for others (a member of ``hybrid``); None:
-    it can, by ``member``.
-    """
+    """Why it cannot be the strategy of some bolts only (in ``hybrid``); None: it can, by ``member``."""
     usual: ClassVar[dict[str, Any]] = {}
-    """Values, as a file says them, of keys without a default, or whose default suits other runs than those of
-    minutes: for comparisons of all strategies, audits and tests, where nobody says anything else.
+    """Values for comparisons, audits and tests, as a file says them: of keys without a default, or whose
+    default does not suit runs of minutes.
     """
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
@@ -86,9 +85,7 @@ class Strategy(Part):
         return self.promise
 
     def promises_in(self, topology: Topology) -> Promise:
-        """The same for a topology: of some it may promise less. What is in other windows than without the
-        failure is not there exactly once.
-        """
+        """The same for a topology, which may be less: what is in other windows is not there exactly once."""
         promise = self.promises()
         weaker = promise == "exactly once" and self.needs.batches and mixed(topology)
         return "at least once" if weaker else promise
@@ -110,8 +107,8 @@ class Strategy(Part):
         return self.member(job, View(job).bolts, Shared(job, replicated=self.needs.paths))
 
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
-        """The strategy at work for some bolt tasks of a job, and for spouts, beside others with which it has
-        something in common; for whom there is no reason to be ``alone``.
+        """The same for some bolt tasks of a job, and for spouts, beside others with which it shares
+        something; of those for which there is no reason to be ``alone``.
         """
         raise NotImplementedError
 
@@ -121,15 +118,13 @@ class Strategy(Part):
         return self.model_copy(update={name: fields[name].get_default() for name in self.after_failures})
 
     def prompt(self) -> bool:
-        """Whether nothing is sent again as long as nothing fails, and nothing is overdue: then windows are
-        what they are without it. The data plane says whether something was.
+        """Whether windows are what they are without it as long as nothing fails, and nothing is overdue, as
+        nothing is sent again. The data plane says whether something was.
         """
         return False
 
     def unstated(self, failures: bool) -> list[str]:
-        """Of what it does to state, and after ``failures``, all that no key says the time of, with the keys
-        that would.
-        """
+        """What it does to state, and after ``failures``, with the keys of its time, if none is given."""
         costs = self.costs | self.recovery_costs if failures and _free(self, self.costs) else self.costs
         return _free(self, costs)
 
@@ -168,23 +163,21 @@ class Strategy(Part):
         return Work()
 
     def remarks(self, plan: Plan) -> list[str]:
-        """What an expert would remark on a run under this strategy before it: each one sentence, that begins
-        with what it is about and a colon. `tideover.models.remarks` has texts that strategies share.
+        """What an expert would remark before a run: sentences that begin with what they are about and a
+        colon. `tideover.models.remarks` has texts that strategies share.
         """
         return []
 
     def cycle(self) -> tuple[int, int] | None:
-        """What recurs without failures (checkpoints, say): first moment and period, ns; None: nothing. By
-        default what ``recurs_every`` says.
-        """
+        """What recurs without failures (checkpoints, say): first moment and period (ns); None: nothing."""
         period = getattr(self, self.recurs_every) if self.recurs_every else None
         return None if period is None else (period, period)
 
     def recovers_within(self, down: int, window: int) -> int:
-        """Longest time (ns) from a failure, the last one, until all is as it would have been without, where
-        tasks have little to do: what failed is back after ``down``, windows last ``window``. By default:
-        then two periods of its cycle are done again (one was cut short), or what is given up is emitted again
-        (two timeouts after it was, at most), and the window ends that this falls in.
+        """Longest time (ns) from the last failure until all is as it would have been without, where tasks
+        have little to do: what failed is back after ``down``, windows last ``window``. By default two periods
+        of its cycle are then done again (one was cut short), or what is given up is emitted again (two
+        timeouts after it was, at most), and the window ends that this falls in.
         """
         cycle, timeouts = self.cycle(), given(self, self.gives_up).values()
         return down + 2 * max([0 if cycle is None else cycle[1], *timeouts]) + window

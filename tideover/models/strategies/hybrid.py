@@ -75,17 +75,23 @@ def _most_replicas(given: Any) -> int:
     return STRATEGIES[kind].most_replicas({key: _plain(value) for key, value in keys.items()})
 
 
-class _OfMembers(Generic[T]):
-    def __init__(self, usual: T, of: Callable[[Any], T]) -> None:
+class _ByMembers(Generic[T]):
+    def __init__(self, usual: T, of: Callable[[Any], list[Strategy]]) -> None:
         self._usual, self._of = usual, of
 
-    def __get__(self, strategy: Hybrid | None, cls: type[Hybrid]) -> T:
-        return self._usual if strategy is None else self._of(strategy)
+    def __set_name__(self, cls: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, strategy: Hybrid | None, cls: type[Hybrid]) -> Any:
+        if strategy is None:
+            return self._usual
+        each = [getattr(member, self._name) for member in self._of(strategy)]
+        return all(each) if isinstance(self._usual, bool) else frozenset.intersection(*each)
 
 
-def by_members(usual: T, of: Callable[[Any], T]) -> T:
-    """Something that a strategy says of itself: by its members; as a class, with the ``usual`` ones."""
-    return cast("T", _OfMembers(usual, of))
+def by_members(usual: T, of: Callable[[Any], list[Strategy]] = lambda mix: [*mix.all_members.values()]) -> T:
+    """Something that a strategy says of itself: what its members share; as a class, the ``usual``."""
+    return cast("T", _ByMembers(usual, of))
 
 
 _KEPT: dict[Promise, tuple[bool, bool]] = {
@@ -124,25 +130,12 @@ class Hybrid(Strategy):
         "rest": {"kind": "rsm", "checkpoint_interval": "5 s"},
         "stateless": "active_replication",
     }
-    survives = by_members(
-        frozenset({"lose_state", "crash_task"}),
-        lambda mix: frozenset.intersection(*(member.survives for member in mix.all_members.values())),
-    )
-    stateless_too = by_members(
-        True, lambda mix: all(m.stateless_too for m in (mix.stateless or mix.rest, *mix.bolts.values()))
-    )
-    windows = by_members(
-        frozenset({"sliding", "event", "session", "arrival session", "join"}),
-        lambda mix: frozenset.intersection(*(member.windows for member in mix.all_members.values())),
-    )
-    bounded_queues = by_members(True, lambda mix: all(m.bounded_queues for m in mix.all_members.values()))
-    reads_queues = by_members(True, lambda mix: all(m.reads_queues for m in mix.all_members.values()))
-    composed_of = (
-        CheckpointFilter,
-        UpstreamBuffers,
-        RegularCheckpoints,
-        StateTransfer,
-    )
+    survives = by_members(frozenset({"lose_state", "crash_task"}))
+    stateless_too = by_members(True, lambda mix: [mix.stateless or mix.rest, *mix.bolts.values()])
+    windows = by_members(frozenset({"sliding", "event", "session", "arrival session", "join"}))
+    bounded_queues = by_members(True)
+    reads_queues = by_members(True)
+    composed_of = (CheckpointFilter, UpstreamBuffers, RegularCheckpoints, StateTransfer)
 
     bolts: Annotated[
         dict[str, Member],

@@ -54,12 +54,7 @@ class PassiveStandby(Strategy):
     bounded_queues = True
     recurs_every = "checkpoint_interval"
     windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
-    composed_of = (
-        UpstreamBuffers,
-        ReplayFilter,
-        Standbys,
-        CheckpointMessages,
-    )
+    composed_of = (UpstreamBuffers, ReplayFilter, Standbys, CheckpointMessages)
     after_failures = frozenset({"replay_cost", "replay_rate"})
     per_tuple = frozenset({"replay_cost"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {"checkpoints": ("checkpoint_time", "checkpoint_cost")}

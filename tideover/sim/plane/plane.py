@@ -23,9 +23,7 @@ CHUNKS, FEWEST = 16, 16
 """Chunks of rows at first, besides those that one step may take; and how many rows are in one, on average."""
 NEVER = 2**63 - 1
 BUDGET = 200_000
-"""Events until signals are looked for: a fraction of a second, also where hundreds of tasks share a core and
-an event takes a microsecond or two.
-"""
+"""Events until signals are looked for: a fraction of a second, also where each takes microseconds."""
 
 ROW = np.dtype(
     [(name, np.int64) for name in ("time", "uid", "created", "arrival", "value")]
@@ -94,9 +92,7 @@ class Plane:
         self._chunks: list[Any] = []
 
     def group(self, groups: list[list[int]]) -> None:
-        """Let these tasks and cards move together, groups in this order: by number; those of cards come
-        behind all tasks.
-        """
+        """Let these tasks and cards move together, in this order: by number, cards behind all tasks."""
         new, p = self.ffi.new, self.p
         self._give(p, groups=new("group[]", len(groups) + 1))
         p.n_groups = len(groups)
