@@ -1,4 +1,7 @@
-"""The verbs of the command line as functions, with tables inside: what `import tideover` offers."""
+"""The verbs of the command line as functions, with tables inside: what `import tideover` offers.
+
+`tideover/__init__.py` hands them out, `cli` calls them. A new verb is a function here.
+"""
 
 from __future__ import annotations
 

@@ -11,9 +11,8 @@ from tideover.reports.published import papers
 def recovery(at: float, into: float, timeout: float, phase: float = 0.0, buckets: int = 2) -> float:
     """Seconds until a windowed count that lost its state at ``at``, ``into`` its window, has caught up: for
     a window as long as the timeout T, a constant rate, and no network. The map of B buckets rotates at
-    ``phase``
-    + k T; b is the first rotation at or after the failure: B T if one fell inside (window start, failure],
-    else (b - failure) + (B - 1) T + into.
+    ``phase`` + k T; b is the first rotation at or after the failure: B T if one fell inside (window start,
+    failure], else (b - failure) + (B - 1) T + into.
     """
     since = (at - phase) % timeout
     return buckets * timeout if since < into else timeout - since + (buckets - 1) * timeout + into

@@ -1,4 +1,7 @@
-"""``tideover explore``: reads options; `tideover.reports.explore` makes and serves the page."""
+"""``tideover explore``: reads options; `tideover.reports.explore` makes and serves the page.
+
+`app` adds it to the program. Its options are in the docstring of the command.
+"""
 
 from __future__ import annotations
 

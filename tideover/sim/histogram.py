@@ -1,4 +1,7 @@
-"""Histograms of durations, for records and sweeps: bins at most 1 % wide, exact mean and deviation."""
+"""Histograms of durations, for records and sweeps: bins at most 1 % wide, exact mean and deviation.
+
+`recorder` fills them, `models.results` and sweeps merge and write them. Other bins change what datasets hold.
+"""
 
 from __future__ import annotations
 

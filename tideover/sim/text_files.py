@@ -1,4 +1,7 @@
-"""Files that users name: read with a bound, and only if regular: a pipe might never end, or begin."""
+"""Files that users name: read with a bound, and only if regular: a pipe might never end, or begin.
+
+Scenarios, profiles, plugins and `events` are read by it. Who reads another sort of file gives its bound.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tuples travel in trains: columns of tuples, in order. Who reads tuples of the data plane has them so."""
+"""Tuples travel in trains: columns of tuples, in order. Who reads tuples of the data plane has them so.
+
+Tasks, mechanisms and accounts are handed them. A new column begins in the rows of `plane.h`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Kafka's consumer group: a coordinator removes who is silent, and the others take over its tasks."""
+"""Kafka's consumer group: a coordinator removes who is silent, and the others take over its tasks.
+
+`Supervisor` asks it who notices what, and who gets which task. Rules of rebalances are changed here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How long a restart waits: restart strategies, one class a kind."""
+"""How long a restart waits: restart strategies, one class a kind.
+
+`heartbeats` asks them at each restart. A new one is a class here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Storm: supervisors restart workers in place, Nimbus moves tasks, and both wait for the same death."""
+"""Storm: supervisors restart workers in place, Nimbus moves tasks, and both wait for the same death.
+
+`Supervisor` asks it who notices what, and when. Timings are settings; the race of the two is changed here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a bolt does to a tuple, apart from the time it takes."""
+"""What a bolt does to a tuple, apart from the time it takes.
+
+Tasks call it for each train that they serve; `kinds`, `window` and plugins derive from it.
+"""
 
 from __future__ import annotations
 

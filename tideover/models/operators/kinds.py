@@ -1,4 +1,7 @@
-"""Kinds of bolts: one class a kind, registered under its name."""
+"""Kinds of bolts: one class a kind, registered under its name.
+
+Scenarios name them, tasks call them. A new operator is a class here, or in a plugin.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Crashes of tasks, workers, hosts and racks."""
+"""Crashes of tasks, workers, hosts and racks.
+
+Scenarios name them, `Supervisor` lets them strike. A kind that crashes what none does is a class here.
+"""
 
 from __future__ import annotations
 

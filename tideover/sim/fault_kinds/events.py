@@ -1,4 +1,7 @@
-"""Failures as a file lists them."""
+"""Failures as a file lists them.
+
+Scenarios name the file; it becomes failures of the other kinds. What a row may say is changed here.
+"""
 
 from __future__ import annotations
 

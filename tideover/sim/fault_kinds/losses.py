@@ -1,4 +1,7 @@
-"""Losses of what a task, or a store, has in memory: the process lives on."""
+"""Losses of what a task, or a store, has in memory: the process lives on.
+
+Scenarios name them, `Supervisor` lets them strike; a class each.
+"""
 
 from __future__ import annotations
 

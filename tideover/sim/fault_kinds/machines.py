@@ -1,4 +1,7 @@
-"""Machines that fail and are repaired all the time."""
+"""Machines that fail and are repaired all the time.
+
+Scenarios name the kind, `Supervisor` asks it for crashes. How lives and repairs are drawn is changed here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What passes by itself, and nobody notices: partitions, pauses, and what is slow, or down, for a while."""
+"""What passes by itself, and nobody notices: partitions, pauses, and what is slow, or down, for a while.
+
+Scenarios name them, `Supervisor` lets them strike. A new kind is a class that says what it does in `begin`.
+"""
 
 from __future__ import annotations
 

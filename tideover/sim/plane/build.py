@@ -1,4 +1,8 @@
-"""Builds the compiled data plane beside its sources, opens it, and keeps what cffi makes of ``plane.h``."""
+"""Builds the compiled data plane beside its sources, opens it, and keeps what cffi makes of ``plane.h``.
+
+`library` and the installation call it; by hand it compiles with checks of memory. Flags and compilers are
+changed here.
+"""
 
 from __future__ import annotations
 
