@@ -149,7 +149,7 @@ def test_what_is_missing_is_named_and_nothing_is_started(lacks, monkeypatch, tmp
 
 def test_two_calibrations_do_not_share_a_directory(monkeypatch, tmp_path):
     monkeypatch.setattr(campaign, "requirements", list)
-    with campaign.alone(tmp_path), pytest.raises(campaign.NotPossible, match="another calibration"):
+    with campaign.locked(tmp_path), pytest.raises(campaign.NotPossible, match="another calibration"):
         campaign.run(tiny(), tmp_path)
 
 

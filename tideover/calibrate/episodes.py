@@ -2,7 +2,7 @@
 
 `calibration` reads them from a campaign's tables; fits, predictions and comparison work on them. A measured
 and a simulated episode are brought into the same form here, and the same functions read both: so a difference
-between the two is not one of definitions.
+between the two is not one of definitions, as long as what is changed here is changed for both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fits of what a batch costs and of what a fault costs, and what no parameter explains.
 
 `comparison.fit` calls ``fit_costs`` and ``fit_faults``. Equal seeds give equal draws: the order in which the
-generator is asked is part of the result.
+generator is asked is part of the result. Another model of costs is another matrix of ``fit_costs``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""``tideover doctor``: what works on this machine, and how to mend what does not. Each function is a step."""
+"""``tideover doctor``: what works on this machine, and how to mend what does not.
+
+`app` adds it to the program. A new check is a function that the list of steps in `doctor` names.
+"""
 
 from __future__ import annotations
 

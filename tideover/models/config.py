@@ -191,7 +191,7 @@ def daily_share(scenario: Scenario, draws: Draws) -> float:
 
 
 def heaviest(scenario: Scenario) -> Scenario:
-    """The same of a replication with the most to do: where the time of day is drawn, the peak."""
+    """As in the replication with the most to do: at the peak, if runs begin at a drawn time of day."""
     if scenario.run.fails_at == DRAWN:
         scenario = scenario.model_copy(update={"run": scenario.run.model_copy(update={"fails_at": PEAK})})
     return timed(scenario, Draws(scenario.run.seed))

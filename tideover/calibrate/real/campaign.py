@@ -46,7 +46,7 @@ def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None)
         raise JavaNotFound()
     out = out.resolve()  # Spark's processes work elsewhere
     out.mkdir(parents=True, exist_ok=True)
-    with alone(out):
+    with locked(out):
         registry = Registry(out / "processes.json")
         registry.end_leftovers()
         plan.write(out / "plan.json")
@@ -109,7 +109,7 @@ def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) ->
 
 
 @contextmanager
-def alone(out: Path) -> Iterator[None]:
+def locked(out: Path) -> Iterator[None]:
     """Hold this directory for the length of the block; the lock goes away with the process, however it ends.
     Raises NotPossible if somebody else holds it.
     """

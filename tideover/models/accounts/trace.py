@@ -78,7 +78,7 @@ class Trace:
         self.overflowed: list[tuple[str, int, int, int, int]] = []
         self.final_state: dict[tuple[str, int, int], dict[int, int]] = {}
         self.steps: list[Step] = []
-        self._fates: list[tuple[tuple[str, str, str, int], tuple[Ints, Ints | int, Ints | int]]] = []
+        self._noted: list[tuple[tuple[str, str, str, int], tuple[Ints, Ints | int, Ints | int]]] = []
         """The same of several tuples: what, who, component, replica; uid, number, when."""
 
     def of(self, root: int) -> list[Event]:
@@ -88,7 +88,7 @@ class Trace:
     @cached_property
     def _by_root(self) -> dict[int, list[Event]]:
         found: dict[int, list[Event]] = {}
-        for order, (about, columns) in enumerate(self._fates):
+        for order, (about, columns) in enumerate(self._noted):
             bits = self._topology.by_name[about[2]].bits
             for uid, number, at in _rows(*np.broadcast_arrays(*columns)):
                 found.setdefault(uid >> bits, []).append(Event(at, order, *about, uid, number))
@@ -109,7 +109,7 @@ class Trace:
         component = component or task.component
         if len(uid) and component.anchored:
             about = what, task.name, component.name, getattr(task, "replica", 0)
-            self._fates.append((about, (uid, number, self._clock() if at is None else at)))
+            self._noted.append((about, (uid, number, self._clock() if at is None else at)))
 
     def _sent(self, task: SpoutView | BoltView, sent: list[Sent]) -> None:
         for edge, _, train in sent:
@@ -168,7 +168,7 @@ class Trace:
 
     def on_void(self, component: Component, uid: Ints, replica: int) -> None:
         if len(uid) and component.anchored:
-            self._fates.append(((UNDONE, "", component.name, replica), (uid, 0, self._clock())))
+            self._noted.append(((UNDONE, "", component.name, replica), (uid, 0, self._clock())))
 
     def on_rolled_back(self, task: BoltView, gone: Ints, back: Ints) -> None:
         self._note(UNDONE, task, gone, 0)

@@ -1,6 +1,8 @@
 """Heartbeats: a process that has not been heard of for a timeout counts as dead; where its tasks then go.
 
-Tasks that are restarted on other hosts (tests/models/test_nimbus.py, test_exact_mechanisms.py):
+`Supervisor` asks it who is noticed, and when; `storm` and `consumer_group` move tasks by its `relocate`.
+What is a sign of life, and what a restart waits for, is changed here. Tasks that are restarted on other hosts
+(tests/models/test_nimbus.py, test_exact_mechanisms.py):
 
 - A task moves behind all data of that instant. From then on it is on its new host: faults there hit it, it
   uses the cores there, and reads from the disk there what it has written to one.

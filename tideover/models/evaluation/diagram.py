@@ -151,7 +151,7 @@ class _Matching:
 
 ACKER = "acker"
 """Who sees that a tree is complete."""
-FATES = {
+TOLD = {
     "processed": "processed",
     "discarded": "discarded: known already, or to come again",
     "destroyed": "destroyed",
@@ -183,7 +183,7 @@ class Arrow:
     sent     None: before what was noted
     came     None: it did not arrive
     over     when it was processed, or lost; None: neither, as far as is known
-    fate     of a tuple (see ``FATES``)
+    fate     of a tuple (see ``TOLD``)
     again    it is sent again: by its spout, from a buffer or a log
     whole    of a tuple: what it is part of
     effect   of a tuple: component and uid
@@ -305,7 +305,7 @@ class _Drawing:
         else:
             by = f"again, from the log of {up}" if message.log else f"by {up}{', again' * message.again}"
             sent = f"sent {moment_text(message.sent)} {by}"
-        fate = FATES[message.fate] + ("" if message.over is None else f" {moment_text(message.over)}")
+        fate = TOLD[message.fate] + ("" if message.over is None else f" {moment_text(message.over)}")
         came = f"{down.name}: {fate}"
         if message.came is not None:
             came = f"arrived {moment_text(message.came)} at {down.name}, {fate}"

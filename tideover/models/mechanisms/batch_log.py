@@ -323,7 +323,5 @@ def end_batch(job: Job, now: int) -> bool:
         tasks = [job.bolts[component.name, index][0] for index in range(component.tasks)]
         for task in tasks:
             task.end_batch(now)
-        EventClock.together(
-            [t.state.clock for t in tasks if t.state is not None and t.state.clock is not None]
-        )
+        EventClock.level([t.state.clock for t in tasks if t.state is not None and t.state.clock is not None])
     return bool(by_event)

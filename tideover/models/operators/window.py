@@ -333,7 +333,7 @@ class EventClock:
             self.watermark = max(self.watermark, int(newest.min()) - self._lag)
 
     @staticmethod
-    def together(clocks: list[EventClock]) -> None:
+    def level(clocks: list[EventClock]) -> None:
         """Look how far events have come at any of the tasks that have these."""
         newest = np.max([clock._newest for clock in clocks], axis=0)
         for clock in clocks:

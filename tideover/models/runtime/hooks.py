@@ -89,7 +89,7 @@ class Needs(NamedTuple):
     look_ups: bool = False
     comparison: bool = False
 
-    def together(self, other: Needs) -> Needs:
+    def joined(self, other: Needs) -> Needs:
         return Needs(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
 
 

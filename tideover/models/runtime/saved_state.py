@@ -160,12 +160,12 @@ def save(
     saved: Callable[[], None],
     uploading: int = 0,
     store: Storage | None = None,
-    besides: Callable[[], None] | None = None,
+    once_asked: Callable[[], None] | None = None,
 ) -> None:
     """Copy the state, which keeps the task for ``copying`` ns; then the store writes ``size`` bytes, and
     ``uploading`` ns later they are safe: ``saved`` is called. The task works on meanwhile. If it is not
     ``wanted`` any more when it is copied, it is not written. ``store``: None: that of the job.
-    ``besides``: called as soon as the store has been asked to write.
+    ``once_asked``: called as soon as the store has been asked to write.
     """
     kernel, into = job.kernel, store or job.store
 
@@ -178,8 +178,8 @@ def save(
     def write() -> None:
         if wanted():
             into.write(task.host, size, Rank.TRIM, written, task.number)
-            if besides is not None:
-                besides()
+            if once_asked is not None:
+                once_asked()
 
     task.occupy(copying)
     if copying:

@@ -98,7 +98,7 @@ class Strategy(Part):
     @property
     def needs(self) -> Needs:
         """What its mechanisms need, together."""
-        return reduce(Needs.together, (mechanism.needs for mechanism in self.composed_of), Needs())
+        return reduce(Needs.joined, (mechanism.needs for mechanism in self.composed_of), Needs())
 
     def protocol(self, job: Job) -> Protocol:
         """The strategy at work in ``job``: if it need not be ``alone``, by itself for all bolts."""

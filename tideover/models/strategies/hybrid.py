@@ -192,7 +192,7 @@ class Hybrid(Strategy):
 
     @property
     def needs(self) -> Needs:
-        return reduce(Needs.together, (member.needs for member in self.all_members.values()))
+        return reduce(Needs.joined, (member.needs for member in self.all_members.values()))
 
     def load(self, component: Component) -> Work:
         return self.of(component).load(component)
@@ -225,10 +225,10 @@ class Hybrid(Strategy):
         return max(member.recovers_within(down, window) for member in self.all_members.values())
 
     def protocol(self, job: Job) -> Protocol:
-        return Together(job, self)
+        return AllMembers(job, self)
 
 
-class Together(Protocol):
+class AllMembers(Protocol):
     """Each task, at its fault, when it is back, and at the end of its windows, does what its member says; the
     member of the rest has the spouts. What they share, buffers and a filter, knows of all tasks.
     """

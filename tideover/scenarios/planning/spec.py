@@ -220,7 +220,7 @@ class Space(plugins.Carrier):
                 said = f"no strategy that can be chosen has this key; {suggest(step, sorted(known))}"
                 raise choice.levels[0].refused(f"choices.{choice.key}", said)
 
-    def alone(self) -> Iterator[Index]:
+    def each_value(self) -> Iterator[Index]:
         """A candidate for each value of each choice, with others at their first value that lets it count."""
         kinds = self._kinds()
         for number, choice in enumerate(self.choices):
@@ -504,7 +504,7 @@ class _Reader(FactorReader):
             said = f"are {space.most:,} combinations; at most {MOST:,} are allowed"
             raise self._root.value["choices"].refused("choices", said)
         space.check()
-        for index in space.alone():
+        for index in space.each_value():
             try:
                 space.at(space.values(index))
             except ScenarioError as error:
