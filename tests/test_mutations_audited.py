@@ -27,8 +27,8 @@ MORE = (
     ),
     Mutation(
         "a transaction's acks are sent when it is prepared",
-        "            self._preparing[task] = self.acks.mark(task)",
-        "            self.acks.release(task, self.acks.mark(task))\n            self._preparing[task] = []",
+        "            self._preparing[task] = self._acks.mark(task)",
+        "            self._acks.release(task, self._acks.mark(task))\n            self._preparing[task] = []",
         (),
     ),
     Mutation(

@@ -131,7 +131,7 @@ def settled(scenario: Scenario) -> None:
     placed += [p.tasks[number].serving for number in range(p.n_tasks) if p.tasks[number].serving >= 0]
     assert sorted([*free, *placed]) == list(range(p.used))
     assert p.in_use == len(placed)
-    used = plane.n_chunks - p.n_fresh
+    used = sum(map(len, plane._chunks)) - p.n_fresh
     firsts = [p.spare, *(each.first for each in stores_of(p))]
     assert len({each for first in firsts for each in chunks(plane, first, used + 1)}) == used
     assert sum(len(chunks(plane, first, used + 1)) for first in firsts) == used
