@@ -39,15 +39,16 @@ MORE = (
     ),
     Mutation(
         "a source skips ten records after a restore",
-        "        again = self._log.done()\n",
-        "        self._log.trim(min(self._log.start + 10, self._log.position))\n"
-        "        again = self._log.done()\n",
+        "            again = self.log.done()\n",
+        "            self.log.trim(min(self.log.start + 10, self.log.position))\n"
+        "            again = self.log.done()\n",
         (),
     ),
     Mutation(
         "offsets are committed before the changes are written",
-        "        offsets = own.now()\n        sent",
-        "        offsets = own.now()\n        own.commit(offsets)\n        sent",
+        "        position, windows = own.log.position, SavedState.of(task)\n        sent",
+        "        position, windows = own.log.position, SavedState.of(task)\n"
+        "        own.committed = windows\n        own.log.trim(position)\n        sent",
         (),
     ),
 )
