@@ -154,11 +154,9 @@ class LatencyLog:
         return times, latency
 
     def _sort_in(self, times: Ints, latency: Ints) -> None:
-        first, last = int(times[0]) // S, int(times[-1]) // S
-        cuts = np.searchsorted(times, np.arange(first + 1, last + 1, dtype=np.int64) * S)
-        for second, part in zip(range(first, last + 1), np.split(latency, cuts), strict=True):
-            if len(part):
-                self._of(second).add(part)
+        seconds, begins = np.unique(times // S, return_index=True)
+        for second, part in zip(seconds.tolist(), np.split(latency, begins[1:]), strict=True):
+            self._of(second).add(part)
 
     def _of(self, second: int) -> Histogram:
         if second not in self._filling:

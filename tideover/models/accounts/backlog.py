@@ -67,6 +67,8 @@ class Backlog:
         """Roots from the base to the newest; the arrays are longer."""
         self._gathered: list[tuple[Ints, Ints]] = []
         """Roots of which a tuple is done or gone, and when."""
+        self._changes = 0
+        """Roots in what is gathered."""
 
     def have_room(self, roots: int) -> None:
         """Have room for so many roots from the base on."""
@@ -110,7 +112,7 @@ class Backlog:
 
     def on_moved(self, now: int) -> None:
         """After a step of the data plane: settle, if there is much to settle."""
-        if sum(len(roots) for roots, _ in self._gathered) > GATHERED:
+        if self._changes > GATHERED:
             self.settle()
 
     def _now(self, roots: Ints) -> Ints:
@@ -141,12 +143,13 @@ class Backlog:
         """At ``times`` (rising) a tuple of each root is done or gone."""
         if len(roots):
             self._gathered.append((roots, times))
+            self._changes += len(roots)
 
     def settle(self) -> None:
         """Roots without open tuples leave, each at its last instant."""
         if self._gathered:
             roots, times = (np.concatenate(column) for column in zip(*self._gathered, strict=True))
-            self._gathered = []
+            self._gathered, self._changes = [], 0
             place = distinct(self._place(roots))
             self._add(roots - self._base, times, -1)
             over = place[(self._open[place] == 0) & self._inside[place]]

@@ -87,7 +87,9 @@ def _is_packed() -> bool:
 def _packed(name: str) -> bytes:
     """A file of this package, which may lie in a zip."""
     try:
-        return pkgutil.get_data(__package__, name) or b""
-    except OSError as error:
-        why = f"{HERE / name}: Tideover's data plane lacks this file"
-        raise NoDataPlane(why, "Install it anew.") from error
+        found = pkgutil.get_data(__package__, name)
+    except OSError:
+        found = None
+    if found is None:
+        raise NoDataPlane(f"{HERE / name}: Tideover's data plane lacks this file", "Install it anew.")
+    return found

@@ -94,6 +94,10 @@ class Plane:
     def group(self, groups: list[list[int]]) -> None:
         """Let these tasks and cards move together, in this order: by number, cards behind all tasks."""
         new, p = self.ffi.new, self.p
+        # the arrays of the groups before go with them
+        gone = {self._place(p.groups[place]) for place in range(p.n_groups + 1)} if p.groups else set()
+        mine = {key for key in self._kept if isinstance(key, tuple) and key[0] in gone}
+        self._kept = {key: array for key, array in self._kept.items() if key not in mine}
         self._give(p, groups=new("group[]", len(groups) + 1))
         p.n_groups = len(groups)
         everything = [*range(p.n_tasks), *range(p.n_tasks, p.n_tasks + p.n_cards)]
