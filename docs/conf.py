@@ -128,7 +128,11 @@ def _goes_with() -> str:
         others = (of.bounded_queues, of.reads_queues, of.loses_messages)
         found = [*(sort in of.windows for sort in WINDOWS), *others]
         lines.append(f"| `{kind}` | {' | '.join('yes' if each else '–' for each in found)} |")
-    return "\n".join([*lines, ""])
+    notes = (
+        "`upstream_backup` takes sliding windows by marker alone, `aligned_snapshots` queues that block or "
+        "give credits; a `hybrid` goes with what all its members do.\n"
+    )
+    return "\n".join([*lines, "", notes])
 
 
 def _commands() -> str:

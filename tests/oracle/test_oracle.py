@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.oracle import Trace, run
 from tests.oracle.layout import SENTENCES, WORDS
 from tests.oracle.worlds import MS, ONES, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.components import Links, Store
+from tideover.models.strategies.base import STRATEGIES
 
 
 def departures(trace: Trace, component: str, task: int = 0, replica: int = 0) -> list[tuple[int, float]]:
@@ -315,3 +318,23 @@ def test_one_run_is_like_another() -> None:
     )
     assert run(scenario, 1) == run(scenario, 1)
     assert run(scenario, 1) != run(scenario, 2)  # the phase of the timeouts is drawn
+
+
+REPLICAS = STRATEGIES["active_replication"](k=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "with_state", "without"),
+    [
+        ("active_replication", {"k": 2}, 3, 3),
+        ("active_replication", {"k": 2, "components": ("other",)}, 1, 1),
+        ("active_standby", {}, 2, 2),
+        ("estorm", {"members": 3}, 3, 1),
+        ("hybrid", {"rest": REPLICAS, "stateless": STRATEGIES["none"]()}, 3, 1),
+        *((kind, {}, 1, 1) for kind in ("none", "source_replay", "passive_standby", "upstream_backup")),
+    ],
+)
+def test_worlds_have_as_many_replicas_as_papers_say(kind, settings, with_state, without):
+    """A primary and k more; a pair; a fleet for each task with state. The worlds ask the strategy itself."""
+    strategy = STRATEGIES[kind](**STRATEGIES[kind].usual | settings)
+    assert [strategy.replicas("count", keeps) for keeps in (True, False)] == [with_state, without]
