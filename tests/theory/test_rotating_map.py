@@ -29,7 +29,7 @@ def replayed_one_by_one(start: float, at: float, timeout: float, phase: float, b
     return served + period - at
 
 
-@pytest.mark.parametrize("into", [0.5, 5.0, 15.0, 29.5])
+@pytest.mark.parametrize("into", [0.5, 5.0, 15.0, 30.0])
 @pytest.mark.parametrize("timeout", [10.0, 30.0])
 def test_with_the_papers_phase_it_is_always_two_timeouts(into, timeout):
     into = into * timeout / 30

@@ -151,7 +151,8 @@ class Law:
     scarce, MB).
 
     values   logarithm of what a core carries for one slot (1/s), and the exponents of sharing and of scarce
-    memory squares  of what is left of the logarithms, summed
+             memory
+    squares  of what is left of the logarithms, summed
     """
 
     def __init__(self, runs: Runs, knee: float) -> None:
