@@ -39,7 +39,9 @@ def _described(owner: Any) -> tuple[str, dict[str, tuple[str, str | None, str]]]
     """A docstring without its paragraphs on options, and what these say: how an option is written, its
     metavar, and its help, by the name of its parameter (``from_`` for ``--from``).
     """
-    paragraphs = inspect.cleandoc(owner.__doc__ or "").split("\n\n")
+    if owner.__doc__ is None:
+        sys.exit("tideover: options are described in docstrings, which Python leaves out under -OO")
+    paragraphs = inspect.cleandoc(owner.__doc__).split("\n\n")
     found = {}
     for paragraph in (each for each in paragraphs if each.startswith("--")):
         for one in paragraph.split("\n--"):

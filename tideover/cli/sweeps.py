@@ -135,9 +135,9 @@ def sweep(
     if keep is not None and local is not None and inputs is not None:
         # what is there whole, from the same inputs: points need not even be checked
         with suppress(NoDataset):
-            found = Sweep.open(keep)
-            if found.manifest.inputs != inputs or (retry_failed and found.failed):
-                found = None
+            there = Sweep.open(keep)
+            if there.manifest.inputs == inputs and not (retry_failed and there.failed):
+                found = there
     if found is None:
         recipe = sweep_file.read(spec, settings or ())
         Results(out=out).prepare("sweep")

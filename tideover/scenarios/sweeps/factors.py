@@ -587,7 +587,11 @@ class FactorReader(PartBuilder):
             if isinstance(axis, Sampled) and axis.design in FOR_INDICES:
                 message = f"does not go with design: {axis.design}, of whose points none may be left out"
                 self.refuse(block, "where", message)
-        kept = np.ones([len(axis) for axis in axes], bool)
+        try:
+            kept = np.ones([len(axis) for axis in axes], bool)
+        except ValueError as error:  # numpy has a limit of dimensions
+            self.refuse(block, "where", str(error))
+            return None
         for number, node in enumerate(block.value):
             try:
                 kept &= _holds(node, axes, base)
