@@ -1,4 +1,6 @@
-"""What a strategy from outside the package says of itself is heard: its load, its remarks, its own keys."""
+"""What a strategy from outside the package says of itself is heard: its load, its remarks, its own keys. What
+a failure from outside names is looked up.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ from tideover.models.strategies.base import STRATEGIES, KeyPath, Promise, Protoc
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load_text
 from tideover.scenarios.runs import run
+from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.units import MS, Duration
 
 
@@ -75,12 +78,26 @@ class Twofold(Copying):
         return 2
 
 
+class Anywhere(Fault):
+    """A failure of its own, which takes none of the bases that say what is hit."""
+
+    component: str | None = None
+    task: int = 0
+    host: int | None = None
+    hosts: tuple[int, ...] = ()
+    worker: int = 0
+    rack: int = 0
+    store: str | None = None
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
     """As importing a user's module does; taken out again."""
     STRATEGIES.register("copying")(Copying)
     STRATEGIES.register("twofold")(Twofold)
+    FAULTS.register("anywhere")(Anywhere)
     yield
+    FAULTS.discard("anywhere")
     STRATEGIES.discard("copying")
     STRATEGIES.discard("twofold")
 
@@ -123,6 +140,17 @@ def test_its_own_k_and_components_are_no_replicas() -> None:
     assert effort(load_text(TEXT, settings=["strategy.kind=twofold"])).moved > few.moved
 
 
+UNKNOWN = [
+    ("component: cuont", "component: there is no component 'cuont'; did you mean 'count'"),
+    ("component: count, task: 1", "task: count has no task 1; its tasks are 0 to 0"),
+    ("host: 2", "host: there is no host 2; this topology uses 0 to 1"),
+    ("hosts: [0, 2]", "hosts.1: there is no host 2"),
+    ("worker: 1", "worker: there is no worker 1; each host has 1"),
+    ("rack: 1", "rack: there is no rack 1; there are 1"),
+    ("store: disk", "store: there is no store 'disk'"),
+]
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
@@ -138,6 +166,7 @@ def test_its_own_k_and_components_are_no_replicas() -> None:
         (["strategy.copied=cuont"], "strategy.copied: there is no component 'cuont'; did you mean 'count'"),
         (["strategy.copied=log"], "strategy.copied: 'log' is a spout; only bolts can be named here"),
         (["hosts=4", "strategy.standby=4"], "strategy.standby: there is no host 4; hosts: 4 means 0 to 3"),
+        *(([f"failures.0={{kind: anywhere, at: 1 s, {key}}}"], f"failures.0.{why}") for key, why in UNKNOWN),
         (["run.lump=10"], "run.lump: does not go with strategy.k, which counts single tuples"),
     ],
 )  # fmt: skip

@@ -37,7 +37,7 @@ that does not. `Supervisor` lets them strike; `scenarios/checks.py` asks for pro
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -220,8 +220,10 @@ class Fault(Part):
         return {key: value for key, value in where.items() if key in cls.model_fields} | cls.example
 
     def problems(self, draft: Draft) -> Iterator[Found]:
-        """What it names and the scenario does not have, or does not go with."""
-        yield from ()
+        """What the scenario does not have, or does not go with; by default what the keys name that say where:
+        ``component`` and ``task``, ``host``, ``hosts``, ``others``, ``rack``, ``worker``, ``store``.
+        """
+        yield from _unknown(self, draft)
 
     def victims(self, target: Target) -> list[Any]:
         """The physical tasks that are hit; none by what stands for other failures."""
@@ -330,18 +332,6 @@ class TaskFault(Fault):
             victim for task in self.numbers for victim in target.tasks_of(self.component, task, self.replica)
         ]
 
-    def problems(self, draft: Draft) -> Iterator[Found]:
-        name, task, last = self.component, self.task, self.numbers.stop
-        if name not in ROLES and (unknown := draft.unknown_component(name)):
-            yield ("component",), unknown
-        elif (found := draft.tasks_of(name)) is not None:
-            there, tasks = found
-            if task >= there:
-                yield ("task",), f"{name} has no task {task}; {tasks}"
-            elif last > there:
-                most = f"must be at most {there - task}, not {last - task}"
-                yield ("together",), f"{most}: {name} has no more tasks; {tasks}"
-
 
 class HostFault(Fault):
     """A fault that hits what is on one host."""
@@ -354,10 +344,6 @@ class HostFault(Fault):
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_on(self.host)
-
-    def problems(self, draft: Draft) -> Iterator[Found]:
-        if unknown := draft.unknown_host(self.host):
-            yield ("host",), unknown
 
 
 class MachineFault(Fault):
@@ -403,8 +389,7 @@ class LinkFault(PassingFault):
         return sorted(found, key=lambda victim: int(victim.number))
 
     def problems(self, draft: Draft) -> Iterator[Found]:
-        yield from unknown_hosts(draft, "hosts", self.hosts)
-        yield from unknown_hosts(draft, "others", self.others or ())
+        yield from super().problems(draft)
         count = draft.host_total
         if count is not None and self.others is None and set(self.hosts) >= set(range(count)):
             message = f"has all hosts (0 to {count - 1}) on one side; leave at least one to the other"
@@ -425,20 +410,36 @@ class StoreFault(Fault):
     def victims(self, target: Target) -> list[Any]:
         return target.servers_of(self.store)
 
-    def problems(self, draft: Draft) -> Iterator[Found]:
-        if self.store is not None and (unknown := draft.unknown_store(self.store)):
-            yield ("store",), unknown
 
-
-def unknown_hosts(draft: Draft, key: str, hosts: Iterable[int]) -> Iterator[Found]:
-    for i, host in enumerate(hosts):
-        if unknown := draft.unknown_host(host):
-            yield (key, i), unknown
-
-
-def unknown_number(draft: Draft, what: str, number: int) -> Iterator[Found]:
-    """Of a worker, or a rack."""
-    there = getattr(draft.hosts, f"{what}s", 1)
-    if number >= there and not draft.hosts_unknown:
-        of = "each host has" if what == "worker" else "there are"
-        yield (what,), f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0"
+def _unknown(fault: Any, draft: Draft) -> Iterator[Found]:
+    """What a fault's keys name by which kinds say where they strike, and the scenario does not have."""
+    given = {
+        key: getattr(fault, key, None) for key in ("component", "task", "host", "rack", "worker", "store")
+    }
+    name, task = given["component"], given["task"] or 0
+    if name is not None and name not in ROLES and (unknown := draft.unknown_component(name)):
+        yield ("component",), unknown
+    elif name is not None and (found := draft.tasks_of(name)) is not None:
+        there, tasks = found
+        last = task + getattr(fault, "together", 1)
+        if task >= there:
+            yield ("task",), f"{name} has no task {task}; {tasks}"
+        elif last > there:
+            most = f"must be at most {there - task}, not {last - task}"
+            yield ("together",), f"{most}: {name} has no more tasks; {tasks}"
+    if given["host"] is not None and (unknown := draft.unknown_host(given["host"])):
+        yield ("host",), unknown
+    for key in ("hosts", "others"):
+        for i, host in enumerate(getattr(fault, key, None) or ()):
+            if unknown := draft.unknown_host(host):
+                yield (key, i), unknown
+    for what in ("rack", "worker"):
+        number, there = given[what], getattr(draft.hosts, f"{what}s", 1)
+        if number is not None and number >= there and not draft.hosts_unknown:
+            of = "each host has" if what == "worker" else "there are"
+            yield (
+                (what,),
+                f"there is no {what} {number}; {of} {there} of them (hosts.{what}s), numbered from 0",
+            )
+    if given["store"] is not None and (unknown := draft.unknown_store(given["store"])):
+        yield ("store",), unknown

@@ -14,16 +14,12 @@ from pydantic import Field
 from tideover.sim.draws import Draws, Purpose, uniform01
 from tideover.sim.faults import (
     FAULTS,
-    Draft,
     Fault,
-    Found,
     HostFault,
     MachineFault,
     Site,
     Target,
     TaskFault,
-    unknown_hosts,
-    unknown_number,
 )
 from tideover.sim.registry import setting
 from tideover.sim.units import Duration
@@ -64,10 +60,6 @@ class Cascade(CrashHost):
                     found.append((later, CrashHost(at=later, host=host, **fields)))
         yield from sorted(found, key=lambda strike: strike[0])
 
-    def problems(self, draft: Draft) -> Iterator[Found]:
-        yield from super().problems(draft)
-        yield from unknown_hosts(draft, "others", self.others or ())
-
 
 @FAULTS.register("crash_rack")
 class CrashRack(MachineFault):
@@ -84,9 +76,6 @@ class CrashRack(MachineFault):
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_in_rack(self.rack)
-
-    def problems(self, draft: Draft) -> Iterator[Found]:
-        return unknown_number(draft, "rack", self.rack)
 
 
 @FAULTS.register("crash_task")
@@ -116,7 +105,3 @@ class CrashWorker(HostFault):
 
     def victims(self, target: Target) -> list[Any]:
         return target.tasks_in(self.host, self.worker)
-
-    def problems(self, draft: Draft) -> Iterator[Found]:
-        yield from super().problems(draft)
-        yield from unknown_number(draft, "worker", self.worker)
