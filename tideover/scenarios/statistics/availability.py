@@ -341,22 +341,7 @@ def conditioned(
     >>> round(found.value, 6), round(found.minutes_per_year, 1), round(found.burnt, 2)
     (0.999925, 39.4, 0.75)
     """
-    times: dict[str, Floats] = {}
-    for kind, values in recoveries_by_kind.items():
-        rows = np.array(values, dtype=np.float64)
-        if rows.size == 0:
-            raise ValueError(f"{kind}: recoveries of at least one replication are needed")
-        if (rows < 0).any():
-            raise ValueError(f"{kind}: a recovery time is below 0")
-        times[kind] = rows.reshape(len(rows), -1)
-    if not times:
-        raise ValueError("no kind of failure")
-    if missing := [kind for kind in times if kind not in rate_per_s]:
-        raise ValueError(f"no rate is given for {', '.join(missing)}")
-    rates = {kind: float(rate_per_s[kind]) for kind in times}
-    for kind, rate in rates.items():
-        if not 0 <= rate < math.inf:
-            raise ValueError(f"{kind}: the rate is {rate_per_s[kind]}; 0 or more per second is allowed")
+    times, rates = _checked(recoveries_by_kind, rate_per_s)
     if objective is not None and not 0 < objective < 1:
         raise ValueError(f"the objective is {objective}; more than 0 and less than 1 is allowed")
     if not 0 < over_s < math.inf:
@@ -391,6 +376,29 @@ def conditioned(
         burnt=None if budget is None else mean / budget,
         exceeded=None if budget is None else down.above(budget),
     )
+
+
+def _checked(
+    recoveries_by_kind: Mapping[str, Recoveries], rate_per_s: Mapping[str, float]
+) -> tuple[dict[str, Floats], dict[str, float]]:
+    """Recovery times, a row a replication, and the rate of each kind; raises ValueError as `conditioned`."""
+    times: dict[str, Floats] = {}
+    for kind, values in recoveries_by_kind.items():
+        rows = np.array(values, dtype=np.float64)
+        if rows.size == 0:
+            raise ValueError(f"{kind}: recoveries of at least one replication are needed")
+        if (rows < 0).any():
+            raise ValueError(f"{kind}: a recovery time is below 0")
+        times[kind] = rows.reshape(len(rows), -1)
+    if not times:
+        raise ValueError("no kind of failure")
+    if missing := [kind for kind in times if kind not in rate_per_s]:
+        raise ValueError(f"no rate is given for {', '.join(missing)}")
+    rates = {kind: float(rate_per_s[kind]) for kind in times}
+    for kind, rate in rates.items():
+        if not 0 <= rate < math.inf:
+            raise ValueError(f"{kind}: the rate is {rate_per_s[kind]}; 0 or more per second is allowed")
+    return times, rates
 
 
 def _half_width(means: Mapping[str, Estimate], rates: Mapping[str, float]) -> float | None:
