@@ -160,25 +160,28 @@ def _in_tuples(found: Replication, lump: int, shortest: float) -> Replication:
     Without latencies in recoveries and seconds that lumps cannot tell: where the median, or in a second the
     mean, is less than ``shortest`` (ns). Histograms stay those of lumps.
     """
-    columns = (column for table in TABLES.values() for column in table)
     units = ("tuples", "roots", "tuples/s")
-    names = {"messages"}.union(*({c.name, *c.record[-1:]} for c in columns if c.unit in units))
 
-    def real(row: Row) -> Row:
+    def counts(table: str, block: str = "") -> set[str]:
+        columns = (c for c in TABLES[table] if c.unit in units and block in ("", *c.record[:1]))
+        return {name for c in columns for name in (c.name, *c.record[-1:])}
+
+    def real(row: Row, names: set[str]) -> Row:
         return {k: v * lump if k in names and v is not None else v for k, v in row.items()}
 
-    def told(row: Row, middle: str) -> Row:
+    def told(row: Row, table: str, middle: str) -> Row:
         short = tuple(f"{what}_" for what in LATENCIES if (row[f"{what}_{middle}_ms"] or 0.0) * MS < shortest)
-        return {k: None if k.endswith("_ms") and k.startswith(short) else v for k, v in real(row).items()}
+        full = real(row, counts(table))
+        return {k: None if k.endswith("_ms") and k.startswith(short) else v for k, v in full.items()}
 
     return replace(
         found,
-        recoveries=[told(row, "median") for row in found.recoveries],
-        timeline=[told(row, "mean") for row in found.timeline],
-        throughput=real(found.throughput),
-        ledger=real(found.ledger),
-        cost=real(found.cost),
-        edges={name: real(edge) for name, edge in found.edges.items()},
-        pairs=[real(pair) for pair in found.pairs],
-        tasks=[real(row) for row in found.tasks],
+        recoveries=[told(row, "recoveries", "median") for row in found.recoveries],
+        timeline=[told(row, "timeline", "mean") for row in found.timeline],
+        throughput=real(found.throughput, counts("runs", "throughput_per_s")),
+        ledger=real(found.ledger, counts("runs", "ledger")),
+        cost=real(found.cost, counts("runs", "cost")),
+        edges={name: real(edge, {"messages"}) for name, edge in found.edges.items()},
+        pairs=[real(pair, {"messages"}) for pair in found.pairs],
+        tasks=[real(row, counts("tasks")) for row in found.tasks],
     )
