@@ -23,7 +23,7 @@ from tideover.models.job.spouts import Keys
 from tideover.models.strategies.none import Amnesia
 from tideover.models.world import World
 from tideover.sim.distributions import Constant, Exponential
-from tideover.sim.fault_kinds.crashes import CrashHost
+from tideover.sim.fault_kinds import CrashHost
 from tideover.sim.units import US, S
 
 HOSTS = 100

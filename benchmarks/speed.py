@@ -15,7 +15,7 @@ from tideover.models.evaluation import undisturbed
 from tideover.models.simulation import evaluate, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.models.world import World
-from tideover.sim.fault_kinds.losses import LoseState
+from tideover.sim.fault_kinds import LoseState
 from tideover.sim.units import S
 
 ENGINE_RATE, REFERENCE_RATE = 100_000, 2_000

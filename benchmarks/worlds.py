@@ -16,7 +16,7 @@ from tideover.models.strategies.none import Amnesia
 from tideover.models.strategies.source_replay import SourceReplay
 from tideover.models.world import World
 from tideover.sim.distributions import Constant, Distribution, Exponential
-from tideover.sim.fault_kinds.losses import LoseState
+from tideover.sim.fault_kinds import LoseState
 from tideover.sim.units import MS, S
 
 SPLITTERS, COUNTERS = 4, 8

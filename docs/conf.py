@@ -82,7 +82,7 @@ RULES = {
     "models/mechanisms/": "What strategies share",
     "models/operators/": "Windows",
     "models/job/components": "Bounded queues",
-    "models/job/sources": "Queues that spouts read",
+    "models/job/spouts": "Queues that spouts read",
     "sim/faults": "Failures",
     "models/detectors": "Detectors",
     "": "Hosts, stores and wires",

@@ -17,7 +17,7 @@ from tests.oracle.worlds import MS, bolt, fault, ms, queued, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals import Saturating
 from tideover.models.job.components import BoltConfig, Links, QueueSettings, Store, WhenFull
-from tideover.models.job.sources import Kafka
+from tideover.models.job.spouts import Kafka
 from tideover.models.simulation import simulate
 from tideover.scenarios.loader import load
 

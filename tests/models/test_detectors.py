@@ -15,9 +15,9 @@ from tests.models.test_exactness import check
 from tests.models.traced import trace_of
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
+from tideover.models.detectors.base import Earlier, ExponentialDelay, FailureRate, FixedDelay
 from tideover.models.detectors.consumer_group import ConsumerGroup
 from tideover.models.detectors.heartbeats import Heartbeats
-from tideover.models.detectors.restarts import Earlier, ExponentialDelay, FailureRate, FixedDelay
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import MachineType
 from tideover.models.results import Result

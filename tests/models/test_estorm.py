@@ -22,7 +22,7 @@ from tideover.models.job.arrivals import Burst, Periodic
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import Links, MachineType
 from tideover.models.job.placements import FleetPlacement
-from tideover.models.job.sources import Kafka
+from tideover.models.job.spouts import Kafka
 from tideover.models.job.stores import Disk, Memory, Redis
 from tideover.models.simulation import Replication, simulate
 from tideover.sim.registry import kind_of

@@ -22,7 +22,7 @@ from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.advice import warnings
 from tideover.models.config import Scenario
 from tideover.models.evaluation.curves import curves
-from tideover.models.job.sources import Kafka, Kestrel, Source
+from tideover.models.job.spouts import Kafka, Kestrel, Source
 from tideover.models.mechanisms.acking import Acks
 from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World

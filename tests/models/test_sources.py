@@ -9,7 +9,7 @@ import pytest
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals import Burst
-from tideover.models.job.sources import Kafka, Kestrel, Source
+from tideover.models.job.spouts import Kafka, Kestrel, Source
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.units import S

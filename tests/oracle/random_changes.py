@@ -12,7 +12,7 @@ from tideover.models.job.arrivals import Periodic
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import BoltConfig, Links, MachineType, SpoutConfig
 from tideover.models.job.sinks import TransactionalSink
-from tideover.models.job.sources import Kafka, Kestrel, Source
+from tideover.models.job.spouts import Kafka, Kestrel, Source
 from tideover.models.job.stores import Backend, Disk, Memory, Redis, RocksDB
 from tideover.models.operators.kinds import RunningCount, WindowedCount
 from tideover.sim.registry import kind_of

@@ -9,8 +9,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from tideover.models.config import Scenario, deployment_of
-from tideover.models.detectors.base import DETECTORS
-from tideover.models.detectors.restarts import RESTARTS
+from tideover.models.detectors.base import DETECTORS, RESTARTS
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import MachineType
 from tideover.models.job.placements import PLACEMENTS, Place, PlacementError

@@ -11,7 +11,7 @@ from tests.scenarios.refused import changed, refused, told
 from tideover import parts
 from tideover.models.job.arrivals import Periodic, Poisson
 from tideover.models.job.components import SpoutConfig
-from tideover.models.job.sources import Kafka
+from tideover.models.job.spouts import Kafka
 from tideover.models.runtime.spout_task import MOST
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load, load_text

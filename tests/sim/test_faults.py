@@ -15,9 +15,7 @@ from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.sim.distributions import Constant
 from tideover.sim.draws import Draws
-from tideover.sim.fault_kinds.crashes import Cascade, CrashTask
-from tideover.sim.fault_kinds.losses import LoseState
-from tideover.sim.fault_kinds.machines import MachinesFail
+from tideover.sim.fault_kinds import Cascade, CrashTask, LoseState, MachinesFail
 from tideover.sim.faults import Fault, Site
 from tideover.sim.units import DAY, S
 

@@ -21,7 +21,7 @@ from tideover.models.evaluation.measures import availability
 from tideover.models.simulation import simulate
 from tideover.sim.distributions import Constant, Distribution, Exponential, Uniform
 from tideover.sim.draws import Draws
-from tideover.sim.fault_kinds.machines import MachinesFail
+from tideover.sim.fault_kinds import MachinesFail
 from tideover.sim.faults import FAULTS, Site
 from tideover.sim.units import S
 

@@ -16,11 +16,7 @@ from tideover.models.job.cluster import Cluster
 from tideover.models.job.components import Run, Store
 from tideover.models.job.sinks import BROKERS_LIMIT, Terms
 from tideover.models.job.topology import Component, Topology
-from tideover.sim.fault_kinds.crashes import Cascade
-from tideover.sim.fault_kinds.events import Events
-from tideover.sim.fault_kinds.losses import LoseStore
-from tideover.sim.fault_kinds.machines import MachinesFail
-from tideover.sim.fault_kinds.passing import Partition
+from tideover.sim.fault_kinds import Cascade, Events, LoseStore, MachinesFail, Partition
 from tideover.sim.faults import Fault
 from tideover.sim.units import S
 

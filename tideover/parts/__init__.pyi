@@ -6,12 +6,10 @@ from typing import Literal, TypedDict, Unpack
 
 from tideover.parts.typed import Bandwidth, Duration, Percent, Rate, Size
 from tideover.models import config
-from tideover.models.detectors import (
-    base as detectors_base, consumer_group, heartbeats, restarts as detectors_restarts, storm
-)
+from tideover.models.detectors import base as detectors_base, consumer_group, heartbeats, storm
 from tideover.models.job import (
-    arrivals as job_arrivals, cluster, components as job_components, groupings, placements, sinks, sources,
-    spouts, stores
+    arrivals as job_arrivals, cluster, components as job_components, groupings, placements, sinks, spouts,
+    stores
 )
 from tideover.models.operators import base as operators_base, kinds, window as operators_window
 from tideover.models.strategies import (
@@ -19,9 +17,7 @@ from tideover.models.strategies import (
     estorm, hybrid, micro_batch, none, passive_standby, rsm, source_replay, storm_checkpoint, trident,
     upstream_backup
 )
-from tideover.sim import distributions
-from tideover.sim.fault_kinds import crashes, events, losses, machines as fault_kinds_machines, passing
-from tideover.sim import faults
+from tideover.sim import distributions, fault_kinds, faults
 
 class _Fault(TypedDict, total=False):
     at: Duration | None
@@ -80,7 +76,7 @@ class Burst(job_arrivals.Burst):
 class ByHand(placements.ByHand):
     def __init__(self, *, tasks: Mapping[str, Sequence[Sequence[int]]]) -> None: ...
 
-class Cascade(crashes.Cascade):
+class Cascade(fault_kinds.Cascade):
     def __init__(self, *, repair: Duration | None = None, host: int, others: Sequence[int] | None = None,
         probability: float = 0.5, span: Duration = "0 s", **common: Unpack[_Fault]) -> None: ...
 
@@ -99,19 +95,19 @@ class ConsumerGroup(consumer_group.ConsumerGroup):
         rebalance: distributions.Distribution | Duration = "constant",
         restart: distributions.Distribution | Duration | None = None, static: bool = False) -> None: ...
 
-class CrashHost(crashes.CrashHost):
+class CrashHost(fault_kinds.CrashHost):
     def __init__(self, *, repair: Duration | None = None, host: int,
         **common: Unpack[_Fault]) -> None: ...
 
-class CrashRack(crashes.CrashRack):
+class CrashRack(fault_kinds.CrashRack):
     def __init__(self, *, repair: Duration | None = None, rack: int,
         **common: Unpack[_Fault]) -> None: ...
 
-class CrashTask(crashes.CrashTask):
+class CrashTask(fault_kinds.CrashTask):
     def __init__(self, *, component: str, task: int = 0, replica: int = 0, together: int = 1,
         **common: Unpack[_Fault]) -> None: ...
 
-class CrashWorker(crashes.CrashWorker):
+class CrashWorker(fault_kinds.CrashWorker):
     def __init__(self, *, host: int, worker: int = 0, **common: Unpack[_Fault]) -> None: ...
 
 class Day(job_arrivals.Day):
@@ -146,17 +142,17 @@ class EStorm(estorm.EStorm):
 class Empirical(distributions.Empirical):
     def __init__(self, *, values: Sequence[Duration], weights: Sequence[float] | None = None) -> None: ...
 
-class Events(events.Events):
+class Events(fault_kinds.Events):
     def __init__(self, *, file: str, **common: Unpack[_Fault]) -> None: ...
 
 class Exponential(distributions.Exponential):
     def __init__(self, *, mean: Duration) -> None: ...
 
-class ExponentialDelay(detectors_restarts.ExponentialDelay):
+class ExponentialDelay(detectors_base.ExponentialDelay):
     def __init__(self, *, initial: Duration = "1 s", factor: float = 1.5, most: Duration = "60 s",
         reset_after: Duration = "1 h") -> None: ...
 
-class FailureRate(detectors_restarts.FailureRate):
+class FailureRate(detectors_base.FailureRate):
     def __init__(self, *, delay: Duration = "1 s", most_failures: int = 1,
         within: Duration = "60 s") -> None: ...
 
@@ -166,7 +162,7 @@ class Fields(groupings.Fields):
 class Filter(kinds.Filter):
     def __init__(self, *, keep: float) -> None: ...
 
-class FixedDelay(detectors_restarts.FixedDelay):
+class FixedDelay(detectors_base.FixedDelay):
     def __init__(self, *, delay: Duration = "1 s", attempts: int | None = None) -> None: ...
 
 class FleetPlacement(placements.FleetPlacement):
@@ -193,7 +189,7 @@ class Heartbeats(heartbeats.Heartbeats):
         launch: distributions.Distribution | Duration = "constant",
         prepare: distributions.Distribution | Duration = "constant", listener: int | None = None,
         restart_on: Literal["same_host", "free_slot"] = "same_host",
-        restarts: detectors_restarts.RestartStrategy | None = None) -> None: ...
+        restarts: detectors_base.RestartStrategy | None = None) -> None: ...
 
 class Hosts(cluster.Hosts):
     def __init__(self, *, machines: Mapping[str, job_components.MachineType], racks: int = 1,
@@ -207,11 +203,11 @@ class Hybrid(hybrid.Hybrid):
 class KSafe(placements.KSafe):
     def __init__(self) -> None: ...
 
-class Kafka(sources.Kafka):
+class Kafka(spouts.Kafka):
     def __init__(self, *, partitions: int | None = None, poll_cost: Duration = "10 us",
         retention: Duration | None = None, commit_interval: Duration = "5 s") -> None: ...
 
-class Kestrel(sources.Kestrel):
+class Kestrel(spouts.Kestrel):
     def __init__(self, *, partitions: int | None = None, poll_cost: Duration = "10 us",
         retention: Duration | None = None, timeout: Duration = "30 s",
         sweep_interval: Duration = "1 s") -> None: ...
@@ -231,18 +227,18 @@ class Lognormal(distributions.Lognormal):
     def __init__(self, *, mean: Duration | None = None, cv: float | None = None,
         median: Duration | None = None, sigma: float | None = None) -> None: ...
 
-class LoseState(losses.LoseState):
+class LoseState(fault_kinds.LoseState):
     def __init__(self, *, component: str, task: int = 0, replica: int = 0,
         **common: Unpack[_Fault]) -> None: ...
 
-class LoseStore(losses.LoseStore):
+class LoseStore(fault_kinds.LoseStore):
     def __init__(self, *, store: str | None = None, **common: Unpack[_Fault]) -> None: ...
 
 class MachineType(job_components.MachineType):
     def __init__(self, *, count: int, cores: int | None = None, nic: Bandwidth | None = None,
         slots: int | None = None, price: float | None = None) -> None: ...
 
-class MachinesFail(fault_kinds_machines.MachinesFail):
+class MachinesFail(fault_kinds.MachinesFail):
     def __init__(self, *, lifetime: distributions.Distribution | Duration = "exponential",
         repair: distributions.Distribution | Duration = "constant", crews: int | None = None,
         **common: Unpack[_Fault]) -> None: ...
@@ -262,7 +258,7 @@ class MicroBatch(micro_batch.MicroBatch):
         checkpoint_interval: Duration = "10 s",
         output_mode: Literal["append", "update"] = "append") -> None: ...
 
-class Partition(passing.Partition):
+class Partition(fault_kinds.Partition):
     def __init__(self, *, duration: Duration, hosts: Sequence[int], others: Sequence[int] | None = None,
         messages: Literal["hold", "lose"] = "hold", **common: Unpack[_Fault]) -> None: ...
 
@@ -271,7 +267,7 @@ class PassiveStandby(passive_standby.PassiveStandby):
         checkpoint_time: Duration = "0 s", checkpoint_cost: Duration = "0 s", entry_size: Size = "64 B",
         replay_cost: Duration = "0 s", replay_rate: Rate | None = None) -> None: ...
 
-class Pause(passing.Pause):
+class Pause(fault_kinds.Pause):
     def __init__(self, *, component: str, task: int = 0, replica: int = 0, duration: Duration,
         **common: Unpack[_Fault]) -> None: ...
 
@@ -322,15 +318,15 @@ class Shuffle(groupings.Shuffle):
 class Slo(config.Slo):
     def __init__(self, *, objective: str, level: float = 0.95) -> None: ...
 
-class SlowHost(passing.SlowHost):
+class SlowHost(fault_kinds.SlowHost):
     def __init__(self, *, duration: Duration, host: int, factor: float,
         **common: Unpack[_Fault]) -> None: ...
 
-class SlowLink(passing.SlowLink):
+class SlowLink(fault_kinds.SlowLink):
     def __init__(self, *, duration: Duration, hosts: Sequence[int], others: Sequence[int] | None = None,
         latency_factor: float = 1.0, transfer_factor: float = 1.0, **common: Unpack[_Fault]) -> None: ...
 
-class SlowStore(passing.SlowStore):
+class SlowStore(fault_kinds.SlowStore):
     def __init__(self, *, duration: Duration, store: str | None = None, factor: float = 10.0,
         **common: Unpack[_Fault]) -> None: ...
 
@@ -346,8 +342,7 @@ class SplitWords(kinds.SplitWords):
 class SpoutConfig(job_components.SpoutConfig):
     def __init__(self, *, spout: spouts.Spout, arrivals: job_arrivals.Arrivals, parallelism: int = 1,
         tuple_size: Size = "256 B", hosts: Sequence[int] | None = None,
-        queue: job_components.QueueSettings | Duration | None = None,
-        source: sources.Source | None = None,
+        queue: job_components.QueueSettings | Duration | None = None, source: spouts.Source | None = None,
         event_delay: distributions.Distribution | Duration = "constant") -> None: ...
 
 class StateManagement(rsm.StateManagement):
@@ -359,7 +354,7 @@ class StateManagement(rsm.StateManagement):
 class Store(job_components.Store):
     def __init__(self, *, latency: Duration = "1 ms", bandwidth: Bandwidth = "100 MiB/s") -> None: ...
 
-class StoreDown(passing.StoreDown):
+class StoreDown(fault_kinds.StoreDown):
     def __init__(self, *, duration: Duration, store: str | None = None,
         **common: Unpack[_Fault]) -> None: ...
 

@@ -22,15 +22,13 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from tideover.models.config import Scenario, Slo
-from tideover.models.detectors.base import DETECTORS, Detector
-from tideover.models.detectors.restarts import RESTARTS, RestartStrategy
+from tideover.models.detectors.base import DETECTORS, RESTARTS, Detector, RestartStrategy
 from tideover.models.job.arrivals import ARRIVALS, Arrivals, Periodic
 from tideover.models.job.components import BoltConfig, QueueSettings, SpoutConfig
 from tideover.models.job.groupings import GROUPINGS, Grouping
 from tideover.models.job.placements import PLACEMENTS, Placement
 from tideover.models.job.sinks import SINKS, Sink
-from tideover.models.job.sources import SOURCES, Source
-from tideover.models.job.spouts import SPOUTS, Spout
+from tideover.models.job.spouts import SOURCES, SPOUTS, Source, Spout
 from tideover.models.job.stores import BACKENDS, STORES, Backend, StoreKind
 from tideover.models.operators.base import BOLTS, Bolt
 from tideover.models.operators.window import Window

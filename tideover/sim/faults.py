@@ -1,10 +1,10 @@
 """What breaks, and when: what all failure kinds have in common.
 
-The kinds are in `tideover.sim.fault_kinds`; a new one is a class there, in a module of its own if it
-likes. It takes the base that says what is hit (`TaskFault`, `HostFault`, `StoreFault`, `LinkFault`;
-`PassingFault` is for what nobody notices), and gives `where`, `victims`, `strike` and `problems` as far as
-that does not. `Supervisor` lets them strike; `scenarios/checks.py` asks for problems. The rules of all kinds
-(tests/sim/test_faults.py, tests/models/test_outages.py):
+The kinds are in `tideover.sim.fault_kinds`; a new one is a class there. It takes the base that says what
+is hit (`TaskFault`, `HostFault`, `StoreFault`, `LinkFault`; `PassingFault` is for what nobody notices), and
+gives `where`, `victims`, `strike` and `problems` as far as that does not. `Supervisor` lets them strike;
+`scenarios/checks.py` asks for problems. The rules of all kinds (tests/sim/test_faults.py,
+tests/models/test_outages.py):
 
 - `lose_state`: state, held ids and acks not yet sent are gone; the task stays up and keeps its queue. If it
   has a downtime, what was queued or in service is served anew when it is ready.

@@ -25,8 +25,17 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import model_validator
 
-from tideover.models.detectors.base import DETECTORS, Detector, Repairs, Watcher, in_order, last_beat, phase
-from tideover.models.detectors.restarts import Earlier, RestartStrategy
+from tideover.models.detectors.base import (
+    DETECTORS,
+    Detector,
+    Earlier,
+    Repairs,
+    RestartStrategy,
+    Watcher,
+    in_order,
+    last_beat,
+    phase,
+)
 from tideover.models.job.cluster import Worker
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job

@@ -37,8 +37,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from tideover.models.job.arrivals import Arrivals
 from tideover.models.job.groupings import Grouping
-from tideover.models.job.sources import Source
-from tideover.models.job.spouts import Spout
+from tideover.models.job.spouts import Source, Spout
 from tideover.models.job.stores import Backend
 from tideover.models.operators.base import Bolt
 from tideover.sim.distributions import Constant, Distribution

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from tideover.models.job.sources import Kafka, Kestrel
+from tideover.models.job.spouts import Kafka, Kestrel
 from tideover.models.mechanisms.acking import NO_ROOTS, PendingRoots
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.channels import Sent

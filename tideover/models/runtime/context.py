@@ -28,7 +28,7 @@ from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.hooks import CopyHolder, Dispatcher, Needs
 from tideover.models.runtime.views import BoltView, Machine, OutageView, Runner
 from tideover.sim.draws import Draws, Purpose
-from tideover.sim.fault_kinds.passing import SlowHost
+from tideover.sim.fault_kinds import SlowHost
 from tideover.sim.kernel import Kernel
 from tideover.sim.plane.plane import Plane
 from tideover.sim.store import StoreServer

@@ -25,7 +25,7 @@ from tideover.scenarios.statistics.availability import causes, of_each
 from tideover.scenarios.yaml_source import Origin, parse_value
 from tideover.sim.distributions import Distribution
 from tideover.sim.draws import Draws
-from tideover.sim.fault_kinds.passing import Pause
+from tideover.sim.fault_kinds import Pause
 from tideover.sim.registry import kind_of
 from tideover.sim.units import DAY, MS, S, format_duration
 

@@ -24,7 +24,7 @@ from tideover.scenarios.errors import Problem, ScenarioError, suggest
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.runs import RunFailed, told
 from tideover.scenarios.statistics.intervals import LEVEL, Estimate, estimate, t_quantile
-from tideover.sim.fault_kinds.machines import MachinesFail
+from tideover.sim.fault_kinds import MachinesFail
 from tideover.sim.faults import FAULTS, Fault
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S, format_duration, parse_duration

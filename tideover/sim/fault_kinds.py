@@ -1,0 +1,416 @@
+"""The kinds of failures: crashes, the failures of a file, losses of memory, machines that fail all the time,
+and what passes by itself.
+
+Scenarios name them, `Supervisor` lets them strike. A new kind is a class here.
+"""
+
+from __future__ import annotations
+
+import csv
+import heapq
+import itertools
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from tideover.sim.distributions import Constant, Distribution, Exponential
+from tideover.sim.draws import Draws, Purpose, uniform01
+from tideover.sim.faults import (
+    FAULTS,
+    Draft,
+    Fault,
+    Found,
+    HostFault,
+    LinkFault,
+    MachineFault,
+    PassingFault,
+    Site,
+    StoreFault,
+    Target,
+    TaskFault,
+)
+from tideover.sim.registry import setting
+from tideover.sim.text_files import Unreadable, read_text
+from tideover.sim.units import DAY, MS, Duration
+
+
+@FAULTS.register("crash_host")
+class CrashHost(HostFault, MachineFault):
+    """Every task on the host crashes at once, the acker too if it lives there."""
+
+    def breaks(self, host: int, rack: int) -> bool:
+        return host == self.host
+
+
+@FAULTS.register("cascade")
+class Cascade(CrashHost):
+    """A host crashes, and each of the ``others`` does too, with a ``probability``, some time within ``span``.
+
+    Failures that come together: D. Ford et al., *Availability in globally distributed storage systems*, OSDI
+    2010, section 4 (about 37 % of the failures of nodes were parts of bursts).
+    """
+
+    others: tuple[int, ...] | None = setting("hosts that may follow; default: all others")
+    probability: float = setting("that one of them follows", 0.5, ge=0, le=1)
+    span: Duration = setting("those that follow do so within this time", 0)
+
+    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        others = self.others if self.others is not None else range(site.hosts)
+        shared = ("detection", "restart", "while_down", "repair")
+        fields = {name: getattr(self, name) for name in shared}
+        found: list[tuple[int, Fault]] = []
+        for n, moment in enumerate(self.moments(index, draws, site.end, site.cycle)):
+            found.append((moment, CrashHost(at=moment, host=self.host, **fields)))
+            for host in others:
+                bits = draws.bits(f"failures.{index}.{host}", Purpose.FAULT, np.array([2 * n, 2 * n + 1]))
+                follows, delay = uniform01(bits).tolist()
+                if host != self.host and follows < self.probability:
+                    later = moment + int(delay * self.span)
+                    found.append((later, CrashHost(at=later, host=host, **fields)))
+        yield from sorted(found, key=lambda strike: strike[0])
+
+
+@FAULTS.register("crash_rack")
+class CrashRack(MachineFault):
+    """Every host of the rack crashes at once: its switch or its power is gone."""
+
+    rack: Annotated[int, Field(ge=0, description="number of the rack")]
+
+    @property
+    def where(self) -> str:
+        return f"rack {self.rack}"
+
+    def breaks(self, host: int, rack: int) -> bool:
+        return rack == self.rack
+
+    def victims(self, target: Target) -> list[Any]:
+        return target.tasks_in_rack(self.rack)
+
+
+@FAULTS.register("crash_task")
+class CrashTask(TaskFault):
+    """State, queue, the tuple in service and everything else in the task's memory are gone until it is
+    restarted.
+    """
+
+    omitted: ClassVar[frozenset[str]] = TaskFault.omitted | {"together"}
+
+    together: int = setting("so many tasks of the component die at once, from `task` on", 1, ge=1, le=1024)
+
+    @property
+    def numbers(self) -> range:
+        return range(self.task, self.task + self.together)
+
+
+@FAULTS.register("crash_worker")
+class CrashWorker(HostFault):
+    """Every task in the worker crashes at once, the acker too if it lives there (in worker 0 of its host)."""
+
+    worker: int = setting("number of the worker on that host", 0, ge=0)
+
+    @property
+    def where(self) -> str:
+        return f"worker {self.worker} of host {self.host}"
+
+    def victims(self, target: Target) -> list[Any]:
+        return target.tasks_in(self.host, self.worker)
+
+
+@FAULTS.register("events")
+class Events(Fault):
+    """The failures of a CSV file: columns ``time`` and ``kind``, and keys of the kinds as needed.
+
+    ``time,kind,component,host,restart`` on the first line, then ``75 s,crash_task,count,,4 s`` and so on; an
+    empty cell gives nothing. A relative path starts from the scenario's folder.
+    """
+
+    expands: ClassVar[bool] = True
+
+    file: Annotated[str, Field(description="CSV file with the columns time, kind, and keys of failures")]
+
+    @field_validator("file")
+    @classmethod
+    def _readable(cls, file: str, info: ValidationInfo) -> str:
+        path = str((info.context or {}).get("directory", Path()) / file)
+        read_events(path)
+        return path
+
+    @property
+    def where(self) -> str:
+        return Path(self.file).name
+
+    @property
+    def inner(self) -> dict[str, Fault]:
+        return {f"{self.where}:{line}": fault for line, fault in read_events(self.file)}
+
+    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        found = [(fault.at or 0, fault) for fault in self.inner.values()]
+        yield from sorted(found, key=lambda strike: strike[0])
+
+
+@lru_cache(maxsize=64)
+def read_events(file: str) -> tuple[tuple[int, Fault], ...]:
+    """Lines, and the failures that stand there; ValueError says which line and column is wrong."""
+    path = Path(file)
+    try:
+        rows = list(csv.reader(read_text(path).splitlines()))
+    except Unreadable as error:
+        raise ValueError(f"cannot read {path.name!r}: it {error}; a CSV file is needed") from None
+    except csv.Error as error:
+        raise ValueError(f"{path.name}: is no CSV file: {error}") from None
+    columns = [cell.strip() for cell in rows[0]] if rows else []
+    if columns[:2] != ["time", "kind"]:
+        raise ValueError(f"{path.name}:1: the first line must begin with time,kind")
+    found = []
+    for line, row in enumerate(rows[1:], 2):
+        if row:
+            cells = [cell.strip() for cell in row]
+            if len(cells) > len(columns):
+                raise ValueError(f"{path.name}:{line}: has {len(cells)} cells for {len(columns)} columns")
+            given = {name: cell for name, cell in zip(columns, cells, strict=False) if cell}
+            found.append((line, _fault(f"{path.name}:{line}", given)))
+    if not found:
+        raise ValueError(f"{path.name}: at least one row is needed")
+    return tuple(found)
+
+
+def _fault(place: str, given: dict[str, str]) -> Fault:
+    kind = given.pop("kind", "")
+    known = [name for name, part in FAULTS.items() if not part.expands]
+    if kind not in known:
+        raise ValueError(f"{place}: kind: {kind[:40]!r} is none of {', '.join(known)}")
+    if "time" not in given:
+        raise ValueError(f"{place}: time: is missing; {Fault.model_fields['at'].description}")
+    values = {"at" if name == "time" else name: cell for name, cell in given.items()}
+    try:
+        return FAULTS[kind].model_validate(values, context={"border": True})
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        first = min(found, key=lambda one: one["type"] != "extra_forbidden")  # else its own name is missing
+        column = str(first["loc"][0]) if first["loc"] else ""
+        where = f"{place}: {'time' if column == 'at' else column}" if column else place
+        fields = FAULTS[kind].model_fields
+        message = str(first.get("ctx", {}).get("error", first["msg"]))
+        message = message[:1].lower() + message[1:]
+        if first["type"] == "extra_forbidden":
+            message = f"unknown column; known: {', '.join('time' if n == 'at' else n for n in fields)}"
+        elif first["type"] == "missing":
+            message = f"is missing; {fields[column].description}"
+        raise ValueError(f"{where}: {message}") from None
+
+
+@FAULTS.register("lose_state")
+class LoseState(TaskFault):
+    """Counts, held ids and acks not yet sent vanish; queue and process live on (Stableford's experiment).
+
+    With a detection or restart time the task is down for so long, but keeps its queue.
+    """
+
+    process_lives: ClassVar[bool] = True
+
+    def strike(self, target: Target, victim: Any, outage: Any) -> None:
+        target.lose_state(victim, outage, keep=self.detection + self.restart == 0)
+
+
+@FAULTS.register("lose_store")
+class LoseStore(StoreFault):
+    """All that strategies had in a store is gone, and what is being written there does not count; it serves
+    on, empty, at once. Nobody notices before somebody reads: a task that is restored then begins with an
+    empty state, and gets what came after the checkpoint that is gone.
+    """
+
+    @model_validator(mode="after")
+    def _at_once(self) -> LoseStore:
+        if self.detection or self.restart:
+            raise ValueError("a failure of kind lose_store is not detected: leave out detection and restart")
+        return self
+
+    def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
+        target.empty_store(self.store)
+
+    def problems(self, draft: Draft) -> Iterator[Found]:
+        yield from super().problems(draft)
+        if draft.strategy is not None and not draft.strategy.store_may_lose:
+            message = (
+                f"lose_store does not go with {draft.strategy.kind}: what disks and standbys still have of a "
+                "changelog that is gone is not simulated"
+            )
+            yield ("kind",), message
+
+
+LIFETIME = 200 * DAY
+"""Ten failures a day in 2,000 machines."""
+_BLOCK = 32
+"""Draws of a host at a time."""
+
+
+@FAULTS.register("machines_fail")
+class MachinesFail(Fault):
+    """Every host crashes after a ``lifetime`` of its own, and begins another when it is repaired.
+
+    By default a machine fails once in 200 days on average: ten failures a day in 2,000 machines. Lives are
+    exponential (a rate) or what else there is; ``crews`` repair one machine each, first come, first served.
+    A machine is down for detection and restart, and for as long as it waits and is repaired.
+    """
+
+    expands: ClassVar[bool] = True
+
+    lifetime: Distribution = setting(
+        "from a repair, or the start, to the next failure of a host", Exponential(mean=LIFETIME)
+    )
+    repair: Distribution = setting("how long the repair of a host takes", Constant(value=0))
+    crews: int | None = setting("machines that are repaired at a time; default: any number", ge=1)
+
+    @model_validator(mode="after")
+    def _lives(self) -> MachinesFail:
+        if self.lifetime.mean_ns < MS:
+            raise ValueError("a lifetime must be at least 1 ms on average")
+        return self
+
+    @property
+    def where(self) -> str:
+        return "machines"
+
+    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        def drawn(spread: Distribution, what: str, host: int) -> Iterator[int]:
+            for first in itertools.count(0, _BLOCK):
+                numbers = np.arange(first, first + _BLOCK, dtype=np.int64)
+                bits = draws.bits(f"failures.{index}.{what}.{host}", Purpose.FAULT, numbers)
+                yield from np.maximum(spread.sample(bits), 1).tolist()
+
+        lives = [drawn(self.lifetime, "lifetime", host) for host in range(site.hosts)]
+        none = self.repair.mean_ns == 0
+        repairs = [
+            itertools.repeat(0) if none else drawn(self.repair, "repair", h) for h in range(site.hosts)
+        ]
+        coming = [(next(life), host) for host, life in enumerate(lives)]
+        heapq.heapify(coming)
+        free = [0] * (self.crews or site.hosts)  # when each crew is
+        fields = {name: getattr(self, name) for name in ("detection", "restart", "while_down")}
+        while coming and coming[0][0] <= site.end:
+            moment, host = heapq.heappop(coming)
+            begun = max(moment, heapq.heappop(free))
+            over = begun + next(repairs[host])
+            heapq.heappush(free, over)
+            yield moment, CrashHost(at=moment, host=host, repair=over - moment, **fields)
+            heapq.heappush(coming, (over + next(lives[host]), host))
+
+
+@FAULTS.register("partition")
+class Partition(LinkFault):
+    """For ``duration`` nothing passes between the two sides: ``messages`` wait, as TCP's do, or are lost, as
+    Storm's workers drop what they cannot send (`Client` of its Netty transport).
+
+    Both sides live on. If a detector listens on the other side, it does not hear the processes of these
+    hosts, and takes them for dead after its timeout. Acks, checkpoints and requests are not held up. Bailis
+    and Kingsbury: *The network is reliable*, CACM 57, 2014.
+    """
+
+    messages: Literal["hold", "lose"] = setting(
+        "what becomes of tuples on the way, and sent meanwhile; control messages wait", "hold"
+    )
+
+    def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
+        target.cut(outage, self.between, self.messages == "lose")
+
+    def problems(self, draft: Draft) -> Iterator[Found]:
+        yield from super().problems(draft)
+        if self.messages == "lose":
+            if draft.strategy is not None and not draft.strategy.loses_messages:
+                why = f"{draft.strategy.kind} counts on links that lose nothing"
+                yield ("messages",), f"{why}: leave it out, and messages wait"
+            elif draft.bounded:
+                yield ("messages",), "does not go with bounded queues: this is not simulated"
+
+
+@FAULTS.register("pause")
+class Pause(PassingFault, TaskFault):
+    """The task's process does nothing for ``duration``, and then goes on where it was: SIGSTOP and SIGCONT.
+
+    It keeps all it has; what arrives meanwhile waits in its queue. Nobody notices, unless it is silent for
+    longer than a detector's timeout: then it counts as dead, and another process takes its place. Under
+    ``micro_batch`` it is the executor that is stopped.
+    """
+
+    def strike(self, target: Target, victim: Any, outage: Any) -> None:
+        target.pause(victim, outage)
+
+
+@FAULTS.register("slow_host")
+class SlowHost(HostFault, PassingFault):
+    """Each core of the host works at ``factor`` of its speed for ``duration``; then all is as before.
+
+    A neighbour on the same machine, a throttled processor, a failing disk. Nothing is lost, and nobody
+    notices. Spouts keep their beat. If several hold at once, the slowest does. Under ``micro_batch`` tasks
+    run in executors, and are not slower.
+    """
+
+    example: ClassVar[dict[str, Any]] = {"factor": 0.5}
+
+    factor: Annotated[float, Field(gt=0, lt=1, description="part of its speed that a core has, e.g. 0.5")]
+
+    def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
+        target.slow_down(self.host, outage, self.factor)
+
+
+@FAULTS.register("slow_link")
+class SlowLink(LinkFault):
+    """Messages between the two sides take ``latency_factor`` times as long on the wire, and each card that
+    they go through is busy with them for ``transfer_factor`` times as long.
+
+    A congested switch, a detour, a cable that loses packets (H. Gunawi et al.: *Fail-slow at scale*, FAST
+    2018, has them all). It holds for what comes to the wire, or to a card, within ``duration``; what is there
+    goes on as it was, and nothing overtakes. Of several at once the greatest factor holds. Acks, heartbeats
+    and requests take no time all the same.
+    """
+
+    example: ClassVar[dict[str, Any]] = {"latency_factor": 10.0}
+
+    latency_factor: float = setting("how many times as long the latency is, e.g. 10", 1.0, ge=1, le=1_000_000)
+    transfer_factor: float = setting(
+        "how many times as long a message takes in a network card (nic), e.g. 10: a tenth of the bandwidth",
+        1.0,
+        ge=1,
+        le=1_000_000,
+    )
+
+    @model_validator(mode="after")
+    def _is_slow(self) -> SlowLink:
+        if max(self.latency_factor, self.transfer_factor) == 1:
+            raise ValueError("nothing is slow: give latency_factor or transfer_factor, more than 1")
+        return self
+
+    def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
+        target.slow_links(outage, self.between, (self.latency_factor, self.transfer_factor))
+
+    def problems(self, draft: Draft) -> Iterator[Found]:
+        yield from super().problems(draft)
+        cards = any(machine.nic is not None for machine in getattr(draft.hosts, "machines", {}).values())
+        if self.transfer_factor > 1 and not cards:
+            yield ("transfer_factor",), "has no effect: no machine has a network card (hosts.machines.….nic)"
+
+
+@FAULTS.register("slow_store")
+class SlowStore(StoreFault, PassingFault):
+    """Requests that begin within ``duration`` take ``factor`` times as long; the one in service goes on as it
+    was. Of several that hold at once the newest does.
+    """
+
+    factor: float = setting("how many times as long a request takes", 10.0, gt=1, le=1e6)
+
+    def strike(self, target: Target, victim: Any, outage: Any) -> None:
+        target.slow_store(victim, outage, self.factor)
+
+
+@FAULTS.register("store_down")
+class StoreDown(StoreFault, PassingFault):
+    """For ``duration`` requests wait; one that was in service is made again, and begins anew. What has been
+    written is kept.
+    """
+
+    def strike(self, target: Target, victim: Any, outage: Any) -> None:
+        target.stop_store(victim, outage)
