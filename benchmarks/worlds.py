@@ -108,9 +108,9 @@ def small(strategy: str) -> Scenario:
         ),
     }
     loss = LoseState(at=75 * S, component="count")
-    return scenario(
-        "small", topology, STRATEGIES[strategy](**more.get(strategy, {})), 240, failures=(loss,), hosts=3
-    )
+    part = STRATEGIES[strategy]
+    needed = {key: value for key, value in part.usual.items() if part.model_fields[key].is_required()}
+    return scenario("small", topology, part(**more.get(strategy, needed)), 240, failures=(loss,), hosts=3)
 
 
 def hops(world: World) -> int:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import tideover
 from tideover import parts
 from tideover.models.strategies.base import STRATEGIES
+from tideover.parts.typed import typed as parts_typed
 from tideover.scenarios import library, yaml_source
 from tideover.scenarios.part_builder import to_data
 
@@ -34,6 +35,13 @@ TYPED = [
     parts.BatchRerun(trigger_interval="10 s"),
     parts.ChangelogTopics(commit_interval="7 s"),
     tideover.StateManagement(checkpoint_interval="7 s", replay_rate="900/s"),
+]
+
+
+TYPED += [
+    parts_typed(STRATEGIES[kind])(**STRATEGIES[kind].usual)
+    for kind in KINDS
+    if kind not in {one.kind for one in TYPED}
 ]
 
 

@@ -167,8 +167,7 @@ class World:
 
     def start(self) -> None:
         scenario = self.scenario
-        hosts = scenario.hosts if isinstance(scenario.hosts, int) else len(self.layout.physical)
-        site = Site(scenario.run.duration, hosts, scenario.strategy.cycle())
+        site = Site(scenario.run.duration, len(self.layout.every_host), scenario.strategy.cycle())
         for index, fault in enumerate(scenario.failures):
             for moment, struck in fault.strikes(index, self.layout.draws, site):
                 self.clock.at(moment, self._turn(index, fault), partial(strike, self, struck))

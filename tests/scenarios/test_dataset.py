@@ -249,7 +249,7 @@ def test_others_read_it_by_its_manifest(tmp_path):
 def test_a_place_without_a_dataset_is_refused(tmp_path):
     with pytest.raises(NoDataset, match=r"holds no dataset .*manifest\.json is missing"):
         Sweep.open(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"format": 2}')
+    (tmp_path / "manifest.json").write_text(json.dumps({"format": rows.FORMAT}))
     with pytest.raises(NoDataset, match="is not a manifest of Tideover"):
         Sweep.open(tmp_path)
 

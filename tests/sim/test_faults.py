@@ -15,7 +15,7 @@ from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.sim.distributions import Constant
 from tideover.sim.draws import Draws
-from tideover.sim.fault_kinds import Cascade, CrashTask, LoseState, MachinesFail
+from tideover.sim.fault_kinds import Cascade, CrashTask, Events, LoseState, MachinesFail
 from tideover.sim.faults import Fault, Site
 from tideover.sim.units import DAY, S
 
@@ -124,6 +124,26 @@ def test_a_host_takes_others_along() -> None:
     assert struck(named, 200 * S, 4) == [(100, "host 0"), (100, "host 2")]
 
 
+def test_a_row_of_a_file_strikes_as_its_kind_does(tmp_path: Path) -> None:
+    """A cascade takes others along, what flaps comes again, what is drawn is drawn anew for each row and
+    replication; all in the order of time.
+    """
+    file = tmp_path / "events.csv"
+    rows = (
+        "40 s,cascade,0,1,,,",
+        "10 s,crash_host,3,,,2,5 s",
+        "70 s,crash_host,1,,30 s,,",
+        "70 s,crash_host,1,,30 s,,",
+    )
+    file.write_text("\n".join(["time,kind,host,probability,within,times,period", *rows]))
+    found = [struck(Events(file=str(file)), 200 * S, 3, n) for n in range(2)]
+    certain = [(10, "host 3"), (15, "host 3"), (40, "host 0"), (40, "host 1"), (40, "host 2")]
+    assert [each[:5] for each in found] == [certain, certain]
+    drawn = [at for each in found for at, _ in each[5:]]
+    assert len(set(drawn)) == 4
+    assert all(70 <= at < 100 for at in drawn)
+
+
 GOOD = "time,kind,component,host,restart\n80 s,crash_host,,1,4 s\n75 s,crash_task,count,,2 s\n"
 
 
@@ -146,6 +166,8 @@ def test_failures_come_from_a_file(tmp_path: Path) -> None:
         (GOOD.replace(",,2 s", ",,2 s,7"), "events.csv:3: has 6 cells for 5 columns"),
         (GOOD.replace(",component", ",comp"), "events.csv:3: comp: unknown column; known: time, "),
         (GOOD.replace("count", ""), "events.csv:3: component: is missing; component that is hit"),
+        (GOOD.replace(",restart", ",turn"), "events.csv:2: turn: unknown column; known: "),
+        (GOOD.replace(",restart", ",in_interval"), "events.csv:2: in_interval: unknown column; known: "),
         ("time,kind\n", "events.csv: at least one row is needed"),
     ],
 )

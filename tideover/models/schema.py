@@ -35,6 +35,8 @@ class Column:
     brief       the short form of these tables has it, too
     pool        how the record makes one figure of all replications'
     optional    only results that have it show it
+    passable    of recoveries: undefined though recovery is over, it is left out of objectives; others count
+                as never reached
     """
 
     name: str
@@ -47,6 +49,7 @@ class Column:
     brief: bool = True
     pool: Pool = ""
     optional: bool = False
+    passable: bool = False
 
     @property
     def label_with_unit(self) -> str:
@@ -81,21 +84,23 @@ def _columns(
 
         key [unit, pool] label | meaning | undefined
 
-    ``key?``: it is optional. A unit ``text``: it is none. What is left out (pool, label, undefined) is as in
-    all of them. ``at``: block and key in the record, ``called``: the name, each with ``{}`` for the key.
+    ``key?``: it is optional; ``key~``: passable. A unit ``text``: it is none. What is left out (pool, label,
+    undefined) is as in all of them. ``at``: block and key in the record, ``called``: the name, each with
+    ``{}`` for the key.
     """
     found = []
     for entry in re.split(r"\n(?! )", dedent(entries).strip()):
         about, meaning, *own = (part.strip() for part in " ".join(entry.split()).split(" | "))
-        match = re.fullmatch(r"(\w+)(\??) \[(.+?)(?:, (\w+))?\] ?(.*)", about)
+        match = re.fullmatch(r"(\w+)([?~]?) \[(.+?)(?:, (\w+))?\] ?(.*)", about)
         assert match is not None, about
-        key, optional, unit, pool, label = match.groups()
+        key, mark, unit, pool, label = match.groups()
         dtype: Dtype = "int64" if unit in _COUNTED else "string" if unit == "text" else "float64"
         unit = unit if dtype != "string" else ""
         record = tuple(at.format(key).split(".")) if at else ()
         why = own[0] if own else undefined
         column = Column(called.format(key), meaning, unit, dtype, why, record, label, **more)
-        found.append(replace(column, optional=bool(optional), pool=cast(Pool, pool or column.pool)))
+        pool = cast(Pool, pool or column.pool)
+        found.append(replace(column, pool=pool, optional=mark == "?", passable=mark == "~"))
     return tuple(found)
 
 
@@ -187,6 +192,7 @@ def _latencies(where: str, undefined: str = _NO_TUPLES, pool: Pool = "") -> tupl
             label=label,
             brief=key != "max",
             pool=pool,
+            passable=True,
         )
         for kind, meant in LATENCIES.items()
         for key, label in _LATENCY_FIGURES.items()
@@ -228,7 +234,7 @@ _RECOVERIES = (
             for good; {OPEN}: it was not so by the end of the run, and the time to recover is undefined
         roots_lost [roots] | roots that were lost for good because of this failure, and would not have been
             without failures
-        state_recovery_s [s] state recovery | state recovery, as Stableford (2015) defines it: from the task
+        state_recovery_s~ [s] state recovery | state recovery, as Stableford (2015) defines it: from the task
             being ready until the last tuple replayed because of this failure has arrived at it | nothing was
             replayed, or the replay had not ended by the end of the run
         catch_up_s [s] catch-up of the backlog | from the failure until the backlog is what it would have been
@@ -238,7 +244,7 @@ _RECOVERIES = (
             too, nothing is done for 10 s at a time
         output_gap_s [s] longest output gap | longest silence of the sink that contains or follows the failure
             and begins before recovery is over | the silence was cut off by the end of the run
-        sink_spacing_s [s] gap without failures | what output_gap_s would have been without failures: the
+        sink_spacing_s~ [s] gap without failures | what output_gap_s would have been without failures: the
             longest silence in the same stretch | no output would have ended it
         outage_end_s? [s] end of the outage | from the failure until all that it hit was started again; only
             with `run.calm` | it did not come back

@@ -58,7 +58,7 @@ class Cascade(CrashHost):
     probability: float = setting("that one of them follows", 0.5, ge=0, le=1)
     span: Duration = setting("those that follow do so within this time", 0)
 
-    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+    def strikes(self, index: int | str, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
         others = self.others if self.others is not None else range(site.hosts)
         shared = ("detection", "restart", "while_down", "repair")
         fields = {name: getattr(self, name) for name in shared}
@@ -125,7 +125,8 @@ class Events(Fault):
     """The failures of a CSV file: columns ``time`` and ``kind``, and keys of the kinds as needed.
 
     ``time,kind,component,host,restart`` on the first line, then ``75 s,crash_task,count,,4 s`` and so on; an
-    empty cell gives nothing. A relative path starts from the scenario's folder.
+    empty cell gives nothing. A row draws (``within``, what follows in a ``cascade``) by its line. A relative
+    path starts from the scenario's folder.
     """
 
     expands: ClassVar[bool] = True
@@ -147,8 +148,12 @@ class Events(Fault):
     def inner(self) -> dict[str, Fault]:
         return {f"{self.where}:{line}": fault for line, fault in read_events(self.file)}
 
-    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
-        found = [(fault.at or 0, fault) for fault in self.inner.values()]
+    def strikes(self, index: int | str, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        found = [
+            strike
+            for line, fault in read_events(self.file)
+            for strike in fault.strikes(f"{index}.{line}", draws, site)
+        ]
         yield from sorted(found, key=lambda strike: strike[0])
 
 
@@ -178,6 +183,10 @@ def read_events(file: str) -> tuple[tuple[int, Fault], ...]:
     return tuple(found)
 
 
+_NO_COLUMNS = ("every", "in_interval", "turn")
+"""Keys that the failures of a file do not have: each strikes at its time."""
+
+
 def _fault(place: str, given: dict[str, str]) -> Fault:
     kind = given.pop("kind", "")
     known = [name for name, part in FAULTS.items() if not part.expands]
@@ -185,6 +194,12 @@ def _fault(place: str, given: dict[str, str]) -> Fault:
         raise ValueError(f"{place}: kind: {kind[:40]!r} is none of {', '.join(known)}")
     if "time" not in given:
         raise ValueError(f"{place}: time: is missing; {Fault.model_fields['at'].description}")
+    columns = [
+        "time" if name == "at" else name for name in FAULTS[kind].model_fields if name not in _NO_COLUMNS
+    ]
+    known_columns = f"unknown column; known: {', '.join(columns)}"
+    if no := given.keys() & {"at", *_NO_COLUMNS}:
+        raise ValueError(f"{place}: {min(no)}: {known_columns}")
     values = {"at" if name == "time" else name: cell for name, cell in given.items()}
     try:
         return FAULTS[kind].model_validate(values, context={"border": True})
@@ -197,7 +212,7 @@ def _fault(place: str, given: dict[str, str]) -> Fault:
         message = str(first.get("ctx", {}).get("error", first["msg"]))
         message = message[:1].lower() + message[1:]
         if first["type"] == "extra_forbidden":
-            message = f"unknown column; known: {', '.join('time' if n == 'at' else n for n in fields)}"
+            message = known_columns
         elif first["type"] == "missing":
             message = f"is missing; {fields[column].description}"
         raise ValueError(f"{where}: {message}") from None
@@ -275,7 +290,7 @@ class MachinesFail(Fault):
     def where(self) -> str:
         return "machines"
 
-    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+    def strikes(self, index: int | str, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
         def drawn(spread: Distribution, what: str, host: int) -> Iterator[int]:
             for first in itertools.count(0, _BLOCK):
                 numbers = np.arange(first, first + _BLOCK, dtype=np.int64)
@@ -345,8 +360,8 @@ class SlowHost(HostFault, PassingFault):
     """Each core of the host works at ``factor`` of its speed for ``duration``; then all is as before.
 
     A neighbour on the same machine, a throttled processor, a failing disk. Nothing is lost, and nobody
-    notices. Spouts keep their beat. If several hold at once, the slowest does. Under ``micro_batch`` tasks
-    run in executors, and are not slower.
+    notices. Spouts keep their beat. If several hold at once, the slowest does. Under ``micro_batch``,
+    ``batch_rerun`` and ``trident`` batches take their time as a whole, and it is not slower.
     """
 
     example: ClassVar[dict[str, Any]] = {"factor": 0.5}

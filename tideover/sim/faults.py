@@ -245,13 +245,13 @@ class Fault(Part):
         """Faults that it stands for, by where each is written."""
         return {}
 
-    def strikes(self, index: int, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
-        """When it strikes (ns, rising), and as what; ``index`` is the fault's place in the scenario."""
+    def strikes(self, index: int | str, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        """When it strikes (ns, rising), and as what; it draws by ``index``, its place in the scenario."""
         for moment in self.moments(index, draws, site.end, site.cycle):
             yield moment, self
 
     def moments(
-        self, index: int, draws: Draws, end: int, cycle: tuple[int, int] | None = None
+        self, index: int | str, draws: Draws, end: int, cycle: tuple[int, int] | None = None
     ) -> Iterator[int]:
         """When it strikes (ns), up to ``end``. ``cycle``: first moment and period (ns) of the strategy's
         interval, for ``in_interval``, which raises ValueError without.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tideover.sim.kernel import Kernel
+from tideover.sim.units import MAX_DURATION
 
 
 @dataclass
@@ -108,7 +109,7 @@ class StoreServer:
 
     def _plan(self, request: _Request) -> None:
         request.begin = max(self.pace.free_at, self._kernel.now)
-        takes = round(request.work * self.pace.factor)
+        takes = min(round(request.work * self.pace.factor), MAX_DURATION)
         request.end = self.pace.free_at = request.begin + takes
         self.pace.busy += takes
         request.plan += 1

@@ -32,7 +32,7 @@ from tideover.sim.draws import Draws, Purpose
 from tideover.sim.kernel import Action, Kernel
 from tideover.sim.plane.plane import Plane
 from tideover.sim.train import Ints, Train
-from tideover.sim.units import S
+from tideover.sim.units import MAX_DURATION, S
 
 
 def describe(plane: Plane, distribution: Distribution, into: Any) -> None:
@@ -66,7 +66,7 @@ class Card:
 
     def takes(self, message_bytes: int, factor: float) -> int:
         """How long a message takes, if it takes so many times as long as it should (ns)."""
-        return round(-(-message_bytes * S // self.bandwidth) * factor)
+        return min(round(-(-message_bytes * S // self.bandwidth) * factor), MAX_DURATION)
 
 
 SENDER = "sender"

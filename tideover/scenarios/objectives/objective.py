@@ -51,8 +51,6 @@ _MEETS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     "=": operator.eq,
 }
-_MAY_BE_ABSENT = ("state_recovery_s", "sink_spacing_s")
-_LATENCIES = ("latency_ms", "end_to_end_ms")
 _ROUNDING = 1e-9
 _MOST_NEEDED = 1_000_000
 _TOO_NEAR = ("it is too near to its limit to be decided by more replications",)
@@ -337,7 +335,7 @@ def _recoveries(
     """Values of recoveries, which count, and notes; undefined is not reached, but for what may be absent."""
     column, undefined = objective.metric.column, np.isnan(values)
     absent = np.zeros(len(frame), dtype=bool)
-    if column.name in _MAY_BE_ABSENT or column.record[:1] in [(name,) for name in _LATENCIES]:
+    if column.passable:
         absent = undefined & ~np.isnan(frame[HEADLINE].to_numpy(np.float64))
     cut_off = int((undefined & ~absent).sum())
     notes = []

@@ -90,6 +90,12 @@ static inline int64_t nearest(double x) {
     return (int64_t)(x < 0x1p52 ? (x + 0x1p52) - 0x1p52 : x);
 }
 
+/* What takes so many times as long as usual: at most the longest duration. */
+static inline int64_t stretched(int64_t takes, double factor) {
+    double x = (double)takes * factor;
+    return nearest(x < (double)LONGEST_DURATION ? x : (double)LONGEST_DURATION);
+}
+
 /* Exponential by inversion of the upper 32 bits: -mean * log(u), u at the centre of 2**32 cells, so at most 22.9
  * means, and at most the longest duration. `scale` is -mean. */
 static inline double exponential(double scale, uint64_t bits) {

@@ -110,7 +110,7 @@ void ask(plane *p, task *t, int64_t now) {
     look_ups *l = t->look_ups;
     remote_store *s = l->store;
     int64_t begin = s->free_at > now ? s->free_at : now;
-    s->free_at = s->asked_until = begin + nearest((double)l->work * s->factor);
+    s->free_at = s->asked_until = begin + stretched(l->work, s->factor);
     s->busy += s->free_at - begin;
     int64_t more = s->free_at - now + l->back + look_up(l, p->messages[t->serving].uid);
     if (t->cores >= 0) {

@@ -106,7 +106,7 @@ HOT int64_t time_on_wire(const channel *c, int64_t number) {
     if (c->latency.kind == DRAW_CONSTANT) takes = c->latency.low;
     else if (c->latency.kind == DRAW_ELSEWHERE) takes = c->drawn[number - c->first_drawn];
     else takes = draw_duration(&c->latency, draw_bits(c->key, number, 0));
-    return c->stretch == 1.0 ? takes : nearest((double)takes * c->stretch);
+    return c->stretch == 1.0 ? takes : stretched(takes, c->stretch);
 }
 
 void lose_message(plane *p, channel *c, int32_t m, int64_t now);
