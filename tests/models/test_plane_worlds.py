@@ -235,10 +235,6 @@ SNAPSHOTS = ("aligned_snapshots",)
 FULL = ("block", "drop", "credits")
 TWICE = (False, True)
 OVERTAKING = st.one_of(overtaken(overlap, late) for overlap in TWICE for late in TWICE)
-WITHOUT_SOURCES = together(SNAPSHOTS).filter(
-    lambda found: all(getattr(config, "source", None) is None for config in found.topology.values())
-)
-"""Queues before spouts do not go with snapshots."""
 
 OVERLAPPING = {
     f"overlap: {' '.join(names)}": Tried(overlapping(names), QUICK, None)
@@ -328,7 +324,7 @@ SAVED = {
     "snapshots: queues drop": Tried(
         st.one_of(queues(SNAPSHOTS, ("drop",)), queues(SNAPSHOTS, ("drop",), True)), QUICK
     ),
-    "snapshots: all of it": Tried(WITHOUT_SOURCES, None),
+    "snapshots: all of it": Tried(together(SNAPSHOTS), None),
     "snapshots: overtaking, cards": Tried(on_cards(OVERTAKING), QUICK),
     "snapshots: overtaking, cores": Tried(on_cores(OVERTAKING), None),
     "snapshots: overtaking, states": Tried(saved(overtaken()), only(4), None),

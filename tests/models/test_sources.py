@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.models.test_exactness import check
 from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.job.arrivals import Burst
@@ -49,14 +50,39 @@ def test_a_spout_goes_on_from_the_committed_offset() -> None:
     assert (found.ledger["replayed"], found.ledger["duplicated"]) == (1, 1)
 
 
-def test_what_was_deleted_before_it_was_read_is_lost() -> None:
-    found = simulate(
-        reading(200, (crash(35, 50),), poll_cost=3, commit_interval=25, retention=20), trace=True
-    )
+@pytest.mark.parametrize("commit_interval", [25, 1000])
+def test_what_was_deleted_before_it_was_read_is_lost(commit_interval: int) -> None:
+    """Whether an offset behind it was committed or not: who comes back could not read it either."""
+    scenario = reading(200, (crash(35, 50),), poll_cost=3, commit_interval=commit_interval, retention=20)
+    check(scenario)
+    found = simulate(scenario, trace=True)
     # at 85 ms the oldest record that is there is that of 70 ms; 3, 4 and 5 were never read; 2 is done
     assert emitted(found)[3:6] == [(6, 0, 88), (7, 0, 91), (8, 0, 94)]
     assert found.ledger["lost"] == 3
     assert found.ledger["emitted"] == sum(found.ledger[name] for name in ("completed", "in_flight", "lost"))
+
+
+def test_what_a_slow_spout_has_come_past_is_not_kept() -> None:
+    """Each read takes 25 ms, and records are there for 15: at 60 ms those of 30 and 40 ms are deleted. No
+    offset is committed, but that keeps none in flight: who went back to it would not find it.
+    """
+    scenario = reading(90, poll_cost=25, commit_interval=1000, retention=15)
+    check(scenario)
+    found = simulate(scenario, trace=True)
+    assert emitted(found) == [(0, 0, 35), (1, 0, 60), (4, 0, 85)]
+    assert (found.ledger["completed"], found.ledger["in_flight"], found.ledger["lost"]) == (3, 0, 2)
+
+
+@pytest.mark.parametrize(("until", "kept"), [(50, 1), (50.001, 0)])
+def test_what_a_log_has_deleted_it_does_not_keep(until: float, kept: int) -> None:
+    """Law: a copy in a log keeps a root from being lost as long as it can be read. Record 2, of 30 ms, is
+    destroyed in the bolt at 33.5, and nothing is committed: it is in flight until it is older than 20 ms.
+    """
+    broken = fault("crash_task", 33.5, component="b", restart=1)
+    scenario = reading(until, (broken,), poll_cost=3, commit_interval=1000, retention=20)
+    check(scenario)
+    ledger = simulate(scenario).ledger
+    assert [ledger[name] for name in ("emitted", "completed", "in_flight", "lost")] == [4, 3, kept, 1 - kept]
 
 
 def test_stamps_are_those_of_the_log() -> None:

@@ -196,6 +196,12 @@ ACKS = (
         "if (now - t->times[middle - t->first_record] >= t->retention) low = middle + 1;",
         LOGS,
     ),
+    Mutation(
+        "what a log has deleted is kept until an offset behind it is committed",
+        "parts.append(self._root(spout, numbers[~gone]))",
+        "parts.append(self._root(spout, numbers))",
+        LOGS,
+    ),
 )
 COUNTS = (
     Mutation(

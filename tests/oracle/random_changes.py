@@ -363,9 +363,11 @@ def troubled(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
 
 @st.composite
 def together(draw: st.DrawFn, strategies: tuple[str, ...]) -> Scenario:
-    """The same of `queues`, some of them with logs: a bit of everything that is waited for, at once."""
+    """The same of `queues`, some of them with logs, where strategies know them: a bit of everything that is
+    waited for, at once.
+    """
     found = draw(queues(strategies, overlap=draw(st.booleans())))
-    if draw(st.integers(0, 2)) == 0:
+    if found.strategy.reads_queues and draw(st.integers(0, 2)) == 0:
         found = draw(reading(st.just(found), (None, None, 2, 15, 40)))
     return draw(troubled(st.just(found)))
 

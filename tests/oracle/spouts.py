@@ -107,9 +107,10 @@ class Log(Part):
             self.committed = min((root >> bits for root in needed), default=self.position)
 
     def kept(self) -> set[int]:
-        """Roots that can be read again."""
-        roots = [self.root(number) for number in range(self.committed, self.position)]
-        return {datum.root for datum in roots if datum is not None}
+        """Roots that can be read again at the end of the run, or are about to be."""
+        numbers, end = range(self.committed, self.position), self.world.scenario.run.duration
+        roots = [self.root(number) for number in numbers if not self.deleted(number, end)]
+        return {datum.root for datum in (*roots, *self.again) if datum is not None}
 
     def emitted(self, datum: Datum) -> None:
         """The spout has emitted a root of it."""

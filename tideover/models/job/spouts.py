@@ -20,8 +20,8 @@ Spouts' tasks ask for content; a kind of one's own is a class here, or in a plug
   behind that what a crash has made it forget. Acks of what was emitted before the crash are ignored.
 - What can be read again is not lost. What a queue gives out again after a crash of its spout is emitted
   again because of no fault. Where nobody acks it is a tuple like any other: only a filter drops duplicates.
-- `retention`: what is older when it would be read is deleted. What was never read counts as emitted, and
-  lost.
+- `retention`: what is older when it would be read is deleted. So what is older at the end of a run cannot be
+  read again, committed or not. What was never read counts as emitted, and lost.
 - The lag is what was appended and not read, at the beginning of each second, after all else of that
   instant.
 """

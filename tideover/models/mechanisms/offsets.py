@@ -17,7 +17,7 @@ from tideover.models.job.spouts import Kafka, Kestrel
 from tideover.models.mechanisms.acking import NO_ROOTS, PendingRoots
 from tideover.models.mechanisms.base import Mechanism
 from tideover.models.runtime.channels import Sent
-from tideover.models.runtime.hooks import NOTHING, CopyHolder
+from tideover.models.runtime.hooks import NOTHING, CopyHolder, Mask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import Reading, SpoutTask
 from tideover.models.runtime.verbs import Verbs
@@ -141,20 +141,27 @@ class Offsets(Mechanism, CopyHolder):
         if not position.crashed:
             return
         position.crashed = False
-        numbers = np.arange(position.committed, spout.next_root, dtype=np.int64)
-        retention = _reading(spout).source.retention
-        if retention is not None:
-            gone = _reading(spout).appended_at(numbers) < self._job.kernel.now - retention
-            self._job.say.expired(spout, self._root(spout, numbers[gone]))
-            numbers = numbers[~gone]
-        roots = self._root(spout, numbers)
+        numbers, gone = self._read(spout)
+        self._job.say.expired(spout, self._root(spout, numbers[gone]))
+        roots = self._root(spout, numbers[~gone])
         attempt = np.array([position.attempts.get(root, 0) for root in roots.tolist()], np.int64)
         spout.emit_again(roots, attempt + 1)
 
     def roots(self) -> Ints:
         """What can be read again."""
-        spouts = {self._job.spouts[number]: each.committed for number, each in self._positions.items()}
-        return np.concatenate([self._root(s, np.arange(c, s.next_root)) for s, c in spouts.items()])
+        parts = []
+        for spout in (self._job.spouts[number] for number in self._positions):
+            numbers, gone = self._read(spout)
+            parts.append(self._root(spout, numbers[~gone]))
+        return np.concatenate(parts)
+
+    def _read(self, spout: SpoutTask) -> tuple[Ints, Mask]:
+        """What a spout has come past and not committed, and what of it is deleted by now."""
+        reading, first = _reading(spout), self._positions[spout.spout_number].committed
+        numbers = np.arange(first, spout.next_root, dtype=np.int64)
+        if reading.source.retention is None:
+            return numbers, np.zeros(len(numbers), np.bool_)
+        return numbers, reading.appended_at(numbers) < self._job.kernel.now - reading.source.retention
 
 
 def follow(job: Job, pending: Sequence[PendingRoots] = ()) -> None:
