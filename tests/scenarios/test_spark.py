@@ -36,6 +36,27 @@ def test_the_workers_are_this_python_and_know_tideover(spark):
     assert set(rows.tideover) == {tideover.__file__}
 
 
+BARE = """
+import sys
+from importlib.metadata import packages_distributions
+from tideover.scenarios.spark.session import FOR_RUNS, _needed
+
+sent = {package.name for package in _needed((*FOR_RUNS, "pyspark"))} | {"tideover"}
+for module, owners in packages_distributions().items():
+    if not sent.intersection(owners):
+        sys.modules[module] = None
+before = set(sys.modules)
+import tideover.scenarios.sweeps.on_spark
+print("psutil" in before, "tideover.scenarios.sweeps.engine" in sys.modules)
+"""
+
+
+def test_workers_import_only_what_an_archive_sends_them():
+    """What their jobs are made of is imported where nothing else that is installed here can be."""
+    done = run(BARE)
+    assert (done.stdout.split(), done.stderr) == (["True", "True"], "")
+
+
 def test_it_is_out_of_the_networks_reach(spark):
     conf = spark.sparkContext.getConf()
     assert conf.get("spark.driver.host") == "127.0.0.1"

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlparse
 
-import psutil
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -106,6 +105,8 @@ class Files:
 
     def tidy_up(self) -> None:
         """Remove what processes of this machine left that are gone; who is at work keeps what is theirs."""
+        import psutil  # Spark's workers, which do not tidy up, have none
+
         for folder in ("", DATA):
             for name in self._listed(folder):
                 host, _, process = name.removeprefix(ASIDE).rpartition("-")[0].rpartition("-")

@@ -37,9 +37,7 @@ typedef struct distribution distribution;
 struct distribution {
     int32_t kind;
     int32_t retries; /* attempts of a request after the first */
-    int64_t low;
-    int64_t spread;
-    int64_t mean;
+    int64_t low, spread, mean;
     const int64_t *values;
     alias_table table;          /* of the indexes of `values` */
     const distribution *answer; /* time until a request is answered */
@@ -368,38 +366,31 @@ enum emissions { NONE_LOGGED, RETRIES_LOGGED, ALL_LOGGED };
 
 /* A root that waits to be emitted again. */
 typedef struct {
-    int64_t root;
-    int64_t value;
+    int64_t root, value;
     int64_t created;     /* -1: as it is emitted */
-    int32_t key;
-    int32_t attempt;
+    int32_t key, attempt;
 } retry;
 
 /* Acks that a task sends, in order. */
 typedef struct {
-    const int64_t *uid;
-    const int64_t *attempt;
-    int64_t n;
-    int64_t sent;
-    int64_t since;
+    const int64_t *uid, *attempt;
+    int64_t n, sent, since;
     const int64_t *after;  /* so long after this moment each is sent */
 } burst;
 
 /* Roots of one spout task that are neither completed nor given up, with the acker's value of each, by the root's number
  * from ``base`` on (tideover/models/mechanisms/acking.py). */
 typedef struct {
-    int64_t base;
-    int64_t size;
-    int64_t room;
+    int64_t base, size, room;
     uint64_t *value;
-    int64_t *emitted;
-    int64_t *last_ack;
+    int64_t *emitted, *last_ack;
     int32_t *attempt;
-    int32_t *outage;
-    int32_t *cause;
+    int32_t *outage;       /* the newest one that destroyed a tuple of the present attempt; -1: none */
+    int32_t *cause;        /* the one because of which the present attempt was made; -1: none */
     int32_t *live;         /* the attempt that is pending, and 1; 0: none is */
     uint8_t *retrying;
 } pending;
+
 /* A store that serves one request after the other: of look-ups, and of what Python asks for. */
 typedef struct {
     int64_t free_at;
