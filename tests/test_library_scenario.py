@@ -18,7 +18,14 @@ from tideover.parts.typed import typed as parts_typed
 from tideover.scenarios import library, yaml_source
 from tideover.scenarios.part_builder import to_data
 
-KINDS = [kind for kind, part in STRATEGIES.items() if part.__module__.startswith("tideover.")]
+OWN = [kind for kind, part in STRATEGIES.items() if part.__module__.startswith("tideover.")]
+KINDS = [
+    kind
+    for kind in OWN
+    if library.tree("wordcount").get("strategies", kind)
+    or not any(field.is_required() for field in STRATEGIES[kind].model_fields.values())
+]
+"""Strategies whose parameters the word count has."""
 TYPED = [
     tideover.ActiveReplication(k=2),
     tideover.AlignedSnapshots(checkpoint_interval="7 s"),
@@ -40,7 +47,7 @@ TYPED = [
 
 TYPED += [
     parts_typed(STRATEGIES[kind])(**STRATEGIES[kind].usual)
-    for kind in KINDS
+    for kind in OWN
     if kind not in {one.kind for one in TYPED}
 ]
 
