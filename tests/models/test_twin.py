@@ -46,6 +46,20 @@ def windows(scenario: Scenario) -> dict[Any, dict[int, int]]:
     return {(name, task, number): sums for name, task, _, number, _, sums in trace.windows}
 
 
+def test_windows_are_judged_the_same_whatever_ran_before() -> None:
+    """Other strategies, and the run without failures, which is kept, in the same process."""
+    scenario = sentences("fields", "jitter", True)
+    undisturbed.forget()
+    first = simulate(scenario)
+    assert first.windows["wrong"] > 0
+    others = [world(scenario.topology, kind, scenario.failures, 205) for kind in ("micro_batch", "changelog")]
+    for other in (*others, scenario.model_copy(update={"failures": ()})):
+        simulate(other)
+    again = simulate(scenario)
+    assert (again.windows, again.recoveries) == (first.windows, first.recoveries)
+    assert (again.timeline, again.ledger, again.cost) == (first.timeline, first.ledger, first.cost)
+
+
 @pytest.mark.parametrize("marked", [False, True])
 @pytest.mark.parametrize("latency", LATENCIES)
 @pytest.mark.parametrize("grouping", ["fields", "direct", "global", "shuffle"])

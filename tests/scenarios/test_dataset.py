@@ -1,5 +1,6 @@
 """A sweep's dataset: whole runs, found again by their names, the same bytes whatever happened on the way."""
 
+import inspect
 import json
 import os
 import shutil
@@ -24,7 +25,7 @@ from tideover.scenarios.loader import load
 from tideover.scenarios.sweeps import engine, files, rows, sweep_file
 from tideover.scenarios.sweeps.dataset import Sweep
 from tideover.scenarios.sweeps.engine import Engine
-from tideover.scenarios.sweeps.files import ASIDE, Damaged, Files, NoDataset, aside
+from tideover.scenarios.sweeps.files import ASIDE, Damaged, Files, HadoopFiles, NoDataset, aside
 from tideover.scenarios.sweeps.reduction import METRICS
 from tideover.scenarios.sweeps.sweep import RunsFailed, complete
 from tideover.scenarios.sweeps.sweep_file import Recipe
@@ -244,6 +245,13 @@ def test_others_read_it_by_its_manifest(tmp_path):
     assert set(whole.columns) == {name for name in described if "." not in name or name in known["swept"]}
     assert described["recoveries.catch_up_s"]["unit"] == "s"
     assert described[RATE]["unit"] == "1/s"
+
+
+def test_another_file_system_is_asked_for_all_that_a_directory_is():
+    """What looks into this machine's directory is not inherited by what is kept elsewhere."""
+    own = {name: inspect.getsource(each) for name, each in vars(Files).items() if inspect.isfunction(each)}
+    local = {name for name, source in own.items() if "self.directory" in source}
+    assert {"read", "remove", "table", "_create"} <= local <= vars(HadoopFiles).keys()
 
 
 def test_a_place_without_a_dataset_is_refused(tmp_path):

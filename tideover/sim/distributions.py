@@ -41,6 +41,8 @@ class Distribution(Part):
     @property
     def mean_ns(self) -> float:
         """The mean (ns): by default its setting ``mean``."""
+        if "mean" not in type(self).model_fields:
+            raise NotImplementedError(f"distribution {self.kind} has neither mean_ns nor a setting mean")
         return float(self.mean)  # type: ignore[attr-defined]
 
 

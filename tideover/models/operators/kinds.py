@@ -73,7 +73,11 @@ class Forward(Bolt):
 
 
 def expand(copies: Ints) -> tuple[Ints, Ints]:
-    """Rows and positions of the children, if parent i has ``copies[i]`` of them."""
+    """Rows and positions of the children, if parent i has ``copies[i]`` of them.
+
+    >>> expand(np.array([2, 0, 1]))
+    (array([0, 0, 2]), array([0, 1, 0]))
+    """
     rows = np.arange(len(copies), dtype=np.int64).repeat(copies)
     starts = copies.cumsum() - copies
     position = np.arange(len(rows), dtype=np.int64)
