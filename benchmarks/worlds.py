@@ -109,7 +109,7 @@ def small(strategy: str) -> Scenario:
     }
     loss = LoseState(at=75 * S, component="count")
     part = STRATEGIES[strategy]
-    needed = {key: value for key, value in part.usual.items() if part.model_fields[key].is_required()}
+    needed = {key: value for key, value in part.typical.items() if part.model_fields[key].is_required()}
     return scenario("small", topology, part(**more.get(strategy, needed)), 240, failures=(loss,), hosts=3)
 
 

@@ -46,7 +46,7 @@ TYPED = [
 
 
 TYPED += [
-    parts_typed(STRATEGIES[kind])(**STRATEGIES[kind].usual)
+    parts_typed(STRATEGIES[kind])(**STRATEGIES[kind].typical)
     for kind in OWN
     if kind not in {one.kind for one in TYPED}
 ]

@@ -33,7 +33,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     | {"metadata_time": 20 * MS, "task_time": 50 * MS, "state_time": 30 * MS, "commit_time": 20 * MS},
     "changelog": {"commit_interval": 1500 * MS, "commit_time": 300 * MS},
 }
-"""What is given, in ns; who is not here is tried with what it says itself to be ``usual``."""
+"""What is given, in ns; who is not here is tried with what it says itself to be ``typical``."""
 BUILT_IN = tuple(STRATEGIES)
 """All that are registered: a strategy that is added is held to its word without a change here."""
 
@@ -41,7 +41,7 @@ BUILT_IN = tuple(STRATEGIES)
 def of(kind: str) -> Strategy:
     if kind in PARAMETERS:
         return STRATEGIES[kind].model_validate(PARAMETERS[kind])
-    strategy: Strategy = typed(STRATEGIES[kind])(**STRATEGIES[kind].usual)
+    strategy: Strategy = typed(STRATEGIES[kind])(**STRATEGIES[kind].typical)
     return strategy
 
 

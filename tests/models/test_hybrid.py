@@ -289,10 +289,10 @@ def test_what_is_wrong_in_a_member_is_said_there(line: str, key: str, said: str)
     assert said in problem.message
 
 
-@pytest.mark.parametrize("kind", [kind for kind, cls in STRATEGIES.items() if cls.alone is not None])
+@pytest.mark.parametrize("kind", [kind for kind, cls in STRATEGIES.items() if cls.not_in_hybrid is not None])
 def test_who_is_for_the_whole_job_says_why(kind: str) -> None:
     """One sentence, that can follow the name of the strategy."""
-    why = STRATEGIES[kind].alone
+    why = STRATEGIES[kind].not_in_hybrid
     assert why
     assert why[0].islower()
     assert not why.endswith(".")

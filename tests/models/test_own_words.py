@@ -148,7 +148,7 @@ def test_the_loss_of_a_role_matters_where_there_is_one(kind: str, role: str) -> 
     crash = fault("crash_task", 45, component=role, detection=0, restart=100)
     seen = []
     for failures in ((crash,), ()):
-        needed = NEEDED.get(kind, STRATEGIES[kind].usual)
+        needed = NEEDED.get(kind, STRATEGIES[kind].typical)
         trace = simulate(world(topology, kind, failures, 495, **needed), trace=True).trace
         seen.append((sorted(trace.emitted), sorted(trace.processed)))
     assert (seen[0] != seen[1]) is (role in STRATEGIES[kind].roles)

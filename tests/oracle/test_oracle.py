@@ -336,5 +336,5 @@ REPLICAS = STRATEGIES["active_replication"](k=2)
 )
 def test_worlds_have_as_many_replicas_as_papers_say(kind, settings, with_state, without):
     """A primary and k more; a pair; a fleet for each task with state. The worlds ask the strategy itself."""
-    strategy = STRATEGIES[kind](**STRATEGIES[kind].usual | settings)
+    strategy = STRATEGIES[kind](**STRATEGIES[kind].typical | settings)
     assert [strategy.replicas("count", keeps) for keeps in (True, False)] == [with_state, without]

@@ -249,7 +249,7 @@ def needed(tree: Tree, kind: str, given: list[Setting]) -> list[Setting]:
     said = {one.path[-1] for one in given if one.key.startswith(("strategy.", f"strategies.{kind}."))}
     for block in blocks:
         said |= {key for key, _ in block.items()} if block is not None and block.is_mapping else set()
-    defaults = STRATEGIES[kind].usual if kind in STRATEGIES else {}
+    defaults = STRATEGIES[kind].typical if kind in STRATEGIES else {}
     left = {key: value for key, value in defaults.items() if key not in said}
     texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in left.items()}
     found = read_settings([f"strategies.{kind}.{key}={text}" for key, text in texts.items()])

@@ -94,13 +94,15 @@ def crowded(deployment: Deployment) -> frozenset[int]:
     return frozenset([*full, *slow])
 
 
-def share_cores(plane: Plane, deployment: Deployment, tasks: Sequence[Any], alone: bool) -> dict[int, Cores]:
-    """Let tasks share the cores of their hosts, unless each is ``alone``; returns cores of which the number
-    or the speed matters.
+def share_cores(
+    plane: Plane, deployment: Deployment, tasks: Sequence[Any], unshared: bool
+) -> dict[int, Cores]:
+    """Let tasks share the cores of their hosts, unless they are ``unshared``; returns cores of which the
+    number or the speed matters.
     """
     hosts, moves = deployment.cluster.hosts, deployment.moves
-    shared = frozenset() if alone else crowded(deployment)
-    if not alone and moves and (shared or any(host.cores is not None for host in hosts)):
+    shared = frozenset() if unshared else crowded(deployment)
+    if not unshared and moves and (shared or any(host.cores is not None for host in hosts)):
         shared = frozenset(host.number for host in hosts)
     there: dict[int, list[Any]] = {host: [] for host in shared if moves}
     for task in tasks:

@@ -287,7 +287,7 @@ class Job(Wired):
         for c in self.topology.components:
             if c.backend is not None:
                 context.overhead[c.name] += c.backend.accesses * c.backend.access_cost
-        context.cores = share_cores(self.plane, deployment, self.bolt_tasks, alone=self.needs.batches)
+        context.cores = share_cores(self.plane, deployment, self.bolt_tasks, unshared=self.needs.batches)
         notices = {each: round(self._latency_of(each).mean_ns) for each in self.wires}
         bind(self.plane, self.tasks, deployment.bounds, notices)
         self.lay()

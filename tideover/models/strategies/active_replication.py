@@ -40,7 +40,7 @@ class ActiveReplication(Strategy):
     """
 
     promise = "exactly once"
-    alone = None
+    not_in_hybrid = None
     windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     bounded_queues = True

@@ -48,7 +48,7 @@ class ActiveStandby(Strategy):
     """
 
     promise = "exactly once"
-    alone = "who speaks is agreed with all tasks that read it, and these trim its queue"
+    not_in_hybrid = "who speaks is agreed with all tasks that read it, and these trim its queue"
     survives = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
     bounded_queues = True

@@ -60,8 +60,8 @@ class AlignedSnapshots(Strategy):
     """
 
     promise = "exactly once"
-    alone = "all tasks go back to one snapshot together"
-    usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
+    not_in_hybrid = "all tasks go back to one snapshot together"
+    typical: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows = frozenset({"sliding", "event", "session", "join"})
     survives = CRASHES
     composed_of = (GlobalRollback, SinkTransactions)

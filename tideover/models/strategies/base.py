@@ -67,9 +67,9 @@ class Strategy(Part):
     """The key of the time between two checkpoints, if it has such a key and a ``cycle``."""
     recurs_every: ClassVar[str | None] = None
     """The key, or property, of the period of what recurs without failures."""
-    alone: ClassVar[str | None] = "it does not say what its tasks do beside those of others"
+    not_in_hybrid: ClassVar[str | None] = "it does not say what its tasks do beside those of others"
     """Why it cannot be the strategy of some bolts only (in ``hybrid``); None: it can, by ``member``."""
-    usual: ClassVar[dict[str, Any]] = {}
+    typical: ClassVar[dict[str, Any]] = {}
     """Values for comparisons, audits and tests, as a file says them: of keys without a default, or whose
     default does not suit runs of minutes.
     """
@@ -101,14 +101,14 @@ class Strategy(Part):
         return reduce(Needs.joined, (mechanism.needs for mechanism in self.composed_of), Needs())
 
     def protocol(self, job: Job) -> Protocol:
-        """The strategy at work in ``job``: if it need not be ``alone``, by itself for all bolts."""
-        if self.alone is not None:
+        """The strategy at work in ``job``: if it goes into a hybrid, by itself for all bolts."""
+        if self.not_in_hybrid is not None:
             raise NotImplementedError
         return self.member(job, View(job).bolts, Shared(job, replicated=self.needs.paths))
 
     def member(self, job: Job, tasks: Sequence[BoltView], shared: Shared) -> Protocol:
         """The same for some bolt tasks of a job, and for spouts, beside others with which it shares
-        something; of those for which there is no reason to be ``alone``.
+        something; of those that go into a hybrid.
         """
         raise NotImplementedError
 

@@ -37,8 +37,8 @@ class BatchRerun(BatchSettings, Strategy):
     """
 
     promise = "exactly once"
-    alone = "a batch is a job of all tasks, which do not run by themselves"
-    usual: ClassVar[dict[str, str]] = {"trigger_interval": "60 s"}
+    not_in_hybrid = "a batch is a job of all tasks, which do not run by themselves"
+    typical: ClassVar[dict[str, str]] = {"trigger_interval": "60 s"}
     survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
     roles = frozenset({"driver"})
     windows = frozenset({"sliding", "event", "session", "join"})

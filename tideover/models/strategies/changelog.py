@@ -53,7 +53,7 @@ class ChangelogTopics(ChangelogSettings, Strategy):
     """
 
     promise = "at least once"
-    alone = "all that its tasks read waits in logs, and what others read does not"
+    not_in_hybrid = "all that its tasks read waits in logs, and what others read does not"
     survives = CRASHES
     windows = frozenset({"sliding", "event", "session", "join"})
     composed_of = (Changelogs,)

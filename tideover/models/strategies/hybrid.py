@@ -45,10 +45,10 @@ T = TypeVar("T")
 
 
 def _may_be_member(strategy: Strategy) -> Strategy:
-    if strategy.alone is not None:
-        able = ", ".join(sorted(kind for kind, cls in STRATEGIES.items() if cls.alone is None))
+    if strategy.not_in_hybrid is not None:
+        able = ", ".join(sorted(kind for kind, cls in STRATEGIES.items() if cls.not_in_hybrid is None))
         raise ValueError(
-            f"{kind_of(strategy)} cannot be the strategy of some bolts only: {strategy.alone}; "
+            f"{kind_of(strategy)} cannot be the strategy of some bolts only: {strategy.not_in_hybrid}; "
             f"allowed are {able}"
         )
     if strategy.named_bolts():
@@ -76,22 +76,24 @@ def _most_replicas(given: Any) -> int:
 
 
 class _ByMembers(Generic[T]):
-    def __init__(self, usual: T, of: Callable[[Any], list[Strategy]]) -> None:
-        self._usual, self._of = usual, of
+    def __init__(self, of_class: T, of: Callable[[Any], list[Strategy]]) -> None:
+        self._of_class, self._of = of_class, of
 
     def __set_name__(self, cls: type, name: str) -> None:
         self._name = name
 
     def __get__(self, strategy: Hybrid | None, cls: type[Hybrid]) -> Any:
         if strategy is None:
-            return self._usual
+            return self._of_class
         each = [getattr(member, self._name) for member in self._of(strategy)]
-        return all(each) if isinstance(self._usual, bool) else frozenset.intersection(*each)
+        return all(each) if isinstance(self._of_class, bool) else frozenset.intersection(*each)
 
 
-def by_members(usual: T, of: Callable[[Any], list[Strategy]] = lambda mix: [*mix.all_members.values()]) -> T:
-    """Something that a strategy says of itself: what its members share; as a class, the ``usual``."""
-    return cast("T", _ByMembers(usual, of))
+def by_members(
+    of_class: T, of: Callable[[Any], list[Strategy]] = lambda mix: [*mix.all_members.values()]
+) -> T:
+    """Something that a strategy says of itself: what its members share; as a class, ``of_class``."""
+    return cast("T", _ByMembers(of_class, of))
 
 
 _KEPT: dict[Promise, tuple[bool, bool]] = {
@@ -125,8 +127,8 @@ class Hybrid(Strategy):
     """
 
     promise = "exactly once"
-    alone = "it has members itself"
-    usual: ClassVar[dict[str, Any]] = {
+    not_in_hybrid = "it has members itself"
+    typical: ClassVar[dict[str, Any]] = {
         "rest": {"kind": "rsm", "checkpoint_interval": "5 s"},
         "stateless": "active_replication",
     }

@@ -60,7 +60,7 @@ class MicroBatch(BatchSettings, Strategy):
     """
 
     promise = "exactly once"
-    alone = "its tasks do batches of the whole job, and do not run by themselves"
+    not_in_hybrid = "its tasks do batches of the whole job, and do not run by themselves"
     survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
     roles = frozenset({"driver"})
     windows = frozenset({"sliding", "event", "session", "join"})

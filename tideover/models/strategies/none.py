@@ -19,7 +19,7 @@ class Amnesia(Strategy):
     """No recovery at all: the baseline. What it loses is what the others save."""
 
     promise = "at most once"
-    alone = None
+    not_in_hybrid = None
     windows = frozenset({"sliding", "event", "session", "arrival session", "aside", "join"})
     survives = CRASHES
 

@@ -48,8 +48,8 @@ class PassiveStandby(Strategy):
     """
 
     promise = "exactly once"
-    alone = "its tasks send again what they sent, windows too: all readers have to drop it"
-    usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
+    not_in_hybrid = "its tasks send again what they sent, windows too: all readers have to drop it"
+    typical: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     survives = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     bounded_queues = True
     recurs_every = "checkpoint_interval"

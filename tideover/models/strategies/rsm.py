@@ -47,8 +47,8 @@ class StateManagement(Strategy):
     """
 
     promise = "exactly once"
-    alone = None
-    usual: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
+    not_in_hybrid = None
+    typical: ClassVar[dict[str, str]] = {"checkpoint_interval": "5 s"}
     windows = frozenset({"sliding", "event", "session", "arrival session", "join"})
     survives = frozenset({"lose_state", "crash_task"})
     stateless_too = False

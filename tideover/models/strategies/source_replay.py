@@ -62,7 +62,7 @@ class SourceReplay(Acking):
     """
 
     promise = "at least once"
-    alone = "what is lost anywhere is replayed by the source, through all tasks"
+    not_in_hybrid = "what is lost anywhere is replayed by the source, through all tasks"
     windows = frozenset({"sliding", "event", "session", "arrival session", "aside", "join"})
     survives = frozenset({"lose_state", "crash_task"})
     composed_of: ClassVar[tuple[type[Hooks], ...]] = (Acks,)

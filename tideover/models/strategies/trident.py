@@ -59,7 +59,7 @@ class Trident(TridentSettings, Strategy):
     """
 
     promise = "exactly once"
-    alone = "its batches are committed by all tasks together"
+    not_in_hybrid = "its batches are committed by all tasks together"
     survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
     roles = frozenset({"coordinator"})
     windows = frozenset({"sliding", "join"})

@@ -53,7 +53,7 @@ class UpstreamBackup(Strategy):
     """
 
     promise = "exactly once"
-    alone = "all tasks downstream have to say what they are done with"
+    not_in_hybrid = "all tasks downstream have to say what they are done with"
     survives = frozenset({"lose_state", "crash_task", "crash_worker", "crash_host"})
     windows = frozenset({"sliding", "event", "join"})
     bounded_queues = True
