@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.counting import completed, failed
-from tests.models.test_exactness import QUICK, checked
+from tests.models.test_exactness import QUICK, check, checked
 from tests.models.traced import trace_of
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario, deployment_of
@@ -30,7 +30,7 @@ from tideover.sim.registry import kind_of
 STATE = Memory(entries=10, entry_size=100)
 
 
-def run(failures: tuple[Any, ...] = (), tasks: int = 1, until: float = 395, **more: Any) -> Replication:
+def job(failures: tuple[Any, ...] = (), tasks: int = 1, until: float = 395, **more: Any) -> Scenario:
     """Twelve ones; rotations every 100: what is not acked 100 to 200 after its emission comes again."""
     p = bolt("forward", {"s": "fields"}, 1, parallelism=tasks).model_copy(update={"state": STATE})
     topology = {"s": spout("values", values=(1,) * 12), "p": p, "q": bolt("forward", {"p": "shuffle"})}
@@ -38,7 +38,11 @@ def run(failures: tuple[Any, ...] = (), tasks: int = 1, until: float = 395, **mo
     stores = {"station": more.pop("station", Redis(latency=0, bandwidth=2**50, operations=1e9))}
     found = world(topology, "estorm", failures, until, **settings | more)
     strategy = found.strategy.model_copy(update={"store": "station"})
-    return simulate(found.model_copy(update={"stores": stores, "strategy": strategy}), trace=True)
+    return found.model_copy(update={"stores": stores, "strategy": strategy})
+
+
+def run(*given: Any, **more: Any) -> Replication:
+    return simulate(job(*given, **more), trace=True)
 
 
 def processed(done: Replication, component: str, replica: int = 0) -> list[int]:
@@ -169,6 +173,19 @@ def test_a_member_that_loses_its_state_while_it_writes_is_not_asked_again() -> N
     assert stages(done) == [[10, 0, 1], [0, 3, 2]]
     assert processed(done, "p")[:7] == [11, 21, 31, 41, 51, 71, 81]
     assert processed(done, "p", 1)[:7] == [11, 21, 31, 41, 51, 61, 71]
+
+
+@pytest.mark.parametrize("until", [395, 595])
+def test_what_is_written_before_a_restart_is_over_is_no_stage_of_its_own(until: float) -> None:
+    """The shadow of p and q share a host, which crashes at 52 and would be ready at 60. q crashes again at
+    55, until 555: with that the first restart has lasted 503, also if the run ends before. The shadow is
+    written for at 62 and reads at once, and neither makes the recovery any longer.
+    """
+    first = fault("crash_host", 52, host=2, restart=8)
+    again = fault("crash_task", 55, component="q", restart=500)
+    scenario = job((first, again), until=until, hosts=3, transaction_time=2 * MS)
+    check(scenario)
+    assert stages(simulate(scenario)) == [[503, 0, 0], [500, 0, 0]]
 
 
 def forgetting(stamps: tuple[int, ...], until: float, **more: Any) -> Replication:

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 SECOND = 1_000_000_000
 SLOT = SECOND // 100
 CALM = 4 * SECOND
-PASSING, RESTART = "passing_s", ("delay_s", "launch_s", "prepare_s")
-STAGES = ("detect_s", PASSING, *RESTART, "restart_s", "restore_s", "wait_s", "replay_s")
-"""One after the other; the second if it passes by itself, the next three if heartbeats are missed."""
+PASSING, RESTART, WRITING = "passing_s", ("delay_s", "launch_s", "prepare_s"), "write_s"
+STAGES = ("detect_s", PASSING, *RESTART, "restart_s", WRITING, "restore_s", "wait_s", "replay_s")
+"""One after the other; the second if it passes by itself, the next three if heartbeats are missed, that of
+writing if others have written what it took.
+"""
 NEVER_REACHED = 1 << 62
 """More than any count."""
 Latencies = dict[str, float | None]
@@ -250,17 +252,21 @@ class Comparison(Part):
 
     def _stages(self, outage: Outage, caught_up: int | None, over: int | None) -> dict[str, int | None]:
         """One after the other, each until what it names is done."""
-        ends = [outage.noticed, outage.back, outage.restored_at, outage.timed_out_at, outage.last_replay]
-        names = [STAGES[0], *STAGES[5:]]
+        ends = {"detect_s": outage.noticed}
         if outage.passes:
-            ends[1:1], names[1:1] = [outage.back], [PASSING]
+            ends[PASSING] = outage.back
         elif self.world.listener is not None and outage.hit:
-            ends[1:1], names[1:1] = [outage.ordered, outage.launched, outage.back], RESTART
+            ends |= zip(RESTART, (outage.ordered, outage.launched, outage.back), strict=True)
+        ends["restart_s"] = outage.back
         if outage.written is not None:
-            ends.insert(names.index("restore_s"), outage.written)
-            names.insert(names.index("restore_s"), "write_s")
+            ends[WRITING] = outage.written
+        ends |= {
+            "restore_s": outage.restored_at,
+            "wait_s": outage.timed_out_at,
+            "replay_s": outage.last_replay,
+        }
         reached, stages = outage.at, {}
-        for name, end in zip(names, ends, strict=True):
+        for name, end in ends.items():
             later = reached if end is None or outage.masked or outage.unfelt else max(reached, end)
             stages[name], reached = later - reached, later
         stages["catch_up_stage_s"] = None if caught_up is None else caught_up - reached
@@ -315,7 +321,7 @@ class Comparison(Part):
     @staticmethod
     def _reached(row: dict[str, Any]) -> int:
         """From the fault until caught up, as the stages have it."""
-        return sum(row.get(name, 0) for name in (*STAGES, "write_s", "catch_up_stage_s"))
+        return sum(row.get(name, 0) for name in (*STAGES, "catch_up_stage_s"))
 
 
 def longest_silence(outputs: list[int], begin: int, end: int) -> int | None:
