@@ -268,8 +268,8 @@ _RECOVERIES = (
             it; not all have it | {_CUT_OFF}
         launch? [s] launch | {_STAGE} then, until the new process runs; not all have it | {_CUT_OFF}
         prepare? [s] prepare | {_STAGE} then, until its tasks are ready; not all have it | {_CUT_OFF}
-        write? [s] write | {_STAGE} then, until replicas have written the state; not all have it | {_CUT_OFF}
         restart [s] restart | {_STAGE} then, until what failed is ready again
+        write? [s] write | {_STAGE} then, until replicas have written the state; not all have it | {_CUT_OFF}
         restore [s] restore | {_STAGE} then, until a saved or copied state is back
         wait [s] wait for timeout | {_STAGE} then, until the source gives up the first root of which something
             was lost (a timeout)
