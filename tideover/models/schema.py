@@ -225,7 +225,8 @@ _RECOVERIES = (
         failed_at_s [s] | time of the failure, from the start of the run
         hour_of_day? [h] | the time of day then, in hours since midnight; where load follows the time of day
         detected_at_s [s] | time at which the failure was detected | it was never detected
-        ready_at_s [s] | time at which the task was ready again | the task did not come back
+        ready_at_s [s] | time at which the task was ready again; without a detector as planned, even if the
+            run has ended before | the task did not come back
         {HEADLINE} [s] time to recover | headline: from the failure until output, state and backlog are as
             they would have been without failures, within the tolerance of docs/semantics.md; the stages add
             up to it | they were not by the end of the run
@@ -246,8 +247,8 @@ _RECOVERIES = (
             and begins before recovery is over | the silence was cut off by the end of the run
         sink_spacing_s~ [s] gap without failures | what output_gap_s would have been without failures: the
             longest silence in the same stretch | no output would have ended it
-        outage_end_s? [s] end of the outage | from the failure until all that it hit was started again; only
-            with `run.calm` | it did not come back
+        outage_end_s? [s] end of the outage | from the failure until all that it hit was started again (0 if
+            nobody felt it); only with `run.calm` | it did not come back
         latency_recovered_s? [s] latency normal again | from the failure until the latency is normal for
             `run.calm`, second by second; only with it | {_NOT_BY_END}
         max_lag? [roots] greatest lag | most records before spouts that were not read as a second began, from
