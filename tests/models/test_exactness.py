@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from tests.oracle import Figures, Trace, judge
 from tests.oracle.comparison import unequal
+from tests.oracle.faults import STRIKES
+from tests.oracle.layout import MACHINES
+from tests.oracle.protocol import PROTOCOLS
 from tests.oracle.random_changes import SETTINGS
 from tests.oracle.random_worlds import APART, STRATEGY_NAMES, overlapping, worlds
 from tests.oracle.worlds import MS, bolt, spout, world
@@ -18,6 +21,7 @@ from tideover.models.accounts import recoveries
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
+from tideover.sim.faults import FAULTS
 from tideover.sim.kernel import standing
 
 LISTS = ("processed", "windows", "emitted", "completed", "failed", "committed", "destroyed", "overflowed")
@@ -129,6 +133,15 @@ EACH = pytest.mark.parametrize("strategy", TRIED)
 def test_every_strategy_is_tried() -> None:
     own = {name for name, strategy in STRATEGIES.items() if strategy.__module__.startswith("tideover.")}
     assert own == set(TRIED)
+
+
+def test_every_kind_of_failure_is_tried() -> None:
+    """But for those that stand for others, and of stores, of which test_stores.py has exact lists."""
+    own = {
+        name for name, part in FAULTS.items() if part.__module__.startswith("tideover.") and not part.expands
+    }
+    drawn = {*MACHINES, *STRIKES, *(kind for one in PROTOCOLS.values() for kind in one.fault_kinds)}
+    assert own - drawn == {"cascade", "lose_store", "slow_store", "store_down"}
 
 
 @few_and_many(QUICK)

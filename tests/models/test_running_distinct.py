@@ -32,6 +32,7 @@ from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.loader import load
 from tideover.sim.draws import Draws
+from tideover.sim.faults import FAULTS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 S = 1000
@@ -150,8 +151,7 @@ def strikes(strategy: str, components: tuple[str, ...] = COMPONENTS) -> list[Any
         for component in components:
             if component == "parse" and not STRATEGIES[strategy].stateless_too:
                 continue
-            on_host = kind in ("crash_host", "crash_worker")
-            where = {"host": hosts[component]} if on_host else {"component": component}
+            where = FAULTS[kind].aimed_at(component, hosts[component])
             times = {"duration": 600 * MS} if kind == "pause" else DOWN
             found += [fault(kind, at, **where, **times) for at in (5300, 6000)]
     return found

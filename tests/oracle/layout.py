@@ -12,6 +12,7 @@ from tideover.models.config import Scenario
 from tideover.models.job.components import SpoutConfig
 from tideover.sim.distributions import Distribution, Zipf
 from tideover.sim.draws import Draws, Purpose, below, uniform01
+from tideover.sim.faults import FAULTS, Fault, MachineFault
 from tideover.sim.registry import kind_of
 
 Logical = tuple[str, int]  # component, task
@@ -39,7 +40,11 @@ WORDS = list(dict.fromkeys(" ".join(SENTENCES).split()))
 
 MS = 1_000_000
 
-MACHINES = ("crash_worker", "crash_host", "crash_rack")
+MACHINES = [
+    kind
+    for kind, part in FAULTS.items()
+    if part.kills and part.hits is not Fault.hits and part.strikes is Fault.strikes
+]
 """Faults that take down all that is there."""
 
 
@@ -459,15 +464,12 @@ class Layout:
         return workers
 
     def fails(self, fault: Any, host: int, worker: int) -> bool:
-        """Whether a fault of a worker, a host or a rack takes down this worker of this host."""
-        kind = kind_of(fault)
-        if kind == "crash_rack":
-            return host % getattr(self.scenario.hosts, "racks", 1) == fault.rack
-        return host == fault.host and (kind == "crash_host" or worker == fault.worker)
+        """Whether a fault of machines takes down this worker of this host."""
+        return bool(fault.hits(host % getattr(self.scenario.hosts, "racks", 1), host, worker))
 
     def breaks(self, fault: Any, host: int) -> bool:
-        """Whether a fault of a host or a rack takes down this host."""
-        return kind_of(fault) in ("crash_host", "crash_rack") and self.fails(fault, host, -1)
+        """Whether a fault takes down this host as a whole."""
+        return isinstance(fault, MachineFault) and self.fails(fault, host, -1)
 
     @property
     def cores(self) -> dict[int, float]:

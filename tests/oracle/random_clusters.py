@@ -13,10 +13,11 @@ from tideover.models.detectors.base import DETECTORS, RESTARTS
 from tideover.models.job.cluster import Hosts
 from tideover.models.job.components import MachineType
 from tideover.models.job.placements import PLACEMENTS, Place, PlacementError
-from tideover.sim.faults import FAULTS, Fault
+from tideover.sim.faults import FAULTS, Fault, MachineFault
 from tideover.sim.registry import kind_of
 
 from .faults import hosts_of
+from .layout import MACHINES
 from .making import TICK, TICK_MS, times
 from .random_changes import longer, networks
 from .random_worlds import STRATEGY_NAMES, overlapping, worlds
@@ -73,10 +74,10 @@ def failing(strategies: tuple[str, ...]) -> st.SearchStrategy[Scenario]:
     return st.one_of(worlds(strategies).filter(lambda found: found.failures), overlapping(strategies))
 
 
-def repaired(draw: st.DrawFn, *kinds: str) -> Callable[[Fault], Fault]:
-    """In which faults of these kinds may have to be repaired."""
+def repaired(draw: st.DrawFn) -> Callable[[Fault], Fault]:
+    """In which machines may have to be repaired."""
     some = st.sampled_from((None, 2 * TICK, 3 * TICK, 17 * TICK, 30 * TICK, 100 * TICK))
-    return lambda one: one.model_copy(update={"repair": draw(some)}) if kind_of(one) in kinds else one
+    return lambda one: one.model_copy(update={"repair": draw(some)}) if isinstance(one, MachineFault) else one
 
 
 @st.composite
@@ -125,15 +126,18 @@ def clusters(draw: st.DrawFn, tasks: int) -> Hosts:
 
 @st.composite
 def elsewhere(draw: st.DrawFn, fault: Fault, cluster: Hosts) -> Fault:
-    """The fault, or one of a worker, a host or a rack at its time."""
+    """The fault, or one of machines at its time: of each kind, with the keys that it has."""
     if not fault.kills or draw(st.integers(0, 4)) == 0:
         return fault
-    kind = draw(st.sampled_from(("crash_worker", "crash_worker", "crash_host", "crash_rack")))
-    where: dict[str, Any] = {"rack": draw(st.integers(0, cluster.racks - 1))}
-    if kind != "crash_rack":
-        where = {"host": draw(st.integers(0, cluster.count - 1))}
-    if kind == "crash_worker":
-        where["worker"] = draw(st.integers(0, cluster.workers - 1))
+    kind = draw(st.sampled_from(["crash_worker", *MACHINES]))
+    host = st.integers(0, cluster.count - 1)
+    keys = {
+        "rack": st.integers(0, cluster.racks - 1),
+        "host": host,
+        "hosts": st.lists(host, min_size=1, max_size=3).map(tuple),
+        "worker": st.integers(0, cluster.workers - 1),
+    }
+    where = {name: draw(key) for name, key in keys.items() if name in FAULTS[kind].model_fields}
     return FAULTS[kind](**{name: getattr(fault, name) for name in SCHEDULE}, **where)
 
 
@@ -210,7 +214,7 @@ def moved(draw: st.DrawFn, strategies: tuple[str, ...] = MOVED) -> Scenario:
         **{name: draw(st.sampled_from(ticks)) * TICK for name, ticks in periods.items()},
     )
     hosts = _with_one_free(draw, found.hosts, draw(st.sampled_from((0, 0, 1))))
-    return noticed(found, 60, repaired(draw, "crash_host"), detector=detector, hosts=hosts)
+    return noticed(found, 60, repaired(draw), detector=detector, hosts=hosts)
 
 
 def _with_one_free(draw: st.DrawFn, hosts: Any, free: int, slots: int | None = None) -> Hosts:
@@ -251,4 +255,4 @@ def on_free_slots() -> st.SearchStrategy[Any]:
 def regrouped(draw: st.DrawFn, strategies: tuple[str, ...] = HEARD) -> Scenario:
     """The same without cards, on clusters with racks and slots."""
     found = draw(on_clusters(strategies).filter(lambda one: one.failures))
-    return noticed(found, 50, repaired(draw, "crash_host", "crash_rack"), detector=draw(on_free_slots()))
+    return noticed(found, 50, repaired(draw), detector=draw(on_free_slots()))

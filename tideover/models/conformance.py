@@ -84,6 +84,12 @@ VARIANTS = (0.37, 2.3)
 """Settings of a strategy's interval at which it is held to its promise too, as multiples of the given one."""
 
 
+def as_hosts() -> frozenset[str]:
+    """Kinds that are as `crash_host` where each host has one task, in one worker: few of their strikes do."""
+    kinds = (kind for kind, part in FAULTS.items() if part.kills and part.hits is not Fault.hits)
+    return frozenset(kinds) - {"crash_host"}
+
+
 def word_count(
     strategy: Strategy,
     failures: tuple[Fault, ...] = (),
@@ -258,7 +264,7 @@ def keeps_its_promise(strategy: Strategy, bolt: type[Stateful] = WindowedCount, 
     """
     for each in variants(strategy) if whole else (strategy,):
         strikes = off_beat(each, bolt) + (STRIKES if each is strategy else ())
-        few = each.survives & {"crash_worker", "crash_rack"}  # where each host has one task, and a worker
+        few = each.survives & as_hosts()
         for what in itertools.chain(
             combined(whole, sorted(each.survives - few), components(each), strikes),
             itertools.product(sorted(few), components(each)[-1:], strikes[:1]),
@@ -279,7 +285,7 @@ def keeps_its_promise_between_ticks(
     for each in variants(strategy) if whole else (strategy,):
         strikes = (*off_beat(each, bolt), *STRIKES)
         within = [s for s in strikes if 10 * STORE < s.at - END <= WINDOW - 4 * s.detection - S]
-        kinds = sorted(each.survives - {"crash_worker", "crash_rack"})
+        kinds = sorted(each.survives - as_hosts())
         for what in combined(whole, kinds, components(each), within):
             _keeps_its_promise_after(fault(*what), each, "tick", bolt)
 

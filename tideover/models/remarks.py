@@ -185,18 +185,11 @@ def lost_together(plan: Plan) -> list[str]:
     """On each worker, host or rack that fails with tasks of a sender, whose memory has the buffer, and of its
     receiver.
     """
-
-    def address(fault: Fault) -> tuple[int, ...]:
-        """Rack, host and worker that fail; -1 where that is not said."""
-        return tuple(getattr(fault, name, -1) for name in ("rack", "host", "worker"))
-
     remarks = []
-    faults = {fault.where: fault for fault in plan.failures if fault.kills and max(address(fault)) >= 0}
-    for fault in sorted(faults.values(), key=address):
+    for fault in {fault.where: fault for fault in plan.failures if fault.kills}.values():
         there = set()
         for worker in plan.cluster.workers.values():
-            here = plan.cluster.hosts[worker.host].rack, worker.host, worker.number
-            if all(wanted in (-1, own) for wanted, own in zip(address(fault), here, strict=True)):
+            if fault.hits(plan.cluster.hosts[worker.host].rack, worker.host, worker.number):
                 there |= {name for name, _, _ in worker.places}
         pairs = [(edge.up.name, edge.down.name) for c in plan.components for edge in c.inputs]
         both = [f"{up} and {down}" for up, down in pairs if {up, down} <= there]

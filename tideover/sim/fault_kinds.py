@@ -42,9 +42,6 @@ from tideover.sim.units import DAY, MS, Duration
 class CrashHost(HostFault, MachineFault):
     """Every task on the host crashes at once, the acker too if it lives there."""
 
-    def breaks(self, host: int, rack: int) -> bool:
-        return host == self.host
-
 
 @FAULTS.register("cascade")
 class Cascade(CrashHost):
@@ -84,11 +81,8 @@ class CrashRack(MachineFault):
     def where(self) -> str:
         return f"rack {self.rack}"
 
-    def breaks(self, host: int, rack: int) -> bool:
+    def hits(self, rack: int, host: int, worker: int) -> bool:
         return rack == self.rack
-
-    def victims(self, target: Target) -> list[Any]:
-        return target.tasks_in_rack(self.rack)
 
 
 @FAULTS.register("crash_task")
@@ -116,8 +110,8 @@ class CrashWorker(HostFault):
     def where(self) -> str:
         return f"worker {self.worker} of host {self.host}"
 
-    def victims(self, target: Target) -> list[Any]:
-        return target.tasks_in(self.host, self.worker)
+    def hits(self, rack: int, host: int, worker: int) -> bool:
+        return (host, worker) == (self.host, self.worker)
 
 
 @FAULTS.register("events")

@@ -2,8 +2,8 @@
 
 The kinds are in `tideover.sim.fault_kinds`; a new one is a class there. It takes the base that says what
 is hit (`TaskFault`, `HostFault`, `StoreFault`, `LinkFault`; `PassingFault` is for what nobody notices), and
-gives `where`, `victims`, `strike` and `problems` as far as that does not. `Supervisor` lets them strike;
-`scenarios/checks.py` asks for problems. The rules of all kinds (tests/sim/test_faults.py,
+gives `where`, `hits` (or `victims`), `strike` and `problems` as far as that does not. `Supervisor` lets them
+strike; `scenarios/checks.py` asks for problems. The rules of all kinds (tests/sim/test_faults.py,
 tests/models/test_outages.py):
 
 - `lose_state`: state, held ids and acks not yet sent are gone; the task stays up and keeps its queue. If it
@@ -37,7 +37,7 @@ tests/models/test_outages.py):
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -78,9 +78,7 @@ class Target(Protocol):
     """
 
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]: ...
-    def tasks_on(self, host: int) -> list[Any]: ...
-    def tasks_in(self, host: int, worker: int) -> list[Any]: ...
-    def tasks_in_rack(self, rack: int) -> list[Any]: ...
+    def tasks_in(self, there: Callable[[int, int, int], bool]) -> list[Any]: ...
     def servers_of(self, store: str | None) -> list[Any]: ...
     def lose_state(self, task: Any, outage: Any, keep: bool) -> None: ...
     def crash(self, task: Any, outage: Any) -> None: ...
@@ -193,8 +191,12 @@ class Fault(Part):
         """For how long nothing can be launched where it strikes (ns)."""
         return 0
 
-    def breaks(self, host: int, rack: int) -> bool:
-        """Whether it makes all of a host in this rack fail."""
+    def hits(self, rack: int, host: int, worker: int) -> bool:
+        """Whether all is hit that runs in this worker of this host of this rack."""
+        return False
+
+    def breaks(self, rack: int, host: int) -> bool:
+        """Whether the whole host crashes, as a machine."""
         return False
 
     @property
@@ -226,10 +228,8 @@ class Fault(Part):
         yield from _unknown(self, draft)
 
     def victims(self, target: Target) -> list[Any]:
-        """The physical tasks that are hit; none by what stands for other failures."""
-        if self.expands:
-            return []
-        raise NotImplementedError
+        """The physical tasks that are hit: by default where it ``hits``."""
+        return target.tasks_in(self.hits)
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
         """Hit one of them; by default it crashes."""
@@ -342,8 +342,8 @@ class HostFault(Fault):
     def where(self) -> str:
         return f"host {self.host}"
 
-    def victims(self, target: Target) -> list[Any]:
-        return target.tasks_on(self.host)
+    def hits(self, rack: int, host: int, worker: int) -> bool:
+        return host == self.host
 
 
 class MachineFault(Fault):
@@ -358,6 +358,9 @@ class MachineFault(Fault):
     @property
     def out_of_order(self) -> int:
         return self.repair or 0
+
+    def breaks(self, rack: int, host: int) -> bool:
+        return self.hits(rack, host, 0)
 
 
 class LinkFault(PassingFault):
@@ -384,9 +387,8 @@ class LinkFault(PassingFault):
         told = f"hosts {', '.join(map(str, self.hosts))}"
         return told if self.others is None else f"{told} and {', '.join(map(str, self.others))}"
 
-    def victims(self, target: Target) -> list[Any]:
-        found = {victim: None for host in self.hosts for victim in target.tasks_on(host)}
-        return sorted(found, key=lambda victim: int(victim.number))
+    def hits(self, rack: int, host: int, worker: int) -> bool:
+        return host in self.hosts
 
     def problems(self, draft: Draft) -> Iterator[Found]:
         yield from super().problems(draft)

@@ -81,7 +81,7 @@ class Repairs:
 
     def struck(self, fault: Fault, now: int) -> None:
         for host in self._hosts if fault.out_of_order else ():
-            if fault.breaks(host.number, host.rack):
+            if fault.breaks(host.rack, host.number):
                 self._until[host.number] = max(self.over(host.number), now + fault.out_of_order)
 
     def over(self, host: int) -> int:

@@ -130,7 +130,7 @@ class Group(Watcher):
         self._repairs.struck(fault, now)
         for member in () if fault.process_lives else self._members:
             host = self._hosts[member.host]
-            hit = any(task in struck for task in member.tasks) or fault.breaks(host.number, host.rack)
+            hit = any(task in struck for task in member.tasks) or fault.breaks(host.rack, host.number)
             if hit and member.removed is None:
                 self._dies(member, outage)
         found: dict[Any, Return] = {}

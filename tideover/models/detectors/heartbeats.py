@@ -406,12 +406,12 @@ class FreeSlots:
     def waiting_on(self, fault: Fault) -> list[Task]:
         """Those whose slots a fault takes, before they were launched there."""
         kept = self._kept.items()
-        return [task for task, (host, _) in kept if fault.breaks(host, self._hosts[host].rack)]
+        return [task for task, (host, _) in kept if fault.breaks(self._hosts[host].rack, host)]
 
     def struck(self, fault: Fault, victims: Iterable[Any]) -> None:
         """A fault strikes these now: tasks of hosts that fail get slots elsewhere, one after the other."""
         self._repairs.struck(fault, self._job.kernel.now)
-        broken = {host.number for host in self._hosts if fault.breaks(host.number, host.rack)}
+        broken = {host.number for host in self._hosts if fault.breaks(host.rack, host.number)}
         if broken:
             lost = [victim for victim in victims if self._seat(victim)[0] in broken]
             self.find([task for task in self._job.tasks if task in lost], broken)

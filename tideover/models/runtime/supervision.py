@@ -208,7 +208,7 @@ class Supervisor:
             return
         if fault.out_of_order:
             hosts = self._deployment.cluster.hosts
-            outage.broken = frozenset(h.number for h in hosts if fault.breaks(h.number, h.rack))
+            outage.broken = frozenset(h.number for h in hosts if fault.breaks(h.rack, h.number))
         struck = self.watch.taken_down(fault.victims(self), fault)
         victims, job = self._with_the_job(struck)
         planned = self.watch.returns(struck, job, fault, outage)
@@ -332,15 +332,19 @@ class Supervisor:
             return found if isinstance(found[0], SpoutTask) else found[replica : replica + 1]
         return [m for m in self._context.machines if m.name == component and m.replica == replica]
 
-    def tasks_on(self, host: int) -> list[Any]:
-        return self._living(lambda thing: thing.host == host)
+    def tasks_in(self, there: Callable[[int, int, int], bool]) -> list[Any]:
+        """All in such a rack, host and worker: tasks, in physical order, and machines. Tasks of batches live
+        in executors.
+        """
+        hosts = self._deployment.cluster.hosts
 
-    def tasks_in(self, host: int, worker: int) -> list[Any]:
-        return self._living(lambda thing: (thing.host, self.worker(thing)) == (host, worker))
+        def is_there(thing: Victim) -> bool:
+            host = thing.host
+            return host is not None and there(hosts[host].rack, host, self.worker(thing))
 
-    def tasks_in_rack(self, rack: int) -> list[Any]:
-        hosts = {host.number for host in self._deployment.cluster.rack(rack)}
-        return self._living(lambda thing: thing.host in hosts)
+        elsewhere = self._bolts if self._context.needs.batches else []
+        tasks = [task for task in self._tasks if task not in elsewhere and is_there(task)]
+        return [*tasks, *(machine for machine in self._context.machines if is_there(machine))]
 
     def worker(self, thing: Victim) -> int:
         if isinstance(thing, Machine):
@@ -348,12 +352,6 @@ class Supervisor:
         if thing in self.workers:
             return self.workers[thing]
         return self._deployment.cluster.worker_of[thing.component.name, thing.index, thing.replica].number
-
-    def _living(self, there: Callable[[Victim], bool]) -> list[Any]:
-        """All tasks, in physical order, and machines that are there; tasks of batches live in executors."""
-        elsewhere = self._bolts if self._context.needs.batches else []
-        tasks = [task for task in self._tasks if there(task) and task not in elsewhere]
-        return [*tasks, *(machine for machine in self._context.machines if there(machine))]
 
     def lose_state(self, task: Task, outage: Outage, keep: bool) -> None:
         """A task loses its state; ``keep``: it goes on at once, else its queue waits until it is ready."""

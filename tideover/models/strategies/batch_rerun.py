@@ -19,7 +19,7 @@ from tideover.models.mechanisms.batch_log import BatchSettings
 from tideover.models.mechanisms.batches import Batches, JobAgain
 from tideover.models.remarks import Plan, mixed
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Protocol, Strategy
+from tideover.models.strategies.base import CRASHES, STRATEGIES, BatchProtocol, Protocol, Strategy
 from tideover.sim.registry import setting
 from tideover.sim.units import Positive, S
 
@@ -39,7 +39,7 @@ class BatchRerun(BatchSettings, Strategy):
     promise = "exactly once"
     not_in_hybrid = "a batch is a job of all tasks, which do not run by themselves"
     typical: ClassVar[dict[str, str]] = {"trigger_interval": "60 s"}
-    survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
+    survives = CRASHES | {"pause"}
     roles = frozenset({"driver"})
     windows = frozenset({"sliding", "event", "session", "join"})
     composed_of = (Batches,)

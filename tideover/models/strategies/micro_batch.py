@@ -42,7 +42,7 @@ from tideover.models.mechanisms.batch_log import BatchSettings
 from tideover.models.mechanisms.batches import Batches, StartingOver
 from tideover.models.remarks import Plan, mixed, put_out_again, too_long
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
+from tideover.models.strategies.base import CRASHES, STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
 from tideover.sim.registry import setting
 from tideover.sim.units import Positive, S
 
@@ -61,7 +61,7 @@ class MicroBatch(BatchSettings, Strategy):
 
     promise = "exactly once"
     not_in_hybrid = "its tasks do batches of the whole job, and do not run by themselves"
-    survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
+    survives = CRASHES | {"pause"}
     roles = frozenset({"driver"})
     windows = frozenset({"sliding", "event", "session", "join"})
     composed_of = (Batches,)

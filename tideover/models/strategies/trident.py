@@ -43,7 +43,7 @@ from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.trident import Coordinator, TridentSettings
 from tideover.models.remarks import Plan, mixed
 from tideover.models.runtime.job import Job
-from tideover.models.strategies.base import STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
+from tideover.models.strategies.base import CRASHES, STRATEGIES, BatchProtocol, Promise, Protocol, Strategy
 
 
 @STRATEGIES.register("trident")
@@ -60,7 +60,7 @@ class Trident(TridentSettings, Strategy):
 
     promise = "exactly once"
     not_in_hybrid = "its batches are committed by all tasks together"
-    survives = frozenset({"lose_state", "crash_task", "crash_host", "pause", "crash_worker", "crash_rack"})
+    survives = CRASHES | {"pause"}
     roles = frozenset({"coordinator"})
     windows = frozenset({"sliding", "join"})
     composed_of = (Coordinator,)
