@@ -124,6 +124,12 @@ def test_a_host_takes_others_along() -> None:
     assert struck(named, 200 * S, 4) == [(100, "host 0"), (100, "host 2")]
 
 
+def test_a_row_of_a_file_names_several_hosts(tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    file.write_text("time,kind,hosts,others,duration\n40 s,partition,0 2,1,5 s\n50 s,partition,1,,5 s\n")
+    assert struck(Events(file=str(file)), 200 * S, 3) == [(40, "hosts 0, 2 and 1"), (50, "hosts 1")]
+
+
 def test_a_row_of_a_file_strikes_as_its_kind_does(tmp_path: Path) -> None:
     """A cascade takes others along, what flaps comes again, what is drawn is drawn anew for each row and
     replication; all in the order of time.

@@ -119,8 +119,8 @@ class Events(Fault):
     """The failures of a CSV file: columns ``time`` and ``kind``, and keys of the kinds as needed.
 
     ``time,kind,component,host,restart`` on the first line, then ``75 s,crash_task,count,,4 s`` and so on; an
-    empty cell gives nothing. A row draws (``within``, what follows in a ``cascade``) by its line. A relative
-    path starts from the scenario's folder.
+    empty cell gives nothing, several hosts have spaces between them. A row draws (``within``, what follows in
+    a ``cascade``) by its line. A relative path starts from the scenario's folder.
     """
 
     expands: ClassVar[bool] = True
@@ -194,7 +194,10 @@ def _fault(place: str, given: dict[str, str]) -> Fault:
     known_columns = f"unknown column; known: {', '.join(columns)}"
     if no := given.keys() & {"at", *_NO_COLUMNS}:
         raise ValueError(f"{place}: {min(no)}: {known_columns}")
-    values = {"at" if name == "time" else name: cell for name, cell in given.items()}
+    values: dict[str, str | list[str]] = {
+        "at" if name == "time" else name: cell.split() if name in ("hosts", "others") else cell
+        for name, cell in given.items()
+    }
     try:
         return FAULTS[kind].model_validate(values, context={"border": True})
     except ValidationError as error:
