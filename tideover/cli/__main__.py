@@ -1,5 +1,0 @@
-"""``python -m tideover.cli``."""
-
-from tideover.cli import main
-
-main()
