@@ -9,6 +9,7 @@ import pytest
 import tideover
 from tests.theory.checkpoints import behind
 from tideover.models.detectors.heartbeats import Heartbeats
+from tideover.models.job.arrivals import Day
 from tideover.models.schema import LOSSY, remark
 from tideover.models.world import World
 from tideover.reports.html import render
@@ -68,6 +69,19 @@ def test_the_curve_and_its_least_are_those_of_the_closed_form():
     assert found.least.lost == pytest.approx(behind(best, COST, MTBF, LOAD, DOWN), rel=0.02)
     assert found.formulas["at_load"] == pytest.approx(best, rel=0.01)
     assert found.formulas["young"] == pytest.approx(young(COST, MTBF), rel=0.01)
+
+
+def test_what_checkpoints_keep_is_that_of_the_time_of_day_of_the_run():
+    """10 tuples/s until noon, when the failure strikes, at 30 s; from then on none. The run without failures
+    begins at 11:59:30, too: of the 80 s that are looked at, from 20 s on, the count works in the first 10 s,
+    at a load of a half.
+    """
+    until_noon = Day(by_hour=(0.0,) * 11 + (1.0,) + (0.0,) * 12, peak=10, interpolation="steps")
+    one = stream()
+    topology = one.topology | {"log": one.topology["log"].model_copy(update={"arrivals": until_noon})}
+    run = one.run.model_copy(update={"fails_at": "12:00"})
+    daily = one.model_copy(update={"topology": topology, "run": run})
+    assert keeps(daily, 10 * S).busy == pytest.approx(10 * LOAD / 80)
 
 
 @pytest.mark.parametrize("load", [0.3, 0.6, 0.9])

@@ -176,6 +176,11 @@ def timed(scenario: Scenario, draws: Draws) -> Scenario:
     return scenario.model_copy(update={"topology": topology, "run": run})
 
 
+def if_nothing_fails(scenario: Scenario, draws: Draws) -> Scenario:
+    """The same without its failures, at the time of day at which it begins with them."""
+    return timed(scenario, draws).model_copy(update={"failures": ()})
+
+
 def daily_share(scenario: Scenario, draws: Draws) -> float:
     """The mean rate of roots over a day, as a part of that in a replication; 1 where no load follows the time
     of day. What another arrival process gives is taken for the same all day.

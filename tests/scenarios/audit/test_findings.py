@@ -169,3 +169,40 @@ def test_an_example_of_a_scenario_made_in_python_runs_again(tmp_path):
     scenario.to_yaml(tmp_path / "FILE")
     settings = [text for option, text in pairwise(command) if option == "--set"]
     assert tideover.run(tmp_path / "FILE", settings).runs.iloc[0].lost == example.verdict.lost > 0
+
+
+def test_steps_are_struck_at_the_time_of_day_at_which_they_were_found(tmp_path):
+    """10 tuples/s until noon, when the scenario's own failure strikes, at 30 s; from then on none. Without
+    it, and with any other, the run begins at 11:59:30, too: there are steps, and with each there is a state
+    to lose.
+    """
+    morning = {"kind": "day", "peak": "10/s", "by_hour": [0] * 11 + [1] + [0] * 12, "interpolation": "steps"}
+    scenario = tideover.load(
+        {
+            "name": "morning",
+            "topology": {
+                "log": {"spout": "keys", "keys": 1, "arrivals": morning},
+                "count": {
+                    "bolt": "windowed_count",
+                    "from": {"log": "shuffle"},
+                    "window": "5 s",
+                    "service": "1 ms",
+                },
+            },
+            "strategy": {"kind": "none"},
+            "failures": [{"kind": "lose_state", "at": "30 s", "component": "count"}],
+            "run": {"duration": "40 s", "fails_at": "12:00"},
+        }
+    )
+    found = tideover.audit(
+        scenario, kinds=["lose_state"], begin="12 s", end="14 s", each=1, second=False, master=None
+    )
+    assert found.scenario.run.starts_at == "11:59:30"
+    example = found.examples[0]
+    scenario.to_yaml(tmp_path / "FILE")
+    settings = [
+        text for option, text in pairwise(shlex.split(found.replay(example.case))) if option == "--set"
+    ]
+    again = tideover.run(tmp_path / "FILE", settings)
+    assert again.runs.iloc[0].emitted == 300
+    assert again.runs.iloc[0].lost == example.verdict.lost > 0

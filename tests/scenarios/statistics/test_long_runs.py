@@ -66,6 +66,16 @@ def test_what_fills_up_for_twenty_seconds_has_settled_then():
         assert f"--set run.warmup={found.found_s}s" in found.sentence
 
 
+def test_the_warm_up_is_that_of_the_time_of_day_of_the_run():
+    """20/s until noon, when something fails, at 1498 s; from then on nothing comes. Without failures the run
+    begins so long before noon, too.
+    """
+    noon = {"kind": "day", "peak": "20/s", "by_hour": [0] * 11 + [1] + [0] * 12, "interpolation": "steps"}
+    crash = {"kind": "crash_task", "at": "1498 s", "component": "a"}
+    daily = {"topology.s.arrivals": noon, "failures": [crash], "run.fails_at": "12:00"}
+    assert settling(load(FILLING, daily)).found_s in range(20, 101)
+
+
 def test_a_warm_up_that_is_long_enough_is_left_alone():
     assert "enough" in settling(load(FILLING, {"run.warmup": "100 s"})).sentence
 

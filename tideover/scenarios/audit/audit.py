@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tideover.models.config import Scenario, deployment_of
+from tideover.models.config import Scenario, deployment_of, if_nothing_fails
 from tideover.scenarios.audit import cases
 from tideover.scenarios.audit.examples import Example, examples, struck, told
 from tideover.scenarios.part_builder import part_to_data, to_data
 from tideover.scenarios.sweeps.engine import Engine
 from tideover.scenarios.sweeps.sweep import Report
+from tideover.sim.draws import Draws
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 
@@ -151,7 +152,10 @@ def audit(
     """Audit a scenario; its own failures are left out. ``command``: the beginning of one that runs it;
     ``doer``: who does the runs. Raises as a sweep does.
     """
-    scenario = QUIET.scenario(scenario)
+    by_failure = scenario.run.fails_at is not None
+    scenario = QUIET.scenario(if_nothing_fails(scenario, Draws(scenario.run.seed)))
+    if by_failure:  # each case would begin at a time of day of its own
+        command = (*command, "--set", "run.fails_at=null", "--set", f"run.starts_at={scenario.run.starts_at}")
     world = struck(scenario, QUIET)
     # Steps are struck in two windows, or periods of the strategy's cycle, after some windows have passed.
     lengths = [c.window.length for c in world.job.topology.components if c.window and c.window.length]

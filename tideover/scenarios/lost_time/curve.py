@@ -17,7 +17,7 @@ import numpy.typing as npt
 import tideover
 from tideover.models.advice import warnings
 from tideover.models.coarsening import coarsened
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, if_nothing_fails
 from tideover.models.evaluation.bottleneck import Load, Used
 from tideover.models.schema import LOSSY, remark
 from tideover.models.strategies.base import given
@@ -207,7 +207,8 @@ def _busy(scenario: Scenario, begin: int, end: int) -> tuple[list[Load], bool]:
     up all the same.
     """
     run = scenario.run.model_copy(update={"duration": end, "warmup": begin})
-    quiet = scenario.model_copy(update={"failures": (), "run": run})
+    longer = scenario.model_copy(update={"run": run})
+    quiet = if_nothing_fails(longer, Draws(run.seed))
     world = World(coarsened(quiet), judge_windows=False, looks=1)
     world.run()
     assert world.usage is not None

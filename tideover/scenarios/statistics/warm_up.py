@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tideover.models.config import Scenario
+from tideover.models.config import Scenario, if_nothing_fails
 from tideover.models.simulation import simulate
 from tideover.scenarios.runs import RunFailed
+from tideover.sim.draws import Draws
 from tideover.sim.units import S
 
 BATCH = 5
@@ -101,12 +102,12 @@ def settling(scenario: Scenario, report: Callable[[int, int], None] | None = Non
 
     ``report``: called with the number of runs that are done, and of all. Raises RunFailed.
     """
-    quiet = scenario.model_copy(update={"failures": ()})
     count = min(MOST_RUNS, scenario.run.replications)
     rows: dict[str, list[list[float]]] = {name: [] for name in CURVES}
     for number in range(count):
         if report is not None:
             report(number, count)
+        quiet = if_nothing_fails(scenario, Draws(scenario.run.seed, number))
         try:
             timeline = simulate(quiet, number).timeline
         except Exception as error:
