@@ -211,6 +211,64 @@ def test_what_is_in_no_window_is_put_out_again_by_a_replay(recovery: str) -> Non
     check(scenario)
 
 
+@RECOVERIES
+def test_what_is_put_out_when_a_tuple_comes_can_be_ahead_of_a_late_marker(recovery: str) -> None:
+    """a, b ──▶ pairs (two tuples) ──▶ count (100)    a batch each 50, which takes no time.
+
+    Roots come from a alone, at 20, 40 … 200. Pairs are full at 40, 80, 120, 160 and 200: two of them before
+    the markers of 100, and three then. b is down from 95 to 135, and so is its marker of 100: the pair of 120
+    is ahead of it, and in the first window. From one task of a spout its marker comes in its place.
+    """
+    b_dies = fault("crash_task", 95, component="b", restart=40)
+    sums = {}
+    for ups in (("a",), ("a", "b")):
+        topology = {
+            "a": spout("values", 20, values=(1,), repeat=True),
+            "b": spout("values", 1000, values=(1,)),
+            "pairs": bolt("windowed_count", dict.fromkeys(ups, "global"), window={"tuples": 2}),
+            "count": bolt("windowed_count", {"pairs": "global"}, window={"length": 100 * MS}),
+            "of_b": bolt("windowed_count", {"b": "global"}, window={"length": 100 * MS}),
+        }
+        keys = {"recovery": recovery, "trigger_interval": 50 * MS}
+        scenario = world(topology, "micro_batch", (b_dies,), 310, **keys)
+        done = simulate(scenario, trace=True)
+        sums[ups] = [sum(row[5].values()) for row in done.trace.windows if row[0] == "count"][:2]
+        assert (done.windows["wrong"] > 0) == (len(ups) > 1)
+        assert (done.ledger["lost"], done.ledger["duplicated"]) == (0, 0)
+        assert promise(scenario) == ("at least once" if len(ups) > 1 else "exactly once")
+        assert any("count: windows of time" in remark for remark in warnings(scenario)) == (len(ups) > 1)
+        promise_is_kept(scenario)
+        check(scenario)
+    assert sums == {("a",): [4, 6], ("a", "b"): [6, 4]}
+
+
+@RECOVERIES
+def test_what_is_put_out_with_a_batch_can_be_behind_a_marker(recovery: str) -> None:
+    """s ──▶ count (10 s of events) ──▶ again (1000)    a batch each 100, which takes no time.
+
+    Events of 1, 12, 13, 14 and 15 s at 300, 600 … 1500. The batch of 900 puts out what has ended by 12 s: in
+    the first window of `again`. The driver is down from 850 to 1050, and the batch of 1050 has the marker of
+    1000, too: all that it puts out is behind that.
+    """
+    arrivals = Periodic(pause=300 * MS, fixed_offset=0)
+    keys = {"arrivals": arrivals, "recovery": recovery, "trigger_interval": 100 * MS}
+    lost = (driver_lost(850, restart=200),)
+    base = of_events((1, 12, 13, 14, 15), lost, 2400, {"watermark_interval": 100 * MS}, **keys)
+    more = {"again": bolt("windowed_count", {"count": "global"}, window={"length": S})}
+    scenario = base.model_copy(update={"topology": base.topology | more})
+    quiet, done = (
+        simulate(each, trace=True) for each in (scenario.model_copy(update={"failures": ()}), scenario)
+    )
+    first, second = (
+        {row[3]: row[5] for row in run.trace.windows if row[0] == "again"} for run in (quiet, done)
+    )
+    assert (first[1], second[1], second[2]) == ({0: 1}, {}, {0: 1})
+    assert (quiet.windows["wrong"], done.windows["wrong"]) == (0, 2)
+    assert promise(scenario) == "at least once"
+    promise_is_kept(scenario)
+    check(scenario)
+
+
 def of_events(
     stamps: tuple[float, ...], failures: tuple[Any, ...], until: float, window: dict[str, Any], **more: Any
 ) -> Scenario:

@@ -121,10 +121,11 @@ def too_long(plan: Plan, key: str, interval: int, fixed: int) -> list[str]:
 
 
 def mixed(topology: Topology, one_log: bool = True) -> list[str]:
-    """On bolts with windows by tuple whose tuples have come to a bolt from several tasks: the order in which
-    it takes in what these make of a batch depends on the batch's borders, and those are others after a
-    failure. ``one_log``: what spouts send comes in the order of the log, however many they are; else each of
-    their tasks has a log of its own, that can be away.
+    """On bolts with windows that hold other tuples after a failure: those by tuple whose tuples have come to
+    a bolt from several tasks, as the order in which it takes in what these make of a batch depends on the
+    batch's borders; and those of time behind windows that do not end with markers. ``one_log``: what spouts
+    send comes in the order of the log, however many they are; else each of their tasks has a log of its own,
+    that can be away.
     """
     mixes: set[str] = set()
     for c in topology.components:
@@ -132,12 +133,39 @@ def mixed(topology: Topology, one_log: bool = True) -> list[str]:
         in_log = one_log and all(edge.up.is_spout for edge in c.inputs)
         if (tasks > 1 and not in_log) or any(edge.up.name in mixes for edge in c.inputs):
             mixes.add(c.name)
-    return [
+    by_tuple = [
         f"{c.name}: windows by tuple, of what comes from several tasks: batches after a failure are others, "
         "and so are the tuples in a window; no tuple is lost or counted twice"
         for c in topology.components
         if c.name in mixes and c.window and c.window.tuples
     ]
+    return by_tuple + _between_markers(topology)
+
+
+def _between_markers(topology: Topology) -> list[str]:
+    """On bolts with windows that markers end, of what others put out with a batch, or when a tuple comes: if
+    a spout's task was down its marker is late, and what the others have sent since then is ahead of it.
+    """
+    spouts: dict[str, dict[str, int]] = {}
+    moved: set[str] = set()
+    found = []
+    for c in topology.components:
+        ups = [edge.up for edge in c.inputs]
+        spouts[c.name] = {c.name: c.tasks} if c.is_spout else {}
+        for up in ups:
+            spouts[c.name] |= spouts[up.name]
+        several = sum(spouts[c.name].values()) > 1
+        behind = any(up.name in moved for up in ups)
+        if c.window and c.trigger == "marker":
+            if behind:
+                found.append(
+                    f"{c.name}: windows of time, of what windows by tuple or by event put out: after a "
+                    "failure that can be ahead of another marker, and in another window; no tuple is lost or "
+                    "counted twice"
+                )
+        elif behind or c.trigger == "watermark" or (c.window and c.window.tuples and several):
+            moved.add(c.name)
+    return found
 
 
 def put_out_again(topology: Topology) -> list[str]:

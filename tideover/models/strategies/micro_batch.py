@@ -27,7 +27,8 @@ Failures (test_micro_batch.py, test_batch_recovery.py):
   committed is run again with the same content, `recovery_time` after the restart; what it had put out is
   taken back. The first batch takes `cold_time` more.
 - Batches are others after a failure, and so are the events that are late: each tuple is there exactly once
-  unless it is late (test_batch_recovery.py). With enough `lag` none is.
+  unless it is late, which with enough `lag` none is. What windows by event or by tuple put out can be ahead
+  of another marker, and in another window of time: that is promised at least once (test_batch_recovery.py).
 - `recovery: lineage` saves states in the first batch triggered at or after each due time; a lost one is
   what was saved, and the work of all batches since (test_batch_recovery.py).
 - `recovery: replay` keeps nothing: any fault stops the query, and the log goes back to the oldest window
