@@ -53,7 +53,7 @@ def cluster(seconds: float, nic: int | None = GIGABIT) -> Scenario:
         topology=topology,
         strategy=Amnesia(),
         hosts=Hosts(machines={"m": MachineType(count=HOSTS, nic=nic)}),
-        links=Links(latency=Constant(value=200 * US), local=Constant(value=0)),
+        links=Links(latency=Constant(value=200 * US), local=Constant(value=0), pairs={}),
         failures=(CrashHost(at=round(seconds / 2 * S), host=7, detection=1 * S, restart=2 * S),),
         run=Run(duration=round(seconds * S)),
     )

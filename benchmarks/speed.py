@@ -99,7 +99,7 @@ def word_count_rows(quick: bool) -> list[Row]:
     rows = []
     for what, program, target in (("World", engine, 75), ("run", whole, 35)):
         ours, theirs = side_by_side(program, reference, 1 if quick else 3)
-        again, made = len(worlds[0].ledger.replayed), worlds[0].job.spouts[0].next_root
+        again, made = len(worlds[0].losses.replayed), worlds[0].job.spouts[0].next_root
         share = references[0].failed / references[0].emitted
         shares = f"{again / (made + again):.1%} are replays; reference {share:.1%}"
         figures = (

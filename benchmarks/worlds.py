@@ -36,7 +36,7 @@ def scenario(name: str, topology: dict[str, Any], strategy: Any, seconds: float,
         name=name,
         topology=topology,
         strategy=strategy,
-        links=Links(latency=Constant(value=0), local=Constant(value=0)),
+        links=Links(latency=Constant(value=0), local=Constant(value=0), pairs={}),
         run=Run(duration=round(seconds * S)),
         **more,
     )
