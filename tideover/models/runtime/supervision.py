@@ -343,7 +343,7 @@ class Supervisor:
             return host is not None and there(hosts[host].rack, host, self.worker(thing))
 
         elsewhere = self._bolts if self._context.needs.batches else []
-        tasks = [task for task in self._tasks if task not in elsewhere and is_there(task)]
+        tasks = [task for task in self._tasks if is_there(task) and task not in elsewhere]
         return [*tasks, *(machine for machine in self._context.machines if is_there(machine))]
 
     def worker(self, thing: Victim) -> int:
