@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-FORMAT = 2
+FORMAT = 3
 """Version of what rows and manifest have: runs of another are done again."""
 
 LISTS = ("recoveries", "tasks", "timeline")
