@@ -229,6 +229,8 @@ class Fault(Part):
 
     def victims(self, target: Target) -> list[Any]:
         """The physical tasks that are hit: by default where it ``hits``."""
+        if type(self).hits is Fault.hits and not self.expands:
+            raise NotImplementedError(f"failure kind {self.kind} gives neither hits nor victims")
         return target.tasks_in(self.hits)
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
