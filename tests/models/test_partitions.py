@@ -41,6 +41,14 @@ def done(scenario: Scenario) -> list[tuple[int, float]]:
     return counted(simulate(scenario, trace=True))
 
 
+def test_what_is_slow_beyond_all_bounds_arrives_no_sooner() -> None:
+    """Wires of 4 h that take a million times as long: 456 years, which are more ns than 64 bits have."""
+    slower = cut(0, 90, 1, kind="slow_link", latency_factor=1e6)
+    run = simulate(linked(slower, latency=4 * 3600 * 1000), trace=True)
+    assert not run.trace.processed
+    assert run.ledger["in_flight"] == run.ledger["emitted"] > 0
+
+
 def test_what_is_sent_meanwhile_arrives_at_the_end() -> None:
     """From 35 to 68 nothing gets from p to count: roots 3, 4 and 5, which leave p at 41, 51 and 61, arrive at
     68, and are counted at 69, 70 and 71. Root 6 comes as ever.

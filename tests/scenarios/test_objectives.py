@@ -239,6 +239,13 @@ def test_a_stage_that_a_recovery_did_not_need_is_left_out_and_said():
     assert any("left out: nothing was replayed" in note for note in got.notes)
 
 
+def test_what_was_never_reached_is_not_left_out():
+    """Recovery was over, but the throughput was not back: that is no reason to judge the others alone."""
+    frame = recoveries([2.0], [3.0]).assign(throughput_90_s=[NAN, 1.0])
+    got = Objective.parse("throughput_90 <= 5 s in 100 % of runs").judge(runs(2), frame)
+    assert (got.n, got.verdict) == (2, "broken")
+
+
 def test_counts_must_hold_in_every_run():
     got = Objective.parse("lost = 0").judge(runs(20, lost=0), recoveries())
     assert (got.verdict, got.value, got.breaking) == ("met", 0, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -122,6 +123,16 @@ def test_a_host_takes_others_along() -> None:
     assert {where for _, where in followers} == {"host 1", "host 2", "host 3"}
     named = Cascade(at=100 * S, host=0, others=(2,), probability=1)
     assert struck(named, 200 * S, 4) == [(100, "host 0"), (100, "host 2")]
+
+
+def test_a_kind_that_hits_nothing_anywhere_is_refused() -> None:
+    class Nowhere(Fault):
+        """Says neither where it strikes nor whom."""
+
+        kind: ClassVar[str] = "nowhere"
+
+    with pytest.raises(NotImplementedError, match="nowhere gives neither hits nor victims"):
+        Nowhere(at=S).victims(None)  # type: ignore[arg-type]
 
 
 def test_a_row_of_a_file_names_several_hosts(tmp_path: Path) -> None:

@@ -101,9 +101,6 @@ class Cluster:
     def worker_of(self) -> Mapping[Place, Worker]:
         return {place: worker for worker in self.workers.values() for place in worker.places}
 
-    def rack(self, number: int) -> list[Host]:
-        return [host for host in self.hosts if host.rack == number]
-
 
 def cluster_of(topology: Topology, replicas: Mapping[str, int], hosts: int | Hosts | None) -> Cluster:
     """Where all replicas of a topology's tasks run: on so many hosts without limits, on machines, or (None)
