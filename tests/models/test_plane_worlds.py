@@ -377,7 +377,7 @@ def windowed(strategy: str, sort: str) -> Tried:
     strategy (these go with four sorts that most go with).
     """
     among = min(4, sum(one == sort for _, one in PAIRS))
-    few, many = (settings(how, max_examples=-(-n // among)) for how, n in ((QUICK, 12), (LONG, 1000)))
+    few, many = (settings(how, max_examples=-(-n // among)) for how, n in ((QUICK, 12), (LONG, LONG.max_examples)))
     endings = ENDINGS_OF.get(strategy, ENDINGS).get(sort, ENDINGS[sort])
     return Tried(worlds((strategy,), endings), few, many)
 
