@@ -377,7 +377,8 @@ def windowed(strategy: str, sort: str) -> Tried:
     strategy (these go with four sorts that most go with).
     """
     among = min(4, sum(one == sort for _, one in PAIRS))
-    few, many = (settings(how, max_examples=-(-n // among)) for how, n in ((QUICK, 12), (LONG, LONG.max_examples)))
+    counts = (QUICK, 12), (LONG, LONG.max_examples)
+    few, many = (settings(how, max_examples=-(-count // among)) for how, count in counts)
     endings = ENDINGS_OF.get(strategy, ENDINGS).get(sort, ENDINGS[sort])
     return Tried(worlds((strategy,), endings), few, many)
 
