@@ -327,10 +327,10 @@ _RUNS = (
     *_columns(
         f"""
         emitted [windows] emitted | windows emitted
-        correct [windows] correct | windows equal to those of the failure-free twin
-        wrong [windows] wrong | windows that differ from those of the failure-free twin
-        missing [windows] missing | windows of the failure-free twin that were not emitted, and whose end is
-            not on its way
+        correct [windows] correct | windows equal to those of the run without failures
+        wrong [windows] wrong | windows that differ from those of the run without failures
+        missing [windows] missing | windows of the run without failures that were not emitted, and whose end
+            is not on its way
         expired? [windows] expired | windows that were to be committed, but the broker had aborted their
             transaction by then (they are missing){_IF_TRANSACTIONS}
         """,

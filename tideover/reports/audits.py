@@ -19,13 +19,14 @@ from tideover.models.evaluation.diagram import diagram
 from tideover.reports import wording
 from tideover.reports.figures.space_time import Highlight, space_time
 from tideover.reports.figures.style import picture
-from tideover.reports.formatting import UNDEFINED, listed, strategy_name
+from tideover.reports.formatting import UNDEFINED, strategy_name
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render
 from tideover.scenarios.audit.audit import Audit
 from tideover.scenarios.audit.cases import guarantee, holds
 from tideover.scenarios.audit.examples import MOST_EXAMPLES, Example, struck, told
+from tideover.scenarios.errors import listed
 from tideover.scenarios.part_builder import to_data
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S

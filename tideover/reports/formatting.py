@@ -131,16 +131,6 @@ def plain(value: float) -> str:
     return f"{value:g}"
 
 
-def listed(items: Iterable[str]) -> str:
-    """Items as a sentence lists them.
-
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
-    *first, last = [*items] or [""]
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def capitalised(sentence: str) -> str:
     """The sentence with a capital letter; unlike ``str.capitalize`` it leaves the rest as it is."""
     return sentence[:1].upper() + sentence[1:]

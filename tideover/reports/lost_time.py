@@ -16,11 +16,12 @@ from tideover.models.schema import LOSSY, remark
 from tideover.reports import figures
 from tideover.reports.figures.style import css, to_svg
 from tideover.reports.figures.sweeps import keys
-from tideover.reports.formatting import UNDEFINED, listed, number, strategy_name
+from tideover.reports.formatting import UNDEFINED, number, strategy_name
 from tideover.reports.html import Page, Picture, Section, page_of_scenarios
 from tideover.reports.plans import FORMULAS, formula_rows
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render, warnings_view
+from tideover.scenarios.errors import listed
 from tideover.scenarios.lost_time.curve import FLAT, Part, Point, as_good, best_of
 from tideover.scenarios.lost_time.detector import FALSE, AtTimeout, BestTimeout
 from tideover.scenarios.lost_time.interval import BestInterval

@@ -21,11 +21,12 @@ from tideover.models.schema import HEADLINE, LOSSY, counted
 from tideover.reports import checks, figures, wording
 from tideover.reports.figures.style import picture
 from tideover.reports.figures.sweeps import MOST_NAMED
-from tideover.reports.formatting import listed, number, strategy_name, with_ending
+from tideover.reports.formatting import number, strategy_name, with_ending
 from tideover.reports.html import Grid, GridColumn, Page, Picture, Section, grid
 from tideover.reports.sweeps.points import explained, rounded, short_names
 from tideover.reports.tables import Table
 from tideover.reports.terminal import render
+from tideover.scenarios.errors import listed
 from tideover.scenarios.objectives.objective import Judgement
 from tideover.scenarios.part_builder import to_data
 from tideover.scenarios.planning.plan import Plan

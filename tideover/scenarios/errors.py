@@ -71,13 +71,14 @@ def unknown_parameters(of: str, given: Iterable[str], known: Sequence[str]) -> l
     return [Problem(of, None, name, f"unknown parameter; {suggest(name, known)}") for name in unknown]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them.
+def listed(names: Iterable[str]) -> str:
+    """Names as a sentence lists them.
 
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
     """
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    *first, last = [*names] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def is_misspelt(name: str, given: Iterable[str]) -> bool:

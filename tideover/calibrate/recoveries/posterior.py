@@ -416,7 +416,7 @@ class Fitted:
         """The predictions by which mechanism and plain fluid law are compared: of settings left out."""
         return self.held_out.get("leave_setting_out", self.held_out.get("leave_one_out"))
 
-    def usual(self, interval: float, rate: float) -> Setting:
+    def typical(self, interval: float, rate: float) -> Setting:
         return Setting(interval, rate, *self.points.heartbeats)
 
     @cached_property
@@ -438,7 +438,7 @@ class Fitted:
         off, values = np.zeros(len(self.posterior.v)), self.posterior.values
         for interval in intervals:
             for rate in rates:
-                place = self.usual(float(interval), float(rate))
+                place = self.typical(float(interval), float(rate))
                 # By each draw if nothing differed from run to run.
                 mine = values._replace(outage=values.outage + place.detected)
                 found = recovery(mine, place.interval, place.rate, self.posterior.prior.window)

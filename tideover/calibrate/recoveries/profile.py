@@ -43,7 +43,7 @@ CALM_S = 15
 
 def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> dict[str, Any]:
     """A profile as plain data, ready to be written as YAML."""
-    restart, place, points = found.restart, found.usual(0, 0), found.points
+    restart, place, points = found.restart, found.typical(0, 0), found.points
     window = found.posterior.prior.window
     values = _text(_parts(found, _values(found.posterior.values, found.point), 0.5, 0.5))
     rows = [
@@ -126,7 +126,7 @@ def _parts(found: Fitted, values: dict[str, float], beat: float, luck: float) ->
 
     ``beat``, ``luck``: how old the last heartbeat was, and how long the restart took, as quantiles.
     """
-    place = found.usual(0, 0)
+    place = found.typical(0, 0)
     if not place.timeout:
         return values
     parts = {OUTAGE: place.timeout - beat * place.beat}
@@ -182,7 +182,7 @@ def _spread_over(found: Fitted) -> Ints:
     by their outage in each of them, up and down in turn; every so manieth on that way.
     """
     points, runs = found.points, found.posterior.runs
-    place = found.usual(float(points.interval.max()), 1.1 * float(points.rate.max()))
+    place = found.typical(float(points.interval.max()), 1.1 * float(points.rate.max()))
     slow = found.posterior.predictions(place)
     n = min(len(slow), DRAWS)
     group = np.argsort(np.argsort(slow, kind="stable")) * _GROUPS // len(slow)
@@ -225,7 +225,7 @@ def parameters(found: Fitted) -> list[Row]:
     """Those of the mechanism, and last the window of the metric in which the backlog was seen, or where
     latencies were measured, the restart. The outage is that with the usual heartbeats.
     """
-    posterior, restart, detected = found.posterior, found.restart, found.usual(0, 0).detected
+    posterior, restart, detected = found.posterior, found.restart, found.typical(0, 0).detected
     before = posterior.prior.values(np.array([[-_TAIL] * DIMENSIONS, [_TAIL] * DIMENSIONS]))
     rows: list[Row] = []
 
@@ -305,7 +305,7 @@ def warned(name: str, found: Fitted) -> Iterator[str]:
     judged = found.judged
     if judged is None or judged.better != "fluid":
         return
-    law, detected = found.fluid, found.usual(0, 0).detected
+    law, detected = found.fluid, found.typical(0, 0).detected
     mine, plain = (100 * float(errors.mean()) for errors in judged.errors)
     yield (
         f"{name}: on points left out the plain fluid law errs by {plain:.2g} % in the mean and the mechanism "
@@ -326,7 +326,7 @@ def _curves(found: Fitted) -> list[Row]:
     rows = []
     for interval in (below, *map(float, measured), above):
         for rate in rates.tolist():
-            place = found.usual(interval, rate)
+            place = found.typical(interval, rate)
             low, high = found.posterior.interval(place)
             said = {"predicted_s": found.posterior.estimate(place), "low_s": low, "high_s": high}
             finite = {name: _finite(value) for name, value in said.items()}

@@ -18,9 +18,10 @@ from tideover.reports import figures
 from tideover.reports.calibration import tables
 from tideover.reports.columns import CALIBRATION
 from tideover.reports.figures.style import to_svg
-from tideover.reports.formatting import amount, capitalised, listed, number, strategy_name
+from tideover.reports.formatting import amount, capitalised, number, strategy_name
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.terminal import rendered, warnings_view
+from tideover.scenarios.errors import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,11 +19,12 @@ from tideover.reports.calibration.page import labelled
 from tideover.reports.calibration.tables import FAILED_BEYOND, frame, parameters_table, percent
 from tideover.reports.columns import CAPACITY_FITS, RECOVERY_FITS
 from tideover.reports.figures.style import to_svg
-from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, listed, number
+from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, number
 from tideover.reports.html import Page, Picture, Section
 from tideover.reports.tables import Table
 from tideover.reports.terminal import rendered, warnings_view
 from tideover.scenarios import runs
+from tideover.scenarios.errors import listed
 from tideover.scenarios.loader import load
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from tideover.models.results import counted
 from tideover.models.schema import HEADLINE, named
 from tideover.reports import figures, pages, wording
 from tideover.reports.figures.style import kinds_of, picture
-from tideover.reports.formatting import capitalised, listed, number, strategy_name
+from tideover.reports.formatting import capitalised, number, strategy_name
 from tideover.reports.html import Grid, GridColumn, Page, Picture, Section
 from tideover.reports.html import grid as any_grid
 from tideover.reports.parquet import aside
@@ -28,6 +28,7 @@ from tideover.reports.sweeps import points as asked
 from tideover.reports.sweeps.points import MOST_LISTED, SUMS, Key, Layout, Points, cells, layout, rounded
 from tideover.reports.tables import Record, Table, scenario_name, setup
 from tideover.reports.terminal import render, warnings_view
+from tideover.scenarios.errors import listed
 from tideover.scenarios.sweeps.factors import as_text
 
 if TYPE_CHECKING:
