@@ -106,6 +106,18 @@ def test_a_run_has_the_name_of_what_its_result_depends_on():
     assert len(names) == 5
 
 
+@pytest.mark.parametrize("source", ["models/strategies/rsm.py", "sim/plane/buffers.c", "sim/plane/plane.h"])
+def test_a_run_has_another_name_with_another_engine(source, tmp_path, monkeypatch):
+    """Whatever of it changes: what is kept of the one before is not taken for its own."""
+    for room in ("sim", "models"):
+        shutil.copytree(Path(runs.__file__).parents[1] / room, tmp_path / room)
+    monkeypatch.setattr(runs, "files", lambda package: tmp_path)
+    found = runs.code.__wrapped__()
+    assert found == runs.code()
+    (tmp_path / source).write_bytes((tmp_path / source).read_bytes() + b"\n")
+    assert runs.code.__wrapped__() != found
+
+
 # The same bytes, whatever happened.
 
 
@@ -260,6 +272,20 @@ def test_a_place_without_a_dataset_is_refused(tmp_path):
     (tmp_path / "manifest.json").write_text(json.dumps({"format": rows.FORMAT}))
     with pytest.raises(NoDataset, match="is not a manifest of Tideover"):
         Sweep.open(tmp_path)
+
+
+def test_a_dataset_of_other_columns_is_one_of_another_version(tmp_path):
+    """One column less, or one of another type; what is said of them makes no difference."""
+    done(recipe(("none",), ("10/s",)), tmp_path)
+    manifest = tmp_path / "manifest.json"
+    kept = json.loads(manifest.read_text())
+    kept["columns"][-1]["meaning"] = "in other words"
+    manifest.write_text(json.dumps(kept))
+    assert len(Sweep.open(tmp_path).runs) == 2
+    for columns in (kept["columns"][:-1], [*kept["columns"][:-1], kept["columns"][-1] | {"type": "list"}]):
+        manifest.write_text(json.dumps(kept | {"columns": columns}))
+        with pytest.raises(NoDataset, match="another version of Tideover wrote it"):
+            Sweep.open(tmp_path)
 
 
 def test_a_sweep_of_many_seconds_keeps_no_timeline(tmp_path, monkeypatch):

@@ -16,13 +16,13 @@ from tideover.reports.formatting import (
     amount,
     fixed,
     is_undefined,
-    listed,
     number,
     places_for,
     size,
     with_ending,
 )
 from tideover.reports.tables import Table
+from tideover.scenarios.errors import listed
 from tideover.scenarios.objectives.check import Check
 from tideover.scenarios.objectives.objective import Judgement
 from tideover.scenarios.objectives.terms import COUNTED

@@ -117,11 +117,11 @@ def _contents(folder: Traversable, under: str = "") -> Iterator[tuple[str, bytes
 
 @cache
 def code() -> str:
-    """A hash of the engine, and of the parts that other packages have registered."""
+    """A hash of the engine, its C too, and of the parts that other packages have registered."""
     digest = hashlib.sha256()
     for room in ("sim", "models"):
         for name, text in _contents(files("tideover").joinpath(room)):
-            if name.endswith(".py"):
+            if name.endswith((".py", ".c", ".h")):
                 digest.update(text)
     for registry in REGISTRIES.values():
         for name, part in registry.items():

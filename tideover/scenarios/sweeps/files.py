@@ -27,7 +27,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from tideover.models.schema import TABLES, Column
-from tideover.scenarios.sweeps.rows import FORMAT
+from tideover.scenarios.sweeps.rows import FORMAT, schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -353,9 +353,12 @@ def read(files: Files) -> Manifest | None:
     except ValueError as error:
         raise Damaged(f"{name}: is cut or damaged ({error})") from None
     try:
-        if data.pop("format") != FORMAT:
+        ours = data.pop("format") == FORMAT
+        if ours:
+            data["swept"] = {key: swept_column(key, c["unit"], c["type"]) for key, c in data["swept"].items()}
+            ours = _names(data["columns"]) == _names(described(schema(data["swept"])))
+        if not ours:
             raise NoDataset(f"{name}: another version of Tideover wrote it; give another directory")
-        data["swept"] = {key: swept_column(key, c["unit"], c["type"]) for key, c in data["swept"].items()}
         sums = {one["file"]: one["sha256"] for one in [*data["chunks"], *data.pop("summaries")]}
         data["chunks"] = [(Path(one["file"]).stem, one["runs"]) for one in data["chunks"]]
         return Manifest(**data, checksums={path: found for path, found in sums.items() if found})
@@ -365,7 +368,12 @@ def read(files: Files) -> Manifest | None:
         raise NoDataset(f"{name}: is not a manifest of Tideover; give another directory") from None
 
 
-def described(schema: pa.Schema) -> list[dict[str, str]]:
+def _names(columns: Iterable[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """Names and types of columns, in their order, without what is said of them."""
+    return [(column["name"], column["type"]) for column in columns]
+
+
+def described(columns: pa.Schema) -> list[dict[str, str]]:
     """The columns of an Arrow schema in words; those of a nested table as ``recoveries.kind``."""
 
     def said(name: str, field: pa.Field) -> dict[str, str]:
@@ -374,7 +382,7 @@ def described(schema: pa.Schema) -> list[dict[str, str]]:
         return {"name": name, "type": kind} | known
 
     found = []
-    for field in schema:
+    for field in columns:
         found.append(said(field.name, field))
         for each in getattr(getattr(field.type, "value_type", None), "fields", ()):
             found.append(said(f"{field.name}.{each.name}", each))

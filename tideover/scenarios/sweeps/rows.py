@@ -2,8 +2,8 @@
 
 A run is whole or missing: its recoveries, tasks and seconds are lists inside its row, so no table can have
 half of one. What the tidy tables do not hold (histograms, edges, usage) is in ``detail``, from which
-`replication_of` gives back exactly what was simulated. Rows are a file format: with other columns or other
-values of the same run, `FORMAT` changes.
+`replication_of` gives back exactly what was simulated. Rows are a file format: if ``detail`` has something
+else, or the manifest, `FORMAT` changes. Other columns are seen by themselves.
 """
 
 from __future__ import annotations
