@@ -24,8 +24,8 @@ import tideover
 SOURCES = hashlib.sha256()
 """Changes with the package and its examples: what commands and lessons put out is kept under it, and computed
 but once."""
-for source in sorted([*(ROOT / "tideover").rglob("*.[pycj]*"), *(ROOT / "examples").iterdir()]):
-    if source.is_file() and source.suffix not in (".pyc", ".cffi"):
+for source in sorted([*(ROOT / "tideover").rglob("*"), *(ROOT / "examples").iterdir()]):
+    if source.is_file() and source.suffix not in (".pyc", ".cffi") and source.stem != "libplane":
         SOURCES.update(source.read_bytes())
 KEPT = ROOT / ".cache" / "site" / SOURCES.hexdigest()[:16]
 
