@@ -446,6 +446,23 @@ def test_no_failure_disturbs_a_window(at: int, retry: str) -> None:
     whole(job(driver_lost(at, restart=37), executor_lost(at + 60, restart=90), until=900, retry=retry))
 
 
+def test_what_nobody_feels_ends_no_recovery() -> None:
+    """Host 0 dies at 1000, with s and the work of p.0, of 3 s, which is not done again by the end; whether or
+    not that host is slow at 2300, which has nothing to do with batches. The backlog is the usual one.
+    """
+    found = []
+    for others in ((), (fault("slow_host", 2300, host=0, duration=50 * MS, factor=0.5),)):
+        scenario = query((executor_lost(1000, restart=20), *others), until=2500)
+        topology = scenario.topology | {"s": scenario.topology["s"].model_copy(update={"hosts": (0,)})}
+        times = {name: round(t * MS) for name, t in (TIMES | {"task_time": 3000}).items()}
+        changes = {"topology": topology, "strategy": STRATEGIES["batch_rerun"](**times)}
+        found.append(simulate(scenario.model_copy(update=changes)).recoveries)
+    (alone,), (first, other) = found
+    assert first == alone
+    assert alone["time_to_recover_s"] is None
+    assert other["time_to_recover_s"] == 0
+
+
 def test_law_of_running_again() -> None:
     """A job of length L is begun anew at each failure, which come at rate 1/m: it ends after m (e^(L/m) - 1)
     on average (A. Duda, *The Effects of Checkpointing on Program Execution Time*, 1983, without

@@ -15,6 +15,7 @@ from tideover.models.job.sinks import TransactionalSink
 from tideover.models.job.spouts import Kafka, Kestrel, Source
 from tideover.models.job.stores import Backend, Disk, Memory, Redis, RocksDB
 from tideover.models.operators.kinds import RunningCount, WindowedCount
+from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.registry import kind_of
 
 from .faults import FACTORS, cascade, flapping, machines_fail, troubles
@@ -138,12 +139,14 @@ def transactional(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
 # -- queues and logs ---------------------------------------------------------------------------------------
 
 WHEN_FULL = ("block", "block", "drop", "credits")
+BOUNDED = tuple(name for name in STRATEGY_NAMES if STRATEGIES[name].bounded_queues)
+"""Strategies that go with queues that have an end."""
 
 
 @st.composite
 def queues(
     draw: st.DrawFn,
-    strategies: tuple[str, ...] = STRATEGY_NAMES,
+    strategies: tuple[str, ...] = BOUNDED,
     when_full: tuple[str, ...] = WHEN_FULL,
     overlap: bool = False,
 ) -> Scenario:

@@ -228,7 +228,7 @@ class Comparison:
         """
         chain = [outage]
         for later in self.world.outages[outage.number + 1 :]:
-            if not set(later.tasks).isdisjoint(outage.tasks):
+            if not later.unfelt and not set(later.tasks).isdisjoint(outage.tasks):
                 caught = caught_up is not None and caught_up < later.failed_at
                 if caught and not any(one in later.unsettled for one in chain):
                     return None
