@@ -359,6 +359,16 @@ def test_who_loses_its_state_and_goes_on_holds_nothing_back_when_it_is_killed() 
     assert destroyed(held) == destroyed()
 
 
+@pytest.mark.parametrize("later", [-1, 0, 1])
+def test_what_hits_a_task_as_it_comes_back_changes_no_stage_of_its_restart(later: int) -> None:
+    """State is lost at the instant at which the task is prepared, or 1 ns before or after it."""
+    known = first_restart()
+    lost = fault("lose_state", known[-1] + later / MS, component="count", detection=0, restart=0)
+    first, second = rows((crashed(30, 0), lost), DETECTOR)
+    assert moments(first) == pytest.approx(known)
+    assert second["ready_at_s"] * 1000 == pytest.approx(known[-1], abs=2 / MS)
+
+
 def test_a_pause_within_the_timeout_is_not_noticed() -> None:
     """30 long: at most 20 + 30 of silence, and the timeout is 50."""
     (only,) = rows((paused(30, 29),), DETECTOR)

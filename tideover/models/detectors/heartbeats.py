@@ -248,7 +248,7 @@ class Listener(Watcher):
     def _process_fails(self, victim: Any, fault: Fault, outage: Outage) -> Return:
         """Of those that are brought back one by one."""
         now, known = self._kernel.now, self._known.get(victim)
-        if known is not None and (now <= known.ordered or (fault.process_lives and now < known.back.ready)):
+        if known is not None and now <= (known.back.ready if fault.process_lives else known.ordered):
             return known.back  # there is no process that could fail, or it is none yet
         if fault.process_lives:
             return Return(now, now, now, now)

@@ -26,8 +26,8 @@ State transfer between replicas of `active_replication`, `active_standby` and `h
   wait begins anew; if nobody is, the replica goes on with what it has, its own queue first.
 - It has at that instant the state, paths, epochs and queue of the other, ticks in it included. What was set
   aside passes the filter then.
-- Its connections begin anew: nothing that it sends arrives before what the other has on the wire to the
-  same receiver (1 ns later at the earliest).
+- Its connections begin anew: nothing that it sends comes to a receiver's host before what the other has on
+  the wire to it (1 ns later at the earliest). What still waits in that host's card can be overtaken.
 """
 
 from __future__ import annotations
