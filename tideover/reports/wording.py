@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tideover.models.results import counted
 from tideover.models.schema import LOSSY, OPEN
 from tideover.reports import formatting
+from tideover.scenarios.errors import listed
 
 if TYPE_CHECKING:
     from jinja2.environment import TemplateModule
@@ -37,9 +38,9 @@ def _macros() -> TemplateModule:
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.do"]
     )
-    names = ("fixed", "listed", "number", "places_for", "size", "strategy_name", "with_ending")
+    names = ("fixed", "number", "places_for", "size", "strategy_name", "with_ending")
     environment.filters |= {name: getattr(formatting, name) for name in names}
-    environment.filters |= {"counted": counted, "n": "{:,}".format}
+    environment.filters |= {"counted": counted, "listed": listed, "n": "{:,}".format}
     environment.globals |= {"infinity": math.inf, "LOSSY": LOSSY, "OPEN": OPEN}
     source = files("tideover.reports").joinpath("templates", "sentences.j2").read_text(encoding="utf-8")
     return environment.from_string(source).module
