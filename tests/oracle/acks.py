@@ -90,6 +90,10 @@ class Memory:
 class AckCosts(Protocol):
     """Acks that nobody waits for: they take time at the bolt, each tuple's at once, a window's at its end."""
 
+    @classmethod
+    def undisturbed(cls) -> type[Protocol]:
+        return AckCosts
+
     def extra_service(self, task: Task, datum: Datum) -> int:
         held = task.stateful or not datum.anchored
         return 0 if held else self.params.ack_cost

@@ -11,8 +11,9 @@ from tideover.models.simulation import Replication
 from tideover.sim.registry import kind_of
 from tideover.sim.units import S
 
+from .acks import AckCosts
 from .figures import SECOND, SLOT, STAGES, Figures, Latencies
-from .windows import ACKING
+from .protocol import PROTOCOLS
 
 LATENCIES = ("median", "mean", "std", "p95", "p99", "max")
 BIN = 0.01
@@ -37,7 +38,7 @@ def unequal(ours: Figures, theirs: Replication, scenario: Scenario) -> dict[str,
     pairs = [*_rows(ours, theirs, scenario.run.duration), *_whole(ours, theirs), *_by_second(ours, theirs)]
     pairs += _by_slot(ours, theirs)
     wrong = {name: both for name, *both in pairs if not _same(name, *both)}
-    if kind_of(scenario.strategy) in ACKING and AT_MOST in wrong:
+    if issubclass(PROTOCOLS[kind_of(scenario.strategy)], AckCosts) and AT_MOST in wrong:
         peak, engine = wrong[AT_MOST]
         if engine < peak:
             del wrong[AT_MOST]

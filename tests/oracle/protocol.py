@@ -52,6 +52,11 @@ class Protocol(Part):
         """This, or a variant of it, as the strategy's settings say."""
         return cls
 
+    @classmethod
+    def undisturbed(cls) -> type[Protocol]:
+        """What windows are held against is under: all that costs time where nothing fails."""
+        return Protocol
+
     @staticmethod
     def drawn(make: Maker) -> dict[str, Any]:
         """The strategy's settings in a random world."""

@@ -17,17 +17,13 @@ from tideover.models.job.components import BoltConfig
 from tideover.models.strategies.base import STRATEGIES
 from tideover.sim.registry import kind_of
 
-from .acks import AckCosts
 from .channels import Message
-from .protocol import Protocol
+from .protocol import PROTOCOLS
 from .tasks import Control
 
 if TYPE_CHECKING:
     from .program import World
     from .tasks import Task
-
-ACKING = ("source_replay", "storm_checkpoint", "estorm")
-"""Strategies under which bolts ack."""
 
 Place = tuple[str, int, int]  # component, task, number
 First = tuple[int, int, dict[int, int]]  # time, replica, sums
@@ -125,7 +121,7 @@ class Twin:
     def __init__(self, world: World, replication: int) -> None:
         from .program import World as Program
 
-        kind = AckCosts if kind_of(world.scenario.strategy) in ACKING else Protocol
+        kind = PROTOCOLS[kind_of(world.scenario.strategy)].undisturbed()
         self.told = world.emissions(), world.events
         fed, events = self.told
         self.world = Program(_quiet(world.scenario), replication, kind, fed, world.layout.needs.log, events)

@@ -109,7 +109,8 @@ class Hooks:
     Four tell of what the data plane has done, many tuples at a time, and may touch only records of their own:
 
     emitted        a spout has emitted roots, first attempts and retries: before ``moved``
-    processed      a bolt is done with tuples, and has sent their children: before somebody looks at its state
+    processed      a bolt is done with tuples of roots (not with other bolts' windows), and has sent their
+                   children: before somebody looks at its state. `BoltTask.show` tells of all tuples.
     window_ended   a bolt has put out a window: how long that keeps it (ns)
     destroyed      tuples or state of these roots were destroyed
     """

@@ -38,7 +38,9 @@ class Strategy(Part):
     kind: ClassVar[str]
     promise: ClassVar[Promise] = "at most once"
     survives: ClassVar[frozenset[str]] = frozenset()
-    """Failure kinds after which the promise holds (of one task, with nothing else failing)."""
+    """Failure kinds after which the promise holds (of one task, with nothing else failing); of one that
+    may lose tuples, those after which no others are lost than its docstring says.
+    """
     stateless_too: ClassVar[bool] = True
     """Whether that is so also for a bolt without state; if not, what its task had in memory may be lost."""
     composed_of: ClassVar[tuple[type[Hooks], ...]] = ()
@@ -76,7 +78,9 @@ class Strategy(Part):
     after_failures: ClassVar[frozenset[str]] = frozenset()
     """Parameters that make no difference as long as nothing fails; they have defaults."""
     costs: ClassVar[dict[str, tuple[str, ...]]] = {}
-    """What it does to state in normal operation, and the keys that say how long that takes."""
+    """What it does to state in normal operation, and the keys that say how long that takes, if all are 0 by
+    default: a remark says then that it takes no time.
+    """
     recovery_costs: ClassVar[dict[str, tuple[str, ...]]] = {}
     """The same after a failure."""
 
