@@ -208,8 +208,8 @@ HEARTBEATS = (
     ),
     Mutation(
         "what dies while it is launched is launched all the same",
-        "if known is not None and (now <= known.ordered or",
-        "if known is not None and (now <= known.launched or",
+        "now <= (known.back.ready if fault.process_lives else known.ordered)",
+        "now <= (known.back.ready if fault.process_lives else known.launched)",
         (f"{MODELS}/test_detectors.py", "-k", "during_the_launch"),
     ),
     Mutation(
