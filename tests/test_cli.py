@@ -16,6 +16,7 @@ from tests.cli_worlds import DIAGRAM
 from tests.contract import CONTRACT, check, strict
 from tests.reports.made_up import read_tables
 from tideover import __version__
+from tideover.cli import validation
 from tideover.scenarios import java
 from tideover.scenarios.java import Java
 from tideover.scenarios.loader import load, load_text
@@ -243,6 +244,22 @@ def test_reproduce_sets_the_published_beside_the_simulated(tideover, tmp_path):
     assert abs(records[0]["published"]["error_s"]) <= 1.5
     assert records[-1]["published"]["published_s"] is None
     assert (tmp_path / "out" / "report.html").stat().st_size > 100_000
+
+
+def test_reproduce_all_says_what_is_predicted_fitted_and_failed(tideover, tmp_path, monkeypatch):
+    """Of two studies: one that the package carries, and one whose measurements it does not."""
+    few = {name: validation.STUDIES[name] for name in ("detection", "khaos")}
+    monkeypatch.setattr(validation, "STUDIES", few)
+    code, out, err = tideover("reproduce", "--all", "--out", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert out.startswith("Of 3 published figures: 3 predicted, 0 fitted, 0 failed.\n")
+    assert "--from khaos_flink_recovery_calibration.csv" in out
+    page = (tmp_path / "out" / "validation.md").read_text()
+    assert page.count("\n## ") == 2
+    assert "|predicted|the timeout|" in page
+    assert "3 predicted" in (tmp_path / "out" / "report.html").read_text()
+    records = strict(tideover("reproduce", "--all", "--json")[1])
+    assert [record["verdict"] for record in records] == ["predicted"] * 3
 
 
 # scenarios, doctor, version

@@ -2,8 +2,6 @@
 
 import math
 import re
-from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,18 +12,15 @@ from tideover.reports.published import (
     group,
     into_window,
     pair_recoveries,
-    papers,
     published,
     reproduction_table,
     required,
     uncut,
 )
 
-PAGE = (Path(__file__).parents[2] / "docs" / "validation.md").read_text(encoding="utf-8")
-
 
 def test_every_table_names_its_source():
-    assert len(published()) == 7
+    assert len(published()) == 8
     for table in published():
         assert re.search(r"\d{4}", table.citation)
         assert table.where in table.source
@@ -114,21 +109,3 @@ def test_what_was_not_simulated_is_undefined(reproduction):
     assert missing["simulated_s"].isna().all()
     assert missing["within"].isna().all()
     assert missing["n"].eq(0).all()
-
-
-def test_the_page_on_validation_has_a_row_for_every_published_value():
-    rows, counted = [], False
-    for before, line in pairwise(["", *PAGE.splitlines()]):
-        if not before.startswith("|"):
-            counted = "published" in line  # the head of a table
-        elif counted and line.startswith("| ") and "published" not in line:
-            rows.append(line)
-    others = 2 + 2  # the rise in both phases, two handovers
-    others += 8 + 6 - 2  # each of the two recoveries of phase 1 stands beside several runs
-    assert len(rows) == sum(len(t.rows) * len(t.values) for t in published()) + others
-
-
-def test_the_five_sentences_are_the_same_in_the_documentation():
-    words = " ".join(PAGE.split())
-    for sentence in papers()["stableford-phase2"]["findings"]:
-        assert sentence in words

@@ -306,17 +306,20 @@ def _durations(option: str, text: str | None) -> list[int] | None:
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase2, or another study")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="stableford-phase2, or another study")] = "",
     settings: Texts = None,
     from_: list[Path] | None = None,
+    all_: bool = False,
     results: Results = PRINT,
     spark: Spark = SPARK,
 ) -> None:
     """Set a published table beside the simulated one, with the error of each cell.
 
-    For example: tideover reproduce stableford-phase2 --out report
+    For example: tideover reproduce stableford-phase2 --out report, or
+    tideover reproduce --all --out report
 
     --from CSV: Measurements of demeter or khaos, which are not part of Tideover. Repeatable.
+    --all: All studies: what is predicted, fitted, and failed, beside the simplest law of each; two minutes.
     """
     from tideover.cli import reproduce as studies
     from tideover.cli.sweeps import end, simulated
@@ -324,6 +327,15 @@ def reproduce(
     from tideover.scenarios.sweeps.dataset import FOLDER
 
     known = [*studies.PAPERS, *studies.STUDIES, *studies.FITTED]
+    if all_:
+        if paper or settings:
+            raise BadInput(
+                f"--all: goes without {'PAPER' if paper else '--set'}: it is all studies as they are"
+            )
+        _validate(from_ or (), results)
+        return
+    if not paper:
+        raise BadInput(f"PAPER: is missing; name a study, or give --all (known: {', '.join(known)})")
     if paper not in known:
         near = difflib.get_close_matches(paper[:100], known, 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -342,3 +354,32 @@ def reproduce(
     found = simulated(recipe, None if results.out is None else results.out / FOLDER, where)
     studies.reproduce_sweep(paper, found, results)
     end(found)
+
+
+def _validate(files: Sequence[Path], results: Results) -> None:
+    """All studies, as tables, as a report, and as the page of the documentation."""
+    from tideover.cli import validation
+    from tideover.reports import validation as shown
+    from tideover.reports.terminal import rendered
+
+    wanted = [source.file for source in validation.STUDIES.values() if source.file]
+    for file in files:
+        if file.name not in wanted:
+            raise BadInput(f"--from: {file}: --all takes {', '.join(wanted)}, each under its name")
+        if not file.is_file():
+            raise BadInput(f"--from: {file}: there is no such file")
+    results.prepare("reproduce")
+    with Bar() as bar:
+        found = validation.studies(files, lambda done, of: bar("studies", done, of))
+    tables = [shown.summary(found), *(study.table for study in found if study.figures)]
+    lacks = [study.lacks for study in found if study.lacks]
+    results.answer(
+        shown.record(found),
+        lambda: [shown.answer(found), *rendered(tables), *lacks],
+        lambda: shown.page(found),
+    )
+    if results.out is not None:
+        path = results.out / "validation.md"
+        with output.writing(path):
+            path.write_text(shown.markdown(found), encoding="utf-8")
+        results.say(f"Page: {path}")

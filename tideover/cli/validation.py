@@ -1,0 +1,280 @@
+"""What ``tideover reproduce --all`` runs: a function a published table, which yields its figures.
+
+`reproduce` calls ``studies``; `tideover.reports.validation` shows them. A new published table needs a
+function here, which names the simplest law that could give its figures, and its words in
+``reports/findings.toml``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tideover import api
+from tideover.calibrate import capacities, recoveries
+from tideover.cli.reproduce import CAPACITY, FITTED, LATENCY, OUTAGE, RATE, RECOVERY, WINDOW_S
+from tideover.reports import published
+from tideover.reports.calibration import recoveries as shown
+from tideover.reports.formatting import UNDEFINED, strategy_name
+from tideover.reports.published import group
+from tideover.reports.validation import FAILED, PREDICTED, Figure, LeftOut, Study
+from tideover.reports.validation import FITTED as CHOSEN
+
+TOLERANCE = 0.15
+"""A simulated figure that is further off than this part of the published one has failed."""
+
+
+def phase_two() -> Iterator[Figure]:
+    """Source replay against its two timeouts, R+SM against one constant times the rate."""
+    table = group("stableford", "recovery")
+    found = api.sweep(published.papers()["stableford-phase2"]["sweep"], master=None)
+    cells = published.with_cells(found.recoveries, rate=RATE, window_s=WINDOW_S)
+    pairs = published.pair_recoveries(cells, table).head(len(table.rows))
+    rsm = pairs[pairs["strategy"] == "rsm"]
+    rate, measured = rsm["tuples_per_s"], rsm["published_s"]
+    constant = float((rate * measured).sum() / (rate**2).sum())
+    for row in pairs.to_dict("records"):
+        replay = row["strategy"] == "source_replay"
+        law = (
+            ("two timeouts", 60.0)
+            if replay
+            else ("a constant times the rate", constant * row["tuples_per_s"])
+        )
+        yield Figure(
+            (strategy_name(row["strategy"]), f"{row['tuples_per_s']:g}", f"{row['fail_at_s']:g} s"),
+            table.unit,
+            row["published_s"],
+            row["logged_s" if replay else "simulated_s"],
+            FAILED if not row["within"] else PREDICTED if replay else CHOSEN,
+            *law,
+        )
+
+
+def phase_one() -> Iterator[Figure]:
+    """Against the timeout of a heartbeat and that of a root, one after the other."""
+    done = set()
+    for paper in ("stableford-phase1", "stableford-phase1-queues"):
+        sweep = api.sweep(published.papers()[paper]["sweep"], master=None)
+        for row in published.phase_one_rows(sweep.recoveries, sweep.runs, sweep.timeline):
+            of = (
+                strategy_name(row["strategy"]),
+                str(row["free_workers"]),
+                f"{row['nimbus_s']:g} s",
+                f"{1000 * row['replay_cost_s']:g} ms" if row["strategy"] == "rsm" else UNDEFINED,
+                "no end" if row["queue_length"] is None else f"{row['queue_length']:,}",
+            )
+            until = row["replayed_until_s"]
+            if of not in done:  # what a replay costs is of no account under source replay
+                done.add(of)
+                yield judged(
+                    of, "s", row["published_s"], np.nan if until is None else until, "two timeouts", 60.0
+                )
+
+
+def throughput() -> Iterator[Figure]:
+    """Against half of the throughput for twice the work, and twice of that for twice the machines."""
+    found = api.sweep(published.papers()["ksafety"]["sweep"], master=None)
+    points = [found.result(point).scenario for point in found.points["point"]]
+    rows = [row for row in published.ksafety_rows(points, list(found.records())) if row["published_per_s"]]
+    alone = rows[0]["published_per_s"]
+    laws = ((UNDEFINED, np.nan), ("half of it, for two replicas", alone / 2), ("twice that half", alone))
+    for row, law in zip(rows, laws, strict=True):
+        of, chosen = (row["system"], row["machines"]), row["verdict"].startswith(CHOSEN)
+        yield judged(of, "/s", row["published_per_s"], row["simulated_per_s"], *law, chosen=chosen)
+
+
+def overhead() -> Iterator[Figure]:
+    """Throughputs against no effect, and where fewer accesses than they have cost less, against their number;
+    latencies against a fixed number of roots in flight (J. Little, *A proof for the queuing formula*, 1961).
+    """
+    throughputs: dict[tuple[str, str], float] = {}
+    for row in published.overhead():
+        of = tuple(
+            str(row[key]) or UNDEFINED for key in ("method", "parameter", "value", "metric", "relative_to")
+        )
+        setting = row["method"], row["parameter"]
+        if row["metric"] == "throughput":
+            throughputs[setting] = row["published"]
+            part = (
+                published.LOWEST["state_accesses"] / float(row["value"])
+                if setting[1] == "state_accesses"
+                else 1
+            )
+            law = "in inverse proportion to accesses" if part < 1 else "no effect", 100 * part
+        else:
+            law = "as many roots in flight at the published throughput", 1e4 / throughputs[setting]
+        yield judged(of, "%", row["published"], row["simulated"], *law, chosen=True)
+
+
+def stages() -> Iterator[Figure]:
+    """Stages against a line through both published figures, totals against the sum of the stages."""
+    table = group("estorm", "recovery")
+    sums = {tasks: sum(seconds) for tasks, *seconds, _ in table.rows}
+    for row in published.recovery():
+        tasks, name = row["stateful_tasks_affected"], row["stage"]
+        if name == "total_s":
+            law = "the sum of the stages", sums[tasks]
+        else:
+            law = "a line through both", row["published"]
+        of = str(tasks), name.removesuffix("_s").replace("_", " ")
+        yield judged(of, table.unit, row["published"], row["simulated"], *law, chosen=True)
+
+
+def detection() -> Iterator[Figure]:
+    """Against the timeout, less half an interval in the mean."""
+    for row in shown.detection_rows():
+        interval, timeout = row["interval_s"], row["timeout_s"]
+        part = {"mean": 0.5, "least": 1, "greatest": 0}[row["figure"]]
+        yield Figure(
+            (f"every {interval} s, timeout {timeout} s", row["figure"]),
+            "s",
+            row["published_s"],
+            row["simulated_s"],
+            row["verdict"],
+            f"the timeout less {part:g} intervals" if part else "the timeout",
+            timeout - part * interval,
+        )
+
+
+def handover() -> Iterator[Figure]:
+    """Against the session timeout."""
+    table = group("kafka-streams", "handover")
+    for process, restart, *measured in table.rows:
+        changes = {"run.replications": 40, "run.duration": "180 s", "detector.restart": restart or None}
+        rows = api.run("kafka-streams-handover", changes).rows("recoveries")
+        simulated = float(np.mean([row["ready_at_s"] - row["failed_at_s"] for row in rows]))
+        for value in measured:
+            yield judged((process,), table.unit, value, simulated, "the session timeout", 45.0)
+
+
+def judged(
+    of: tuple[str, ...],
+    unit: str,
+    measured: float,
+    simulated: float,
+    law: str = UNDEFINED,
+    says: float = np.nan,
+    *,
+    chosen: bool = False,
+) -> Figure:
+    """A figure that has failed if it is off by more than ``TOLERANCE``; ``chosen``: a constant was fitted on
+    it.
+    """
+    near = abs(simulated / measured - 1) <= TOLERANCE
+    return Figure(
+        of, unit, measured, simulated, FAILED if not near else CHOSEN if chosen else PREDICTED, law, says
+    )
+
+
+# Measurements that are not part of the package: each is left out in turn, and predicted.
+
+
+def demeter(file: Path) -> Iterator[LeftOut]:
+    heartbeats = tuple(group("demeter", "detection").rows[0][:2])
+    errors = recoveries.fit(recoveries.read(file, heartbeats=heartbeats)).frames["errors"]
+    return left_out("demeter", errors, {"outage_end": OUTAGE, "leave_one_out": LATENCY})
+
+
+def khaos(file: Path) -> Iterator[LeftOut]:
+    errors = recoveries.fit(recoveries.read(file)).frames["errors"]
+    kinds = {
+        "leave_one_out": RECOVERY,
+        "leave_interval_out": f"{RECOVERY}, intervals left out",
+        "leave_top_rate_out": f"{RECOVERY}, highest rates left out",
+    }
+    return left_out("khaos", errors, kinds)
+
+
+def capacity(file: Path) -> Iterator[LeftOut]:
+    """Against a capacity in proportion to the cores, its constant from the other runs, too."""
+    measured = capacities.read(file)
+    errors, laws = capacities.frames(measured)["errors"], []
+    for name, runs in measured.workloads.items():
+        per_core = (runs["rate_per_s"] / runs["cores"])[runs["saturated"]].to_numpy()
+        others = np.array([np.median(np.delete(per_core, place)) for place in range(len(per_core))])
+        off = float(np.abs(others / per_core - 1).mean())
+        laws.append({"workload": name, "model": FLUID, "kind": "leave_one_out", "mean_error": off})
+    both = pd.concat([errors, pd.DataFrame(laws)], ignore_index=True)
+    return left_out("demeter", both, {"leave_one_out": CAPACITY}, "in proportion to the cores")
+
+
+FLUID = "fluid"
+
+
+def left_out(
+    study: str, errors: pd.DataFrame, quantities: Mapping[str, str], law: str = "plain fluid law"
+) -> Iterator[LeftOut]:
+    kinds = {quantity: kind for kind, quantity in quantities.items()}
+    plain = errors[errors["model"] == FLUID].set_index(["workload", "kind"])["mean_error"]
+    for row in shown.left_out_rows(errors, quantities, FITTED[study].aims):
+        workload, quantity = row["workload"], row["quantity"]
+        yield LeftOut(
+            (workload, quantity),
+            row["points"],
+            row["mean_error"],
+            row["mean_error_s"],
+            row["worst_error"],
+            row["coverage"] * row["points"],
+            row["mean_width"],
+            row["aim"],
+            row["verdict"],
+            law,
+            float(plain.get((workload, kinds[quantity]), np.nan)),
+        )
+
+
+class Source(NamedTuple):
+    """Where the figures of a study come from: the published table (its citation is shown), what yields them,
+    and the file that it needs, if it is not part of the package.
+    """
+
+    table: str
+    figures: Callable[..., Iterator[Figure | LeftOut]]
+    file: str = ""
+
+
+STUDIES = {
+    "phase_two": Source("stableford.recovery", phase_two),
+    "phase_one": Source("stableford.real_restart", phase_one),
+    "detection": Source("demeter.detection", detection),
+    "demeter": Source("demeter.detection", demeter, "demeter_flink_failures.csv"),
+    "capacity": Source("demeter.detection", capacity, "demeter_profile_recoveries.csv"),
+    "khaos": Source("", khaos, "khaos_flink_recovery_calibration.csv"),
+    "throughput": Source("ksafety.throughput", throughput),
+    "overhead": Source("estorm.overhead", overhead),
+    "stages": Source("estorm.recovery", stages),
+    "handover": Source("kafka-streams.handover", handover),
+}
+"""By their names in ``findings.toml``."""
+
+
+def studies(given: Sequence[Path], report: Callable[[int, int], None]) -> list[Study]:
+    """All studies, one after the other; those whose file is not ``given``, by its name, have no figures."""
+    found: list[Study] = []
+    for name, source in STUDIES.items():
+        report(len(found), len(STUDIES))
+        found.append(study(name, next((path for path in given if path.name == source.file), None)))
+    return found
+
+
+def study(name: str, file: Path | None) -> Study:
+    source, words = STUDIES[name], _words()[name]
+    lacks = ""
+    if source.file and file is None:
+        lacks = f"Its measurements are not part of Tideover: --from {source.file}."
+    figures = () if lacks else tuple(source.figures(*([file] if file else [])))
+    cited = group(*source.table.split(".")).source if source.table else FITTED[name].source
+    return Study(words["title"], cited, tuple(words["columns"]), figures, words["findings"], lacks)
+
+
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    text = files("tideover.reports").joinpath("findings.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
