@@ -80,6 +80,7 @@ class LogFile:
             number += len(whole)
         if rest:
             yield number, self._whole(number, rest)
+            self.refuse(number, "has no end: the file is cut off, or was being written")
 
     def _whole(self, number: int, line: bytes) -> bytes:
         if len(line) > MOST_LINE:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ STAGES = {
     "failed": "the first sign of a failure; the failure itself was before it",
     "detected": "the engine counts a task, a batch or a process as failed",
     "restart_tried": "a restart begins",
+    "restart_failed": "that restart has failed",
     "given_up": "the lost process is given up",
     "slots": "there are processes for all tasks again",
     "deployed": "every task has started, and loads its state",
@@ -27,7 +28,8 @@ STAGES = {
     "snapshot": "the first snapshot after it is complete",
     "caught_up": "what had waited is worked off",
 }
-"""Stages of a recovery, in their usual order; ``restart_tried`` may come several times."""
+"""Stages of a recovery, in their usual order; those of a restart may come several times."""
+_REPEATED = ("failed", "restart_tried", "restart_failed")
 MOST_KEPT = 200
 """Characters of a line that a mark keeps."""
 MOST_TOLD = 5
@@ -114,6 +116,17 @@ class Quantity(NamedTuple):
     meaning: str
 
 
+class Prediction(NamedTuple):
+    """What follows for a failure that was not seen: of what, of which measure, and its interval at 90 %."""
+
+    what: str
+    measure: str
+    unit: str
+    estimate: float
+    low: float
+    high: float
+
+
 def unknown(name: str, unit: str, meaning: str) -> Quantity:
     """A quantity that the logs do not identify; ``meaning`` says why, and what would tell it."""
     return Quantity(name, unit, float("nan"), float("nan"), float("nan"), 0, False, meaning)
@@ -152,7 +165,10 @@ class Findings:
     failures    in the order of their times
     settings    by key, each with the line that says it
     quantities  what can be learnt from it, and what cannot
+    predictions of failures and settings that were not seen
     tables      tidy tables of the reader's own, as ``checkpoints``, ``batches``, ``series``
+    profile     what of it scenarios can use, as a profile's plain data (`tideover.scenarios.profiles`)
+    most_help   the one measurement that would tell most of what is not identified
     remarks     what makes it say less than it seems
     """
 
@@ -162,7 +178,10 @@ class Findings:
     failures: tuple[Failure, ...] = ()
     settings: Mapping[str, Setting] = field(default_factory=dict)
     quantities: tuple[Quantity, ...] = ()
+    predictions: tuple[Prediction, ...] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    profile: Mapping[str, Any] | None = None
+    most_help: str = ""
     remarks: tuple[str, ...] = ()
 
 
@@ -176,11 +195,11 @@ def instant(at: float) -> str:
 
 
 def frames(found: Iterable[Findings]) -> dict[str, pd.DataFrame]:
-    """Tidy tables of all sources together: ``failures``, ``stages``, ``quantities``, ``settings``, and the
-    readers' own; a column ``source`` tells whose a row is.
+    """Tidy tables of all sources together: ``failures``, ``stages``, ``quantities``, ``predictions``,
+    ``settings``, and the readers' own; a column ``source`` tells whose a row is.
     """
     rows: dict[str, list[dict[str, object]]] = {
-        name: [] for name in ("failures", "stages", "quantities", "settings")
+        name: [] for name in ("failures", "stages", "quantities", "predictions", "settings")
     }
     own: dict[str, list[pd.DataFrame]] = {}
     for one in found:
@@ -192,6 +211,7 @@ def frames(found: Iterable[Findings]) -> dict[str, pd.DataFrame]:
                 when = {"at": instant(at), "after_s": round(at - failure.began, 6)}
                 rows["stages"].append(whose | {"failure": number, "stage": name} | when | read)
         rows["quantities"] += [whose | quantity._asdict() for quantity in one.quantities]
+        rows["predictions"] += [whose | prediction._asdict() for prediction in one.predictions]
         rows["settings"] += [
             whose | {"key": key, "value": value, "file": mark.file, "line": mark.line}
             for key, value, mark in one.settings.values()
@@ -203,6 +223,6 @@ def frames(found: Iterable[Findings]) -> dict[str, pd.DataFrame]:
 
 
 def _failure(failure: Failure) -> dict[str, object]:
-    times = {f"{name}_s": failure.after(name) for name in STAGES if name not in ("failed", "restart_tried")}
+    times = {f"{name}_s": failure.after(name) for name in STAGES if name not in _REPEATED}
     told = {"job": failure.job, "kind": failure.kind, "cause": failure.cause}
     return told | {"began": instant(failure.began), "restarts": failure.attempts} | times

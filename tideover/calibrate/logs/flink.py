@@ -1,18 +1,192 @@
-"""Flink: a JobManager's logs, REST's checkpoints and exceptions, and its configuration."""
+"""Flink: a JobManager's logs, REST's checkpoints and exceptions, and its configuration, read together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
+import pandas as pd
+
+from tideover.calibrate.logs import flink_rest as rest
 from tideover.calibrate.logs.files import LogFile
-from tideover.calibrate.logs.findings import Findings
+from tideover.calibrate.logs.findings import Failure, Findings, Mark, Setting, Stage
+from tideover.calibrate.logs.flink_log import Job, Log, first_time
+from tideover.calibrate.logs.flink_profile import as_profile
+from tideover.calibrate.logs.flink_quantities import A_FAILURE, MOST_HELP, predictions, quantities
+from tideover.calibrate.logs.flink_rest import Thrown
 
 WHAT = "a Flink JobManager's log, with REST's checkpoints and exceptions and config.yaml beside it"
 
+_CONFIGURED = re.compile(rb"^(jobmanager|taskmanager)(\.[\w.-]+)?\s*:", re.MULTILINE)
+_OURS = (b"org.apache.flink.", b"flink", b"switched from state")
+_TASKMANAGERS = (b"runtime.taskexecutor.", b"TaskManagerRunner", b"runtime.taskmanager.")
+_JOBMANAGERS = (
+    b"runtime.jobmaster.",
+    b"ClusterEntrypoint",
+    b"runtime.executiongraph.",
+    b"runtime.dispatcher.",
+)
+_TOGETHER_S = 60.0
+"""Exceptions of one failure follow each other at most so far apart."""
+_NEAR_S = 2.0
+"""An exception of REST is that of a line of the log so near."""
+
 
 def recognises(file: LogFile) -> str:
-    return "log" if b"org.apache.flink." in file.head else ""
+    """``log``, ``checkpoints``, ``exceptions``, ``configuration`` or ``taskmanager``; empty: nothing of Flink."""
+    head = file.head
+    begin = head.lstrip()[:1]
+    if begin == b"{" and (b'"exceptionHistory"' in head or b'"root-exception"' in head):
+        return "exceptions"
+    if begin == b"{" and b'"counts"' in head and b'"restored"' in head and b'"in_progress"' in head:
+        return "checkpoints"
+    if first_time(head) is not None and any(word in head for word in _OURS):
+        jobs = any(word in head for word in _JOBMANAGERS)
+        return "taskmanager" if not jobs and any(word in head for word in _TASKMANAGERS) else "log"
+    return "configuration" if _CONFIGURED.search(head) else ""
 
 
 def read(files: Sequence[tuple[str, LogFile]]) -> list[Findings]:
-    return []
+    """What they say, job by job. Logs of one JobManager follow each other; one that begins before the other
+    ends is of another JobManager.
+    """
+    parts: dict[str, list[LogFile]] = {}
+    for part, file in files:
+        parts.setdefault(part, []).append(file)
+    configured = {s.key: s for file in parts.get("configuration", ()) for s in rest.configuration(file)}
+    documents = {
+        kind: [(f, rest.document(f)) for f in parts.get(kind, ())] for kind in ("checkpoints", "exceptions")
+    }
+    answered = [rest.checkpoints(file, data) for file, data in documents["checkpoints"] if data]
+    thrown = [list(rest.exceptions(file, data)) for file, data in documents["exceptions"] if data]
+    logs: list[Log] = []
+    for file in sorted(parts.get("log", ()), key=lambda f: (first_time(f.head) or 0.0, f.name)):
+        if not logs or (first_time(file.head) or 0.0) < logs[-1].last - 1:
+            logs.append(Log())
+        logs[-1].feed(file)
+    jobs = [(log, job) for log in logs for job in log.jobs.values()]
+    if not jobs:
+        return [_without_log(logs, answered, thrown, configured)]
+    known = {job.id for _, job in jobs}
+    only = jobs[0][1].id if len(known) == 1 else ""
+    for job_id, rows in answered:
+        for _, job in jobs:
+            if job.id == (job_id if job_id in known else only):
+                _completed_by(job, rows)
+    causes = [one for those in thrown for one in those] if only else []
+    return [_findings(log, job, causes, configured) for log, job in jobs]
+
+
+def _completed_by(job: Job, rows: Mapping[int, Mapping[str, float]]) -> None:
+    """What REST says beside the log; the log's own times stay."""
+    for number, row in rows.items():
+        job.checkpoints[number] = {**row, **job.checkpoints.get(number, {})}
+
+
+def _findings(log: Log, job: Job, thrown: Iterable[Thrown], configured: Mapping[str, Setting]) -> Findings:
+    settings = {**configured, **log.settings, **job.settings}
+    failures = tuple(_caused(failure, thrown) for failure in log.failures(job))
+    rows = [
+        {"checkpoint": number, **row}
+        | ({"completed": log.utc(row["completed"])} if "completed" in row else {})
+        for number, row in sorted(job.checkpoints.items())
+    ]
+    name = f"{job.name} ({job.id[:8]})" if job.name else job.id
+    span = (log.utc(log.first), log.utc(log.last))
+    return _of(name, span, failures, _table(rows), settings, tuple(_remarks(log, configured)))
+
+
+def _of(
+    source: str,
+    span: tuple[float, float],
+    failures: tuple[Failure, ...],
+    checkpoints: pd.DataFrame,
+    settings: Mapping[str, Setting],
+    remarks: tuple[str, ...],
+) -> Findings:
+    return Findings(
+        engine="flink",
+        source=source,
+        span=span,
+        failures=failures,
+        settings=settings,
+        quantities=tuple(quantities(failures, checkpoints, settings)),
+        predictions=tuple(predictions(failures, checkpoints, settings)),
+        tables={"checkpoints": checkpoints},
+        profile=as_profile(source, failures, checkpoints, settings),
+        most_help=MOST_HELP if failures else A_FAILURE,
+        remarks=remarks,
+    )
+
+
+def _table(rows: Sequence[Mapping[str, float]]) -> pd.DataFrame:
+    columns = ("checkpoint", "triggered", "completed", "duration", "size", "restored")
+    named = {"triggered": "triggered_at_s", "completed": "completed_at_s", "duration": "duration_s"}
+    frame = pd.DataFrame(list(rows), columns=list(columns)).rename(columns={**named, "size": "size_bytes"})
+    return frame.fillna({"restored": 0.0})
+
+
+def _remarks(log: Log, configured: Mapping[str, Setting]) -> Iterable[str]:
+    if not log.zones:
+        yield (
+            "no line tells the log's time zone (“Triggering checkpoint … @ …” would): its times are taken for UTC"
+        )
+    for key, setting in configured.items():
+        loaded = log.settings.get(key)
+        if loaded is not None and loaded.value != setting.value:
+            yield (
+                f"{setting.mark}: {key} is {setting.value}, but the JobManager had loaded {loaded.value} "
+                f"({loaded.mark}), which counts"
+            )
+
+
+def _caused(failure: Failure, thrown: Iterable[Thrown]) -> Failure:
+    """With what REST says of its exception, if the log does not."""
+    if not failure.cause.startswith("no exception"):
+        return failure
+    detected = failure.at("detected") or failure.began
+    near = [one for one in thrown if abs(one.at - detected) <= _NEAR_S]
+    told = min(near, key=lambda one: abs(one.at - detected), default=None)
+    if told is None:
+        return failure
+    return Failure(failure.job, told.mark.text, failure.stages, failure.kind)
+
+
+def _without_log(
+    logs: Sequence[Log],
+    answered: Sequence[tuple[str, Mapping[int, Mapping[str, float]]]],
+    thrown: Sequence[Sequence[Thrown]],
+    configured: Mapping[str, Setting],
+) -> Findings:
+    """REST alone: exceptions that follow each other closely are one failure, which is over at the first
+    checkpoint that completes.
+    """
+    rows = {number: row for _, those in answered for number, row in those.items()}
+    table = _table([{"checkpoint": number, **row} for number, row in sorted(rows.items())])
+    completed = table.dropna(subset=["completed_at_s"])
+    groups: list[list[Thrown]] = []
+    for one in sorted((one for those in thrown for one in those), key=lambda one: one.at):
+        if not groups or one.at - groups[-1][-1].at > _TOGETHER_S:
+            groups.append([])
+        groups[-1].append(one)
+    failures = []
+    for group in groups:
+        stages = [Stage("failed", group[0].at, group[0].mark), Stage("detected", group[0].at, group[0].mark)]
+        stages += [Stage("restart_failed", one.at, one.mark) for one in group[1:]]
+        after = completed[completed["triggered_at_s"] > group[-1].at]
+        if len(after):
+            first = after.iloc[0]
+            mark = Mark("REST", 0, f"checkpoint {int(first['checkpoint'])} is complete")
+            stages.append(Stage("snapshot", float(first["completed_at_s"]), mark))
+        failures.append(
+            Failure(next((job for job, _ in answered if job), "job"), group[0].mark.text, tuple(stages))
+        )
+    times = [one.at for group in groups for one in group] + completed["completed_at_s"].tolist()
+    settings = {**configured, **{key: s for log in logs for key, s in log.settings.items()}}
+    said = (
+        "there is no JobManager's log that names a job, so the stages between an exception and the next "
+        "checkpoint are not known"
+    )
+    name = next((job for job, _ in answered if job), "Flink")
+    span = (min(times), max(times)) if times else (float("nan"), float("nan"))
+    return _of(name, span, tuple(failures), table, settings, (said,))

@@ -1,0 +1,475 @@
+"""A Flink JobManager's log, line by line: jobs, their failures with stages, checkpoints, settings.
+
+The messages are those of Flink 1.11 to 2.3: ``DefaultExecutionGraph.transitionState`` and
+``Execution.transitionState`` (a job, or a task, "switched from"), ``DefaultScheduler`` ("tasks will be
+restarted", "global failure"), ``ResourceManager`` and ``JobMaster`` (TaskManagers that register, time out or
+are "no longer reachable"), ``CheckpointCoordinator`` and ``GlobalConfiguration``. Pekko, or Akka, says when a
+connection is lost ("Association with remote system"). The adaptive scheduler cancels its execution graph and
+makes a new one, where the default scheduler says RESTARTING.
+
+A log has local times. "Triggering checkpoint … @ …" has the milliseconds since 1970 too, which tells the
+time zone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tideover.calibrate.logs.files import LogFile
+from tideover.calibrate.logs.findings import MOST_KEPT, Failure, Mark, Setting, Stage
+
+_TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)[.,](\d{3,9})(Z|[+-]\d\d:?\d\d)?")
+_TIME_WITHIN = 64
+"""A layout has the time among its first bytes."""
+_STATE = re.compile(rb"Job (.*) \((\w{32})\) switched from state (\w+) to (\w+)\.")
+_TASK = re.compile(rb"/(\d+)\) \((\w+)\) switched from (\w+) to (\w+)(?: on (\S+))?")
+_DEPLOYING = re.compile(rb"with attempt id (\w+)(?: and vertex id \w+)? to (\S+) @")
+_GRAPH = re.compile(rb"Created execution graph (\w{32}) for job (\w{32})")
+_REGISTERED = re.compile(rb"Registering TaskManager with ResourceID (\S+) \((\S+?)/user/")
+_ADDRESS = re.compile(rb"remote system \[([^\]]+)\]")
+_LOST = re.compile(rb"TaskManager with id (\S+?)(?:\([^)]*\))? +(?:timed out|is no longer reachable)")
+_TRIGGERED = re.compile(rb"Triggering (?:checkpoint|savepoint) (\d+) \(.*\) @ (\d{13}) for job (\w{32})")
+_COMPLETED = re.compile(
+    rb"Completed checkpoint (\d+) for job (\w{32}) \((\d+) bytes(?:, checkpointDuration=|, | in )(\d+) ms"
+)
+_RESTORING = re.compile(rb"Restoring job (\w{32}) from (?:latest valid checkpoint: )?(\w+) (\d+) @ (\d+)")
+_PROPERTY = re.compile(rb"Loading (?:dynamic )?configuration property: ([\w.-]+), (.*)")
+_STRATEGY = re.compile(rb"Using restart back ?off time strategy (.*) for (.*) \((\w{32})\)")
+_STARTED = re.compile(
+    rb"Starting \w*ClusterEntrypoint \(Version: ([\w.-]+)|Starting \w+ \(Version: ([\w.-]+)"
+)
+_FAILED_CHECKPOINT = re.compile(rb"Failed to trigger (?:or complete )?checkpoint .*?for job (\w{32})")
+
+_RANK = {b"CREATED": 0, b"SCHEDULED": 0, b"DEPLOYING": 1, b"INITIALIZING": 2, b"RECOVERING": 2, b"RUNNING": 3}
+_FIRST_LINES = 200
+"""Among so many lines one has a time: a log may begin with a banner, or in a stack trace."""
+_STILL_S = 60.0
+"""A connection that has been silent about its loss for so long was well in between."""
+_QUARTER = 900
+"""Time zones differ by quarters of an hour."""
+
+
+@dataclass
+class _Recovery:
+    """A failure under way. ``stages``: name, local time and mark; ``reached``: of the newest restart."""
+
+    stages: list[tuple[str, float, Mark]]
+    cause: str
+    lost: set[bytes] = field(default_factory=set)
+    reached: dict[str, tuple[float, Mark]] = field(default_factory=dict)
+    tried: bool = False
+    over: bool = False
+
+
+@dataclass
+class Job:
+    """What the log says of one job. ``checkpoints``: by number; times are local until ``Log.utc``."""
+
+    id: str
+    name: str = ""
+    tasks: dict[bytes, int] = field(default_factory=dict)
+    placed: dict[bytes, bytes] = field(default_factory=dict)
+    by_rank: Counter[int] = field(default_factory=Counter)
+    parallelism: int = 0
+    under_way: _Recovery | None = None
+    ended: list[_Recovery] = field(default_factory=list)
+    checkpoints: dict[int, dict[str, float]] = field(default_factory=dict)
+    refused: int = 0
+    settings: dict[str, Setting] = field(default_factory=dict)
+    first: float = 0.0
+    last: float = 0.0
+    runs: bool = False
+
+    def ranked(self, attempt: bytes, rank: int | None) -> None:
+        """A task has reached a rank; None: it is no more."""
+        before = self.tasks.pop(attempt, None)
+        if before is not None:
+            self.by_rank[before] -= 1
+        if rank is None:
+            self.placed.pop(attempt, None)
+        else:
+            self.tasks[attempt] = rank
+            self.by_rank[rank] += 1
+
+    def close(self) -> None:
+        if self.under_way is not None:
+            self.ended.append(self.under_way)
+            self.under_way = None
+
+
+def first_time(head: bytes) -> float | None:
+    """The first time in the first bytes of a log, local; None if there is none: it is no log."""
+    for line in head.split(b"\n")[:_FIRST_LINES]:
+        if found := _TIME.search(line, 0, _TIME_WITHIN):
+            with suppress(ValueError):
+                return datetime.fromisoformat(found[1].decode() + "+00:00").timestamp()
+    return None
+
+
+_Take = Callable[[bytes, float], bool]
+
+
+class Log:
+    """Reads logs of one JobManager in the order of their times; ``jobs`` and ``settings`` are what it found.
+
+    ``feed`` takes the files, one after the other.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.settings: dict[str, Setting] = {}
+        self.version = ""
+        self.zones: list[tuple[float, float]] = []
+        self.zone_said: Mark | None = None
+        self.first = self.last = float("nan")
+        self._graphs: dict[bytes, str] = {}
+        self._unnamed: dict[bytes, str] = {}
+        self._address: dict[bytes, bytes] = {}
+        self._broken: dict[bytes, tuple[float, float, Mark]] = {}
+        self._newest = ""
+        self._cause_of: _Recovery | None = None
+        self._second, self._epoch = b"", 0.0
+        self._here = "", 0, b""
+
+    # One line after the other.
+
+    def feed(self, file: LogFile) -> None:
+        line = b""
+        takes = [(phrase, getattr(self, name)) for phrase, name in _PHRASES]
+        for number, line in file.lines():
+            if self._cause_of is not None:
+                self._cause(line)
+            if line[:1] == b"\t":  # of a stack trace
+                continue
+            for phrase, take in takes:
+                if phrase in line:
+                    self._line(file, number, line, take)
+                    break
+        self._tail(line)
+
+    def _line(self, file: LogFile, number: int, line: bytes, take: _Take) -> None:
+        found = _TIME.search(line, 0, _TIME_WITHIN)
+        if found is None:
+            if not line[:1].isspace():
+                file.refuse(number, "says what happened, but not when: it is passed over")
+            return
+        at = self._at(found)
+        if at is None:
+            file.refuse(number, f"{found[0].decode()} is no time: the line is passed over")
+            return
+        if not self.first <= at:
+            self.first = at
+        self.last = at
+        self._here = file.name, number, line
+        if not take(line, at):
+            file.refuse(number, "is cut off, or of a form that is not known: it is passed over")
+
+    def _at(self, found: re.Match[bytes]) -> float | None:
+        """Seconds since 1970 as if the clock showed UTC, unless the line says its zone."""
+        second, fraction, zone = found.groups()
+        if second != self._second:
+            try:
+                moment = datetime.fromisoformat(second.decode() + "+00:00")
+            except ValueError:
+                return None
+            self._second, self._epoch = second, moment.timestamp()
+        at = self._epoch + float(b"0." + fraction)
+        if zone is None:
+            return at
+        if zone != b"Z":
+            hours, minutes = int(zone[1:3]), int(zone[-2:])
+            at -= (1 if zone[:1] == b"+" else -1) * (3600 * hours + 60 * minutes)
+        if not self.zones:
+            self.zones.append((at, 0.0))
+        return at
+
+    def _tail(self, line: bytes) -> None:
+        """The last time of the file, if its last line has one."""
+        found = _TIME.search(line, 0, _TIME_WITHIN)
+        at = None if found is None else self._at(found)
+        if at is not None:
+            self.last = at if math.isnan(self.last) else max(self.last, at)
+
+    def utc(self, local: float) -> float:
+        """A time of the log in UTC; the same if the log does not tell its zone."""
+        if not self.zones:
+            return local
+        place = bisect_right(self.zones, (local, float("inf"))) - 1
+        return local - self.zones[max(place, 0)][1]
+
+    @property
+    def _mark(self) -> Mark:
+        """Where we are; the text without its time."""
+        file, number, line = self._here
+        found = _TIME.search(line, 0, _TIME_WITHIN)
+        text = line[found.end() if found else 0 :][: 2 * MOST_KEPT].decode("utf-8", "replace")
+        return Mark(file, number, " ".join(text.split())[:MOST_KEPT])
+
+    # What lines say. False: the line is not whole.
+
+    def _switched(self, line: bytes, at: float) -> bool:
+        if b"switched from state" in line:
+            if found := _STATE.search(line):
+                name, id, old, new = found.groups()
+                self._job_switched(name, id, old, new, at)
+            return found is not None or b"Application" in line
+        if found := _TASK.search(line):
+            of, attempt, before, after, where = found.groups()
+            if job := self._job_of(attempt):
+                job.parallelism = max(job.parallelism, int(of))
+                self._task_switched(job, attempt, before, after, where or b"", at)
+            return True
+        return b")#" in line  # a TaskManager's
+
+    def _job_switched(self, name: bytes, id: bytes, before: bytes, after: bytes, at: float) -> None:
+        job = self._job(id, at)
+        job.name = name.decode("utf-8", "replace")
+        job.last = at
+        recovery = job.under_way
+        if after == b"RUNNING":
+            self._newest = job.id
+            if recovery is None and before == b"CREATED" and job.runs:
+                recovery = self._fails(job, at, "the JobManager has started again", "detected")
+            job.runs = True
+            if recovery is not None:
+                self._tries(recovery, at)
+        elif after in (b"RESTARTING", b"FAILING"):
+            if recovery is None or recovery.over:
+                self._fails(job, at, "the job restarts" if after == b"RESTARTING" else "the job fails")
+            elif recovery.tried:
+                self._try_fails(recovery, at)
+        elif after in (b"FAILED", b"CANCELED", b"FINISHED") and (recovery is None or after != b"CANCELED"):
+            job.runs = False
+            job.close()
+
+    def _task_switched(
+        self, job: Job, attempt: bytes, before: bytes, after: bytes, where: bytes, at: float
+    ) -> None:
+        rank, recovery = _RANK.get(after), job.under_way
+        if where:
+            job.placed[attempt] = where
+        if after == b"FAILED":
+            if recovery is None or recovery.over:
+                self._fails(job, at, "")
+            elif recovery.tried:
+                self._try_fails(recovery, at)
+        job.ranked(attempt, rank)
+        job.last = at
+        if recovery is None or not recovery.tried or rank is None:
+            return
+        if after == b"SCHEDULED":
+            recovery.reached.clear()
+            recovery.over = False
+        for stage, least in (("slots", 1), ("deployed", 2), ("running", 3)):
+            if not any(job.by_rank[below] for below in range(least)):
+                recovery.reached.setdefault(stage, (at, self._mark))
+        recovery.over = "running" in recovery.reached
+
+    def _deploying(self, line: bytes, at: float) -> bool:
+        if (found := _DEPLOYING.search(line)) is None:
+            return False
+        if job := self._job_of(found[1]):
+            job.placed[found[1]] = found[2]
+        return True
+
+    def _graph(self, line: bytes, at: float) -> bool:
+        if (found := _GRAPH.search(line)) is None:
+            return False
+        self._graphs[found[1]] = found[2].decode()
+        return True
+
+    def _registered(self, line: bytes, at: float) -> bool:
+        if (found := _REGISTERED.search(line)) is None:
+            return False
+        self._address[found[2]] = found[1]
+        self._broken.pop(found[1], None)
+        return True
+
+    def _association(self, line: bytes, at: float) -> bool:
+        """The connection to a TaskManager is broken; what counts is when that began."""
+        if (found := _ADDRESS.search(line)) is None:
+            return False
+        if name := self._address.get(found[1]):
+            since, last, mark = self._broken.get(name, (at, at, self._mark))
+            if at - last > _STILL_S:
+                since, mark = at, self._mark
+            self._broken[name] = (since, at, mark)
+        return True
+
+    def _gone(self, line: bytes, at: float) -> bool:
+        """A TaskManager is given up, by the JobMaster or the ResourceManager."""
+        if (found := _LOST.search(line)) is None:
+            return False
+        name = found[1]
+        since = self._broken.get(name, (at, at, self._mark))
+        self._broken[name] = (since[0], at, since[2])
+        for job in self.jobs.values():
+            recovery = job.under_way
+            if (
+                recovery is not None
+                and not recovery.over
+                and not any(s[0] == "given_up" for s in recovery.stages)
+            ):
+                recovery.stages.append(("given_up", at, self._mark))
+                recovery.lost.add(name)
+        return True
+
+    def _global(self, line: bytes, at: float) -> bool:
+        job = self.jobs.get(self._newest) if len(self.jobs) == 1 else None
+        if job is not None and (job.under_way is None or job.under_way.over):
+            self._fails(job, at, "a global failure")
+        return True
+
+    def _triggered(self, line: bytes, at: float) -> bool:
+        if (found := _TRIGGERED.search(line)) is None:
+            return False
+        epoch = int(found[2]) / 1000
+        offset = float(_QUARTER * round((at - epoch) / _QUARTER))
+        if not self.zones or self.zones[-1][1] != offset:
+            self.zones.append((at, offset))
+            self.zone_said = self.zone_said or self._mark
+        job = self._job(found[3], at)
+        job.checkpoints[int(found[1])] = {"triggered": epoch}
+        job.last = at
+        return True
+
+    def _completed(self, line: bytes, at: float) -> bool:
+        if (found := _COMPLETED.search(line)) is None:
+            return False
+        job = self._job(found[2], at)
+        row = job.checkpoints.setdefault(int(found[1]), {})
+        row |= {"completed": at, "size": float(found[3]), "duration": int(found[4]) / 1000}
+        job.last = at
+        recovery = job.under_way
+        if recovery is not None and recovery.over:
+            recovery.reached["snapshot"] = (at, self._mark)
+            job.close()
+        return True
+
+    def _checkpoint_refused(self, line: bytes, at: float) -> bool:
+        if (found := _FAILED_CHECKPOINT.search(line)) is None:
+            return False
+        self._job(found[1], at).refused += 1
+        return True
+
+    def _restoring(self, line: bytes, at: float) -> bool:
+        if (found := _RESTORING.search(line)) is None:
+            return False
+        job = self._job(found[1], at)
+        row = job.checkpoints.setdefault(int(found[3]), {"triggered": int(found[4]) / 1000})
+        row["restored"] = row.get("restored", 0.0) + 1
+        return True
+
+    def _property(self, line: bytes, at: float) -> bool:
+        if (found := _PROPERTY.search(line)) is None:
+            return False
+        key, value = found[1].decode(), found[2].decode("utf-8", "replace").strip()
+        self.settings[key] = Setting(key, value, self._mark)
+        return True
+
+    def _strategy(self, line: bytes, at: float) -> bool:
+        if (found := _STRATEGY.search(line)) is None:
+            return False
+        job = self._job(found[3], at)
+        job.name = job.name or found[2].decode("utf-8", "replace")
+        value = found[1].decode("utf-8", "replace")
+        job.settings["restart-strategy"] = Setting("restart-strategy", value, self._mark)
+        return True
+
+    def _started(self, line: bytes, at: float) -> bool:
+        if found := _STARTED.search(line):
+            self.version = (found[1] or found[2]).decode()
+        return True
+
+    # Jobs and their failures.
+
+    def _job(self, id: bytes, at: float) -> Job:
+        name = id.decode()
+        if name not in self.jobs:
+            self.jobs[name] = Job(name, first=at, last=at)
+            self._newest = name
+        return self.jobs[name]
+
+    def _job_of(self, attempt: bytes) -> Job | None:
+        """Whose task it is: by its execution graph (Flink 1.16 and later), or by who was scheduled then."""
+        id = self._graphs.get(attempt.split(b"_", 1)[0])
+        if id is None:
+            id = self._unnamed.setdefault(attempt, self._newest)
+        return self._job(id.encode(), self.last) if id else None
+
+    def _fails(self, job: Job, at: float, cause: str, stage: str = "detected") -> _Recovery:
+        job.close()
+        placed = set(job.placed.values())
+        signs = [
+            (since, mark, name)
+            for name, (since, last, mark) in self._broken.items()
+            if name in placed and at - last <= _STILL_S
+        ]
+        stages = [(stage, at, self._mark)]
+        lost = {name for _, _, name in signs}
+        if signs:
+            since, mark, _ = min(signs, key=lambda sign: sign[0])
+            stages.insert(0, ("failed", since, mark))
+        job.under_way = _Recovery(stages, cause, lost)
+        self._cause_of = job.under_way if not cause else None
+        return job.under_way
+
+    def _tries(self, recovery: _Recovery, at: float) -> None:
+        recovery.stages.append(("restart_tried", at, self._mark))
+        recovery.reached.clear()
+        recovery.tried, recovery.over = True, False
+
+    def _try_fails(self, recovery: _Recovery, at: float) -> None:
+        recovery.stages.append(("restart_failed", at, self._mark))
+        recovery.reached.clear()
+        recovery.tried = False
+
+    def _cause(self, line: bytes) -> None:
+        """The line after a failure begins with the exception."""
+        recovery, self._cause_of = self._cause_of, None
+        if recovery is not None and _TIME.search(line, 0, _TIME_WITHIN) is None:
+            text = line.decode("utf-8", "replace").strip()
+            name, _, said = text.partition(": ")
+            recovery.cause = f"{name.rsplit('.', 1)[-1]}: {said}"[:MOST_KEPT] if said else text[:MOST_KEPT]
+
+    def failures(self, job: Job) -> list[Failure]:
+        """The failures of a job, with times in UTC."""
+        found = []
+        for one in [*job.ended, *([job.under_way] if job.under_way else [])]:
+            reached = [(name, at, mark) for name, (at, mark) in one.reached.items()]
+            if not any(name == "failed" for name, *_ in one.stages):
+                _, at, mark = one.stages[0]
+                one.stages.insert(0, ("failed", at, mark))
+            ordered = sorted(one.stages + reached, key=lambda stage: stage[1])
+            stages = tuple(Stage(name, self.utc(at), mark) for name, at, mark in ordered)
+            kind = "kill" if one.lost else "task"
+            found.append(Failure(job.name or job.id, one.cause or "no exception is told", stages, kind))
+        return found
+
+
+_PHRASES: tuple[tuple[bytes, str], ...] = (
+    (b"switched from", "_switched"),
+    (b"Completed checkpoint", "_completed"),
+    (b"Triggering checkpoint", "_triggered"),
+    (b"Triggering savepoint", "_triggered"),
+    (b" with attempt id ", "_deploying"),
+    (b"Association with remote", "_association"),
+    (b"no longer reachable", "_gone"),
+    (b"timed out.", "_gone"),
+    (b"Registering TaskManager", "_registered"),
+    (b"Created execution graph", "_graph"),
+    (b"Restoring job", "_restoring"),
+    (b"Failed to trigger", "_checkpoint_refused"),
+    (b"configuration property:", "_property"),
+    (b"time strategy", "_strategy"),
+    (b"from a global failure", "_global"),
+    (b" (Version: ", "_started"),
+)
+"""What a line says that is of use, and what takes it."""
