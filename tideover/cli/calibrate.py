@@ -30,9 +30,11 @@ def calibrate(
     is kept in DIR, and not done again when the same command is given again.
 
     For example: tideover calibrate --quick --out measured, or
-    tideover calibrate --from recoveries.csv --out fitted
+    tideover calibrate --from recoveries.csv --out fitted, or
+    tideover calibrate --from logs/
 
-    --from CSV: Fit to recoveries that were measured elsewhere, without running Spark.
+    --from PATH: Fit to recoveries that were measured elsewhere (a CSV), or read what an engine's own logs say
+    (a file, or a folder of them), without running Spark.
     --quick: Fewer runs: eight minutes instead of half an hour.
     --out DIR: Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.
     --seed: Chooses the luck of the fit.
@@ -41,14 +43,16 @@ def calibrate(
     if from_ is not None and quick:
         raise BadInput("--quick: goes without --from, which runs nothing")
     if from_ is not None:
-        from tideover.calibrate import capacities
+        from tideover.calibrate import capacities, logs
 
-        if capacities.is_one(from_):
+        if logs.is_log(from_):
+            _logs(from_, results)
+        elif capacities.is_one(from_):
             _capacities(from_, results)
         else:
             _recoveries(from_, results, seed)
     elif out is None:
-        raise BadInput("--out: is missing; name a directory for the measurements, or give --from CSV")
+        raise BadInput("--out: is missing; name a directory for the measurements, or give --from PATH")
     else:
         _real(results, out, quick, seed)
 
@@ -122,6 +126,27 @@ def _capacities(source: Path, results: Results) -> None:
         lambda: capacities_page(frames, provenance, title=source.stem),
         tables=lambda: frames,
     )
+
+
+def _logs(source: Path, results: Results) -> None:
+    """What an engine's own logs say of its recoveries."""
+    from tideover.calibrate import logs
+    from tideover.reports.calibration.logs import logs_page, logs_view
+
+    with Bar("reading") as bar:
+        found = logs.read(source, bar)  # before anything is written
+    results.prepare("calibrate --from")
+    frames, warnings, profiles = found.frames, found.warnings, found.profiles
+    results.answer(
+        found.record(),
+        lambda: logs_view(frames, warnings),
+        lambda: logs_page(
+            frames, found.provenance, title=source.resolve().name, profiles=profiles, warnings=warnings
+        ),
+        warnings=warnings,
+        tables=lambda: frames,
+    )
+    _write_profiles(profiles, results)
 
 
 def _write_profiles(profiles: Mapping[str, str], results: Results) -> None:

@@ -44,9 +44,13 @@ def _read() -> dict[str, Tables]:
 
 _GROUPS = _read()
 CALIBRATION, RECOVERY_FITS = _GROUPS["calibration"], _GROUPS["recovery_fits"]
-CAPACITY_FITS = _GROUPS["capacity_fits"]
-"""What a calibration on real runs found; what a fit to somebody else's recoveries, or capacities, did."""
-DOCUMENTED: Mapping[str, tuple[Column, ...]] = ChainMap(TABLES, CALIBRATION, CAPACITY_FITS, RECOVERY_FITS)
+CAPACITY_FITS, LOG_FINDINGS = _GROUPS["capacity_fits"], _GROUPS["log_findings"]
+"""What a calibration on real runs found; what a fit to somebody else's recoveries, or capacities, did; what
+logs say.
+"""
+DOCUMENTED: Mapping[str, tuple[Column, ...]] = ChainMap(
+    TABLES, CALIBRATION, CAPACITY_FITS, RECOVERY_FITS, LOG_FINDINGS
+)
 """Every table that is written."""
 
 

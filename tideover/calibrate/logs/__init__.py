@@ -8,17 +8,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import pandas as pd
+
+from tideover.calibrate import profile as profile_yaml
 from tideover.calibrate.logs import flink
 from tideover.calibrate.logs.files import LogFile, head
-from tideover.calibrate.logs.findings import Findings, Problems
-from tideover.scenarios.errors import Problem, ScenarioError
+from tideover.calibrate.logs.findings import SHARED, Findings, Problems, frames
+from tideover.scenarios.errors import Problem, ScenarioError, listed
 
 __all__ = ["Evidence", "is_log", "read"]
 
 MOST_FILES = 10_000
+MOST_NAMED = 6
 
 
 class Reader(Protocol):
@@ -48,6 +53,31 @@ class Evidence:
     provenance: dict[str, str]
     problems: Problems
     unknown: tuple[str, ...]
+
+    @cached_property
+    def frames(self) -> dict[str, pd.DataFrame]:
+        return frames(self.found)
+
+    @property
+    def profiles(self) -> dict[str, str]:
+        """Texts of profiles by file name without suffix."""
+        made = [one.profile for one in self.found if one.profile is not None]
+        return {str(data["name"]): profile_yaml.text(data, width=120) for data in made}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be read, and what makes the logs say less than it seems."""
+        said = [f"{one.source}: {text}" for one in self.found for text in one.remarks]
+        if self.unknown:
+            known, more = listed(self.unknown[:MOST_NAMED]), len(self.unknown) - MOST_NAMED
+            said.append(f"not read, as of no known kind: {known}{f' and {more} more' if more > 0 else ''}")
+        return (*self.problems.lines(), *said)
+
+    def record(self) -> dict[str, Any]:
+        long = [name for name in self.frames if name not in SHARED]
+        rows = {name: frame.to_dict("records") for name, frame in self.frames.items() if name not in long}
+        more = {"profiles": list(self.profiles), "warnings": list(self.warnings)}
+        return {"schema": 1, "provenance": self.provenance, **more, **rows}
 
 
 Report = Callable[[str, int, int], object]

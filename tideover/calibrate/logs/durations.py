@@ -24,6 +24,7 @@ PRIOR = 2.0
 _LEAST_S = 1e-3
 """Logs have milliseconds; a shorter duration counts as one."""
 ENDS = (0.05, 0.95)
+FEWEST = 5
 
 
 def next_one(values: Sequence[float], quantiles: Floats | Sequence[float]) -> Floats:
@@ -46,8 +47,12 @@ def observed(name: str, values: Sequence[float], meaning: str) -> Quantity:
 
 
 def spread(name: str, unit: str, values: Sequence[float], meaning: str) -> Quantity:
-    """What was seen often: its median, and the interval that 90 % of what was seen lie in."""
+    """What was seen often: its median, and the interval that 90 % of what was seen lie in, if that is enough
+    to tell.
+    """
     if not len(values):
         return unknown(name, unit, meaning)
     low, middle, high = np.quantile(np.asarray(values, float), (ENDS[0], 0.5, ENDS[1])).tolist()
+    if len(values) < FEWEST:
+        low = high = float("nan")
     return Quantity(name, unit, middle, low, high, len(values), True, meaning)

@@ -6,6 +6,7 @@ these, whatever engine wrote them. Times are seconds since 1970 in UTC.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,6 +30,8 @@ STAGES = {
     "caught_up": "what had waited is worked off",
 }
 """Stages of a recovery, in their usual order; those of a restart may come several times."""
+SHARED = ("sources", "failures", "stages", "quantities", "predicted", "settings")
+"""Tables that all readers fill; `tideover.reports.columns` has their columns."""
 _REPEATED = ("failed", "restart_tried", "restart_failed")
 MOST_KEPT = 200
 """Characters of a line that a mark keeps."""
@@ -195,15 +198,16 @@ def instant(at: float) -> str:
 
 
 def frames(found: Iterable[Findings]) -> dict[str, pd.DataFrame]:
-    """Tidy tables of all sources together: ``failures``, ``stages``, ``quantities``, ``predictions``,
-    ``settings``, and the readers' own; a column ``source`` tells whose a row is.
+    """Tidy tables of all sources together: ``SHARED``, and the readers' own; a column ``source`` tells whose
+    a row is.
     """
-    rows: dict[str, list[dict[str, object]]] = {
-        name: [] for name in ("failures", "stages", "quantities", "predictions", "settings")
-    }
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in SHARED}
     own: dict[str, list[pd.DataFrame]] = {}
     for one in found:
         whose: dict[str, object] = {"source": one.source}
+        begins, ends = (instant(at) if math.isfinite(at) else "" for at in one.span)
+        spans = {"begins": begins, "ends": ends, "failures": len(one.failures)}
+        rows["sources"].append(whose | {"engine": one.engine} | spans | {"most_help": one.most_help})
         for number, failure in enumerate(one.failures, 1):
             rows["failures"].append(whose | {"failure": number} | _failure(failure))
             for name, at, mark in failure.stages:
@@ -211,7 +215,7 @@ def frames(found: Iterable[Findings]) -> dict[str, pd.DataFrame]:
                 when = {"at": instant(at), "after_s": round(at - failure.began, 6)}
                 rows["stages"].append(whose | {"failure": number, "stage": name} | when | read)
         rows["quantities"] += [whose | quantity._asdict() for quantity in one.quantities]
-        rows["predictions"] += [whose | prediction._asdict() for prediction in one.predictions]
+        rows["predicted"] += [whose | prediction._asdict() for prediction in one.predictions]
         rows["settings"] += [
             whose | {"key": key, "value": value, "file": mark.file, "line": mark.line}
             for key, value, mark in one.settings.values()

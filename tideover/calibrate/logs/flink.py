@@ -33,7 +33,7 @@ _NEAR_S = 2.0
 
 
 def recognises(file: LogFile) -> str:
-    """``log``, ``checkpoints``, ``exceptions``, ``configuration`` or ``taskmanager``; empty: nothing of Flink."""
+    """``log``, ``checkpoints``, ``exceptions``, ``configuration`` or ``taskmanager``; empty: no part."""
     head = file.head
     begin = head.lstrip()[:1]
     if begin == b"{" and (b'"exceptionHistory"' in head or b'"root-exception"' in head):
@@ -129,7 +129,8 @@ def _table(rows: Sequence[Mapping[str, float]]) -> pd.DataFrame:
 def _remarks(log: Log, configured: Mapping[str, Setting]) -> Iterable[str]:
     if not log.zones:
         yield (
-            "no line tells the log's time zone (“Triggering checkpoint … @ …” would): its times are taken for UTC"
+            "no line tells the log's time zone (“Triggering checkpoint … @ …” would): its times are taken "
+            "for UTC"
         )
     for key, setting in configured.items():
         loaded = log.settings.get(key)

@@ -42,7 +42,7 @@ _UNITS = {
     "d": 86400.0,
 }
 _DRAWS = 1024
-FACTORS = (0.25, 0.5, 1.0, 2.0, 5.0)
+FACTORS = (0.5, 1.0, 5.0, 30.0)
 """Checkpoint intervals for which something is predicted, as parts of the one that was measured."""
 LOADS = (0.5, 0.8)
 """Utilisations for which a catch-up is told: input rate over what the job can do."""
@@ -174,8 +174,8 @@ def quantities(
 
 def _untold() -> Iterator[Quantity]:
     kill = (
-        "from the loss of a process until its first sign: not in a JobManager's log, so the times above are too "
-        "short by it; what killed the process, or the last line of its TaskManager's log, tells it"
+        "from the loss of a process until its first sign: not in a JobManager's log, so the times above are "
+        "too short by it; what killed the process, or the last line of its TaskManager's log, tells it"
     )
     yield unknown("unseen", "s", kill)
     more = (
@@ -235,8 +235,8 @@ def predictions(
         again = np.maximum(drawn["replaced"], drawn["detected"] + drawn["delay"]) + start
         outages |= {
             "a process is killed, and replaced as before": again,
-            "a process is killed, with a spare slot elsewhere": _spare(failures, drawn) + start,
-            "a machine or its network is lost, and replaced as before": (
+            "a process is killed, with a spare slot": _spare(failures, drawn) + start,
+            "a machine is lost, and replaced as before": (
                 np.maximum(drawn["heartbeats"] + drawn["delay"], drawn["replaced"]) + start
             ),
         }
@@ -252,10 +252,9 @@ def predictions(
         every = factor * interval
         waits = again + even * np.maximum(every, took) + took
         at = f"checkpoints every {every:g} s"
-        yield _told(f"{at}: input that waits, in seconds of the input rate", "backlog", waits)
+        yield _told(at, "backlog", waits, "s of input")
         for load in LOADS:
-            catch_up = waits * load / (1 - load)
-            yield _told(f"{at}, input at {100 * load:g} % of the capacity", "catch_up", catch_up)
+            yield _told(f"{at}, load {100 * load:g} %", "catch_up", waits * load / (1 - load))
 
 
 def _spare(failures: Sequence[Failure], drawn: Mapping[str, Floats]) -> Floats:
@@ -264,6 +263,6 @@ def _spare(failures: Sequence[Failure], drawn: Mapping[str, Floats]) -> Floats:
     return drawn["detected"] + tries * drawn["delay"]
 
 
-def _told(what: str, measure: str, values: Floats) -> Prediction:
+def _told(what: str, measure: str, values: Floats, unit: str = "s") -> Prediction:
     low, middle, high = np.quantile(values, (ENDS[0], 0.5, ENDS[1])).tolist()
-    return Prediction(what, measure, "s", middle, low, high)
+    return Prediction(what, measure, unit, middle, low, high)

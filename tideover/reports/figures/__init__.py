@@ -9,6 +9,8 @@ from tideover.reports.figures.calibration import residuals as residuals
 from tideover.reports.figures.cluster import hosts as hosts
 from tideover.reports.figures.cluster import topology as topology
 from tideover.reports.figures.cluster import traffic as traffic
+from tideover.reports.figures.logs import log_recoveries as log_recoveries
+from tideover.reports.figures.logs import log_stages as log_stages
 from tideover.reports.figures.strategies import RESOURCES as RESOURCES
 from tideover.reports.figures.strategies import cost as cost
 from tideover.reports.figures.strategies import glance as glance

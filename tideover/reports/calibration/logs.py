@@ -1,0 +1,239 @@
+"""What an engine's logs say of its recoveries, as a page and for the terminal.
+
+`tideover.cli.calibrate` shows both; the input is the tables of ``columns.LOG_FINDINGS``, whatever reader made
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.text import Text
+
+from tideover.models.results import counted
+from tideover.reports import figures
+from tideover.reports.calibration.page import labelled
+from tideover.reports.calibration.tables import frame, interval
+from tideover.reports.columns import LOG_FINDINGS
+from tideover.reports.figures.logs import LOG_STAGES, place
+from tideover.reports.figures.style import to_svg
+from tideover.reports.formatting import amount, fixed, number
+from tideover.reports.html import Page, Picture, Section
+from tideover.reports.tables import Table
+from tideover.reports.terminal import rendered, warnings_view
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = dict[Any, Any]
+MOST_DRAWN = 6
+"""So many failures of all sources are drawn stage by stage."""
+MOST_BARS = 40
+"""So many failures of a source are drawn side by side."""
+
+
+def logs_verdict(sources: pd.DataFrame, failures: pd.DataFrame) -> str:
+    """One line a source: how many failures, and how long the last stage that is known of them took."""
+    lines = []
+    for source in sources.to_dict("records"):
+        mine = failures[failures["source"] == source["source"]] if len(failures) else failures
+        begins, ends = source["begins"], source["ends"]
+        span = f" between {begins[:19]} and {ends[:19]} UTC" if begins else ""
+        told = [f"{source['source']}: {counted(len(mine), 'failure')}{span}"]
+        for column, words in (
+            ("running_s", "all tasks ran again"),
+            ("caught_up_s", "what waited was worked off"),
+        ):
+            known = mine[column].dropna().tolist() if len(mine) else []
+            if len(known) == 1:
+                told.append(f"{words} {number(known[0])} s after the first sign")
+            elif known:
+                low, middle, high = map(number, (min(known), median(known), max(known)))
+                told.append(f"{words} {middle} s after the first sign in the median ({low} to {high} s)")
+        lines.append("; ".join(told) + ".")
+    return "\n".join(lines)
+
+
+def _whose(row: Row) -> str:
+    return f"{row['source']}, failure {amount(row['failure'])}"
+
+
+def stages_table(stages: pd.DataFrame) -> Table:
+    """Every stage, and the line that says so."""
+    columns: dict[str, Callable[[Row], str]] = {
+        "stage": lambda row: LOG_STAGES[row["stage"]][0],
+        "line": place,
+        "what it says": lambda row: str(row["text"]),
+        "UTC": lambda row: str(row["at"])[11:],
+        "after, s": lambda row: fixed(row["after_s"], 3),
+    }
+    return Table.of(
+        "Stages",
+        stages.to_dict("records"),
+        columns,
+        ("after: from the first sign of the failure in the logs; the failure itself was before it.",),
+        3,
+        lambda row: f"{_whose(row)}, {str(row['at'])[:10]}",
+        lambda row: (row["source"], row["failure"]),
+    )
+
+
+def failures_table(failures: pd.DataFrame) -> Table:
+    shown = [c for c in map(str, failures) if c.endswith("_s") and failures[c].notna().any()]
+
+    def of(column: str) -> Callable[[Row], str]:
+        return lambda row: fixed(row[column], 2)
+
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: amount(row["failure"]),
+        "first sign, UTC": lambda row: str(row["began"])[:19],
+        "kind": lambda row: str(row["kind"]),
+        "cause": lambda row: str(row["cause"]),
+        "restarts": lambda row: amount(row["restarts"]),
+        **{f"{LOG_STAGES[c.removesuffix('_s')][0]}, s": of(c) for c in shown},
+    }
+    note = "Times are from the first sign in the logs."
+    return Table.of(
+        "Failures", failures.to_dict("records"), columns, (note,), 4, lambda row: str(row["source"])
+    )
+
+
+def quantities_table(quantities: pd.DataFrame) -> Table:
+    """What the logs identify."""
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: str(row["name"]),
+        "meaning": lambda row: str(row["meaning"]),
+        "unit": lambda row: str(row["unit"]),
+        "n": lambda row: amount(row["n"]),
+        "seen": lambda row: number(row["value"]),
+        "the next one, 90 %": lambda row: interval(row["low"], row["high"]),
+    }
+    known = quantities[quantities["identified"].astype(bool)] if len(quantities) else quantities
+    note = (
+        "seen: the median. With one or two observations the interval is mostly an assumption on how much "
+        "recoveries vary."
+    )
+    return Table.of(
+        "What the logs tell", known.to_dict("records"), columns, (note,), 3, lambda row: str(row["source"])
+    )
+
+
+def untold(quantities: pd.DataFrame, sources: pd.DataFrame) -> tuple[str, ...]:
+    """What is not identified, and what would tell it."""
+    told = []
+    several = len(sources) > 1
+    for row in quantities.to_dict("records"):
+        if not row["identified"]:
+            of = f"{row['source']}: " if several else ""
+            told.append(f"{of}{row['name']} is not identified: {row['meaning']}.")
+    for row in sources.to_dict("records"):
+        if row["most_help"]:
+            of = f" for {row['source']}" if several else ""
+            told.append(f"The one measurement that would help most{of}: {row['most_help']}.")
+    return tuple(told)
+
+
+def predicted_table(predicted: pd.DataFrame) -> Table:
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: str(row["what"]),
+        "measure": lambda row: str(row["measure"]).replace("_", " "),
+        "unit": lambda row: str(row["unit"]),
+        "predicted": lambda row: number(row["estimate"]),
+        "90 % interval": lambda row: interval(row["low"], row["high"]),
+    }
+    return Table.of("Predicted", predicted.to_dict("records"), columns, (), 3, lambda row: str(row["source"]))
+
+
+def settings_table(settings: pd.DataFrame) -> Table:
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: str(row["key"]),
+        "value": lambda row: str(row["value"]),
+        "line": place,
+    }
+    return Table.of("Settings", settings.to_dict("records"), columns, (), 3, lambda row: str(row["source"]))
+
+
+def _pictures(failures: pd.DataFrame, stages: pd.DataFrame) -> tuple[Picture, ...]:
+    found: list[Picture] = []
+    for source, part in failures.groupby("source", sort=False) if len(failures) else ():
+        if len(part) > 1:
+            drawn = figures.log_recoveries(part.head(MOST_BARS))
+            prefix, alt = f"recoveries-{len(found)}", f"Recoveries of {source}, a bar each."
+            more = f" The first {MOST_BARS} of {len(part)} are drawn." if len(part) > MOST_BARS else ""
+            caption = f"How long each stage of each recovery took, from the first sign in the logs.{more}"
+            found.append(
+                Picture(f"Recoveries of {source}", caption, to_svg(drawn.figure, prefix=prefix, alt=alt))
+            )
+    groups = list(stages.groupby(["source", "failure"], sort=False)) if len(stages) else []
+    for _, part in groups[:MOST_DRAWN]:
+        drawn = figures.log_stages(part)
+        title = _whose(part.iloc[0].to_dict())
+        caption = "Each bar is the time that led to a stage; beside it the line that says so."
+        prefix = f"stages-{len(found)}"
+        alt = f"Stages of {title}; the table has the same times."
+        found.append(Picture(title, caption, to_svg(drawn.figure, prefix=prefix, alt=alt)))
+    return tuple(found)
+
+
+def logs_page(
+    frames: Mapping[str, pd.DataFrame],
+    provenance: Mapping[str, object],
+    *,
+    title: str = "logs",
+    profiles: Mapping[str, str] | None = None,
+    warnings: Sequence[str] = (),
+) -> Page:
+    """What logs say; ``frames``: ``columns.LOG_FINDINGS``, of which a table may be missing or empty."""
+    names = ("sources", "failures", "stages", "quantities", "predicted", "settings")
+    sources, failures, stages, quantities, predicted, settings = (frame(frames, name) for name in names)
+    sections = (
+        Section("What happened", tables=(failures_table(failures),), pictures=_pictures(failures, stages)),
+        Section("From which lines", tables=(stages_table(stages),), untitled=True),
+        Section("What the logs tell", tables=(quantities_table(quantities),), untitled=True),
+        Section("What they do not tell", sentences=untold(quantities, sources)),
+        Section("What follows for other failures", tables=(predicted_table(predicted),), untitled=True),
+        Section("Settings", tables=(settings_table(settings),), untitled=True),
+    )
+    return Page(
+        title=title,
+        kind="recoveries as an engine's logs tell them",
+        verdict=logs_verdict(sources, failures),
+        setup=labelled(provenance),
+        setup_title="What was read",
+        sections=sections,
+        warnings=tuple(warnings),
+        scenarios=tuple((profiles or {}).items()),
+        scenarios_title="The profiles",
+        glossary={name: columns for name, columns in LOG_FINDINGS.items() if name in frames},
+    )
+
+
+def logs_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
+    names = ("sources", "failures", "stages", "quantities", "predicted")
+    sources, failures, stages, quantities, predicted = (frame(frames, name) for name in names)
+    few = stages[stages["failure"] <= MOST_DRAWN] if len(stages) else stages
+    return Group(
+        Text(logs_verdict(sources, failures), style="bold"),
+        *rendered((_short_stages(few), _short_quantities(quantities), predicted_table(predicted))),
+        *map(Text, untold(quantities, sources)),
+        warnings_view(warnings),
+    )
+
+
+def _short_stages(stages: pd.DataFrame) -> Table:
+    """The same without what the lines say, which is too long for a terminal."""
+    whole = stages_table(stages)
+    rows = tuple(row if len(row) == 1 else (*row[:2], *row[3:]) for row in whole.rows)
+    return Table(whole.title, (*whole.columns[:2], *whole.columns[3:]), rows, whole.notes, 2)
+
+
+def _short_quantities(quantities: pd.DataFrame) -> Table:
+    """The same with what they mean in notes."""
+    whole = quantities_table(quantities)
+    rows = tuple(row if len(row) == 1 else (row[0], *row[2:]) for row in whole.rows)
+    meant = {row[0]: row[1] for row in whole.rows if len(row) > 1}
+    notes = (*(f"{name}: {told}" for name, told in meant.items()), *whole.notes)
+    return Table(whole.title, (whole.columns[0], *whole.columns[2:]), rows, notes, 2)
