@@ -9,31 +9,50 @@ import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from tideover.calibrate.logs.findings import Problems
+from tideover.calibrate.logs.framings import FRAMINGS
 
 _HEAD = 1 << 16
 _BLOCK = 1 << 21
+_LITTLE = 1 << 12
+"""Bytes that are decompressed at once: of a stream that is cut off no more than these are lost."""
 MOST_LINE = 64 << 20
 """Bytes of a line; what is beyond is left out, and said."""
 MOST_TEXT = 256 << 20
 """Bytes of a file that is read whole, as JSON of one value."""
 
 
-def _arrow(codec: str) -> Callable[[BinaryIO], BinaryIO]:
-    return lambda raw: cast("BinaryIO", pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec))
+Pieces = Callable[[BinaryIO], Iterator[bytes]]
+"""The decompressed bytes of a stream, piece by piece, until it ends or raises one of ``BROKEN``."""
+BROKEN = (OSError, EOFError, ValueError, pa.ArrowException)
 
 
-COMPRESSED: dict[bytes, Callable[[BinaryIO], BinaryIO]] = {
+def _plain(raw: BinaryIO) -> Iterator[bytes]:
+    while piece := raw.read(_BLOCK):
+        yield piece
+
+
+def _arrow(codec: str) -> Pieces:
+    def pieces(raw: BinaryIO) -> Iterator[bytes]:
+        stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
+        while piece := stream.read(_LITTLE):
+            yield piece
+
+    return pieces
+
+
+COMPRESSED: dict[bytes, Pieces] = {
     b"\x1f\x8b": _arrow("gzip"),
     b"BZh": _arrow("bz2"),
     b"\x28\xb5\x2f\xfd": _arrow("zstd"),
     b"\x04\x22\x4d\x18": _arrow("lz4"),
+    **FRAMINGS,
 }
-"""What the first bytes of a compressed file say, and what opens it."""
+"""What the first bytes of a compressed file say, and what reads it."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +74,13 @@ class LogFile:
         """The file's bytes, decompressed; what is broken ends it, and is said."""
         try:
             with self.path.open("rb") as raw:
-                opened = _opened(raw)
                 before = 0
-                while block := opened.read(_BLOCK):
+                for block in _joined(_pieces(raw)):
                     yield block
-                    self.told(raw.tell() - before)
-                    before = raw.tell()
-        except (OSError, EOFError, ValueError, pa.ArrowException) as error:
+                    now = self.path.stat().st_size if raw.closed else raw.tell()  # Arrow closes it at its end
+                    self.told(now - before)
+                    before = now
+        except BROKEN as error:
             self.refuse(None, f"cannot be read to its end: {error}", "(file)")
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
@@ -98,16 +117,36 @@ class LogFile:
         return whole.getvalue().decode("utf-8", "replace")
 
 
-def _opened(raw: BinaryIO) -> BinaryIO:
+def _pieces(raw: BinaryIO) -> Iterator[bytes]:
     magic = raw.read(8)
     raw.seek(0)
-    return next((opener(raw) for begin, opener in COMPRESSED.items() if magic.startswith(begin)), raw)
+    return next((read(raw) for begin, read in COMPRESSED.items() if magic.startswith(begin)), _plain(raw))
+
+
+def _joined(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes in large blocks; all of them, too, if the stream is broken after them."""
+    block = bytearray()
+    try:
+        for piece in pieces:
+            block += piece
+            if len(block) >= _BLOCK:
+                yield bytes(block)
+                block.clear()
+    except BROKEN:
+        yield bytes(block)
+        raise
+    yield bytes(block)
 
 
 def head(path: Path) -> bytes:
     """The first bytes of a file, decompressed; as many as can be read."""
+    found = b""
     try:
         with path.open("rb") as raw:
-            return _opened(raw).read(_HEAD)
-    except (OSError, EOFError, ValueError, pa.ArrowException):
-        return b""
+            for piece in _pieces(raw):
+                found += piece
+                if len(found) >= _HEAD:
+                    break
+    except BROKEN:
+        pass
+    return found[:_HEAD]
