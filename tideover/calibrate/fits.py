@@ -18,6 +18,7 @@ from scipy.stats import t as student
 
 from tideover.calibrate.counterpart import Costs, Faults, noisy, predicted
 from tideover.calibrate.episodes import NAN, Condition, Episode, Figures, Floats, Kind, Progress
+from tideover.sim.train import Ints
 
 # Residuals: by how much predictions are off for reasons that no parameter explains, and intervals with it.
 #
@@ -119,20 +120,28 @@ def fit_costs(episodes: Sequence[Episode], rng: np.random.Generator) -> dict[Con
     known = [e for e in episodes if e.fitted and len(e.settled()) >= LEAST_BATCHES]
     for condition in sorted({e.condition for e in known}):
         mine = [e for e in known if e.condition == condition]
-        table = pd.DataFrame([_means(e) for e in mine])
-        rows, state = table["rows"], table["state_rows"]
-        # Whether batches of different size were seen, and states, beyond the few words of a window.
-        vary = bool(rows.max() > 1.5 * rows.min()), bool(state.max() > 1.5 * state.min() + 1000)
-        even = np.ones(len(mine))
-        weights = rng.dirichlet(even, DRAWS) * len(mine)
         noise = np.concatenate([e.noise() for e in mine])
         deviation = float(np.sqrt((noise**2).sum() / max(1, len(noise) - len(mine))))
-        costs, *draws = (
-            replace(_solve(table, w, mine[0].setup.partitions, vary), noise=deviation)
-            for w in [even, *weights]
-        )
-        found[condition] = CostFit(costs, tuple(draws), *vary)
+        table = pd.DataFrame([_means(e) for e in mine])
+        found[condition] = costs_of(table, mine[0].setup.partitions, rng, np.arange(len(mine)), deviation)
     return found
+
+
+def costs_of(
+    table: pd.DataFrame, partitions: int, rng: np.random.Generator, groups: Ints, noise: float = 0.0
+) -> CostFit:
+    """The fit to one condition. ``table``: one row a mean batch (s, rows): plan, work, commit, map, reduce,
+    rows, state_rows; ``groups``: rows with the same number, from 0, get the same weight in the bootstrap.
+    """
+    rows, state = table["rows"], table["state_rows"]
+    # Whether batches of different size were seen, and states, beyond the few words of a window.
+    vary = bool(rows.max() > 1.5 * rows.min()), bool(state.max() > 1.5 * state.min() + 1000)
+    even = np.ones(int(groups.max()) + 1)
+    weights = rng.dirichlet(even, DRAWS) * len(even)
+    costs, *draws = (
+        replace(_solve(table, w[groups], partitions, vary), noise=noise) for w in [even, *weights]
+    )
+    return CostFit(costs, tuple(draws), *vary)
 
 
 def _means(episode: Episode) -> dict[str, float]:
