@@ -12,7 +12,7 @@ from tideover.calibrate import fits
 from tideover.calibrate.counterpart import predicted
 from tideover.calibrate.episodes import BacklogCurve, episodes
 from tideover.calibrate.fits import Spread, fit_costs, spread_by_kind, spread_of
-from tideover.calibrate.real.supervisor import PRINTED
+from tideover.calibrate.real.processes import PRINTED
 
 
 def batches(duration, rate=1000.0, interval=1.0, until=60.0, silent=None):

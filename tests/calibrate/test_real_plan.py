@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pydantic import TypeAdapter
 
-from tideover.calibrate.real import campaign, supervisor
+from tideover.calibrate.real import campaign, processes, supervisor
 from tideover.calibrate.real.plan import (
     CLUSTER,
     LOCAL,
@@ -23,7 +23,7 @@ from tideover.calibrate.real.plan import (
     quick,
     tiny,
 )
-from tideover.calibrate.real.supervisor import SessionFailed
+from tideover.calibrate.real.processes import NotPossible, SessionFailed
 from tideover.calibrate.real.tables import TABLES
 from tideover.scenarios.java import Java
 
@@ -124,7 +124,7 @@ def test_masters():
 
 def test_a_machine_that_has_all_of_it(monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**33, total=2**34))
-    assert supervisor.requirements() == []
+    assert processes.requirements(supervisor.NEEDED_BYTES) == []
 
 
 @pytest.mark.parametrize("lacks", ["memory", "java", "system"])
@@ -132,24 +132,24 @@ def test_what_is_missing_is_named_and_nothing_is_started(lacks, monkeypatch, tmp
     available = 2**30 if lacks == "memory" else 2**33
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=available, total=2**34))
     if lacks == "java":
-        monkeypatch.setattr(supervisor, "find_java", lambda: None)
+        monkeypatch.setattr(processes, "find_java", lambda: None)
     if lacks == "system":
         monkeypatch.setattr(platform, "system", lambda: "Windows")
-    (problem,) = supervisor.requirements()
+    (problem,) = processes.requirements(supervisor.NEEDED_BYTES)
     says = {
         "memory": "3 GiB of free memory, and there are 1.0 GiB",
         "java": "Java 17 or newer",
         "system": "Windows",
     }
     assert says[lacks] in problem
-    with pytest.raises(campaign.NotPossible, match=says[lacks].split(",")[0]):
+    with pytest.raises(NotPossible, match=says[lacks].split(",")[0]):
         campaign.run(tiny(), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_two_calibrations_do_not_share_a_directory(monkeypatch, tmp_path):
-    monkeypatch.setattr(campaign, "requirements", list)
-    with campaign.locked(tmp_path), pytest.raises(campaign.NotPossible, match="another calibration"):
+    monkeypatch.setattr(campaign, "requirements", lambda needed: [])
+    with campaign.locked(tmp_path), pytest.raises(NotPossible, match="another calibration"):
         campaign.run(tiny(), tmp_path)
 
 
@@ -168,7 +168,7 @@ class NoSpark:
 def failed(tmp_path, monkeypatch):
     """(plan, directory, tables) of a calibration of which no session begins; the directory is relative."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(campaign, "requirements", list)
+    monkeypatch.setattr(campaign, "requirements", lambda needed: [])
     monkeypatch.setattr(campaign, "find_java", lambda: Java(Path("/java"), 17, "PATH"))
     monkeypatch.setattr(campaign, "Supervisor", NoSpark)
     return quick(), Path("measured"), campaign.run(quick(), Path("measured"))
@@ -191,10 +191,10 @@ def test_it_is_not_done_and_its_tables_can_be_read_again(failed):
 def test_law_others_are_what_is_left(monkeypatch):
     """In 2 s the cores spend 3 s; one of ours spends 1.0, and a new one 0.4: others 1.6 s, so 0.8 cores."""
     now, busy, ours = [0.0], [100.0], [{}]
-    monkeypatch.setattr(supervisor.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(supervisor, "_busy", lambda: busy[0])
-    monkeypatch.setattr(supervisor, "_spent", lambda roots: dict(ours[0]))
-    others = supervisor.OtherWork()
+    monkeypatch.setattr(processes.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(processes, "_busy", lambda: busy[0])
+    monkeypatch.setattr(processes, "_spent", lambda roots: dict(ours[0]))
+    others = processes.OtherWork()
     now[0], ours[0] = 1.0, {(7, 0.0): 5.0}
     assert others.look([7]) is None  # what ours had spent before is not known
     now[0], busy[0], ours[0] = 3.0, 103.0, {(7, 0.0): 6.0, (8, 2.0): 0.4}

@@ -7,9 +7,8 @@ import sys
 import psutil
 import pytest
 
-from tideover.calibrate.real import supervisor
-from tideover.calibrate.real.plan import TAG
-from tideover.calibrate.real.supervisor import Registry
+from tideover.calibrate.real import processes, supervisor
+from tideover.calibrate.real.processes import TAG, Registry
 
 WAIT = "import sys; print('there', flush=True); sys.stdin.read()"
 
@@ -56,7 +55,7 @@ def test_children_inherit_the_tag(start, tmp_path):
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
     parent = start(tag, f"import sys; sys.argv.append({WAIT!r}); " + code)
     (child,) = psutil.Process(parent.pid).children()
-    assert {process.pid for process in supervisor.tagged([tag])} == {parent.pid, child.pid}
+    assert {process.pid for process in processes.tagged([tag])} == {parent.pid, child.pid}
     assert set(registry.end_leftovers()) == {parent.pid, child.pid}
     assert not psutil.pid_exists(child.pid) or psutil.Process(child.pid).status() == psutil.STATUS_ZOMBIE
 
@@ -65,7 +64,7 @@ def test_a_stopped_process_is_ended_too(start, tmp_path):
     registry = Registry(tmp_path / "processes.json")
     process = start(tag := registry.new_tag())
     psutil.Process(process.pid).suspend()
-    assert supervisor.end([tag]) == [process.pid]
+    assert processes.end([tag]) == [process.pid]
     assert not psutil.pid_exists(process.pid)
 
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from tideover.calibrate.real.pipelines import (
     MICROSECONDS,
     Content,
-    EventLog,
     Schedule,
     ScheduleSource,
     Sink,
@@ -19,9 +18,9 @@ from tideover.calibrate.real.pipelines import (
     oldest_unfinished,
     options,
     read_batches,
-    read_events,
     read_windows,
 )
+from tideover.calibrate.real.processes import EventLog, read_events
 from tideover.models.operators.kinds import SENTENCES
 
 

@@ -13,9 +13,9 @@ from tests.reports.made_up import read_tables
 from tideover.calibrate import calibration
 from tideover.calibrate.episodes import DISTURBED, episodes
 from tideover.calibrate.fits import LEAST_BATCHES
-from tideover.calibrate.real import campaign, supervisor
-from tideover.calibrate.real.pipelines import read_events
+from tideover.calibrate.real import campaign, processes
 from tideover.calibrate.real.plan import LOCAL, Episode, Plan, SessionPlan, quick, tiny
+from tideover.calibrate.real.processes import read_events
 from tideover.calibrate.real.tables import TABLES
 
 pytestmark = pytest.mark.spark
@@ -114,7 +114,7 @@ def test_progress_goes_from_nothing_to_all(tiny_run):
 def test_no_process_and_no_large_file_is_left(tiny_run):
     out, _, _ = tiny_run
     assert tags(out)
-    assert supervisor.tagged(tags(out)) == []
+    assert processes.tagged(tags(out)) == []
     assert sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) < 2_000_000
 
 
@@ -147,10 +147,10 @@ def test_a_killed_calibration_leaves_nobody_behind_and_resumes(tiny_run, tmp_pat
         running.send_signal(signal.SIGKILL)
     left = tags(out)
     assert len(left) == 2
-    assert {entry["tag"] for entry in supervisor.Registry(out / "processes.json").entries()} < left
+    assert {entry["tag"] for entry in processes.Registry(out / "processes.json").entries()} < left
 
     after = campaign.run(plan, out)
-    assert supervisor.tagged(left | tags(out)) == []
+    assert processes.tagged(left | tags(out)) == []
     assert after["sessions"].session.tolist() == [session.name for session in plan.sessions]
     assert after["sessions"].error.tolist() == ["", ""]
     assert after["sessions"].t0[0] == before["sessions"].t0[0]

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tideover.calibrate.real.pipelines import EventLog
 from tideover.calibrate.real.plan import CLUSTER, Episode, Fault, SessionPlan
+from tideover.calibrate.real.processes import EventLog
 from tideover.calibrate.real.tables import TABLES, frame, keys_until, tables, words_of_window
 
 T0 = 1_000_000_000

@@ -18,7 +18,7 @@ from tideover.calibrate import comparison, profile
 from tideover.calibrate.comparison import Fits
 from tideover.calibrate.episodes import DISTURBED, Episode, Progress, episodes
 from tideover.calibrate.fits import LEAST_BATCHES
-from tideover.calibrate.real.supervisor import PRINTED
+from tideover.calibrate.real.processes import PRINTED
 
 SEED = 1
 """Of the bootstrap."""

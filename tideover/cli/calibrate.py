@@ -66,6 +66,7 @@ def _real(results: Results, out: Path, quick: bool, seed: int) -> None:
     from tideover.calibrate import calibration
     from tideover.calibrate.real import campaign
     from tideover.calibrate.real import plan as plans
+    from tideover.calibrate.real.processes import NotPossible
     from tideover.reports.calibration.page import calibration_page, calibration_view
 
     results.prepare("calibrate")
@@ -74,7 +75,7 @@ def _real(results: Results, out: Path, quick: bool, seed: int) -> None:
         try:
             tables = campaign.run(plan, out, lambda done, what: bar(what, 95 * done, 100))
             found = calibration.analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
-        except campaign.NotPossible as problem:
+        except NotPossible as problem:
             raise BadInput(f"calibrate: {problem}") from None
     frames, warnings = found.frames, found.warnings
     results.answer(

@@ -6,11 +6,8 @@ their names and contents stay.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,7 +15,8 @@ import pandas as pd
 
 from tideover.calibrate.episodes import Progress
 from tideover.calibrate.real.plan import OVERHEAD_S, Plan, SessionPlan
-from tideover.calibrate.real.supervisor import Registry, SessionFailed, Supervisor, requirements
+from tideover.calibrate.real.processes import NotPossible, Registry, SessionFailed, locked, requirements
+from tideover.calibrate.real.supervisor import NEEDED_BYTES, Supervisor
 from tideover.calibrate.real.tables import TABLES, described, frame, tables
 from tideover.scenarios.java import JavaNotFound, find_java
 
@@ -28,10 +26,6 @@ MEASUREMENTS = "measurements"
 _DONE = "done.json"
 
 
-class NotPossible(RuntimeError):
-    """A calibration cannot run here, or not now. The message says why."""
-
-
 def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None) -> dict[str, pd.DataFrame]:
     """Carry out what is not done yet, and return the tables of all sessions (see `tables.TABLES`).
 
@@ -39,7 +33,7 @@ def run(plan: Plan, out: Path, progress: Progress = lambda fraction, text: None)
     column ``error`` of ``sessions``, and is tried again the next time. Raises NotPossible if the machine
     lacks something, or another calibration works in the same directory.
     """
-    if problems := requirements():
+    if problems := requirements(NEEDED_BYTES):
         raise NotPossible(" ".join(problems))
     java = find_java()
     if java is None:
@@ -106,18 +100,3 @@ def _carry_out(supervisor: Supervisor, session: SessionPlan, directory: Path) ->
         shutil.rmtree(directory / path, ignore_errors=True)
     if not error:
         (directory / _DONE).write_text(json.dumps(asdict(session)))
-
-
-@contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Hold this directory for the length of the block; the lock goes away with the process, however it ends.
-    Raises NotPossible if somebody else holds it.
-    """
-    with (out / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise NotPossible(
-                f"{out}: another calibration is at work there; wait, or choose --out"
-            ) from error
-        yield

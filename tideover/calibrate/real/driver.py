@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideover.calibrate.real import pipelines
 from tideover.calibrate.real.plan import SPEC, DriverSpec, executors_of, spark_settings
+from tideover.calibrate.real.processes import EventLog
 from tideover.scenarios.spark.settings import is_embedded
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Driver:
 
     def __init__(self, spec: DriverSpec) -> None:
         self.spec = spec
-        self.log = pipelines.EventLog(spec.events, query=spec.query, life=spec.life)
+        self.log = EventLog(spec.events, query=spec.query, life=spec.life)
         self.sink_directory = spec.directory / "sink"
         self.run = 0
         self.log.write("begun", pid=os.getpid(), tag=spec.tag)
@@ -161,7 +162,7 @@ def _executors(spark: SparkSession) -> list[str]:
     return [name for name in str(ids.mkString(",")).split(",") if name]
 
 
-def _listener(log: pipelines.EventLog) -> Any:
+def _listener(log: EventLog) -> Any:
     from pyspark.sql.streaming import StreamingQueryListener
 
     class Listener(StreamingQueryListener):

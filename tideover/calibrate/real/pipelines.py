@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -24,39 +23,11 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit
 
+from tideover.calibrate.real.processes import EventLog
 from tideover.sim.draws import mix
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-class EventLog:
-    """Appends events to a file, the raw record of a session: one JSON object a line, with its unix time (s).
-    Several threads may do so. A process that is killed loses none of them.
-    """
-
-    def __init__(self, path: Path, **always: Any) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a", encoding="utf-8", buffering=1)
-        self._lock = threading.Lock()
-        self._always = always
-
-        self.close = self._file.close
-
-    def write(self, event: str, at: float | None = None, **details: Any) -> None:
-        at = time.time() if at is None else at
-        line = json.dumps({"event": event, "at": at, **self._always, **details})
-        with self._lock:
-            self._file.write(line + "\n")
-
-
-def read_events(path: Path) -> Iterator[dict[str, Any]]:
-    """The events of a file. A last line that was cut off by a kill is left out."""
-    if not path.exists():
-        return
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.endswith("\n"):
-            yield json.loads(line)
 
 
 # The input is a pure function of the wall clock: row i has a stamp and a content that follow from the

@@ -18,6 +18,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from tideover.calibrate.real.pipelines import Content, Pipeline, Schedule
+from tideover.calibrate.real.processes import TAG
 from tideover.models.operators.kinds import SENTENCES
 from tideover.scenarios.java import Java, java_environment
 from tideover.scenarios.spark import settings as sweeps
@@ -278,9 +279,6 @@ def _kills(
     name = f"recovery-{strategy.replace('_', '-')}{suffix}"
     return SessionPlan(name, strategy, "word_count", CLUSTER, seed, tuple(episodes), work=WORK)
 
-
-TAG = "TIDEOVER_TAG"
-"""The environment variable by which a process is known as ours."""
 
 LOCALITY_WAIT_S = 0.5
 """In s; part of the output gap where one of several partitions of the state was lost."""

@@ -8,93 +8,28 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import signal
 import subprocess
 import sys
 import time
-import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-import tideover
-from tideover.calibrate.real.pipelines import EventLog, read_events
-from tideover.calibrate.real.plan import SPEC, TAG, DriverSpec, Fault, SessionPlan, environment
-from tideover.scenarios.java import Java, JavaNotFound, find_java
-
-# Each life of a driver gets a tag, a long random name in its environment, which all its descendants
-# inherit. The tags are in a file before the process is started. So whatever happens to us, the next start
-# finds what is left, and a stranger's process is never taken for ours.
-
-_PATIENCE_S = 20.0
-
-
-class Registry:
-    """The file that names the processes that were started: pid, creation time, tag."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def new_tag(self) -> str:
-        """A tag, noted before anything carries it."""
-        tag = uuid.uuid4().hex
-        self._write([*self.entries(), {"tag": tag}])
-        return tag
-
-    def note(self, tag: str, pid: int) -> None:
-        rest = [entry for entry in self.entries() if entry["tag"] != tag]
-        created = None
-        with suppress(psutil.NoSuchProcess):
-            created = psutil.Process(pid).create_time()
-        self._write([*rest, {"tag": tag, "pid": pid, "created": created}])
-
-    def entries(self) -> list[dict[str, Any]]:
-        return json.loads(self.path.read_text()) if self.path.exists() else []
-
-    def end_leftovers(self) -> list[int]:
-        """End what carries one of the tags, and forget them; returns the pids. Others are left alone."""
-        ended = end({entry["tag"] for entry in self.entries()})
-        self._write([])
-        return ended
-
-    def _write(self, entries: list[dict[str, Any]]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        aside = self.path.with_suffix(".new")
-        aside.write_text(json.dumps(entries, indent=1))
-        aside.replace(self.path)
-
-
-def tagged(tags: Collection[str]) -> list[psutil.Process]:
-    """All living processes whose environment holds one of the tags."""
-    found = []
-    for process in psutil.process_iter():
-        # Else it has ended, or belongs to somebody else: not ours in any case.
-        with suppress(psutil.Error, OSError):
-            if process.pid != os.getpid() and process.environ().get(TAG) in tags:
-                found.append(process)
-    return found
-
-
-def end(tags: Collection[str]) -> list[int]:
-    """SIGKILL all processes with one of the tags, and wait until they are gone; returns their pids. Raises
-    RuntimeError if one of them does not go away.
-    """
-    ended: list[int] = []
-    while tags and (found := tagged(tags)):
-        for process in found:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()  # psutil compares the creation time first
-        _, left = psutil.wait_procs(found, timeout=_PATIENCE_S)
-        if left:
-            raise RuntimeError(f"these processes of the calibration cannot be ended: {left}")
-        ended += [process.pid for process in found]
-    return ended
+from tideover.calibrate.real.plan import SPEC, DriverSpec, Fault, SessionPlan, environment
+from tideover.calibrate.real.processes import (
+    PRINTED,
+    EventLog,
+    OtherWork,
+    Registry,
+    SessionFailed,
+    read_events,
+)
+from tideover.scenarios.java import Java
 
 
 def executors(driver: int, tag: str) -> dict[int, psutil.Process]:
@@ -122,87 +57,8 @@ def _progress(checkpoint: Path | None) -> dict[str, float]:
     return found
 
 
-class OtherWork:
-    """Tells how many cores were busy, on average since the last look, with processes that are not ours, which
-    disturb what is measured. Looking takes some ms.
-    """
-
-    def __init__(self) -> None:
-        self._at = time.monotonic()
-        self._busy = _busy()
-        self._ours: dict[tuple[int, float], float] | None = None
-
-    def look(self, roots: Iterable[int]) -> float | None:
-        """Cores busy with others; None at the first look, and less than a second after the last. ``roots``:
-        the pids of our processes; their descendants are ours too.
-        """
-        now = time.monotonic()
-        if now - self._at < 1.0:
-            return None
-        busy, ours = _busy(), _spent(roots)
-        others = None
-        if self._ours is not None:
-            own = sum(spent - self._ours.get(process, 0.0) for process, spent in ours.items())
-            others = max(0.0, (busy - self._busy - own) / (now - self._at))
-        self._at, self._busy, self._ours = now, busy, ours
-        return others
-
-
-def _busy() -> float:
-    """CPU time, in s, that all cores have spent on anything."""
-    times = psutil.cpu_times()
-    return sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
-
-
-def _spent(roots: Iterable[int]) -> dict[tuple[int, float], float]:
-    """CPU time, in s, of these processes and their descendants, by pid and time of creation."""
-    found = {}
-    for root in roots:
-        with suppress(psutil.Error):
-            parent = psutil.Process(root)
-            for process in [parent, *parent.children(recursive=True)]:
-                with suppress(psutil.Error):
-                    times = process.cpu_times()
-                    found[process.pid, process.create_time()] = times.user + times.system
-    return found
-
-
 NEEDED_BYTES = 3 * 2**30
 """Free memory for two queries of a driver and two executors each."""
-
-
-def machine() -> dict[str, str]:
-    memory = psutil.virtual_memory().total / 2**30
-    processor = platform.processor() or platform.machine()
-    if sys.platform == "linux":
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
-        models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-        processor = next(models, processor)
-    return {
-        "tideover": tideover.__version__,
-        "python": platform.python_version(),
-        "os": platform.system(),
-        "machine": f"{processor}, {psutil.cpu_count()} cores, {memory:.0f} GiB",
-    }
-
-
-def requirements() -> list[str]:
-    """What keeps this machine from running a calibration, each as a sentence; nothing if all is well."""
-    problems = []
-    if platform.system() not in ("Linux", "Darwin"):
-        problems.append(
-            f"A calibration stops and kills processes by POSIX signals, which {platform.system()} "
-            "does not have; Linux and macOS do."
-        )
-    if find_java() is None:
-        problems.append(str(JavaNotFound()))
-    free = psutil.virtual_memory().available
-    if free < NEEDED_BYTES:
-        problems.append(
-            f"A calibration needs {NEEDED_BYTES / 2**30:.0f} GiB of free memory, and there are "
-            f"{free / 2**30:.1f} GiB: close other programs, or calibrate on another machine."
-        )
-    return problems
 
 
 _TICK_S = 0.2
@@ -214,13 +70,6 @@ _DRAIN_S = 90.0
 
 _LOOK_S = 0.3
 """Looking for a victim takes a moment, so it begins this long before the strike."""
-
-PRINTED = " It printed last:"
-"""Ends the line that says why a session failed; what follows was printed by Spark."""
-
-
-class SessionFailed(RuntimeError):
-    """A session could not be carried out. The message ends with what Spark printed last."""
 
 
 @dataclass(eq=False)

@@ -25,11 +25,10 @@ from tideover.calibrate.real.pipelines import (
     Rows,
     Schedule,
     read_batches,
-    read_events,
     read_windows,
 )
 from tideover.calibrate.real.plan import LOCALITY_WAIT_S, SessionPlan, executors_of
-from tideover.calibrate.real.supervisor import machine
+from tideover.calibrate.real.processes import machine, read_events
 from tideover.models.schema import Column
 
 Row = dict[str, Any]
