@@ -1,0 +1,1 @@
+"""Calibration on a real Flink: a job whose TaskManagers are really killed."""
