@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pydantic import TypeAdapter
 
-from tideover.calibrate.real import campaign, processes, supervisor
+from tideover.calibrate.real import campaign, processes, sessions, supervisor
 from tideover.calibrate.real.plan import (
     CLUSTER,
     LOCAL,
@@ -38,7 +38,7 @@ def session(*episodes, **changes):
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
 def test_a_session_survives_a_file(plan, tmp_path):
     """What is written of a plan has all that a session needs to be carried out."""
-    plan.write(tmp_path / "plan.json")
+    sessions.write(plan, tmp_path / "plan.json")
     written = json.loads((tmp_path / "plan.json").read_text())["sessions"]
     assert tuple(TypeAdapter(SessionPlan).validate_python(one) for one in written) == plan.sessions
 
@@ -148,8 +148,8 @@ def test_what_is_missing_is_named_and_nothing_is_started(lacks, monkeypatch, tmp
 
 
 def test_two_calibrations_do_not_share_a_directory(monkeypatch, tmp_path):
-    monkeypatch.setattr(campaign, "requirements", lambda needed: [])
-    with campaign.locked(tmp_path), pytest.raises(NotPossible, match="another calibration"):
+    monkeypatch.setattr(sessions, "requirements", lambda needed: [])
+    with processes.locked(tmp_path), pytest.raises(NotPossible, match="another calibration"):
         campaign.run(tiny(), tmp_path)
 
 
@@ -168,8 +168,8 @@ class NoSpark:
 def failed(tmp_path, monkeypatch):
     """(plan, directory, tables) of a calibration of which no session begins; the directory is relative."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(campaign, "requirements", lambda needed: [])
-    monkeypatch.setattr(campaign, "find_java", lambda: Java(Path("/java"), 17, "PATH"))
+    monkeypatch.setattr(sessions, "requirements", lambda needed: [])
+    monkeypatch.setattr(sessions, "find_java", lambda: Java(Path("/java"), 17, "PATH"))
     monkeypatch.setattr(campaign, "Supervisor", NoSpark)
     return quick(), Path("measured"), campaign.run(quick(), Path("measured"))
 
@@ -183,8 +183,8 @@ def test_a_session_that_never_began_has_its_reason_in_the_tables(failed):
 
 def test_it_is_not_done_and_its_tables_can_be_read_again(failed):
     plan, out, tables = failed
-    assert not any(campaign.is_done(out / "sessions" / s.name, s) for s in plan.sessions)
-    again = campaign.collect(plan, out)
+    assert not any(sessions.is_done(out / "sessions" / s.name, s) for s in plan.sessions)
+    again = sessions.collect(campaign.ENGINE, plan, out)
     assert all(table.equals(again[name]) for name, table in tables.items())
 
 

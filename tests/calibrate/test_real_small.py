@@ -13,7 +13,7 @@ from tests.reports.made_up import read_tables
 from tideover.calibrate import calibration
 from tideover.calibrate.episodes import DISTURBED, episodes
 from tideover.calibrate.fits import LEAST_BATCHES
-from tideover.calibrate.real import campaign, processes
+from tideover.calibrate.real import campaign, processes, sessions
 from tideover.calibrate.real.plan import LOCAL, Episode, Plan, SessionPlan, quick, tiny
 from tideover.calibrate.real.processes import read_events
 from tideover.calibrate.real.tables import TABLES
@@ -98,7 +98,7 @@ def test_tables_are_as_described_and_on_file(tiny_run):
     assert set(tables) == set(TABLES)
     for name, columns in TABLES.items():
         assert list(tables[name].columns) == [column.name for column in columns]
-        assert (out / campaign.MEASUREMENTS / f"{name}.parquet").exists()
+        assert (out / sessions.MEASUREMENTS / f"{name}.parquet").exists()
     assert tables["sessions"].spark[0].startswith("4.")
 
 
@@ -138,7 +138,7 @@ def test_a_killed_calibration_leaves_nobody_behind_and_resumes(tiny_run, tmp_pat
     episode = Episode(0.0, 4.0, 100, "steady")
     short = SessionPlan("short", "micro_batch", "word_count", LOCAL, 1, (episode,))
     plan = Plan("both", (*tiny().sessions, short))
-    plan.write(tmp_path / "plan.json")
+    sessions.write(plan, tmp_path / "plan.json")
     command = [sys.executable, "-c", MAIN, str(tmp_path / "plan.json"), str(out)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         told = (line for line in running.stdout if line.startswith("short"))
@@ -189,7 +189,7 @@ def test_quick_calibration(tideover, tmp_path):
     out = tmp_path / "measured"
     code, _, err = tideover("calibrate", "--quick", "--out", out)
     assert code == 0, err
-    tables, measured = read_tables(out), campaign.collect(quick(), out)
+    tables, measured = read_tables(out), sessions.collect(campaign.ENGINE, quick(), out)
     strategies = {"micro_batch", "source_replay", "active_replication"}
     correct = tables["correctness"]
     assert set(correct["strategy"]) == strategies

@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -134,9 +133,6 @@ class Plan:
     @property
     def seconds(self) -> float:
         return sum(session.end_s + OVERHEAD_S for session in self.sessions)
-
-    def write(self, path: Path) -> None:
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)

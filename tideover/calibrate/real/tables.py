@@ -20,6 +20,7 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from tideover.calibrate.episodes import NAN
+from tideover.calibrate.real import sessions
 from tideover.calibrate.real.pipelines import (
     MICROSECONDS,
     Rows,
@@ -213,14 +214,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 
 def frame(table: str, rows: Iterable[Row]) -> pd.DataFrame:
-    """The rows as a table with all its columns, in their order and with their types; raises KeyError for a
-    column that is not described.
-    """
-    rows, columns = list(rows), TABLES[table]
-    if unknown := {name for row in rows for name in row} - {column.name for column in columns}:
-        raise KeyError(f"table {table!r}: columns {sorted(unknown)} are not described")
-    cells = {c: [row.get(c.name, "" if c.dtype == "string" else NAN) for row in rows] for c in columns}
-    return pd.DataFrame({c.name: pd.Series(values, dtype=c.dtype) for c, values in cells.items()})
+    """The rows as one of ``TABLES``; raises KeyError for a column that is not described."""
+    return sessions.frame(TABLES[table], list(rows))
 
 
 class Session:

@@ -1,0 +1,173 @@
+"""All sessions of a plan, one after the other; what is done already is not done again. Whatever the engine.
+
+`campaign` of PySpark and that of Flink say what theirs is, by an `Engine`. What is in a directory's files
+lets an interrupted calibration go on, so their names and contents stay.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pandas as pd
+
+from tideover.calibrate.episodes import Progress
+from tideover.calibrate.real.processes import NotPossible, Registry, SessionFailed, locked, requirements
+from tideover.models.schema import Column
+from tideover.scenarios.java import Java, JavaNotFound, find_java
+
+MEASUREMENTS = "measurements"
+"""The directory of the tables, below the one of the calibration."""
+
+_DONE = "done.json"
+
+Tables = dict[str, pd.DataFrame]
+
+
+class Session(Protocol):
+    """A session of a plan, a dataclass; its episodes have ``begin_s``, ``end_s`` and ``rate_per_s``."""
+
+    name: str
+
+    @property
+    def episodes(self) -> Sequence[Any]: ...
+    @property
+    def end_s(self) -> float: ...
+
+
+class Plan(Protocol):
+    @property
+    def sessions(self) -> Sequence[Any]: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What is an engine's own.
+
+    needed_bytes  of free memory
+    overhead_s    that a session takes besides its episodes
+    columns       of its tables, ``sessions`` among them
+    carry_out     a session, in a directory; raises SessionFailed
+    tables        of a session that began; with why it did not come to its end, or nothing
+    described     the row of ``sessions`` of one that never began
+    fault         what is done in an episode, in words; empty: nothing
+    litter        what the tables are made of, and is too large to be kept
+    """
+
+    needed_bytes: int
+    overhead_s: float
+    columns: Mapping[str, tuple[Column, ...]]
+    carry_out: Callable[[Any, Path, Registry, Java, Callable[[float], None]], None]
+    tables: Callable[[Path, str], Tables]
+    described: Callable[[Any], dict[str, Any]]
+    fault: Callable[[Any], str]
+    litter: tuple[str, ...]
+
+
+def run(engine: Engine, plan: Plan, out: Path, progress: Progress) -> Tables:
+    """Carry out what is not done yet, and return the tables of all sessions.
+
+    They are also written to OUT/measurements/<table>.parquet. A session that failed has its reason in the
+    column ``error`` of ``sessions``, and is tried again the next time. Raises NotPossible if the machine
+    lacks something, or another calibration works in the same directory.
+    """
+    if problems := requirements(engine.needed_bytes):
+        raise NotPossible(" ".join(problems))
+    java = find_java()
+    if java is None:
+        raise JavaNotFound()
+    out = out.resolve()  # the processes work elsewhere
+    out.mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        registry = Registry(out / "processes.json")
+        registry.end_leftovers()
+        write(plan, out / "plan.json")
+        passed = 0.0
+        for session in plan.sessions:
+
+            def tell(seconds: float, session: Session = session, before: float = passed) -> None:
+                told = "starting, warming up" if seconds <= 0 else "settling"
+                for number, episode in enumerate(session.episodes, 1):
+                    if episode.begin_s <= seconds < episode.end_s:
+                        fault = engine.fault(episode)
+                        told = f"episode {number} of {len(session.episodes)}, {episode.rate_per_s}/s"
+                        told += f", {fault}" if fault else ""
+                progress((before + max(0.0, seconds)) / plan.seconds, f"{session.name}: {told}")
+
+            tell(0.0)
+            directory = out / "sessions" / session.name
+            if not is_done(directory, session):
+                shutil.rmtree(directory, ignore_errors=True)
+                directory.mkdir(parents=True)
+                _carry_out(engine, session, directory, registry, java, tell)
+            passed += session.end_s + engine.overhead_s
+        progress(1.0, "all sessions are done")
+        return collect(engine, plan, out)
+
+
+def is_done(directory: Path, session: Session) -> bool:
+    path = directory / _DONE
+    return path.exists() and path.read_text() == _json(session)
+
+
+def collect(engine: Engine, plan: Plan, out: Path) -> Tables:
+    """The tables of all sessions of the plan that have some, written to OUT/measurements/."""
+    found = {}
+    (out / MEASUREMENTS).mkdir(exist_ok=True)
+    for table, columns in engine.columns.items():
+        paths = [out / "sessions" / session.name / f"{table}.parquet" for session in plan.sessions]
+        frames = [pd.read_parquet(path) for path in paths if path.exists()]
+        found[table] = pd.concat(frames, ignore_index=True) if frames else frame(columns, [])
+        found[table].to_parquet(out / MEASUREMENTS / f"{table}.parquet", index=False)
+    return found
+
+
+def frame(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows as a table with all its columns, in their order and with their types; raises KeyError for a
+    column that is not described.
+    """
+    if unknown := {name for row in rows for name in row} - {column.name for column in columns}:
+        raise KeyError(f"columns {sorted(unknown)} are not described")
+    missing = {"string": ""}
+    cells = {c: [row.get(c.name, missing.get(c.dtype, float("nan"))) for row in rows] for c in columns}
+    return pd.DataFrame({c.name: pd.Series(values, dtype=c.dtype) for c, values in cells.items()})
+
+
+def _carry_out(
+    engine: Engine,
+    session: Session,
+    directory: Path,
+    registry: Registry,
+    java: Java,
+    tell: Callable[[float], None],
+) -> None:
+    error, found = "", {table: frame(columns, []) for table, columns in engine.columns.items()}
+    try:
+        engine.carry_out(session, directory, registry, java, tell)
+    except SessionFailed as failed:
+        error = str(failed)
+    if (directory / "session.json").exists():
+        found = engine.tables(directory, error)
+    else:  # it never began
+        found["sessions"] = frame(engine.columns["sessions"], [engine.described(session) | {"error": error}])
+    for table, rows in found.items():
+        rows.to_parquet(directory / f"{table}.parquet", index=False)
+    # These are large, and all that is known from them is in the tables now.
+    for path in (path for pattern in engine.litter for path in directory.glob(pattern)):
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+    if not error:
+        (directory / _DONE).write_text(_json(session))
+
+
+def write(plan: Plan, path: Path) -> None:
+    path.write_text(_json(plan, indent=1) + "\n", encoding="utf-8")
+
+
+def _json(planned: Any, **how: Any) -> str:
+    return json.dumps(asdict(planned), **how)
