@@ -93,14 +93,14 @@ def _too_few(tables: Mapping[str, pd.DataFrame], found: list[Episode]) -> str:
     lines = [
         f"nothing can be fitted: no episode has {LEAST_BATCHES} batches of normal operation.",
         *(f"  {e.name} (with {e.rate_per_s:.0f} rows/s): {len(e.settled())}" for e in found if e.fitted),
-        *(f"  {failure}" for failure in _failures(tables)),
+        *(f"  {failure}" for failure in failures(tables)),
         "The machine is too slow, or has other work to do. Give another --out to measure anew; with the same "
         "one only sessions that failed are tried again.",
     ]
     return "\n".join(lines)
 
 
-def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+def failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     """Why sessions failed; what they printed, after the first line of the reason, is in the tables."""
     sessions = tables["sessions"]
     reasons = sessions["error"][sessions["error"].fillna("") != ""]
@@ -108,7 +108,7 @@ def _failures(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def _warnings(tables: Mapping[str, pd.DataFrame], found: list[Episode], fits: Fits) -> list[str]:
-    said = _failures(tables)
+    said = failures(tables)
     disturbed = [e.name for e in found if e.others_cores > DISTURBED]
     if disturbed:
         said.append(

@@ -101,8 +101,8 @@ def profile(
     for fit in _faults(condition, fits).values():
         for measure, spread in fit.spread.items():
             scatter[measure] = max(round(spread.normal, 4), scatter.get(measure, 0.0))
-    texts = {key: _written(value.estimate) for key, value in values.items()}
-    texts[f"{STRATEGY}.locality_wait"] = _written(locality_wait_s)
+    texts = {key: written(value.estimate) for key, value in values.items()}
+    texts[f"{STRATEGY}.locality_wait"] = written(locality_wait_s)
     if condition.strategy == "source_replay":
         texts[f"{STRATEGY}.recovery"] = "replay"
     return {
@@ -110,13 +110,13 @@ def profile(
         "provenance": dict(provenance) | {"pipeline": condition.pipeline, "master": condition.master},
         "values": nested(texts),
         "intervals": {
-            key: {"low": _written(value.low), "high": _written(value.high), "identified": value.identified}
+            key: {"low": written(value.low), "high": written(value.high), "identified": value.identified}
             for key, value in values.items()
         },
         "draws": {
             "keys": list(values),
             "rows": [
-                [_written(value) for value in draw]
+                [written(value) for value in draw]
                 for draw in zip(*(value.draws for value in values.values()), strict=True)
             ],
         },
@@ -130,7 +130,7 @@ def ranges(condition: Condition, episodes: Iterable[Episode]) -> dict[str, dict[
     rates, triggers = [e.rate_per_s for e in mine], [e.setup.trigger_s for e in mine]
     return {
         "rate": {"low": f"{min(rates):.12g}/s", "high": f"{max(rates):.12g}/s"},
-        "interval": {"low": _written(min(triggers)), "high": _written(max(triggers))},
+        "interval": {"low": written(min(triggers)), "high": written(max(triggers))},
     }
 
 
@@ -192,7 +192,7 @@ def _flat(condition: Condition, costs: Costs, faults: Mapping[str, Faults]) -> d
     return found
 
 
-def _written(seconds: float) -> str:
+def written(seconds: float) -> str:
     """A duration as scenarios write it, in four digits."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:

@@ -37,9 +37,9 @@ _OVER = {
     "rate_per_s": ("the input rate", "the input rate", "A slope means that the cost of a row is wrong."),
     "keys": ("the number of keys", "the number of keys", "A slope means that the cost of state is wrong."),
     "moment_s": (
-        "the time into the batch",
-        "the moment of the fault within its batch",
-        "A slope means that the model takes the loss of a batch under way too lightly or too seriously.",
+        "the time since the batch or the checkpoint began",
+        "the time since the batch or the checkpoint began",
+        "A slope means that the model takes the loss of what was under way too lightly or too seriously.",
     ),
 }
 """What errors may hang on: in a sentence, in a title, and what a slope over it means."""

@@ -34,6 +34,7 @@ FAULTS = {
     "kill_executor": "executor killed",
     "kill_driver": "driver killed",
     "stop_executor": "executor stopped",
+    "kill_taskmanager": "TaskManager killed",
 }
 
 PURPOSES = {"steady": "Steady", "recovery": "After a fault"}
@@ -112,12 +113,17 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = Fals
     Of the held-out episodes, or of those that the fit has seen. ``median_error`` and ``worst_error`` are of
     the absolute error; ``coverage``: the part of the ``intervals`` (predictions that have one, or should)
     that hold the measured figure, NaN if there are none; ``failed``: how many failed (see ``judged``);
-    ``unmeasured``: pairs that cannot be judged, and are not in ``n``.
+    ``unmeasured``: pairs that cannot be judged, and are not in ``n``. ``fluid_error``: the median error of
+    the plain fluid law, if it was asked.
     """
     every = judged(pairs)
     known = every["error"].notna()
     every = every.assign(_size=every["error"].abs(), _covered=every["covered"].where(known).astype(float))
     keys = ["purpose", "strategy", *(["fault"] if by_fault else []), "measure"]
+    more: dict[str, Any] = {}
+    if "fluid" in every:
+        every["_fluid"] = (every["fluid"] / every["measured"] - 1).abs()
+        more = {"fluid_error": ("_fluid", "median")}
     found = (
         every[every["held_out"] == held_out]
         .groupby(keys, sort=False, as_index=False)
@@ -129,6 +135,7 @@ def summary(pairs: pd.DataFrame, *, held_out: bool = True, by_fault: bool = Fals
             intervals=("_covered", "count"),
             failed=("failed", "sum"),
             unmeasured=("error", lambda errors: int(errors.isna().sum())),
+            **more,
         )
     )
     order = {name: place for place, name in enumerate(PURPOSES)}
@@ -211,6 +218,13 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
         "failed": lambda row: str(row["failed"]),
         "aims met": met,
     }
+    if "fluid_error" in found.columns:
+        columns["fluid law"] = lambda row: percent(row["fluid_error"])
+        notes.append(
+            "fluid law: median error of the simplest law that could do it. The sink is silent for D, and the "
+            "backlog is gone after D + r (a + D) / (C − r): r is the rate, a the age of the checkpoint; D and "
+            "C are fitted to the same faults."
+        )
     return Table.of(title, ordered.to_dict("records"), columns, notes, 2, heading)
 
 

@@ -112,7 +112,7 @@ def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
 _CAUSES = {
     "rate_per_s": "input rate (rows/s)",
     "keys": "keys",
-    "moment_s": "time into the running batch (s)",
+    "moment_s": "time since the batch or checkpoint began (s)",
 }
 _EDGE = 200.0
 

@@ -1,0 +1,233 @@
+"""A calibration on Flink, once it is measured: fit, predict the kills that were held out, write a profile.
+
+``tideover calibrate --engine flink`` calls ``analyse``. The tables are those of a calibration on PySpark, and
+are documented in `tideover.reports.columns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tideover import __version__
+from tideover.calibrate import profile
+from tideover.calibrate.calibration import SEED, Calibration, NothingToFit, failures
+from tideover.calibrate.comparison import TIMELINE
+from tideover.calibrate.episodes import DISTURBED, NAN, PRE, Progress
+from tideover.calibrate.fits import DRAWS, LEAST, MEASURES, NEVER, Spread, spread_of
+from tideover.calibrate.flink.counterpart import simulated
+from tideover.calibrate.flink.kills import Costs, Kill, fit, fluid, kills
+
+ABOUT = {
+    "purpose": "recovery",
+    "strategy": "aligned_snapshots",
+    "pipeline": "running_count",
+    "master": "flink",
+    "fault": "kill_taskmanager",
+}
+"""What all pairs have in common."""
+SIMULATED_DRAWS = 12
+"""Draws of the parameters that a prediction's interval rests on."""
+LEAST_KILLS = 3
+"""So many kills tell a spread."""
+_PARAMETERS = 2
+"""Of each measure: an outage, and a capacity."""
+
+
+@dataclass(frozen=True)
+class Fits:
+    """The estimate, draws of it, and the spread of each measure's residuals."""
+
+    costs: Costs
+    draws: tuple[Costs, ...]
+    spread: Mapping[str, Spread]
+
+
+def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibration:
+    """Fit the tables of a campaign, and compare what the fit predicts with what was measured; raises
+    NothingToFit if there are too few kills.
+    """
+    found = kills(tables)
+    fits = _fits(found, tables, progress)
+    pairs = _pairs(found, fits, lambda done, what: progress(0.3 + 0.6 * done, what))
+    progress(0.9, "comparing")
+    sessions = tables["sessions"]
+    first = sessions.iloc[0]
+    provenance = {
+        "source": "real Flink, TaskManagers really killed",
+        "measured": str(sessions["t0"].min()),
+        **{name: str(first[name]) for name in ("machine", "os", "java", "python", "flink")},
+        "tideover": __version__,
+        "sessions": len(sessions),
+        "kills": len(found),
+    }
+    frames = {
+        "pairs": pairs,
+        "parameters": _parameters(fits),
+        "timelines": _timelines(found, fits.costs),
+        "correctness": _correctness(found, fits.costs),
+    }
+    text = profile.text(_profile(found, fits, provenance), width=110)
+    return Calibration(frames, {PROFILE: text}, provenance, tuple(_warnings(tables, found)))
+
+
+def _fits(found: Sequence[Kill], tables: Mapping[str, pd.DataFrame], progress: Progress) -> Fits:
+    mine = [k for k in found if k.fitted]
+    known = [k for k in mine if np.isfinite(k.capacity()) and np.isfinite(k.outage_s)]
+    if len(known) < LEAST_KILLS:
+        told = (f"  {k.session} #{k.episode}: {k.figures() or 'nothing came out again'}" for k in mine)
+        said = f"nothing can be fitted: {len(known)} kills were recovered from, {LEAST_KILLS} are needed."
+        raise NothingToFit("\n".join([said, *told, *(f"  {one}" for one in failures(tables))]))
+    rng = np.random.Generator(np.random.PCG64(SEED))
+    weights = rng.dirichlet(np.ones(len(known)), DRAWS) * len(known)
+    costs, draws = fit(known), tuple(fit(known, w) for w in weights)
+    residuals = []
+    for i, kill in enumerate(mine):
+        progress(0.3 * i / len(mine), f"simulating kill {i + 1} of {len(mine)}")
+        made, seen = simulated(kill, costs).figures(), kill.figures()
+        residuals.append([_residual(made.get(m, NAN), seen.get(m, NAN)) for m in MEASURES])
+    columns = zip(MEASURES, np.array(residuals).T, strict=True)
+    return Fits(costs, draws, {m: spread_of(column, _PARAMETERS, LEAST) for m, column in columns})
+
+
+def _residual(made: float, seen: float) -> float:
+    """Log of predicted over measured; NaN: not measured."""
+    return NEVER if np.isnan(made) and np.isfinite(seen) else float(np.log(made / seen))
+
+
+def _pairs(found: Sequence[Kill], fits: Fits, progress: Progress) -> pd.DataFrame:
+    """One row a kill and measure: measured, predicted, 90 % interval, error, and what the fluid law says."""
+    law = fluid([k for k in found if k.fitted])
+    rows = []
+    for i, kill in enumerate(found):
+        progress(i / len(found), f"predicting kill {i + 1} of {len(found)}")
+        measured, made = kill.figures(), simulated(kill, fits.costs).figures()
+        draws = fits.draws[:SIMULATED_DRAWS] if kill.held_out else ()
+        likely = [simulated(kill, costs).figures() for costs in draws]
+        plain = law(kill)
+        for measure in MEASURES:
+            seen, said = measured.get(measure, NAN), made.get(measure, NAN)
+            values = np.array([figures.get(measure, np.inf) for figures in likely])
+            low, high = fits.spread[measure].interval(values)
+            rows.append(
+                ABOUT
+                | {"session": kill.session, "episode": kill.episode, "held_out": kill.held_out}
+                | {"rate_per_s": kill.rate_per_s, "keys": NAN, "moment_s": kill.age_s, "measure": measure}
+                | {"measured": seen, "predicted": said, "low": low, "high": high, "error": said / seen - 1}
+                | {"fluid": plain[measure]}
+            )
+    return pd.DataFrame(rows)
+
+
+def _timelines(found: Sequence[Kill], costs: Costs) -> pd.DataFrame:
+    """Backlogs around the kill, measured and simulated, of the kills that are held out; of all if none is."""
+    frames = []
+    for kill in [k for k in found if k.held_out] or found:
+        made = simulated(kill, costs)
+        at = np.arange(max(TIMELINE[0], -PRE), min(TIMELINE[1], kill.end_s - kill.at_s), 0.05)
+        curves = {"measured": (kill.curve, kill.at_s), "simulated": (made.curve, made.failed_s)}
+        about = {"session": kill.session, "episode": kill.episode}
+        for kind, (curve, zero) in curves.items():
+            line = {**ABOUT, **about, "kind": kind, "at_s": at, "backlog": curve.backlog(zero + at)}
+            frames.append(pd.DataFrame(line))
+    kept = ["session", "episode", "strategy", "fault", "kind", "at_s", "backlog"]
+    return pd.concat(frames, ignore_index=True)[kept]
+
+
+def _correctness(found: Sequence[Kill], costs: Costs) -> pd.DataFrame:
+    """Kills after which all counts were exact, rows missing and in excess, and what the ledger says."""
+    made = [simulated(kill, costs) for kill in found]
+    row = {
+        "strategy": ABOUT["strategy"],
+        "fault": ABOUT["fault"],
+        "kills": len(found),
+        "exact": sum(k.few == k.many == 0 for k in found),
+        "missing": sum(k.few for k in found),
+        "extra": sum(k.many for k in found),
+        "simulated_lost": sum(one.lost for one in made),
+        "simulated_duplicated": sum(one.duplicated for one in made),
+        "promise": "exactly once",
+    }
+    return pd.DataFrame([row])
+
+
+PROFILE = "flink-running-count"
+_KEYS = {
+    "connection": ("failures.crash_task.detection", "the first task fails, as its connection is lost"),
+    "restart": ("failures.crash_task.restart", "from then until rows are put out again"),
+    "service": ("bolts.windowed_count.service", "a row, while the job catches up, all tasks together"),
+    "snapshot": ("strategy.aligned_snapshots.upload_time", "a checkpoint, until it is complete"),
+}
+
+
+def _flat(costs: Costs) -> dict[str, float]:
+    """The values of the scenario ``flink-recovery``, s."""
+    restart = costs.outage - costs.connection
+    found = {"connection": costs.connection, "restart": restart, "service": 1 / costs.capacity}
+    return {_KEYS[name][0]: value for name, value in (found | {"snapshot": costs.snapshot}).items()}
+
+
+def _bounds(fits: Fits) -> dict[str, tuple[float, float]]:
+    drawn = pd.DataFrame([_flat(costs) for costs in fits.draws])
+    low, high = drawn.quantile(0.05), drawn.quantile(0.95)
+    return {key: (float(low[key]), float(high[key])) for key in _flat(fits.costs)}
+
+
+def _parameters(fits: Fits) -> pd.DataFrame:
+    """One row a value of the profile, and one for each stage of the outage."""
+    about = {"strategy": ABOUT["strategy"], "profile": PROFILE, "unit": "s", "identified": True}
+    meanings = dict(_KEYS.values())
+    flat, bounds = _flat(fits.costs), _bounds(fits)
+    rows = [
+        about | {"parameter": key, "value": flat[key], "low": low, "high": high, "meaning": meanings[key]}
+        for key, (low, high) in bounds.items()
+    ]
+    stages = {
+        "given_up": "from the kill until the lost TaskManager is no longer reachable",
+        "replacement": "from the kill until there are slots for all tasks",
+        "prepare": "from then until every task has put out a row again",
+    }
+    for stage, meaning in stages.items():
+        low, high = np.nanquantile([getattr(c, stage) for c in fits.draws], (0.05, 0.95)).tolist()
+        value = {"value": getattr(fits.costs, stage), "low": low, "high": high}
+        rows.append(about | {"parameter": f"stage.{stage}", "meaning": meaning} | value)
+    return pd.DataFrame(rows)
+
+
+def _profile(found: Sequence[Kill], fits: Fits, provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile for ``flink-recovery`` as plain data."""
+    written, flat = profile.written, _flat(fits.costs)
+    rates, intervals = [k.rate_per_s for k in found], [k.interval_s for k in found]
+    return {
+        "name": PROFILE,
+        "provenance": dict(provenance),
+        "values": profile.nested(
+            {key: written(value) for key, value in flat.items()}
+            | {"strategy.aligned_snapshots.snapshot_time": "0 s"}
+        ),
+        "intervals": {
+            key: {"low": written(low), "high": written(high), "identified": True}
+            for key, (low, high) in _bounds(fits).items()
+        },
+        "draws": {
+            "keys": list(flat),
+            "rows": [[written(value) for value in _flat(costs).values()] for costs in fits.draws],
+        },
+        "ranges": {
+            "rate": {"low": f"{min(rates):.12g}/s", "high": f"{max(rates):.12g}/s"},
+            "interval": {"low": written(min(intervals)), "high": written(max(intervals))},
+        },
+        "scatter": {measure: round(spread.normal, 4) for measure, spread in fits.spread.items()},
+    }
+
+
+def _warnings(tables: Mapping[str, pd.DataFrame], found: Sequence[Kill]) -> list[str]:
+    said = failures(tables)
+    if disturbed := [f"{k.session} #{k.episode}" for k in found if k.others_cores > DISTURBED]:
+        left_out = "the fit leaves them out" if any(k.disturbed for k in found) else "so were all"
+        said.append(f"other programs were at work in {', '.join(disturbed)}: {left_out}")
+    return said

@@ -1,0 +1,88 @@
+"""The simulated counterpart of a measured kill; `analysis` asks for its figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from tideover.calibrate.episodes import CALM, PRE, BacklogCurve, Figures, catch_up, output_gap
+from tideover.calibrate.flink.kills import Costs, Kill
+from tideover.models.coarsening import coarsened, coarseness
+from tideover.models.config import Scenario
+from tideover.models.job.components import SpoutConfig
+from tideover.models.world import World
+from tideover.scenarios.loader import load
+from tideover.sim.kernel import standing
+from tideover.sim.recorder import SLOT
+from tideover.sim.units import S
+
+_ROOTS_PER_S = 200
+"""Of a simulation: one is done every 5 ms, and the sink's own notes are 20 ms apart."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A simulated kill, in s since its own zero; ``lost`` and ``duplicated``: rows, as the ledger says."""
+
+    kill: Kill
+    curve: BacklogCurve
+    failed_s: float
+    lost: int
+    duplicated: int
+
+    def figures(self) -> Figures:
+        """Under the same definitions as those of the kill; what is not over is missing."""
+        until = self.failed_s + self.kill.end_s - self.kill.at_s
+        gap = output_gap(self.curve, self.failed_s, until)
+        back = catch_up(self.curve, self.failed_s - PRE, self.failed_s, until)
+        both = {"output_gap_s": gap, "catch_up_s": back}
+        return {measure: value for measure, value in both.items() if value is not None}
+
+
+def scenario(kill: Kill, costs: Costs) -> tuple[Scenario, float]:
+    """``flink-recovery`` as it was measured, struck as long after the begin of the checkpoint that the job
+    goes back to; and when that is, s.
+    """
+    last = ceil(PRE / kill.interval_s + 1) * kill.interval_s
+    # One that was under way is lost, and the next is due an interval after the last.
+    failed = last + min(kill.age_s, kill.interval_s + costs.snapshot)
+    settings = {
+        "rate": f"{kill.rate_per_s:.9g}/s",
+        "checkpoint_interval": _time(kill.interval_s),
+        "snapshot_time": "0 s",
+        "upload_time": _time(costs.snapshot),
+        "topology.job.service": _time(1 / costs.capacity),
+        "detection": _time(costs.connection),
+        "restart": _time(costs.outage - costs.connection),
+        "failures.0.at": _time(failed),
+        "run.duration": _time(failed + kill.end_s - kill.at_s + 2 * CALM),
+        "run.warmup": "0 s",
+        "run.lump_rate": f"{_ROOTS_PER_S}/s",
+    }
+    return load("flink-recovery", [f"{key}={value}" for key, value in settings.items()]), failed
+
+
+def _time(seconds: float) -> str:
+    return f"{max(0, round(seconds * 1e9))} ns"
+
+
+@standing()  # the worlds go when it ends
+def simulated(kill: Kill, costs: Costs) -> Simulated:
+    asked, failed = scenario(kill, costs)
+    world = World(coarsened(asked), judge_windows=False)
+    world.run()
+    lump = coarseness(asked)
+    spout = world.job.topology.spouts[0].config
+    assert isinstance(spout, SpoutConfig)
+    # Rows created up to each slot boundary. Those that entered the system are more: a row that is read again
+    # enters again.
+    slots = np.arange(asked.run.duration // SLOT + 1)
+    created = (slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1).astype(np.float64) * lump
+    inside, _ = world.recorder.backlog(asked.run.duration)
+    done = np.maximum.accumulate(created - inside * lump)
+    new = np.concatenate(([done[0] > 0], np.diff(done) > 0))
+    moments = slots.astype(np.float64) * (SLOT / S)
+    curve = BacklogCurve(moments[new], done[new], (moments, created))
+    return Simulated(kill, curve, failed, world.balance()["lost"] * lump, world.ledger.duplicated * lump)

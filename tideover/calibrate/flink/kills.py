@@ -1,0 +1,214 @@
+"""Measured kills, and what is fitted to those that are not held out.
+
+`analysis` reads them from a campaign's tables. What happened is defined as for PySpark
+(`tideover.calibrate.episodes`): the sink's longest silence, and when the backlog is normal again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import least_squares
+
+from tideover.calibrate.episodes import (
+    DISTURBED,
+    NAN,
+    PRE,
+    SETTLE,
+    BacklogCurve,
+    Figures,
+    Floats,
+    catch_up,
+    new_outputs,
+    output_gap,
+)
+
+SILENT_S = 0.5
+"""The sink is never silent for so long while the job runs."""
+IN_FLIGHT_S = 0.15
+"""Longer than what is on its way between two tasks: Flink's buffers wait for 0.1 s at most."""
+LEAST_S = 1.0
+"""A backlog that is gone sooner tells nothing of the capacity."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill of a TaskManager; times in s since the session's t0, stages as in `tables`.
+
+    disturbed   by other programs, while others were not
+    snapshot_s  how long checkpoints of the session took, in the median
+    curve       of the whole session
+    """
+
+    session: str
+    episode: int
+    held_out: bool
+    interval_s: float
+    rate_per_s: float
+    begin_s: float
+    end_s: float
+    at_s: float
+    triggered_s: float
+    detected_s: float
+    restarts: int
+    given_up_s: float
+    slots_s: float
+    running_s: float
+    output_s: float
+    few: int
+    many: int
+    others_cores: float
+    snapshot_s: float
+    curve: BacklogCurve
+    disturbed: bool = False
+
+    @property
+    def fitted(self) -> bool:
+        return not self.held_out and not self.disturbed
+
+    @property
+    def age_s(self) -> float:
+        """From the begin of the checkpoint that the job goes back to until the kill."""
+        return self.at_s - self.triggered_s
+
+    @property
+    def outage_s(self) -> float:
+        """From the kill until rows are put out again, be it for the second time."""
+        return self.output_s - self.at_s
+
+    def figures(self) -> Figures:
+        """What was measured; what was not over by the end of the episode is missing."""
+        since = max(self.begin_s + SETTLE, self.at_s - max(PRE, self.interval_s + 1))
+        gap = output_gap(self.curve, self.at_s, self.end_s)
+        back = catch_up(self.curve, since, self.at_s, self.end_s)
+        both = {"output_gap_s": gap, "catch_up_s": back}
+        return {measure: value for measure, value in both.items() if value is not None}
+
+    def capacity(self) -> float:
+        """Rows per second that the job does until it has caught up, from its first row on; NaN: too few."""
+        back = self.figures().get("catch_up_s", 0.0)
+        lasted = back - self.outage_s
+        if not lasted >= LEAST_S:
+            return NAN
+        first, last = np.interp([self.triggered_s, self.at_s + back], *self.curve.emitted)
+        return float(last - first) / lasted
+
+
+def kills(tables: Mapping[str, pd.DataFrame]) -> list[Kill]:
+    """All kills of a campaign whose sessions did not fail; ``tables`` as the campaign returns them."""
+    found = []
+    for session in tables["sessions"].to_dict("records"):
+        if session["error"]:
+            continue
+        mine = {name: table[table["session"] == session["session"]] for name, table in tables.items()}
+        done = mine["checkpoints"]["status"] == "COMPLETED"
+        shared = {
+            "interval_s": float(session["interval_s"]),
+            "snapshot_s": float(mine["checkpoints"]["duration_s"][done].median()),
+            "curve": _curve(mine["outputs"], str(session["pieces"]), float(session["end_s"])),
+        }
+        for row in mine["kills"].sort_values("episode").to_dict("records"):
+            taken = {str(key): value for key, value in row.items() if key not in ("victim",)}
+            found.append(Kill(**{**taken, **shared}))
+    quiet = any(not k.held_out and not k.others_cores > DISTURBED for k in found)
+    return [replace(k, disturbed=quiet and k.others_cores > DISTURBED) for k in found]
+
+
+def _curve(outputs: pd.DataFrame, pieces: str, end: float) -> BacklogCurve:
+    told = np.array(json.loads(pieces), float)
+    edges = np.append(told[:, 0], end)
+    created = np.concatenate(([0.0], np.cumsum(told[:, 1] * np.diff(edges))))
+    moments, rows = new_outputs(*(outputs[name].to_numpy(float) for name in ("at_s", "rows")))
+    return BacklogCurve(
+        *without_trickle(moments, rows, IN_FLIGHT_S * float(told[:, 1].max())), (edges, created)
+    )
+
+
+def without_trickle(moments: Floats, rows: Floats, least: float) -> tuple[Floats, Floats]:
+    """Outputs (s, and rows done) without those that do not end a silence of ``SILENT_S``, as they bring less
+    than ``least`` rows more.
+
+    When a process dies its channels have got on differently far, by what waits in network buffers for
+    ``execution.buffer-timeout``. The first task that is back may fill up what the others had, and be silent
+    again until they are.
+    """
+    kept: list[int] = []
+    for i in range(len(moments)):
+        if kept and moments[i] - moments[kept[-1]] > SILENT_S and rows[i] - rows[kept[-1]] < least:
+            continue
+        kept.append(i)
+    return moments[kept], rows[kept]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a kill costs, s, as fitted; ``capacity``: rows per second, all tasks together.
+
+    connection    from the kill until the first task fails, as its connection is lost
+    given_up      from the kill until the lost TaskManager is no longer reachable
+    replacement   from the kill until there are slots for all tasks
+    prepare       from then until the first row is put out
+    snapshot      from the begin of a checkpoint until it is complete
+    """
+
+    connection: float
+    given_up: float
+    replacement: float
+    prepare: float
+    snapshot: float
+    capacity: float
+
+    @property
+    def outage(self) -> float:
+        return self.replacement + self.prepare
+
+
+def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
+    """Weighted means over the kills of what the log says of each; of capacities the harmonic mean, as it is
+    the time that a row takes which is fitted.
+    """
+    w = np.ones(len(found)) if weights is None else weights
+
+    def mean(values: Sequence[float]) -> float:
+        array = np.array(values, float)
+        known = np.isfinite(array) & (w > 0)
+        return float(np.average(array[known], weights=w[known])) if known.any() else NAN
+
+    return Costs(
+        connection=mean([k.detected_s - k.at_s for k in found]),
+        given_up=mean([k.given_up_s - k.at_s for k in found]),
+        replacement=mean([k.slots_s - k.at_s for k in found]),
+        prepare=mean([k.output_s - k.slots_s for k in found]),
+        snapshot=mean([k.snapshot_s for k in found]),
+        capacity=1 / mean([1 / k.capacity() for k in found]),
+    )
+
+
+def fluid(found: Sequence[Kill]) -> Callable[[Kill], Figures]:
+    """The simplest law that could do it, fitted to the same kills: the sink is silent for D, and the backlog
+    is gone after D + r (a + D) / (C - r), with the age a of the checkpoint, and the rate r.
+
+    Least squares of the logarithms.
+    """
+    seen = [(kill, kill.figures()) for kill in found]
+    top = max(kill.rate_per_s for kill in found)
+
+    def law(kill: Kill, outage: float, capacity: float) -> Figures:
+        rate = kill.rate_per_s
+        left = max(capacity - rate, 1e-9 * capacity)
+        back = outage + rate * (kill.age_s + outage) / left
+        return {"output_gap_s": outage, "catch_up_s": back}
+
+    def residuals(logs: Floats) -> Floats:
+        made = [(law(kill, *np.exp(logs)), figures) for kill, figures in seen]
+        ratios = [one[m] / figures[m] for one, figures in made for m in figures if figures[m]]
+        return np.log(np.array(ratios, float))
+
+    begin = np.log(np.array([np.mean([kill.outage_s for kill in found]), 2 * top], float))
+    best = least_squares(residuals, begin, bounds=([-np.inf, np.log(1.001 * top)], np.inf))
+    outage, capacity = np.exp(best.x).tolist()
+    return lambda kill: law(kill, outage, capacity)
