@@ -136,11 +136,21 @@ ALLOWED = {
     "rate_msgs_s": (0.01, 1e9),
     "saturated": (0.0, 1.0),
 }
+RECOVERIES = ("checkpoint_interval_s", "recovery_s", "censored")
+"""Columns that may be there, and be empty: of a failure during the run. Where ``censored`` is 1, it had not
+been recovered from by ``recovery_s``.
+"""
+FAILED = {
+    "checkpoint_interval_s": (0.001, 86_400.0),
+    "recovery_s": (0.1, 36_000.0),
+    "censored": (0.0, 1.0),
+}
 FEWEST = 8
 """Saturated runs of a workload: the law has four values."""
 Runs = pd.DataFrame
 """Of one workload, row by row: ``cores`` of the job, ``slots_per_core``, ``memory_per_slot_mb``,
-``rate_per_s``, and which were ``saturated``.
+``rate_per_s``, and which were ``saturated``; where a file has recoveries, the columns of ``RECOVERIES``, 0
+where nothing is known, too.
 """
 _KNEES = (256.0, 384.0, 512.0, 768.0, 1024.0, 1536.0, 2048.0)
 """Memory of a slot (MB) below which it is scarce: the one that fits best."""
@@ -219,17 +229,19 @@ def is_one(path: Path) -> bool:
 def read(path: Path) -> Measured:
     """The runs in a file; raises ScenarioError, which says line and column of what cannot be used."""
     lines = lines_of(path)
-    reader = Rows(str(path), NUMBERS, ALLOWED)
-    header = reader.header(lines)
+    reader = Rows(str(path), NUMBERS, ALLOWED | FAILED, RECOVERIES)
+    header = reader.header(lines, RECOVERIES)
     found: dict[str, list[tuple[float, ...]]] = {}
     for line, cells in lines[1:]:
         if any(cells):
             name, values = reader.row(line, header, cells)
             found.setdefault(name, []).append(values)
+            if values and values[-2] > 0 and not values[-3] > 0:
+                reader.refuse(line, RECOVERIES[0], "is missing; a recovery depends on it")
     reader.check()
     workloads = {}
     for name, rows in found.items():
-        parallelism, cpu, memory, slots, rate, saturated = np.array(rows).T
+        parallelism, cpu, memory, slots, rate, saturated, *failed = np.array(rows).T
         workloads[name] = pd.DataFrame(
             {
                 "cores": np.ceil(parallelism / slots) * cpu,
@@ -237,6 +249,7 @@ def read(path: Path) -> Measured:
                 "memory_per_slot_mb": memory / slots,
                 "rate_per_s": rate,
                 "saturated": saturated == 1,
+                **(dict(zip(RECOVERIES, failed, strict=True)) if "recovery_s" in header else {}),
             }
         )
         if (n := int((saturated == 1).sum())) < FEWEST:
@@ -261,8 +274,9 @@ def frames(measured: Measured) -> dict[str, pd.DataFrame]:
         saturated = runs[runs["saturated"]]
         law, unseen, rate = fit(saturated), left_out(saturated), saturated["rate_per_s"].to_numpy()
         predicted = pd.DataFrame(unseen, saturated.index, ["left_out_per_s", "low_per_s", "high_per_s"])
+        of_rates = runs.drop(columns=list(RECOVERIES), errors="ignore")
         found = {
-            "capacities": runs.assign(fitted_per_s=law.capacity(runs)).join(predicted),
+            "capacities": of_rates.assign(fitted_per_s=law.capacity(runs)).join(predicted),
             "fit_parameters": pd.DataFrame(_parameters(law)),
             "errors": pd.DataFrame(_errors(rate, law.capacity(saturated), unseen)),
         }

@@ -48,7 +48,7 @@ def calibrate(
         if logs.is_log(from_):
             _logs(from_, results)
         elif capacities.is_one(from_):
-            _capacities(from_, results)
+            _capacities(from_, results, seed)
         else:
             _recoveries(from_, results, seed)
     elif out is None:
@@ -111,20 +111,27 @@ def _recoveries(source: Path, results: Results, seed: int) -> None:
         results.say(f"Try: {_to_try(measured, results.out)}")
 
 
-def _capacities(source: Path, results: Results) -> None:
-    """Somebody else's capacities: a law a workload, a table on the terminal, a report."""
+def _capacities(source: Path, results: Results, seed: int) -> None:
+    """Somebody else's capacities: a law a workload, a table on the terminal, a report. Where processes
+    failed during the runs, the capacity with which jobs catch up, too, and a profile of it.
+    """
     from tideover.calibrate import capacities
+    from tideover.calibrate.recoveries import catch_up
     from tideover.reports.calibration.recoveries import capacities_page, capacities_view
 
     measured = capacities.read(source)  # before anything is written
     results.prepare("calibrate --from")
     frames = capacities.frames(measured)
+    with Bar("fitting") as bar:
+        found = catch_up.fit(measured, seed, bar)
+    frames, warnings = catch_up.added(frames, found), tuple(catch_up.warned(measured))
     provenance = {"File": measured.file, "SHA-256": measured.sha256}
     tables = {name: frame.to_dict("records") for name, frame in frames.items() if name != "capacities"}
     results.answer(
         {"schema": 1, "provenance": provenance, **tables},
-        lambda: capacities_view(frames),
-        lambda: capacities_page(frames, provenance, title=source.stem),
+        lambda: capacities_view(frames, warnings),
+        lambda: capacities_page(frames, provenance, title=source.stem, warnings=warnings),
+        warnings=warnings,
         tables=lambda: frames,
     )
 

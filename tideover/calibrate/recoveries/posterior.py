@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from tideover.calibrate.episodes import Floats, Mask
 from tideover.calibrate.recoveries import recovery_time
 from tideover.calibrate.recoveries.measurements import Measurements, Points, Setting
-from tideover.calibrate.recoveries.recovery_time import Quantity, Values, fluid, recovery
+from tideover.calibrate.recoveries.recovery_time import Values, fluid, recovery
 from tideover.scenarios.prediction import least_relative
 
 # A few points cannot tell: six values are fitted to eight of them, so what is left over looks smaller than
@@ -162,15 +162,7 @@ class Posterior:
     @cached_property
     def runs(self) -> Values:
         """The same, each draw with the outage and the capacity of one run."""
-        rng, n = np.random.default_rng(2), len(self.v)
-        typical = np.asarray(self.values.outage)
-        off = self.prior.jitter(self.v) * rng.standard_t(3, n)
-        # Below half of the typical one an outage only comes nearer to nothing the more it is off: such runs
-        # are few, but were they over at once each would weigh more in an estimate than all others.
-        half = typical / 2
-        outage = np.where(off < -half, half**2 / np.maximum(-off, half), typical + off)
-        capacity = self.values.capacity * np.exp(self.prior.spread(self.v) * rng.standard_normal(n))
-        return self.values._replace(outage=outage, capacity=capacity)
+        return of_one_run(self.values, self.prior.spread(self.v), self.prior.jitter(self.v))
 
     def predictions(self, place: Setting) -> Floats:
         """Recovery in a run by each draw, scattered, s; infinite where it never ends. Scatter or not, none is
@@ -203,14 +195,37 @@ class Posterior:
         return float(low), float(high)
 
 
+def of_one_run(values: Values, spread: Floats, jitter: Floats) -> Values:
+    """Draws, each with the outage and the capacity of one run."""
+    rng, n = np.random.default_rng(2), len(spread)
+    typical = np.asarray(values.outage)
+    off = jitter * rng.standard_t(3, n)
+    # Below half of the typical one an outage only comes nearer to nothing the more it is off: such runs
+    # are few, but were they over at once each would weigh more in an estimate than all others.
+    half = typical / 2
+    outage = np.where(off < -half, half**2 / np.maximum(-off, half), typical + off)
+    capacity = values.capacity * np.exp(spread * rng.standard_normal(n))
+    return values._replace(outage=outage, capacity=capacity)
+
+
 def fit(
     points: Points, window: float | None, *, scatter: float = 0.0, draws: int = 3000, seed: int = 1
 ) -> Posterior:
     """Draws from the posterior, equally likely each; the same seed gives the same draws."""
-    rng = np.random.default_rng(seed)
     prior = Prior.of(points, window)
-    v = rng.standard_normal((draws, DIMENSIONS))
-    likelihood = _log_likelihood(prior, points, v)
+    v, evidence = sample(lambda v: _log_likelihood(prior, points, v), DIMENSIONS, draws, seed)
+    return Posterior(prior, v, evidence, scatter)
+
+
+Likelihood = Callable[[Floats], Floats]
+"""Its logarithm for each draw: a row of standard normal coordinates."""
+
+
+def sample(log_likelihood: Likelihood, dimensions: int, draws: int, seed: int) -> tuple[Floats, float]:
+    """Draws whose prior is standard normal, equally likely each, and the log evidence."""
+    rng = np.random.default_rng(seed)
+    v = rng.standard_normal((draws, dimensions))
+    likelihood = log_likelihood(v)
     power, evidence = 0.0, 0.0
 
     def enough(step: float) -> bool:
@@ -231,19 +246,19 @@ def fit(
         chosen = np.minimum(np.searchsorted(np.cumsum(weights) / weights.sum(), places), draws - 1)
         v, likelihood = v[chosen], likelihood[chosen]
         for _ in range(_MOVES):
-            _move(prior, points, v, likelihood, power, rng)
-    return Posterior(prior, v, evidence, scatter)
+            _move(log_likelihood, v, likelihood, power, rng)
+    return v, evidence
 
 
 def _move(
-    prior: Prior, points: Points, v: Floats, likelihood: Floats, power: float, rng: np.random.Generator
+    log_likelihood: Likelihood, v: Floats, likelihood: Floats, power: float, rng: np.random.Generator
 ) -> None:
     """Metropolis moves along differences of other draws, in place."""
     n = len(v)
     first, second = rng.permutation(n), rng.permutation(n)
     stride = rng.choice([0.2, 0.5, 0.7], n)[:, None]
     moved = v + stride * (v[first] - v[second]) + 0.02 * rng.standard_normal(v.shape)
-    new = _log_likelihood(prior, points, moved)
+    new = log_likelihood(moved)
     gain = power * (new - likelihood) - ((moved**2).sum(1) - (v**2).sum(1)) / 2
     better = np.log(rng.random(n)) < gain
     v[better], likelihood[better] = moved[better], new[better]
@@ -257,20 +272,26 @@ def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
 
 
 def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
-    values = prior.values(v[:, None])
-    values = values._replace(outage=values.outage + np.mean(points.detection, axis=0))
-    middle = values.outage + recovery_time.catch_up(values, points.interval, points.rate)
-    values = prior.values(v[:, None, None])
-    spread, jitter = prior.spread(v)[:, None, None], prior.jitter(v)[:, None, None]
-    if prior.window is None:
+    parts = prior.values(v[:, None]), prior.spread(v)[:, None], prior.jitter(v)[:, None]
+    return np.asarray(log_density(*parts, points, prior.window).sum(1))
+
+
+def log_density(
+    values: Values, spread: Floats, jitter: Floats, points: Points, window: float | None
+) -> Floats:
+    """Of each point under each draw, a row a draw; so are the values, of all points or of each."""
+    typical = values._replace(outage=values.outage + np.mean(points.detection, axis=0))
+    middle = typical.outage + recovery_time.catch_up(typical, points.interval, points.rate)
+    if window is None:
         share, outage = _at_once(values, points, spread)
     else:
-        share, outage = _through_windows(values, points, spread, prior.window)
-        middle += 1.5 * prior.window
-    likely = (share * _density(outage, np.asarray(values.outage), jitter, points)).sum(2)
+        share, outage = _through_windows(values, points, spread, window)
+        middle += 1.5 * window
+    lasts, off = (np.asarray(each)[..., None] for each in (values.outage, jitter))
+    likely = (share * _density(outage, lasts, off, points)).sum(2)
     wild = np.exp(-0.5 * (np.log(points.recovery / middle) / _WILD) ** 2) / (_WILD * np.sqrt(2 * np.pi))
     mixed = (1 - OUTLIERS) * likely + OUTLIERS * wild / points.recovery
-    return np.asarray(np.log(mixed + 1e-300).sum(1))
+    return np.asarray(np.log(mixed + 1e-300))
 
 
 def _at_once(values: Values, points: Points, spread: Floats) -> tuple[Floats, Floats]:
@@ -278,9 +299,10 @@ def _at_once(values: Values, points: Points, spread: Floats) -> tuple[Floats, Fl
 
     What the capacity leaves idle of the whole time works off what came in the rest of it, and before.
     """
-    interval, rate, seen = points.interval[:, None], points.rate[:, None], points.recovery[:, None]
-    idle = np.maximum(1 - rate / (_left(values, interval) * np.exp(spread * _NORMAL)), 0)
-    return idle / len(_NORMAL), idle * seen - (1 - idle) * values.fraction * interval
+    left = _left(values, points.interval)[..., None] * np.exp(spread[..., None] * _NORMAL)
+    idle = np.maximum(1 - points.rate[:, None] / left, 0)
+    since = np.asarray(values.fraction * points.interval)[..., None]
+    return idle / len(_NORMAL), idle * points.recovery[:, None] - (1 - idle) * since
 
 
 def _through_windows(values: Values, points: Points, spread: Floats, window: float) -> tuple[Floats, Floats]:
@@ -293,18 +315,18 @@ def _through_windows(values: Values, points: Points, spread: Floats, window: flo
     point, step = np.nonzero(outage > 0)  # no other counts: most of the time goes into what follows
     number, rate = steps[step], points.rate[point]
     backlog = rate * (values.fraction * points.interval[point] + outage[point, step])
-    left = np.log(_left(values, points.interval))[..., point]
+    left = np.log(_left(values, points.interval))[:, point]
 
     def enough(end: Floats) -> Floats:
         return np.asarray(ndtr((left - np.log(rate + backlog / end)) / spread))
 
     before = np.where(number > 0, enough(window * np.maximum(number, 1)), 0)
     share = np.zeros((len(spread), *outage.shape))
-    share[:, point, step] = (enough(window * (number + 1)) - before)[:, 0]
+    share[:, point, step] = enough(window * (number + 1)) - before
     return share, np.broadcast_to(outage, share.shape)
 
 
-def _left(values: Values, interval: Floats) -> Quantity:
+def _left(values: Values, interval: Floats) -> Floats:
     return np.maximum(values.capacity * (1 - np.minimum(values.snapshot / interval, 1)), 1e-9)
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from tideover.models.results import counted
 from tideover.reports import figures, published
 from tideover.reports.calibration.page import labelled
-from tideover.reports.calibration.tables import FAILED_BEYOND, frame, parameters_table, percent
+from tideover.reports.calibration.tables import FAILED_BEYOND, frame, interval, parameters_table, percent
 from tideover.reports.columns import CAPACITY_FITS, RECOVERY_FITS
 from tideover.reports.figures.style import to_svg
 from tideover.reports.formatting import UNDEFINED, amount, fixed, is_undefined, number
@@ -31,32 +31,111 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Row = dict[Any, Any]
+CAPACITY_TABLES = ("capacities", "fit_parameters", "errors")
+"""Those that every fit to capacities has."""
 
 
 def capacities_page(
-    frames: Mapping[str, pd.DataFrame], provenance: Mapping[str, object], *, title: str = "capacities"
+    frames: Mapping[str, pd.DataFrame],
+    provenance: Mapping[str, object],
+    *,
+    title: str = "capacities",
+    profiles: Mapping[str, str] = {},
+    warnings: Sequence[str] = (),
 ) -> Page:
-    """Capacities that others measured, and what a law says of them. ``frames``: ``columns.CAPACITY_FITS``."""
-    runs, parameters, errors = (frame(frames, name) for name in CAPACITY_FITS)
-    measured = Section("Measured beside predicted", tables=(errors_table(errors), runs_table(runs)))
+    """Capacities that others measured, and what a law says of them. ``frames``: ``columns.CAPACITY_FITS``;
+    with ``catch_up`` they have recoveries, too, and there are texts of profiles.
+    """
+    runs, parameters, errors = (frame(frames, name) for name in CAPACITY_TABLES)
+    tables: tuple[Table, ...] = (errors_table(errors), runs_table(runs))
+    verdict = capacities_verdict(runs, errors)
+    if "catch_up" in frames:
+        tables = (*tables, *_catch_up_tables(frames["catch_up"]))
+        verdict += "\n" + catch_up_verdict(parameters, errors)
+    measured = Section("Measured beside predicted", tables=tables)
     return Page(
         title=title,
         kind="measured capacities, and a law fitted to them",
-        verdict=capacities_verdict(runs, errors),
+        verdict=verdict,
         setup=labelled(provenance),
         setup_title="What was measured, and where",
         sections=(measured, Section("The law", tables=(parameters_table(parameters, by="workload"),))),
+        warnings=tuple(warnings),
+        scenarios=tuple(profiles.items()),
+        scenarios_title="The profiles",
         glossary=CAPACITY_FITS,
     )
 
 
-def capacities_view(frames: Mapping[str, pd.DataFrame]) -> Group:
-    runs, parameters, errors = (frame(frames, name) for name in CAPACITY_FITS)
+def capacities_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] = ()) -> Group:
+    runs, parameters, errors = (frame(frames, name) for name in CAPACITY_TABLES)
     law = parameters_table(parameters, by="workload", brief=True)
-    return Group(
-        *rendered((law, runs_table(runs), errors_table(errors))),
-        Text(capacities_verdict(runs, errors), style="bold"),
-    )
+    verdict = capacities_verdict(runs, errors)
+    tables: tuple[Table, ...] = (law, runs_table(runs), errors_table(errors))
+    if "catch_up" in frames:
+        tables = (law, *_catch_up_tables(frames["catch_up"].query("measured_s.isna()")))
+        tables = (*tables, errors_table(errors))
+        verdict += "\n" + catch_up_verdict(parameters, errors)
+    return Group(*rendered(tables), Text(verdict, style="bold"), warnings_view(warnings))
+
+
+def _catch_up_tables(found: pd.DataFrame) -> tuple[Table, ...]:
+    """What was asked, if anything was, and every recovery, beside the fluid law with profiled capacities."""
+    columns: dict[str, Callable[[Row], str]] = {
+        "": lambda row: f"every {row['checkpoint_interval_s']:g} s",
+        "cores": lambda row: number(row["cores"]),
+        "slots a core": lambda row: number(row["slots_per_core"]),
+        "MB a slot": lambda row: fixed(row["memory_per_slot_mb"], 0),
+        "tuples/s": lambda row: _rate(row["rate_per_s"]),
+        "profiled/s": lambda row: _rate(row["profiled_per_s"]),
+        "measured, s": lambda row: f"{'' if row['ended'] else 'over '}{number(row['measured_s'])}",
+        "predicted, s": lambda row: number(row["predicted_s"]),
+        "90 % interval": lambda row: interval(row["low_s"], row["high_s"]),
+        "fluid law, s": lambda row: number(row["fluid_s"]),
+    }
+    law = "fluid law: with the profiled capacity, which is what such a job processes when it is saturated."
+    by_workload: Callable[[Row], str] = lambda row: str(row["workload"])  # noqa: E731
+    known = found["measured_s"].notna()
+    unseen = "predicted: by a fit that had seen no run with these settings. ∞: the backlog never drains."
+    tables = []
+    if (~known).any():
+        short = {name: column for name, column in columns.items() if name != "measured, s"}
+        rows = found[~known].to_dict("records")
+        tables.append(Table.of("What you asked for", rows, short, (law,), heading=by_workload))
+    if known.any():
+        rows = found[known].to_dict("records")
+        tables.append(Table.of("Every recovery", rows, columns, (unseen, law), heading=by_workload))
+    return tuple(tables)
+
+
+def catch_up_verdict(parameters: pd.DataFrame, errors: pd.DataFrame) -> str:
+    """One line a workload: how the catch-up capacity compares with the profiled one, and what that is
+    worth.
+    """
+    lines = []
+    mine = errors[errors["kind"] == "leave_third_out"]
+    for workload, part in parameters.groupby("workload", sort=False):
+        found = {row["parameter"]: row for row in part.to_dict("records")}
+        told = {row["model"]: row for row in mine[mine["workload"] == workload].to_dict("records")}
+        if "catch_up_ratio" not in found or not told:
+            continue
+        ratio, limit = found["catch_up_ratio"], found["catch_up_limit"]
+        text = (
+            f"{workload}: after a failure a small job catches up at {number(ratio['value'])} times its "
+            f"profiled capacity ({interval(ratio['low'], ratio['high'])})"
+        )
+        if limit["identified"]:
+            text += (
+                f", and no job at more than {_rate(limit['value'])}/s ({_rate(limit['low'])} to "
+                f"{_rate(limit['high'])})"
+            )
+        law, plain = told["mechanism"], told["fluid"]
+        lines.append(
+            f"{text}; recoveries under settings that the fit has not seen are off by "
+            f"{percent(law['mean_error'])} in the mean, those of the fluid law with the profiled capacity by "
+            f"{percent(plain['mean_error'])} (n = {amount(law['n'])})."
+        )
+    return "\n".join(lines)
 
 
 def capacities_verdict(runs: pd.DataFrame, errors: pd.DataFrame) -> str:
@@ -209,6 +288,7 @@ _KINDS = {
     "leave_setting_out": "each setting left out",
     "leave_interval_out": "each interval left out",
     "leave_top_rate_out": "highest rates left out",
+    "leave_third_out": "a third of the settings left out",
     "outage_end": "end of outage, each left out",
 }
 

@@ -1,0 +1,362 @@
+"""How fast a job catches up, beside how much it was seen to process when it was saturated.
+
+`tideover.cli.calibrate` calls ``fit`` with a file of profiling runs (`capacities`) in which processes were
+killed, too: its saturated runs say what the job processes by cores, slots and memory (the *profiled*
+capacity), its recoveries what it processes while it has a backlog (the *catch-up* capacity). Neither
+follows from the other: a saturated run may be cold, or take its checkpoints more often; a job that catches
+up shares log and network among all its tasks. So
+
+    catch-up capacity = 1 / (1 / (ratio x profiled capacity) + 1 / limit)
+
+whose second part is what does not grow with the job: contention in G. Amdahl (1967), and in N. Gunther,
+*Guerrilla Capacity Planning*, 2007, chapter 4. A warm-up, in which a job does a part w of its capacity for
+a time t, is no value of its own: it lengthens a recovery exactly as ``t (1 - w)`` more of restart does, if
+it ends before the backlog (`test_a_warm_up_is_a_longer_restart`), so it is part of the outage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import least_squares
+from scipy.special import ndtr
+
+from tideover.calibrate import capacities
+from tideover.calibrate.capacities import Law, Measured, Runs
+from tideover.calibrate.episodes import Floats, Mask
+from tideover.calibrate.recoveries import recovery_time
+from tideover.calibrate.recoveries.measurements import Points
+from tideover.calibrate.recoveries.posterior import (
+    LONGEST_S,
+    SHORTEST_S,
+    WINDOWS,
+    HeldOut,
+    Report,
+    log_density,
+    of_one_run,
+    sample,
+)
+from tideover.calibrate.recoveries.profile import NARROWER
+from tideover.calibrate.recoveries.recovery_time import Values
+from tideover.scenarios.prediction import least_relative
+
+FEWEST = 8
+"""Recoveries of a workload: five values are fitted to them."""
+THIRDS = 3
+"""Settings are left out in so many parts, each predicted by a fit to the others."""
+DIMENSIONS = 6
+_AT_A_TIME = 40
+"""Draws whose likelihood is found together: their arrays fit into a processor's cache."""
+_OUTLIERS = 0.05
+_VALUES = 4
+"""Of the law of capacities."""
+_OF_POINTS = ("checkpoint_interval_s", "rate_per_s", "recovery_s")
+SETTINGS = ("cores", "slots_per_core", "memory_per_slot_mb")
+"""What the profiled capacity depends on."""
+
+MEANING = {
+    "catch_up_ratio": ("", "catch-up capacity of a small job, in profiled capacities"),
+    "catch_up_limit": ("tuples/s", "what all tasks together catch up with, however many they are"),
+    "outage": ("s", "from the failure until the job works as it can; a warm-up is part of it"),
+    "fraction": ("ratio", "part of the interval that had passed when failures struck"),
+    "run_to_run": ("ratio", "standard deviation of the logarithm of the catch-up capacity, run by run"),
+    "lag_window": ("s", "window of the metric in which the backlog was seen; 0: it was seen at once"),
+}
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """Runs of one workload: recoveries, the profiled capacity of each run (1/s), and which did end. What
+    did not lasted longer than its ``points.recovery``.
+    """
+
+    points: Points
+    capacity: Floats
+    ended: Mask
+
+    @classmethod
+    def of(cls, name: str, runs: Runs, law: Law) -> Profiled:
+        interval, rate, recovery = (runs[column].to_numpy(np.float64) for column in _OF_POINTS)
+        return cls(
+            Points(name, interval, rate, recovery), law.capacity(runs), runs["censored"].to_numpy() != 1
+        )
+
+    def only(self, those: Mask) -> Profiled:
+        return Profiled(self.points.without(~those), self.capacity[those], self.ended[those])
+
+
+@dataclass(frozen=True)
+class Prior:
+    """From standard normal coordinates, one row a draw, to values.
+
+    The ratio is within a factor of two in two of three draws; the limit even on a log scale, from half of the
+    greatest profiled capacity to a hundred of it. Outage and fraction are as in `posterior.Prior`.
+    """
+
+    greatest: float
+    recovery: float
+    window: float | None
+
+    @classmethod
+    def of(cls, profiled: Profiled, window: float | None) -> Prior:
+        middle = float(np.median(profiled.points.recovery[profiled.ended]))
+        return cls(float(profiled.capacity.max()), middle, window)
+
+    def ratio(self, v: Floats) -> Floats:
+        return np.asarray(2.0 ** v[..., 2])
+
+    def limit(self, v: Floats) -> Floats:
+        return np.asarray(self.greatest / 2 * 200 ** ndtr(v[..., 3]))
+
+    def spread(self, v: Floats) -> Floats:
+        """Standard deviation of the logarithm of a run's catch-up capacity: that of the profiled one's law
+        (10 % or so) is in it.
+        """
+        return np.asarray(0.1 * np.exp(0.7 * v[..., 4]))
+
+    def jitter(self, v: Floats) -> Floats:
+        return np.asarray(0.02 * self.recovery * np.exp(v[..., 5]))
+
+    def values(self, v: Floats, profiled: Floats | float) -> Values:
+        """What the closed form needs, for runs with these profiled capacities (1/s)."""
+        outage = SHORTEST_S * (LONGEST_S / SHORTEST_S) ** ndtr(v[..., 0])
+        capacity = 1 / (1 / (self.ratio(v) * profiled) + 1 / self.limit(v))
+        return Values(outage, capacity, np.minimum(2 * ndtr(v[..., 1]), 1), 0.0)
+
+
+@dataclass(frozen=True)
+class CatchUp:
+    """Equally likely draws from the posterior, and how likely the data are as a whole (log evidence)."""
+
+    prior: Prior
+    v: Floats
+    evidence: float
+
+    def predictions(self, interval: float, rate: float, profiled: float) -> Floats:
+        """Recovery in a run by each draw, s; infinite where it never ends."""
+        prior, v = self.prior, self.v
+        runs = of_one_run(prior.values(v, profiled), prior.spread(v), prior.jitter(v))
+        return recovery_time.recovery(runs, interval, rate, prior.window)
+
+    def predicted(self, of: Profiled) -> Floats:
+        """The estimate and both ends of the interval of prediction at 90 %, s, in a row each."""
+        places = zip(of.points.interval, of.points.rate, of.capacity, strict=True)
+        found = [self.predictions(*map(float, place)) for place in places]
+        rows = [(least_relative(f), *np.quantile(f, [0.05, 0.95], method="inverted_cdf")) for f in found]
+        return np.transpose(np.reshape(rows, (-1, 3)))
+
+    @cached_property
+    def parameters(self) -> dict[str, Floats]:
+        """Draws of each value, by its name."""
+        values = self.prior.values(self.v, 1.0)
+        found = {"catch_up_ratio": self.prior.ratio(self.v), "catch_up_limit": self.prior.limit(self.v)}
+        found |= {"outage": np.asarray(values.outage), "fraction": np.asarray(values.fraction)}
+        return found | {"run_to_run": self.prior.spread(self.v)}
+
+
+def fit_catch_up(profiled: Profiled, seed: int = 1, draws: int = 1500) -> CatchUp:
+    """Draws from the posterior, seen at once or through a metric's windows: by whichever is likelier."""
+    found = []
+    for window in WINDOWS:
+        prior = Prior.of(profiled, window)
+
+        def likelihood(v: Floats, prior: Prior = prior) -> Floats:
+            parts = (v[i : i + _AT_A_TIME] for i in range(0, len(v), _AT_A_TIME))
+            return np.concatenate([_log_likelihood(prior, profiled, part) for part in parts])
+
+        found.append(CatchUp(prior, *sample(likelihood, DIMENSIONS, draws, seed)))
+    return max(found, key=lambda one: one.evidence)
+
+
+def _log_likelihood(prior: Prior, profiled: Profiled, v: Floats) -> Floats:
+    """Of all runs together, for each draw."""
+    ended, open_ = profiled.only(profiled.ended), profiled.only(~profiled.ended)
+    spread, jitter = prior.spread(v)[:, None], prior.jitter(v)[:, None]
+    found = log_density(prior.values(v[:, None], ended.capacity), spread, jitter, ended.points, prior.window)
+    return np.asarray(found.sum(1) + _log_of_open(prior, open_, v[:, None], spread).sum(1))
+
+
+def _log_of_open(prior: Prior, runs: Profiled, v: Floats, spread: Floats) -> Floats:
+    """Of runs that were not recovered from when they were left: their capacity was too little for that."""
+    values, points = prior.values(v, runs.capacity), runs.points
+    left = points.recovery - values.outage
+    if prior.window is not None:  # what ends before this is seen by then
+        left = prior.window * (np.floor(left / prior.window) - 1)
+    backlog = points.rate * (values.fraction * points.interval + values.outage)
+    needed = points.rate + backlog / np.maximum(left, 1e-6)
+    late = ndtr((np.log(needed) - np.log(values.capacity)) / spread)
+    return np.asarray(np.log((1 - _OUTLIERS) * late + _OUTLIERS / 2))
+
+
+# What is asked of a fit, and how far off it is.
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found for one workload.
+
+    asked      runs with a rate, and neither saturated nor with a recovery: to be predicted
+    unseen     estimate and both ends at 90 % (s) of each recovery, by a fit that has not seen its settings
+    fluid      the same by the plain fluid law with the profiled capacity
+    """
+
+    runs: Runs
+    profiled: Profiled
+    posterior: CatchUp
+    law: Law
+    asked: Runs
+    unseen: Floats
+    fluid: Floats
+
+    @property
+    def held_out(self) -> HeldOut:
+        """Of recoveries that did end."""
+        those = self.profiled.ended & ~np.isnan(self.unseen[0])
+        middle, low, high = self.unseen[:, those]
+        return HeldOut(self.profiled.points.without(~those), middle, low, high, self.fluid[those])
+
+
+def _failed(runs: Runs) -> Mask:
+    """Which runs have a recovery; one of a saturated run says nothing."""
+    if "recovery_s" not in runs:
+        return np.zeros(len(runs), bool)
+    return np.asarray((runs["recovery_s"] > 0) & ~runs["saturated"])
+
+
+def _ended(runs: Runs) -> int:
+    return int((runs[_failed(runs)]["censored"] != 1).sum()) if _failed(runs).any() else 0
+
+
+def warned(measured: Measured) -> Iterator[str]:
+    """Which workloads have recoveries, but too few of them."""
+    for name, runs in measured.workloads.items():
+        if _failed(runs).sum() > 0 and (n := _ended(runs)) < FEWEST:
+            yield (
+                f"{name}: recoveries that ended, of runs that were not saturated: {n}; with {FEWEST} of them, "
+                "how fast it catches up is fitted, too"
+            )
+
+
+def fit(measured: Measured, seed: int = 1, report: Report = lambda what, done, of: None) -> dict[str, Found]:
+    """The workloads whose runs have enough recoveries; equal seeds give equal draws."""
+    mine = {name: runs for name, runs in measured.workloads.items() if _ended(runs) >= FEWEST}
+    found = {}
+    for done, (name, runs) in enumerate(mine.items()):
+        report(f"fitting {name}", done, len(mine))
+        law, failed = capacities.fit(runs[runs["saturated"]]), runs[_failed(runs)]
+        profiled = Profiled.of(name, failed, law)
+        asked = runs[(runs["recovery_s"] == 0) & ~runs["saturated"] & (runs["checkpoint_interval_s"] > 0)]
+        unseen, fluid = _left_out(name, runs, failed, seed)
+        found[name] = Found(failed, profiled, fit_catch_up(profiled, seed), law, asked, unseen, fluid)
+    return found
+
+
+def _left_out(name: str, runs: Runs, failed: Runs, seed: int) -> tuple[Floats, Floats]:
+    """Predictions of each recovery by a fit that has not seen its settings: neither their recoveries nor
+    what they carry when saturated. NaN where too little is left to fit.
+    """
+    place = runs.groupby(list(SETTINGS)).ngroup().to_numpy()
+    third = np.random.default_rng(seed).permutation(int(place.max()) + 1)[place] % THIRDS
+    unseen, fluid = np.full((3, len(failed)), np.nan), np.full(len(failed), np.nan)
+    for part in range(THIRDS):
+        saturated, here = runs[runs["saturated"] & (third != part)], third[_failed(runs)] == part
+        if len(saturated) <= _VALUES:
+            continue
+        every = Profiled.of(name, failed, capacities.fit(saturated))
+        seen, others = every.only(~here), every.only(here)
+        if here.any() and seen.ended.sum() >= FEWEST // 2:
+            unseen[:, here] = fit_catch_up(seen, seed).predicted(others)
+            fluid[here] = _fluid(seen, others)
+    return unseen, fluid
+
+
+def _fluid(seen: Profiled, others: Profiled) -> Floats:
+    """The plain fluid law with the profiled capacity, D + r (f T + D) / (C - r): outage D and fraction f of
+    the interval T are fitted to what was seen, by robust least squares of the logarithms.
+    """
+    ended = seen.only(seen.ended & (seen.points.rate < seen.capacity))
+
+    def law(x: Floats, of: Profiled) -> Floats:
+        values = Values(float(x[0]), of.capacity, float(x[1]), 0.0)
+        return recovery_time.recovery(values, of.points.interval, of.points.rate, None)
+
+    def residuals(x: Floats) -> Floats:
+        return np.log(law(x, ended) / ended.points.recovery)
+
+    if not len(ended.points):
+        return np.full(len(others.points), np.nan)
+    bounds = ([0.01, 0.0], [LONGEST_S, 1.0])
+    best = least_squares(residuals, [20.0, 0.7], bounds=bounds, loss="soft_l1", f_scale=0.1)
+    return law(best.x, others)
+
+
+def added(frames: Mapping[str, pd.DataFrame], found: Mapping[str, Found]) -> dict[str, pd.DataFrame]:
+    """The tables of a fit to capacities with those of the recoveries, whose columns
+    ``tideover.reports.columns`` documents: ``catch_up``, every recovery and what a fit says that has not
+    seen its settings, and what was asked; more rows of ``fit_parameters`` and ``errors``.
+    """
+    tables: dict[str, Any] = {"catch_up": _rows, "fit_parameters": _parameters, "errors": _errors}
+    new = {
+        table: pd.DataFrame([{"workload": name, **row} for name, one in found.items() for row in rows(one)])
+        for table, rows in tables.items()
+        if found
+    }
+    order = {name: i for i, name in enumerate(dict.fromkeys(frames["errors"]["workload"]))}
+    return {
+        table: pd.concat([part[table] for part in (frames, new) if table in part]).sort_values(
+            "workload", key=lambda names: names.map(order), kind="stable", ignore_index=True
+        )
+        for table in dict.fromkeys((*frames, *new))
+    }
+
+
+def _rows(found: Found) -> list[dict[Any, Any]]:
+    asked = Profiled.of("", found.asked, found.law)
+    predicted = np.concatenate((found.unseen, found.posterior.predicted(asked)), axis=1)
+    open_ = len(found.asked)
+    told = {
+        "profiled_per_s": np.append(found.profiled.capacity, asked.capacity),
+        "measured_s": np.append(found.profiled.points.recovery, np.full(open_, np.nan)),
+        "ended": np.append(found.profiled.ended, np.zeros(open_, bool)),
+        **dict(zip(("predicted_s", "low_s", "high_s"), predicted, strict=True)),
+        "fluid_s": np.append(found.fluid, _fluid(found.profiled, asked)),
+    }
+    rows = pd.concat([found.runs, found.asked])[[*SETTINGS, "checkpoint_interval_s", "rate_per_s"]]
+    return rows.assign(**told).replace([np.inf, -np.inf], np.nan).to_dict("records")
+
+
+def _parameters(found: Found) -> Iterator[dict[str, Any]]:
+    """Each with its interval at 90 %; identified is what the data make half as wide as it was before, at
+    least.
+    """
+    wide = np.random.default_rng(1).standard_normal((4000, DIMENSIONS))
+    window = found.posterior.prior.window or 0.0
+    draws = found.posterior.parameters | {"lag_window": np.full(2, window)}
+    before = CatchUp(found.posterior.prior, wide, 0.0).parameters
+    for name, (unit, meaning) in MEANING.items():
+        value, *ends = np.quantile(draws[name], [0.5, 0.05, 0.95]).tolist()
+        known = name == "lag_window"
+        if not known:
+            both = np.array([ends, np.quantile(before[name], [0.05, 0.95])])
+            now, at_first = np.diff(both if name == "fraction" else np.log(both), axis=1)[:, 0]
+            known = bool(now < NARROWER * at_first)
+        row = {"parameter": name, "value": value, "low": ends[0], "high": ends[1]}
+        yield row | {"unit": unit, "identified": known, "meaning": meaning}
+
+
+def _errors(found: Found) -> Iterator[dict[str, Any]]:
+    """Of recoveries that did end, by fits that had not seen their settings."""
+    held_out = found.held_out
+    for model, errors in zip(("mechanism", "fluid"), held_out.errors, strict=True):
+        known = errors[~np.isnan(errors)]
+        row = {"model": model, "kind": "leave_third_out", "n": len(known)}
+        row |= {"mean_error": known.mean(), "median_error": np.median(known), "worst_error": known.max()}
+        if model == "mechanism":
+            width = held_out.width
+            row |= {"coverage": held_out.coverage, "mean_width": width if np.isfinite(width) else np.nan}
+        yield row | {"better": held_out.better == model}
