@@ -17,6 +17,7 @@ stage                lost executor                       new run of a query
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -25,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tideover.calibrate.logs import spark_batches as batches_of
+from tideover.calibrate.logs import spark_profile
 from tideover.calibrate.logs.files import LogFile
 from tideover.calibrate.logs.findings import (
     MOST_KEPT,
@@ -48,6 +50,7 @@ from tideover.calibrate.logs.spark_events import (
     parsed,
     stamp,
 )
+from tideover.models.results import counted
 
 WHAT = "Spark's event logs, StreamingQueryProgress as JSON lines, and drivers' logs that print it"
 
@@ -85,15 +88,18 @@ def recognises(file: LogFile) -> str:
 
 
 def read(files: Sequence[tuple[str, LogFile]]) -> list[Findings]:
-    """One finding a query; an application without a streaming query is one, too."""
+    """One finding a query, of those that have more than a few batches (a driver may warm up with others); an
+    application without a streaming query is one, too.
+    """
     apps: dict[str, Application] = {}
     for part, file in sorted(files, key=lambda one: _place(one[1])):
         if part != _STATUS:
             folder, _ = _place(file)
             apps.setdefault(folder, Application(file.name)).take(part, file)
-    queries = dict.fromkeys(b.query for app in apps.values() for b in app.batches.values())
-    found = [_of_query(query, [app for app in apps.values() if query in app.queries]) for query in queries]
-    return found + [_of_query("", [app]) for app in apps.values() if not app.queries]
+    batches = Counter(b.query for app in apps.values() for b in app.batches.values())
+    found = [_of_query(query, [app for app in apps.values() if query in app.queries]) for query in batches]
+    told = [one for one, n in zip(found, batches.values(), strict=True) if n >= batches_of.FEWEST]
+    return (told or found) + [_of_query("", [app]) for app in apps.values() if not app.queries]
 
 
 def _place(file: LogFile) -> tuple[str, int]:
@@ -290,20 +296,26 @@ def _of_query(query: str, apps: Sequence[Application]) -> Findings:
     failures = tuple(_recovered(hits, mine, late))
     settings = {key: one for app in apps for key, one in app.settings.items()}
     name = settings["spark.app.name"].value if "spark.app.name" in settings else apps[0].file
+    source = f"{name} ({query[:8]})" if query else name
     times = [at for app in apps for at in (app.last[0], *(j.at for j in app.joined)) if at == at]
     times += [at for b in mine for at in (b.start, b.end)]
     span = (min(times), max(times)) if times else (float("nan"), float("nan"))
     quiet = batches_of.quiet(mine, late, [(f.began, f.at("caught_up") or span[1]) for f in failures])
-    remarks = [_planned(apps)] if _planned(apps) else []
+    costs = batches_of.fit(mine, failures)
+    told = (*batches_of.quantities(mine, quiet, failures, costs), _detection(apps, failures))
+    by_name = {quantity.name: quantity for quantity in told}
     return Findings(
         engine="spark",
-        source=f"{name} ({query[:8]})" if query else name,
+        source=source,
         span=span,
         failures=failures,
         settings=settings,
-        quantities=(*batches_of.quantities(mine, quiet, failures), _detection(apps, failures)),
+        quantities=told,
+        predictions=tuple(spark_profile.predictions(failures, by_name)),
         tables={"batches": batches_of.table(mine, late)} if mine else {},
-        remarks=tuple(remarks),
+        profile=spark_profile.as_profile(source, failures, costs, by_name, settings),
+        most_help="" if not mine else spark_profile.most_help(by_name),
+        remarks=tuple(_planned(apps)),
     )
 
 
@@ -316,11 +328,11 @@ def _life(query: str, apps: Sequence[Application], mine: Sequence[Batch]) -> tup
     return min(starts, default=(0.0, ""))[0], max(over, default=np.inf)
 
 
-def _planned(apps: Sequence[Application]) -> str:
+def _planned(apps: Sequence[Application]) -> Iterator[str]:
     planned = [loss for app in apps for loss in app.lost if _PLANNED.search(loss.reason)]
-    if not planned:
-        return ""
-    return f"Spark took {len(planned)} executors away itself ({planned[0].mark}): they are no failures"
+    if planned:
+        executors = counted(len(planned), "executor")
+        yield f"Spark took {executors} away itself (first at {planned[0].mark}), which is no failure"
 
 
 def _losses(apps: Iterable[Application]) -> Iterator[_Hit]:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tideover.calibrate.fits import CostFit, costs_of
+from tideover.calibrate.fits import STAGES, CostFit, costs_of
+from tideover.calibrate.logs.durations import ENDS, observed, spread
 from tideover.calibrate.logs.findings import Failure, Quantity, instant, unknown
 from tideover.calibrate.logs.spark_events import PHASES, Batch
 from tideover.models.evaluation.curves import SLACK
@@ -33,9 +34,10 @@ ON_GRID_S = 0.05
 MOST_FITTED = 2000
 BLOCK = 10
 """Batches in a row that are drawn together when the fit is repeated: neighbours are alike."""
+NO_FAILURE = "there is none in the log; an executor killed on purpose, under the usual load, would tell"
+SIZES = "batches of different size (half of the rows and twice as many)"
 PARTITIONS = 2
 """Tasks that read rows side by side in the scenario `micro-batch`, which the costs are for."""
-_SIDE = 0.05
 
 
 def lateness(mine: Sequence[Batch]) -> Floats:
@@ -161,7 +163,9 @@ def table(mine: Sequence[Batch], late: Floats) -> pd.DataFrame:
 # What is learnt from them
 
 
-def quantities(mine: Sequence[Batch], calm: Mask, failures: Sequence[Failure]) -> list[Quantity]:
+def quantities(
+    mine: Sequence[Batch], calm: Mask, failures: Sequence[Failure], costs: CostFit | None
+) -> list[Quantity]:
     """All that batches and failures tell, and what they do not."""
     if not mine:
         text = "no batch of a streaming query is in the log; it would be in one of a query's driver"
@@ -170,20 +174,10 @@ def quantities(mine: Sequence[Batch], calm: Mask, failures: Sequence[Failure]) -
     return [
         _interval(mine),
         _rate(mine, calm),
-        _of("batch_duration", [b.end - b.start for b in normal], "a batch, from its trigger to its end"),
-        *_costs(mine, failures),
+        spread("batch_duration", "s", [b.end - b.start for b in normal], "from a batch's trigger to its end"),
+        *_costs(costs),
         *_recoveries(failures),
     ]
-
-
-def _of(name: str, values: Sequence[float], meaning: str, unit: str = "s") -> Quantity:
-    """The median, and between what nine in ten are."""
-    known = np.array(values, float)
-    known = known[np.isfinite(known)]
-    if not len(known):
-        return unknown(name, unit, meaning)
-    low, middle, high = np.quantile(known, (_SIDE, 0.5, 1 - _SIDE)).tolist()
-    return Quantity(name, unit, middle, low, high, len(known), True, meaning)
 
 
 def _interval(mine: Sequence[Batch]) -> Quantity:
@@ -206,7 +200,7 @@ def _rate(mine: Sequence[Batch], calm: Mask) -> Quantity:
     places = np.flatnonzero(good)
     blocks = np.array_split(places, max(1, len(places) // BLOCK))
     rates = [float(rows[b].sum() / gaps[b].sum()) for b in blocks]
-    return _of("rate", rates, f"rows per second, over {BLOCK} batches in normal operation", "rows/s")
+    return spread("rate", "rows/s", rates, f"rows per second, over {BLOCK} batches in normal operation")
 
 
 def fit(mine: Sequence[Batch], failures: Sequence[Failure], seed: int = 1) -> CostFit | None:
@@ -240,55 +234,76 @@ def fit(mine: Sequence[Batch], failures: Sequence[Failure], seed: int = 1) -> Co
     return costs_of(means, PARTITIONS, np.random.default_rng(seed), places)
 
 
-def _costs(mine: Sequence[Batch], failures: Sequence[Failure]) -> list[Quantity]:
-    found = fit(mine, failures)
-    rows = "batches of different size (half of the rows and twice as many) would tell"
+def _costs(found: CostFit | None) -> list[Quantity]:
+    more = f"too few batches, or all as large; {SIZES} would tell"
     if found is None:
-        return [
-            unknown("fixed_cost", "s", f"of a batch, besides its rows: too few batches; {rows}"),
-            unknown("row_cost", "s", f"of a row: too few batches; {rows}"),
-            unknown("catch_up_capacity", "rows/s", f"rows per second when there is a backlog; {rows}"),
-        ]
+        return [unknown("fixed_cost", "s", f"of a batch, besides its rows: {more}"), *_no_rows(more)]
     every = (found.costs, *found.draws)
-    fixed = [c.plan_s + c.commit_s + c.output_s + 2 * c.task_s + c.state_s for c in every]
+    fixed = [c.plan_s + c.commit_s + c.output_s + STAGES * c.task_s + c.state_s for c in every]
+    quantities = [_drawn("fixed_cost", "s", fixed, "of a batch, besides its rows")]
+    if not tells_rows(found):
+        return [*quantities, *_no_rows(more)]
     row = [c.row_s / PARTITIONS for c in every]
-    draws = len(found.draws)
-    quantities = [_drawn("fixed_cost", "s", fixed, True, draws, "of a batch, besides its rows")]
-    if not found.rows_vary or row[0] <= 0 or np.quantile(row[1:], _SIDE) <= 0:
-        why = f"all batches are about as large, so a row's cost cannot be told from the constant; {rows}"
-        return [
-            *quantities,
-            unknown("row_cost", "s", f"of a row: {why}"),
-            unknown("catch_up_capacity", "rows/s", f"rows per second when there is a backlog: {why}"),
-        ]
-    capacity = [1 / max(cost, 1e-12) for cost in row]
-    text = "rows per second when there is a backlog, in batches so large that only rows count"
+    text = "rows per second with a backlog, in batches so large that only rows count"
     return [
         *quantities,
-        _drawn("row_cost", "s", row, True, draws, "of a row, in the whole batch"),
-        _drawn("catch_up_capacity", "rows/s", capacity, True, draws, text),
+        _drawn("row_cost", "s", row, "of a row, in the whole batch"),
+        _drawn("catch_up_capacity", "rows/s", [1 / max(cost, 1e-12) for cost in row], text),
     ]
 
 
-def _drawn(name: str, unit: str, values: Sequence[float], known: bool, n: int, meaning: str) -> Quantity:
+def tells_rows(found: CostFit) -> bool:
+    """Whether batches tell the cost of a row from the constant."""
+    return found.rows_vary and float(np.quantile([c.row_s for c in found.draws], ENDS[0])) > 0
+
+
+def _no_rows(more: str) -> list[Quantity]:
+    texts = {"row_cost": ("s", "of a row"), "catch_up_capacity": ("rows/s", "with a backlog")}
+    return [unknown(name, unit, f"{text}: {more}") for name, (unit, text) in texts.items()]
+
+
+def _drawn(name: str, unit: str, values: Sequence[float], meaning: str) -> Quantity:
     """The first is the estimate, the others are draws of it."""
-    low, high = np.quantile(values[1:], (_SIDE, 1 - _SIDE)).tolist()
-    return Quantity(name, unit, values[0], low, high, n, known, meaning)
+    low, high = np.quantile(values[1:], ENDS).tolist()
+    return Quantity(name, unit, values[0], low, high, len(values) - 1, True, meaning)
+
+
+def executors_back(failures: Sequence[Failure]) -> list[float]:
+    """From the removal of each executor until another one is added (s)."""
+    ends = [(f.at("slots"), f.at("detected")) for f in failures]
+    return [slots - detected for slots, detected in ends if slots is not None and detected is not None]
+
+
+def queries_back(failures: Sequence[Failure]) -> list[float]:
+    """From the end of each run of a query until the next one begins (s), if nobody stopped it."""
+    ends = [f.after("deployed") or f.after("restart_tried") for f in failures if f.kind != "stop"]
+    return [end for end in ends if end is not None]
+
+
+def of_kind(failures: Sequence[Failure], anew: bool, stage: str) -> list[float]:
+    """When a stage was reached after the first sign (s), of failures after which the query began anew, or of
+    losses of executors that it lived through.
+    """
+    mine = [f for f in failures if f.kind != "stop" and bool(f.attempts) == anew]
+    return [after for f in mine if (after := f.after(stage)) is not None]
+
+
+KINDS = {"executor": False, "driver": True}
+"""What is lost, and whether the query begins anew."""
 
 
 def _recoveries(failures: Sequence[Failure]) -> list[Quantity]:
-    struck = [f for f in failures if f.kind != "stop"]
-    lost = [f for f in struck if f.at("slots") is not None]
-    slots = [float(f.at("slots") or 0) - float(f.at("detected") or 0) for f in lost]
-    anew = [float(f.at("deployed") or f.at("restart_tried") or 0) - f.began for f in struck if f.attempts]
-    named = {"restored": "from the first sign of a failure to the first results after it"}
-    named["caught_up"] = "from the first sign of a failure until batches are on time again"
+    if all(f.kind == "stop" for f in failures):
+        return [unknown("restored", "s", f"from the first sign of a failure to results: {NO_FAILURE}")]
     found = [
-        _of("executor_restart", slots, "from the removal of an executor until another one is added"),
-        _of("query_restart", anew, "from the end of a run of the query until another one begins"),
+        observed("executor_restart", executors_back(failures), "from an executor's removal to another one"),
+        observed("query_restart", queries_back(failures), "from the end of a run of the query to the next"),
     ]
-    for name, text in named.items():
-        found.append(_of(f"{name}_s", [f.after(name) or np.nan for f in struck], text))
-    return [one for one in found if one.n] or [
-        unknown("restored_s", "s", "the log has no failure: one executor killed on purpose would tell most")
-    ]
+    for kind, anew in KINDS.items():
+        for stage, text in (
+            ("restored", "the first results after it"),
+            ("caught_up", "batches that are on time again"),
+        ):
+            meaning = f"from the first sign that the {kind} is lost to {text}"
+            found.append(observed(f"{kind}_{stage}", of_kind(failures, anew, stage), meaning))
+    return [one for one in found if one.n]
