@@ -19,7 +19,7 @@ from tideover.calibrate.logs.findings import Quantity, unknown
 
 USUAL = 0.3
 """Standard deviation of the logarithm of durations of one kind, before any is seen."""
-PRIOR = 2.0
+PRIOR = 4.0
 """So many observations is that worth."""
 _LEAST_S = 1e-3
 """Logs have milliseconds; a shorter duration counts as one."""

@@ -33,7 +33,7 @@ STAGES = {
 SHARED = ("sources", "failures", "stages", "quantities", "predicted", "settings")
 """Tables that all readers fill; `tideover.reports.columns` has their columns."""
 _REPEATED = ("failed", "restart_tried", "restart_failed")
-MOST_KEPT = 200
+MOST_KEPT = 240
 """Characters of a line that a mark keeps."""
 MOST_TOLD = 5
 """So many broken lines are told one by one."""

@@ -47,7 +47,12 @@ _STARTED = re.compile(
 )
 _FAILED_CHECKPOINT = re.compile(rb"Failed to trigger (?:or complete )?checkpoint .*?for job (\w{32})")
 
+_STATES = frozenset(b"CREATED SCHEDULED DEPLOYING INITIALIZING RECOVERING RUNNING RECONCILING".split())
+_STATES |= frozenset(b"CANCELING CANCELLING CANCELED FAILING FAILED FINISHED RESTARTING SUSPENDED".split())
+"""Of tasks (``ExecutionState``) and jobs (``JobStatus``)."""
 _RANK = {b"CREATED": 0, b"SCHEDULED": 0, b"DEPLOYING": 1, b"INITIALIZING": 2, b"RECOVERING": 2, b"RUNNING": 3}
+_LAYOUT = 256
+"""Bytes of what a layout puts before a message: time, level, thread, logger."""
 _FIRST_LINES = 200
 """Among so many lines one has a time: a log may begin with a banner, or in a stack trace."""
 _STILL_S = 60.0
@@ -113,6 +118,13 @@ def first_time(head: bytes) -> float | None:
     return None
 
 
+def _mark(file: str, number: int, line: bytes) -> Mark:
+    """A line, and what it says, without what its layout puts before a message."""
+    _, dash, said = line[:_LAYOUT].partition(b" - ")
+    text = (said + line[_LAYOUT:][: 2 * MOST_KEPT] if dash else line).decode("utf-8", "replace")
+    return Mark(file, number, " ".join(text.split())[:MOST_KEPT])
+
+
 _Take = Callable[[bytes, float], bool]
 
 
@@ -137,6 +149,8 @@ class Log:
         self._cause_of: _Recovery | None = None
         self._second, self._epoch = b"", 0.0
         self._here = "", 0, b""
+        self._before = self.last, self._here
+        self._gap: tuple[tuple[str, float, Mark], tuple[str, float, Mark]] | None = None
 
     # One line after the other.
 
@@ -166,8 +180,7 @@ class Log:
             return
         if not self.first <= at:
             self.first = at
-        self.last = at
-        self._here = file.name, number, line
+        self._before, self._here, self.last = (self.last, self._here), (file.name, number, line), at
         if not take(line, at):
             file.refuse(number, "is cut off, or of a form that is not known: it is passed over")
 
@@ -206,21 +219,20 @@ class Log:
 
     @property
     def _mark(self) -> Mark:
-        """Where we are; the text without its time."""
-        file, number, line = self._here
-        found = _TIME.search(line, 0, _TIME_WITHIN)
-        text = line[found.end() if found else 0 :][: 2 * MOST_KEPT].decode("utf-8", "replace")
-        return Mark(file, number, " ".join(text.split())[:MOST_KEPT])
+        """Where we are."""
+        return _mark(*self._here)
 
     # What lines say. False: the line is not whole.
 
     def _switched(self, line: bytes, at: float) -> bool:
         if b"switched from state" in line:
-            if found := _STATE.search(line):
-                name, id, old, new = found.groups()
-                self._job_switched(name, id, old, new, at)
-            return found is not None or b"Application" in line
-        if found := _TASK.search(line):
+            found = _STATE.search(line)
+            if found is None or found[4] not in _STATES:
+                return b"Application" in line
+            name, id, old, new = found.groups()
+            self._job_switched(name, id, old, new, at)
+            return True
+        if (found := _TASK.search(line)) and found[4] in _STATES:
             of, attempt, before, after, where = found.groups()
             if job := self._job_of(attempt):
                 job.parallelism = max(job.parallelism, int(of))
@@ -235,8 +247,12 @@ class Log:
         recovery = job.under_way
         if after == b"RUNNING":
             self._newest = job.id
-            if recovery is None and before == b"CREATED" and job.runs:
-                recovery = self._fails(job, at, "the JobManager has started again", "detected")
+            if (recovery is None or recovery.over) and before == b"CREATED" and job.runs:
+                job.tasks.clear()
+                job.by_rank.clear()
+                recovery = self._fails(job, at, "the JobManager has started again")
+                if self._gap is not None:
+                    recovery.stages[:] = self._gap
             job.runs = True
             if recovery is not None:
                 self._tries(recovery, at)
@@ -386,6 +402,9 @@ class Log:
     def _started(self, line: bytes, at: float) -> bool:
         if found := _STARTED.search(line):
             self.version = (found[1] or found[2]).decode()
+            before, here = self._before
+            if any(job.runs for job in self.jobs.values()):
+                self._gap = ("failed", before, _mark(*here)), ("detected", at, self._mark)
         return True
 
     # Jobs and their failures.
@@ -404,7 +423,7 @@ class Log:
             id = self._unnamed.setdefault(attempt, self._newest)
         return self._job(id.encode(), self.last) if id else None
 
-    def _fails(self, job: Job, at: float, cause: str, stage: str = "detected") -> _Recovery:
+    def _fails(self, job: Job, at: float, cause: str) -> _Recovery:
         job.close()
         placed = set(job.placed.values())
         signs = [
@@ -412,7 +431,7 @@ class Log:
             for name, (since, last, mark) in self._broken.items()
             if name in placed and at - last <= _STILL_S
         ]
-        stages = [(stage, at, self._mark)]
+        stages = [("detected", at, self._mark)]
         lost = {name for _, _, name in signs}
         if signs:
             since, mark, _ = min(signs, key=lambda sign: sign[0])

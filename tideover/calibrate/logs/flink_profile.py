@@ -14,7 +14,7 @@ from tideover.calibrate import profile
 from tideover.calibrate.episodes import Floats
 from tideover.calibrate.logs.durations import ENDS
 from tideover.calibrate.logs.findings import Failure, Setting
-from tideover.calibrate.logs.flink_quantities import draws, interval_of
+from tideover.calibrate.logs.flink_quantities import draws, even, interval_of
 from tideover.sim.units import S, format_duration
 
 DETECTION = "failures.crash_task.detection"
@@ -45,7 +45,7 @@ def as_profile(
     }
     durations = checkpoints["duration_s"].dropna().to_numpy(float)
     if len(durations):
-        values[UPLOAD] = np.quantile(durations, (np.arange(len(slots)) + 0.5) / len(slots))
+        values[UPLOAD] = np.quantile(durations, even(len(slots)))
     every, _ = interval_of(checkpoints, settings)
     chosen = np.arange(_DRAWS) * len(slots) // _DRAWS
     rows = [[_text(float(those[i])) for those in values.values()] for i in chosen.tolist()]

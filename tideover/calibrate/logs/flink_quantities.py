@@ -201,9 +201,9 @@ def draws(
     from scipy.stats import qmc
 
     killed, both = parts([f for f in failures if f.kind == "kill"]), parts(failures)
-    even = qmc.Halton(6, scramble=False).random(_DRAWS + 1)[1:]
+    points = qmc.Halton(6, scramble=False).random(_DRAWS + 1)[1:]
     beat, timeout = heartbeats(settings)
-    found = {"heartbeats": timeout - beat * even[:, 0]}
+    found = {"heartbeats": timeout - beat * points[:, 0]}
     seen = {
         "detected": killed.detected,
         "delay": both.delay if delay is None else [],
@@ -213,10 +213,15 @@ def draws(
     }
     for column, (name, values) in enumerate(seen.items(), 1):
         if values:
-            found[name] = next_one(values, even[:, column])
+            found[name] = next_one(values, points[:, column])
     if delay is not None:
         found["delay"] = np.full(_DRAWS, delay)
     return found
+
+
+def even(n: int, step: float = 2**0.5) -> Floats:
+    """Numbers that fill the unit interval evenly, in an order that has nothing to do with other draws."""
+    return np.asarray((np.arange(n) + 0.5) * step % 1, float)
 
 
 def predictions(
@@ -246,11 +251,10 @@ def predictions(
     durations = checkpoints["duration_s"].dropna().to_numpy(float)
     if interval is None or not len(durations):
         return
-    even = (np.arange(_DRAWS) * 0.6180339887498949) % 1
-    took = np.quantile(durations, (np.arange(_DRAWS) * 0.41421356237309515) % 1)
+    took, age = np.quantile(durations, even(_DRAWS)), even(_DRAWS, 5**0.5 / 2)
     for factor in FACTORS:
         every = factor * interval
-        waits = again + even * np.maximum(every, took) + took
+        waits = again + age * np.maximum(every, took) + took
         at = f"checkpoints every {every:g} s"
         yield _told(at, "backlog", waits, "s of input")
         for load in LOADS:
