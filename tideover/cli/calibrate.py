@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def calibrate(
     from_: Path | None = None,
+    engine: str | None = None,
     quick: bool = False,
     out: Path | None = None,
     seed: Annotated[int, {"min": 0}] = 1,
@@ -26,22 +27,27 @@ def calibrate(
 ) -> None:
     """Fit the simulator to measurements, and write profiles that any scenario can use.
 
-    Without --from it measures here: it runs small PySpark pipelines and kills their processes. What is done
-    is kept in DIR, and not done again when the same command is given again.
+    Without --from it measures here: it runs small pipelines on PySpark, or a job on Flink, and kills their
+    processes. What is done is kept in DIR, and not done again when the same command is given again.
 
-    For example: tideover calibrate --quick --out measured, or
+    For example: tideover calibrate --quick --out measured,
+    tideover calibrate --engine flink --quick --out measured, or
     tideover calibrate --from recoveries.csv --out fitted, or
     tideover calibrate --from logs/
 
     --from PATH: Fit to recoveries that were measured elsewhere (a CSV), or read what an engine's own logs say
     (a file, or a folder of them), without running Spark.
+    --engine ENGINE: What is measured: spark (the default) or flink.
     --quick: Fewer runs: eight minutes instead of half an hour.
     --out DIR: Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.
     --seed: Chooses the luck of the fit.
     """
     results = results._replace(out=out)
-    if from_ is not None and quick:
-        raise BadInput("--quick: goes without --from, which runs nothing")
+    for option, given in (("--quick", quick), ("--engine", engine is not None)):
+        if from_ is not None and given:
+            raise BadInput(f"{option}: goes without --from, which runs nothing")
+    if engine not in (None, "spark", "flink"):
+        raise BadInput(f"--engine: {engine!r} is not known; spark and flink are")
     if from_ is not None:
         from tideover.calibrate import capacities, logs
 
@@ -54,29 +60,23 @@ def calibrate(
     elif out is None:
         raise BadInput("--out: is missing; name a directory for the measurements, or give --from PATH")
     else:
-        _real(results, out, quick, seed)
+        _real(results, out, quick, seed, engine or "spark")
 
 
-def _real(results: Results, out: Path, quick: bool, seed: int) -> None:
+def _real(results: Results, out: Path, quick: bool, seed: int, engine: str) -> None:
     """Real runs, really killed: profiles, and how far their predictions are off."""
-    from tideover.scenarios.spark.settings import ABSENT, has_spark
-
-    if not has_spark():
-        raise BadInput(f"calibrate: it measures on Spark, unless --from gives measurements. {ABSENT}")
-    from tideover.calibrate import calibration
-    from tideover.calibrate.real import campaign
-    from tideover.calibrate.real import plan as plans
     from tideover.calibrate.real.processes import NotPossible
     from tideover.reports.calibration.page import calibration_page, calibration_view
+    from tideover.scenarios.sweeps.engine import terminable
 
-    results.prepare("calibrate")
-    plan = (plans.quick if quick else plans.full)(seed)
-    with Bar("calibrating") as bar:
-        try:
-            tables = campaign.run(plan, out, lambda done, what: bar(what, 95 * done, 100))
-            found = calibration.analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
-        except NotPossible as problem:
-            raise BadInput(f"calibrate: {problem}") from None
+    try:
+        plan, run, analyse = (_flink if engine == "flink" else _spark)(quick, seed)
+        results.prepare("calibrate")
+        with Bar("calibrating") as bar, terminable():
+            tables = run(plan, out, lambda done, what: bar(what, 95 * done, 100))
+            found = analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
+    except NotPossible as problem:
+        raise BadInput(f"calibrate: {problem}") from None
     frames, warnings = found.frames, found.warnings
     results.answer(
         found.record(),
@@ -86,6 +86,26 @@ def _real(results: Results, out: Path, quick: bool, seed: int) -> None:
         tables=lambda: frames,
     )
     _write_profiles(found.profiles, results)
+
+
+def _spark(quick: bool, seed: int) -> tuple[Any, Any, Any]:
+    """What is measured on PySpark: the plan, what carries it out, and what makes a calibration of it."""
+    from tideover.scenarios.spark.settings import ABSENT, has_spark
+
+    if not has_spark():
+        raise BadInput(f"calibrate: it measures on Spark, unless --from gives measurements. {ABSENT}")
+    from tideover.calibrate import calibration
+    from tideover.calibrate.real import campaign, plan
+
+    return (plan.quick if quick else plan.full)(seed), campaign.run, calibration.analyse
+
+
+def _flink(quick: bool, seed: int) -> tuple[Any, Any, Any]:
+    """The same on Flink."""
+    from tideover.calibrate.flink import analysis, campaign, cluster, plan
+
+    cluster.jars()
+    return (plan.quick if quick else plan.full)(seed), campaign.run, analysis.analyse
 
 
 def _recoveries(source: Path, results: Results, seed: int) -> None:
