@@ -155,6 +155,23 @@ BROKEN = [
     ("errors:", "ranges: {rate: {low: 2/s, high: 1/s}}\nerrors:", 14, "ranges.rate", "low is more than high"),
     ("errors:", "ranges: {speed: {low: 2/s, high: 3/s}}\nerrors:", 14, "ranges.speed", "unknown key"),
     ("errors:", "ranges: {rate: 3/s}\nerrors:", 14, "ranges.rate", "must be a mapping"),
+    (
+        "errors:",
+        "conditions: {cores: {low: 2, high: 1}}\nerrors:",
+        14,
+        "conditions.cores",
+        "low is more than",
+    ),
+    ("errors:", "conditions: {cores: {low: 2}}\nerrors:", 14, "conditions.cores", "needs two numbers"),
+    (
+        "errors:",
+        "conditions: {jvm: [true]}\nerrors:",
+        14,
+        "conditions.jvm",
+        "must be a text, a number, a list",
+    ),
+    ("errors:", "conditions: {jvm: []}\nerrors:", 14, "conditions.jvm", "must be a text, a number, a list"),
+    ("errors:", "conditions: shipped\nerrors:", 14, "conditions", "must be a mapping"),
     ("values:", "vals:", 1, "values", "is missing"),
 ]
 
@@ -357,6 +374,48 @@ def test_what_lies_outside_of_what_was_measured_is_told(tmp_path, settings, says
     warnings = predicted(tmp_path, PROFILE + RANGES, *settings)["warnings"]
     expected = [f"profile measured: {text}: the prediction extrapolates" for text in says]
     assert [text for text in warnings if text.endswith("extrapolates")] == expected
+
+
+CONDITIONS = "conditions: {jvm: [stock, shipped], cores: {low: 2, high: 8}, gc: G1}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (["conditions.jvm=stock"], []),
+        (["conditions.cores=8", "conditions.jvm=shipped", "conditions.gc=G1"], []),
+        (
+            ["conditions.jvm=other"],
+            ["jvm is other, but measured was stock and shipped: the profile may not hold"],
+        ),
+        (["conditions.cores=9"], ["cores is 9, but measured was 2 to 8: the profile may not hold"]),
+        (["conditions.cores=many"], ["cores is many, but measured was 2 to 8: the profile may not hold"]),
+        (["conditions.disk=ssd"], ["does not say with which disk it was measured; it is ssd"]),
+        (
+            [],
+            [
+                "was measured with jvm stock and shipped, cores 2 to 8, gc G1; say what the job runs under, as in "
+                "--set conditions.jvm=stock, and other values are warned of"
+            ],
+        ),
+    ],
+)
+def test_other_conditions_than_those_measured_are_told(tmp_path, settings, says):
+    """A range holds its ends; what only one of both says is told, too."""
+    warnings = predicted(tmp_path, PROFILE + CONDITIONS, *settings)["warnings"]
+    assert [text for text in warnings if text.startswith("profile")] == [
+        f"profile measured: {text}" for text in says
+    ]
+
+
+def test_conditions_change_nothing_else(tmp_path):
+    """They are kept with the scenario, and refused if they are no plain values."""
+    with_them, without = (predicted(tmp_path, PROFILE, *more) for more in (["conditions.jvm=stock"], []))
+    assert with_them["scenario"].pop("conditions") == {"jvm": "stock"}
+    assert with_them["scenario"] == without["scenario"]
+    assert with_them["recoveries"] == without["recoveries"]
+    with pytest.raises(ScenarioError, match=r"conditions\.jvm"):
+        predicted(tmp_path, PROFILE, "conditions.jvm=[1]")
 
 
 def test_what_is_set_by_hand_is_not_drawn(tmp_path):

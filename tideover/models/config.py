@@ -59,7 +59,7 @@ class Slo(Part):
 class Scenario(Part):
     """Everything that one simulation depends on, and what its results are held against."""
 
-    omitted: ClassVar[frozenset[str]] = frozenset({"detector", "queues", "stores", "slo"})
+    omitted: ClassVar[frozenset[str]] = frozenset({"detector", "queues", "stores", "slo", "conditions"})
 
     name: str
     description: str = ""
@@ -74,6 +74,9 @@ class Scenario(Part):
     stores: dict[str, StoreKind] = Field(default_factory=dict, description="more stores, by name")
     run: Run
     slo: tuple[Slo, ...] = ()
+    conditions: dict[str, str | int | float] = Field(
+        default_factory=dict, description="what the real job runs under, by name; not simulated"
+    )
     profile: AppliedProfile | None = None
 
     def with_strategy(self, strategy: Strategy) -> Scenario:
@@ -140,7 +143,7 @@ def identity(quiet: Scenario, replication: int) -> str:
     return json.dumps([found | {"run": run}, replication])
 
 
-_ONLY_SAID = frozenset({"name", "description", "profile", "slo"})
+_ONLY_SAID = frozenset({"name", "description", "profile", "conditions", "slo"})
 _OF_FIGURES = frozenset({"warmup", "replications", "log_resolution", "lag_window", "calm"})
 """Keys of a scenario, and of its ``run``, that change nothing of what is simulated."""
 

@@ -60,6 +60,7 @@ TOP = {
     "stores": "more stores by name, each of a kind, for whatever names one: a strategy, a failure",
     "run": "how long, how often, with which luck",
     "slo": "objectives that results are held against (tideover check): [recovery_p95 <= 20 s, lost = 0]",
+    "conditions": "what the real job runs under (jvm: stock); `run` warns where its profile knows others",
     "profile": "measured values for keys that are not given here: a profile's path, from the file's folder",
     "parameters": "short names for --set, and the dotted keys that they set",
 }
@@ -68,6 +69,8 @@ TOP = {
 ARRIVAL_KEYS = tuple(fields_of(Periodic))
 
 
+_PLAIN = ("name", "description", "stores", "slo", "conditions")
+"""Those that need no other one to be understood."""
 MOST_HOSTS = 100_000
 
 
@@ -265,7 +268,7 @@ class ScenarioBuilder(PartBuilder):
         given["store"] = self.part(Store, root.get("store") or root.like({}), "store")
         if (hosts := self._given("hosts")) is not None:
             given["hosts"] = draft.hosts = self._hosts(hosts)
-        top = {key: root.value[key] for key in ("name", "description", "stores", "slo") if key in root.value}
+        top = {key: root.value[key] for key in _PLAIN if key in root.value}
         top.setdefault("name", root.like(Path(root.origin.file).stem))
         scenario = self.part(config.Scenario, root.like(top), "", given)
         self.problems += checks.check(draft, scenario if not self.problems else None)
@@ -459,6 +462,7 @@ class Scenario(config.Scenario):
         store: Store | None = None,
         stores: Mapping[str, StoreKind | str] | None = None,
         slo: Sequence[Slo | str] = (),
+        conditions: Mapping[str, str | int | float] | None = None,
         profile: AppliedProfile | str | None = None,
     ) -> None:
         given = locals() | {"slo": slo or None}
@@ -493,6 +497,7 @@ class Scenario(config.Scenario):
         stores: Mapping[str, StoreKind | str] = _KEEP,
         run: Run = _KEEP,
         slo: Sequence[Slo | str] = _KEEP,
+        conditions: Mapping[str, str | int | float] = _KEEP,
         profile: str | None = _KEEP,
         **parameters: Any,
     ) -> Scenario:

@@ -107,6 +107,29 @@ def _beyond(scenario: Scenario, profile: Profile) -> Iterator[str]:
                 f"profile {profile.name}: the {what} is {shown}, but measured was {measured}: "
                 "the prediction extrapolates"
             )
+    yield from _other_conditions(scenario, profile)
+
+
+def _other_conditions(scenario: Scenario, profile: Profile) -> Iterator[str]:
+    """Where the real job runs under other conditions than its profile was measured under."""
+    given = scenario.conditions
+    for name, value in given.items():
+        measured = profile.conditions.get(name)
+        if measured is None:
+            yield f"profile {profile.name}: does not say with which {name} it was measured; it is {value}"
+        elif not measured.has(value):
+            yield (
+                f"profile {profile.name}: {name} is {value}, but measured was {measured}: "
+                "the profile may not hold"
+            )
+    if profile.conditions and not given:
+        known = ", ".join(f"{name} {measured}" for name, measured in profile.conditions.items())
+        name, measured = next(iter(profile.conditions.items()))
+        yield (
+            f"profile {profile.name}: was measured with {known}; say what the job runs under, as in --set "
+            f"conditions.{name}={measured.low if measured.values == () else measured.values[0]}, and other "
+            "values are warned of"
+        )
 
 
 def _simulated(

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -43,9 +43,31 @@ MEASURES = (
 )
 """Columns of the recoveries that a profile may know the scatter of."""
 
-TOP = ("name", "provenance", "values", "intervals", "draws", "ranges", "scatter", "errors")
+TOP = ("name", "provenance", "values", "intervals", "draws", "ranges", "conditions", "scatter", "errors")
 PARTS = ("strategy", "failures", "detector", "bolts", "run")
 """The keys of a profile, and of its block ``values``; `reference.md.j2` says what they mean."""
+
+Value = str | int | float
+"""Of a condition."""
+
+
+class Measured(NamedTuple):
+    """The values of a condition under which something was measured: a range of numbers, or a few values."""
+
+    low: float | None
+    high: float | None
+    values: tuple[Value, ...] = ()
+
+    def has(self, value: Value) -> bool:
+        if self.low is None or self.high is None:
+            return value in self.values
+        return not isinstance(value, str) and self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return listed([str(value) for value in self.values])
+        return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
+
 
 DRIVER = "driver"
 """Faults of a component of this name have their own values."""
@@ -56,7 +78,8 @@ class Profile:
     """A profile as its file says it. ``values`` by dotted key; ``draws``: rows of values by the same keys.
 
     ``ranges``: lowest and highest that was measured: ``rate`` (1/s, of all spouts), ``interval`` (ns, of what
-    the strategy does again and again).
+    the strategy does again and again). ``conditions``: what else it was measured under, by name: the lowest
+    and highest of a number, or all values that there were.
     """
 
     name: str
@@ -67,6 +90,7 @@ class Profile:
     intervals: dict[str, dict[str, Any]] = field(default_factory=dict)
     draws: tuple[dict[str, str], ...] = ()
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    conditions: dict[str, Measured] = field(default_factory=dict)
     scatter: dict[str, float] = field(default_factory=dict)
     errors: dict[str, Any] = field(default_factory=dict)
 
@@ -133,6 +157,7 @@ def parse(text: str, name: str) -> Profile:
         intervals=reader.intervals(root, values),
         draws=tuple(reader.draws(root, values)),
         ranges=reader.ranges(root),
+        conditions=reader.conditions(root),
         scatter=reader.scatter(root),
         errors=reader.free(root, "errors"),
     )
@@ -224,6 +249,29 @@ class _Reader(PartBuilder):
                 self.unknown_keys(inner, f"ranges.{name}", ("low", "high"))
                 ends = self._ends(inner, f"ranges.{name}", _Measured, name)
                 found |= {} if ends is None else {name: ends}
+        return found
+
+    def conditions(self, root: Node) -> dict[str, Measured]:
+        """What else it was measured under, by name."""
+        found = {}
+        for name, inner in self.entries(root, "conditions").items():
+            place, plain = f"conditions.{name}", inner.plain()
+            if inner.is_mapping:
+                self.unknown_keys(inner, place, ("low", "high"))
+                low, high = (plain.get(end) for end in ("low", "high"))
+                if not all(isinstance(end, int | float) and not isinstance(end, bool) for end in (low, high)):
+                    self.refuse(inner, place, "needs two numbers, low and high")
+                elif low > high:
+                    self.refuse(inner, place, f"low is more than high: {low} and {high}")
+                else:
+                    found[name] = Measured(low, high)
+                continue
+            values = plain if isinstance(plain, list) else [plain]
+            if values and all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in values):
+                found[name] = Measured(None, None, tuple(values))
+            else:
+                said = "must be a text, a number, a list of them, or {low: …, high: …}"
+                self.refuse(inner, place, f"{said}, not {inner.shown()}")
         return found
 
     def _ends(self, node: Node, place: str, cls: type[Part], field: str) -> tuple[float, float] | None:

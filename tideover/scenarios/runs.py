@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Report = Callable[[int, int], None]
 """Called with what is done, and of how many."""
 
-_WITHOUT_EFFECT = ("name", "description", "slo", "profile")
+_WITHOUT_EFFECT = ("name", "description", "slo", "conditions", "profile")
 LONGEST_ERROR = 500
 """Of an error that is kept, in characters."""
 

@@ -237,7 +237,7 @@ def warned(measured: Measured) -> Iterator[str]:
     for name, runs in measured.workloads.items():
         if _failed(runs).sum() > 0 and (n := _ended(runs)) < FEWEST:
             yield (
-                f"{name}: recoveries that ended, of runs that were not saturated: {n}; with {FEWEST} of them, "
+                f"{name}: recoveries that ended, of runs not saturated: {n}; with {FEWEST} of them, "
                 "how fast it catches up is fitted, too"
             )
 
