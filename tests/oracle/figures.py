@@ -213,6 +213,7 @@ class Comparison(Part):
             "dropped": outage.dropped,
             "missing": missing,
             "extra": outage.extra,
+            **self._tried(outage),
             "latency": summary(self._until_replayed(outage, lambda done: done.time - done.born)),
             "end_to_end": summary(self._until_replayed(outage, lambda done: done.time - done.first)),
         }
@@ -272,6 +273,10 @@ class Comparison(Part):
         stages["catch_up_stage_s"] = None if caught_up is None else caught_up - reached
         stages["windows_stage_s"] = None if over is None or caught_up is None else over - caught_up
         return stages
+
+    def _tried(self, outage: Outage) -> dict[str, int]:
+        closed = getattr(self.world.scenario.detector, "connection", None)
+        return {} if closed is None else {"failed_restarts": outage.failed_restarts}
 
     def _throughput_back(self, outage: Outage) -> int | None:
         over = self.work_done(outage)

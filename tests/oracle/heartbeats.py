@@ -34,14 +34,19 @@ class Seats(Part):
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.kept: dict[Task, Seat] = {}
+        self.away: dict[int, int] = {}  # until when a host waits for a process that registers by itself
 
     def of(self, task: Task) -> Seat:
         return self.kept.get(task, task.home)
 
-    def struck(self, fault: Any, things: list[Hashable]) -> None:
-        """In order: the tasks of hosts that fail."""
+    def struck(self, fault: Any, things: list[Hashable], replaced: dict[Hashable, int]) -> None:
+        """In order: the tasks of hosts that fail, and of processes that are replaced after so long."""
         tasks = [task for task in self.world.tasks if task in things]
-        lost = [task for task in tasks if self.layout.breaks(fault, self.of(task)[0])]
+        for task in tasks:
+            if task in replaced:
+                there = max(self.now, self.world.repaired.get(task.home[0], 0)) + replaced[task]
+                self.away[task.home[0]] = max(there, self.away.get(task.home[0], 0))
+        lost = [task for task in tasks if task in replaced or self.layout.breaks(fault, self.of(task)[0])]
         for task in lost:
             self.kept.pop(task, None)
         for task in lost:
@@ -56,7 +61,8 @@ class Seats(Part):
             there = [other for other in others if self.of(other)[0] == host]
             slots = self.layout.machines[host].slots if self.layout.machines else None
             room = slots is None or len(there) < slots
-            if room and self.world.repaired.get(host, 0) <= now and host != task.host:
+            works = max(self.world.repaired.get(host, 0), self.away.get(host, 0)) <= now
+            if room and works and host != task.host:
                 twin = any(other.logical == task.logical for other in there)
                 free.append((twin, len(there), host))
         if free:
@@ -83,6 +89,8 @@ BEAT: Priority = (1, 0, 0, 0)
 """Ahead of the faults of the instant."""
 LISTEN = control(Rank.READY, -1)
 """Behind them."""
+ORDER: Priority = (*LISTEN[:-1], 1 << 40)
+"""Behind all that is noticed at that instant."""
 
 
 class Restarts:
@@ -132,6 +140,10 @@ class Process:
         self.coming: simpy.Event | None = None  # it is launched, or ready
         self.missed: Callable[[], None] | None = None  # what comes of its death
         self.usable = 0  # nothing can be launched in its place before
+        self.there = 0  # from then on there is a slot for it
+        self.sign = 0  # when it was last heard, or ordered
+        self.deaths = 0
+        self.dropped = False  # nobody deploys anything on the slots of the dead any more
         self.given_up = False
 
     @property
@@ -144,7 +156,7 @@ class JobRestart:
 
     def __init__(self, outage: Outage, killed: list[Process]) -> None:
         self.outage, self.killed, self.missing = outage, killed, list(killed)
-        self.noticed = self.ordered = False
+        self.noticed = self.ordered = self.told = False
 
 
 class Listener(Part):
@@ -156,6 +168,8 @@ class Listener(Part):
         self.processes: dict[Hashable, Process] = {}
         self.job_restarts = Restarts(self.detector.restarts)
         self.job: JobRestart | None = None  # the newest
+        self.latest: JobRestart | None = None  # of those that were noticed
+        self.waiting: list[Process] = []  # who is launched by the next deployment that does not fail
         self.job_ready: list[simpy.Event] = []
         self.seats = Seats(world) if self.detector.restart_on == "free_slot" else None
 
@@ -174,31 +188,69 @@ class Listener(Part):
         process.beat = self.clock.at(later, BEAT, partial(self._beat, process))
 
     def _heard(self, process: Process) -> None:
-        process.overdue = False
+        process.overdue, process.sign = False, self.now
         Clock.cancel(process.timer)
         over = self.now + self.detector.timeout
         process.timer = self.clock.at(over, LISTEN, partial(self._time_out, process))
 
     def _time_out(self, process: Process) -> None:
-        if process.missed is None:
-            process.overdue = True  # it is still being launched
+        if process.gone:
+            self._drop(process, process.deaths)
         else:
+            process.overdue = True  # it is still being launched
+
+    def _drop(self, process: Process, death: int) -> None:
+        process.dropped |= process.deaths == death
+        self._tell(process, death)
+
+    def _tell(self, process: Process, death: int) -> None:
+        if process.missed is not None and process.deaths == death:
             process.missed()
 
-    def _dies(self, process: Process, missed: Callable[[], None]) -> None:
+    def _dies(self, process: Process, missed: Callable[[], None], outage: Outage) -> None:
         Clock.cancel(process.beat)
         Clock.cancel(process.coming)
-        process.state, process.missed = "dead", missed
-        process.usable = 0 if self.seats is None else self.seats.usable(process.thing)
-        self.world.outages.again(process.thing)
+        process.state, process.missed, process.dropped = "dead", missed, False
+        process.deaths += 1
+        seats, thing = self.seats, process.thing
+        process.usable = process.there = 0 if seats is None else seats.usable(thing)
+        if self.detector.replacement is not None and (seats is None or thing not in seats.kept):
+            process.there = max(self.now, process.usable) + self._registers(process, outage)
+        self.world.outages.again(thing)
         if process.overdue:
-            self.clock.at(self.now, LISTEN, missed)
+            self.clock.at(self.now, LISTEN, partial(self._drop, process, process.deaths))
+        host = thing.host if isinstance(thing, Task) else self.world.scenario.strategy.acker_host
+        if self.detector.connection is not None and not self.layout.breaks(outage.fault, host):
+            self._is_seen_to_die(process, outage)
+
+    def _is_seen_to_die(self, process: Process, outage: Outage) -> None:
+        """By its peers, and by those whose requests do not reach it."""
+        d, death = self.detector, process.deaths
+        closed = self.now + self._drawn(d.connection, process.name, Purpose.CONNECTION, outage)
+        self.clock.at(closed, LISTEN, partial(self._tell, process, death))
+        phase = self.layout.phase("job master", Purpose.HEARTBEAT, d.interval)
+        for request in (process.sign, phase - d.interval) if d.rpc_failure_threshold else ():
+            while request <= self.now:
+                request += d.interval
+            self.clock.at(request, BEAT, partial(self._is_refused, process, death, 1))
+
+    def _is_refused(self, process: Process, death: int, times: int) -> None:
+        if times == self.detector.rpc_failure_threshold:
+            self.clock.at(self.now, LISTEN, partial(self._drop, process, death))
+        else:
+            later = self.now + self.detector.interval
+            self.clock.at(later, BEAT, partial(self._is_refused, process, death, times + 1))
+
+    def _registers(self, process: Process, outage: Outage) -> int:
+        """After how long another has, in its place."""
+        return self._drawn(self.detector.replacement, process.name, Purpose.REPLACEMENT, outage)
 
     def _launch(self, process: Process, outage: Outage, then: Callable[[], None]) -> None:
         """The order is a sign of life; ``then``: when it runs."""
         process.state, process.missed = "launching", None
         self._heard(process)
-        runs = self.now + self._drawn(self.detector.launch, process.name, Purpose.LAUNCH, outage)
+        takes = self._drawn(self.detector.launch, process.name, Purpose.LAUNCH, outage)
+        runs = max(self.now, process.there) + takes
         process.coming = self.clock.at(runs, BEAT, partial(self._runs, process, then))
 
     def _runs(self, process: Process, then: Callable[[], None]) -> None:
@@ -232,9 +284,14 @@ class Listener(Part):
 
     def struck(self, outage: Outage, things: list[Hashable]) -> None:
         """A fault has hit these; what stops with them, as it is of the same job, is not among them."""
-        if self.seats is not None:
-            self.seats.struck(outage.fault, [each for each in things if not self.processes[each].given_up])
         lives = outage.fault.process_lives
+        if self.seats is not None:
+            dying = [self.processes[each] for each in things if not self.processes[each].gone]
+            if lives or self.detector.replacement is None:
+                dying = []
+            replaced = {process.thing: self._registers(process, outage) for process in dying}
+            there = [each for each in things if not self.processes[each].given_up]
+            self.seats.struck(outage.fault, there, replaced)
         job = [each for each in things if self.layout.needs.one_job and isinstance(each, Bolt)]
         for thing in things:
             if thing not in job:
@@ -252,18 +309,34 @@ class Listener(Part):
             Clock.cancel(process.coming)
             process.coming = self._ready_at(thing, self.now, lambda: None)  # unless it dies now
         else:
-            self._dies(process, partial(self._missed, process, outage))
+            self._dies(process, partial(self._missed, process, outage), outage)
 
     def _missed(self, process: Process, outage: Outage) -> None:
         process.state, process.missed = "noticed", None
-        Clock.cancel(process.timer)
         self.world.outages.comes_to("noticed", process.thing)
+        self._restart(process, outage)
+
+    def _restart(self, process: Process, outage: Outage) -> None:
         wait = process.restarts.wait(self.now)
         if wait is None:
             self._give_up([process])
             return
-        order = max(self.now + wait, process.usable)
-        self.clock.at(order, LISTEN, partial(self._ordered, process, outage))
+        order = self._order_at(wait, [process])
+        self.clock.at(order, ORDER, partial(self._ordered, process, outage))
+
+    def _order_at(self, wait: int, processes: list[Process]) -> int:
+        """When there is room for a process whose order launches it."""
+        held = [p.usable for p in processes] if self.detector.replacement is None else []
+        return max([self.now + wait, *held])
+
+    def _fails_at(self, name: str, restarts: Restarts) -> int:
+        number = len(restarts.noticed) - 1
+        takes = self.layout.sample(self.detector.failed_deployment, name, Purpose.DEPLOY, number)
+        return self.now + max(1_000_000, takes)
+
+    def _deployment_fails(self, process: Process, outage: Outage) -> None:
+        self.world.outages.restart_fails([process.thing])
+        self._restart(process, outage)
 
     def _give_up(self, processes: list[Process]) -> None:
         for process in processes:
@@ -276,6 +349,11 @@ class Listener(Part):
             self.seats.go(process.thing)
 
     def _ordered(self, process: Process, outage: Outage) -> None:
+        if not process.dropped:
+            name = process.thing.name if isinstance(process.thing, Task) else "acker"
+            over = self._fails_at(name, process.restarts)
+            self.clock.at(over, ORDER, partial(self._deployment_fails, process, outage))
+            return
         self.world.outages.comes_to("ordered", process.thing)
         self._go(process)
         self._launch(process, outage, partial(self._prepare, process, outage))
@@ -305,18 +383,21 @@ class Listener(Part):
         for task in self.world.bolts:
             outages.again(task)
         for process in restart.killed:
-            self._dies(process, partial(self._missed_of_job, restart, process))
+            self._dies(process, partial(self._missed_of_job, restart, process), outage)
         self._job_missed(restart)
 
     def _missed_of_job(self, restart: JobRestart, process: Process) -> None:
         process.state, process.missed = "noticed", None
-        Clock.cancel(process.timer)
         restart.missing.remove(process)
         self._job_missed(restart)
 
     def _job_missed(self, restart: JobRestart) -> None:
-        """Behind whatever else strikes, or is missed, at this instant, if nothing more is to be missed."""
-        if not restart.missing:
+        """Behind whatever else strikes, or is missed, at this instant, if nothing more is to be missed; or
+        the first is, and peers see it.
+        """
+        some = self.detector.connection is not None and restart.missing != restart.killed
+        if not restart.told and (some or not restart.missing):
+            restart.told = True
             behind = (*LISTEN[:-1], 1 + restart.outage.number)
             self.clock.at(self.now, behind, partial(self._job_noticed, restart))
 
@@ -325,12 +406,40 @@ class Listener(Part):
         if restart is self.job:
             for task in self.world.bolts:
                 self.world.outages.comes_to("noticed", task)
-        wait = self.job_restarts.wait(self.now)
+        self.latest = restart
+        self.waiting += restart.killed
+        self._restart_job(restart)
+
+    def _restart_job(self, restart: JobRestart) -> None:
+        alone = self.detector.connection is None
+        wait, launched = self.job_restarts.wait(self.now), restart.killed if alone else self.waiting
         if wait is None:
-            self._give_up(restart.killed)
+            self._give_up(launched)
+            self.waiting = []
             return
-        order = max([self.now + wait, *(process.usable for process in restart.killed)])
-        self.clock.at(order, LISTEN, partial(self._job_ordered, restart))
+        order = self._order_at(wait, launched)
+        then = partial(self._job_ordered, restart) if alone else partial(self._job_deployed, restart)
+        self.clock.at(order, ORDER, then)
+
+    def _job_deployed(self, restart: JobRestart) -> None:
+        """Unless another failure was noticed since; it fails if slots of the dead are in use."""
+        if self.latest is not restart:
+            return
+        processes = [self.processes[task] for task in self.world.bolts]
+        if any(process.gone and not process.dropped for process in processes):
+            over = self._fails_at("job", self.job_restarts)
+            self.clock.at(over, ORDER, partial(self._job_fails_again, restart))
+            return
+        restart.killed, self.waiting = self.waiting, []
+        self.job.ordered = True
+        for task in self.world.bolts:
+            self.world.outages.comes_to("ordered", task)
+        self._job_ordered(restart)
+
+    def _job_fails_again(self, restart: JobRestart) -> None:
+        if self.latest is restart:
+            self.world.outages.restart_fails(self.world.bolts)
+            self._restart_job(restart)
 
     def _job_ordered(self, restart: JobRestart) -> None:
         restart.ordered = True

@@ -49,12 +49,20 @@ def listening(draw: st.DrawFn) -> Any:
     """Heartbeats."""
     ties = draw(st.booleans())
     interval = draw(st.sampled_from((3, 5, 10)))
+    more: dict[str, Any] = {}
+    if draw(st.booleans()):
+        more["connection"] = ms(draw(times(ties, 0, 1, 4)))
+        more["rpc_failure_threshold"] = draw(st.sampled_from((None, 1, 2)))
+        more["failed_deployment"] = ms(draw(times(ties, 0, 1, 3)))
+    if draw(st.booleans()):
+        more["replacement"] = ms(draw(times(ties, 0, 3, 25)))
     return DETECTORS["heartbeats"](
         interval=interval * TICK,
         timeout=(interval + draw(st.sampled_from((0, 1, 10, 20)))) * TICK,
         launch=ms(draw(times(ties, 0, 2, 9, 30))),
         prepare=ms(draw(times(ties, 0, 1, 5))),
         restarts=draw(_restarts()),
+        **more,
     )
 
 

@@ -82,6 +82,7 @@ class Outage:
     masked: bool = False
     unfelt: bool = False  # nothing that runs has to do with what it hit
     passes: bool = False
+    failed_restarts: int = 0
     written: int | None = None  # by others, what it had taken
     restored_at: int | None = None
     timed_out_at: int | None = None
@@ -152,6 +153,11 @@ class Outages(Part):
         """It is back, and whoever had not noticed that it was gone will not wait for it any more."""
         for step in STEPS:
             self.comes_to(step, thing)
+
+    def restart_fails(self, things: Iterable[Hashable]) -> None:
+        """One of these."""
+        for outage in self.all:
+            outage.failed_restarts += not outage.left["back"].isdisjoint(things)
 
     def state_lost(self, task: Task) -> None:
         """The newest fault of a task takes its state."""

@@ -230,6 +230,8 @@ _RECOVERIES = (
         {HEADLINE} [s] time to recover | headline: from the failure until output, state and backlog are as
             they would have been without failures, within the tolerance of docs/semantics.md; the stages add
             up to it | they were not by the end of the run
+        failed_restarts? [restarts] failed restarts | restarts that were tried since, and failed, as they were
+            deployed on slots of a process that was dead; only with `detector.connection`
         ended [text] | how the recovery ended. {RECOVERED}: all is as it would have been; {UNAFFECTED}: it
             never was otherwise, and the time to recover is 0; {LOSSY}: it is so again, but roots were lost
             for good; {OPEN}: it was not so by the end of the run, and the time to recover is undefined

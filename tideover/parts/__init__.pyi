@@ -189,7 +189,11 @@ class Heartbeats(heartbeats.Heartbeats):
         launch: distributions.Distribution | Duration = "constant",
         prepare: distributions.Distribution | Duration = "constant", listener: int | None = None,
         restart_on: Literal["same_host", "free_slot"] = "same_host",
-        restarts: detectors_base.RestartStrategy | None = None) -> None: ...
+        restarts: detectors_base.RestartStrategy | None = None,
+        connection: distributions.Distribution | Duration | None = None,
+        rpc_failure_threshold: int | None = None,
+        failed_deployment: distributions.Distribution | Duration = "constant",
+        replacement: distributions.Distribution | Duration | None = None) -> None: ...
 
 class Hosts(cluster.Hosts):
     def __init__(self, *, machines: Mapping[str, job_components.MachineType], racks: int = 1,

@@ -41,6 +41,9 @@ class Purpose(Enum):
     ACCESS = "access"
     DAY = "day"
     EVENT = "event"
+    CONNECTION = "connection"
+    DEPLOY = "deploy"
+    REPLACEMENT = "replacement"
 
     __hash__ = object.__hash__  # there is one of each; Enum's own hashes the name anew at every draw
 

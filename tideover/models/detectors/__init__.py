@@ -19,6 +19,21 @@ is over with the one before. A `lose_state` leaves the process alive, and is ove
   one that works, is heard and has one free: if possible without a replica of the task, then with the fewest
   tasks, then the lowest. It is there when its process is ordered. Who finds none waits for the repair.
 
+`heartbeats` with `connection`, where a process dies and its host does not, and is heard
+(test_closed_connections.py):
+
+- It is noticed after a draw of `connection`, or when its slots are *dropped*, if that is sooner: `timeout`
+  after its last sign of life, or, with `rpc_failure_threshold`, by so many requests in vain since it died.
+  Two send them: one when its heartbeats would come, the job's master at a phase of its own.
+- A restart that is ordered before fails after a draw of `failed_deployment`: that is noticed at once, and
+  counts for `restarts`. The next one launches who was to be launched by it.
+- A job that fails as one is noticed when the first of its processes is. Only the restart after the failure
+  that was noticed last is deployed; one that another failure overtakes does not fail any more.
+
+`replacement`: by itself another process registers a draw of it after a death, or the repair of the host.
+Restarts do not wait to be ordered for that; `launch` begins when both are there. With `free_slot` tasks of a
+process that dies look for slots as those of a host do, and there are none where one has to register.
+
 `storm` (test_nimbus.py, test_exact_mechanisms.py):
 
 - A fault of a task kills its worker. The supervisor looks each `supervisor_round`, and launches a worker

@@ -41,6 +41,11 @@ class Detector(Part):
     """Whether it launches what it takes for dead anew, as after a failure of the kind ``false_detection``."""
 
     @property
+    def tries_again(self) -> bool:
+        """Whether a restart may fail itself."""
+        return False
+
+    @property
     def moves_tasks(self) -> bool:
         """Whether tasks may be restarted on other hosts than they were on."""
         return False

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -37,6 +37,7 @@ from tideover.models.detectors.base import (
     phase,
 )
 from tideover.models.job.cluster import Worker
+from tideover.models.runtime.announcements import Step
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.spout_task import SpoutTask
@@ -46,7 +47,7 @@ from tideover.sim.draws import Draws, Purpose
 from tideover.sim.faults import Between, Fault
 from tideover.sim.kernel import Rank
 from tideover.sim.registry import setting
-from tideover.sim.units import Positive, format_duration
+from tideover.sim.units import MS, Positive, format_duration
 
 Task = SpoutTask | BoltTask
 
@@ -60,11 +61,20 @@ class Heartbeats(Detector):
     place, and its tasks are prepared. A failure meanwhile takes the new process with it: its last sign of
     life is the order to launch it, or its own heartbeat. Heartbeats take no time on the wire.
 
+    With ``connection`` a process that dies alone is noticed sooner: peers see its connections closed. Until
+    silence, or requests that nobody answers, have told whoever gives out slots, restarts are deployed on
+    those of the dead, and fail: each is a failure of its own for ``restarts``.
+
     Chandra and Toueg: *Unreliable failure detectors for reliable distributed systems*, JACM 43, 1996; Flink's
-    ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults.
+    ``heartbeat.interval`` and ``heartbeat.timeout`` have these defaults. Flink's closed connections:
+    `RemoteTransportException` of `CreditBasedPartitionRequestClientHandler`; its ``rpc-failure-threshold``:
+    `DefaultHeartbeatMonitor`, which counts requests that do not reach their recipient; restarts that another
+    failure overtakes: `ExecutionVertexVersioner`.
     """
 
-    omitted: ClassVar[frozenset[str]] = frozenset({"restart_on"})
+    omitted: ClassVar[frozenset[str]] = frozenset(
+        {"restart_on", "connection", "rpc_failure_threshold", "failed_deployment", "replacement"}
+    )
     false_detections: ClassVar[bool] = True
 
     interval: Positive = setting("distance of two heartbeats of a process", 10 * 10**9)
@@ -80,6 +90,23 @@ class Heartbeats(Detector):
         "same_host",
     )
     restarts: RestartStrategy | None = setting("how long a restart waits; default: not at all")
+    connection: Distribution | None = setting(
+        "from the death of a process whose host lives until its peers see their connections to it closed; "
+        "none: only silence tells"
+    )
+    rpc_failure_threshold: int | None = setting(
+        "so many heartbeat requests in a row that do not reach a dead process end the use of its slots; "
+        "none: only the timeout does; needs connection",
+        ge=1,
+    )
+    failed_deployment: Distribution = setting(
+        "from the deployment of a restart on slots of a dead process until it fails; at least 1 ms",
+        Constant(value=50 * MS),
+    )
+    replacement: Distribution | None = setting(
+        "from the death of a process, or the repair of its host, until another has registered in its place, "
+        "which restarts then wait for; none: their orders launch it"
+    )
 
     @model_validator(mode="after")
     def _in_time(self) -> Heartbeats:
@@ -88,7 +115,13 @@ class Heartbeats(Detector):
                 f"interval ({format_duration(self.interval)}) must not be longer than timeout "
                 f"({format_duration(self.timeout)}): a process that lives would count as dead"
             )
+        if self.rpc_failure_threshold is not None and self.connection is None:
+            raise ValueError("rpc_failure_threshold needs connection: give 0 s if peers notice at once")
         return self
+
+    @property
+    def tries_again(self) -> bool:
+        return self.connection is not None
 
     @property
     def moves_tasks(self) -> bool:
@@ -110,11 +143,28 @@ def process_name(worker: Worker) -> str:
     return f"worker {worker.host}.{worker.number}"
 
 
-class _Restart(NamedTuple):
-    """The newest restart of a process, and those before it. Until it is ``ordered`` nothing can fail (ns)."""
+class _Death(NamedTuple):
+    """Of a process (ns).
+
+    dropped  from when on nothing is deployed on its slots any more
+    there    from when on its tasks have another place
+    """
+
+    detected: int
+    dropped: int
+    there: int
+
+
+@dataclass(eq=False)
+class _Restart:
+    """The newest restart of a process, and those before it. Until it is ``ordered`` nothing can fail (ns).
+
+    noticed   the failure after which it was ordered: the death, or that of the deployment before
+    """
 
     back: Return
-    earlier: tuple[Earlier, ...]
+    noticed: int
+    earlier: Sequence[Earlier] = ()
 
     @property
     def ordered(self) -> int:
@@ -130,16 +180,21 @@ class _JobRestart:
     """A restart of a job.
 
     number   of the fault
-    usable   nothing can be launched before (ns)
-    killed   whose processes died of the fault, and are launched anew
+    killed   whose processes died of the fault, and are launched anew: from when on there is a place (ns)
+    again    what it follows is no fault, but a deployment that has failed
+    ordered  when it is deployed (ns)
+    waiting  who is launched by it, or was to be: also those that failed deployments have left
+    left     those that it does not launch
     over     when the job was back (ns); None: it is not yet, or another failure came before
     """
 
     number: int
     detected: int
-    usable: int
-    killed: Sequence[Any]
+    killed: Mapping[Any, int]
+    again: bool = False
     ordered: int = NEVER
+    waiting: Mapping[Any, int] = field(default_factory=dict)
+    left: Mapping[Any, int] = field(default_factory=dict)
     over: int | None = None
 
 
@@ -160,7 +215,10 @@ class Listener(Watcher):
         """From when on each host in reserve can take another's place (ns)."""
         self._usable: dict[tuple[int, int | None], int] = {}
         """By outage and host: from when on something can be launched there."""
-        self._slots = FreeSlots(job, detector.listener) if detector.moves_tasks else None
+        self._cuts = Cuts(job, detector.listener)
+        self._slots = FreeSlots(job, self._cuts) if detector.moves_tasks else None
+        self._dead: dict[Any, tuple[int, int]] = {}
+        """Of the job: when each process last died, and when its slots were dropped (ns)."""
         self._pauses: dict[Any, tuple[int, int]] = {}
         """From when to when the newest pause of each process lasts (ns)."""
 
@@ -177,7 +235,11 @@ class Listener(Watcher):
         if self._slots is not None:
             known, now = self._known, self._kernel.now
             given_up = {e for e in known if known[e].ordered == NEVER and known[e].back.detected < now}
-            self._slots.struck(fault, [each for each in struck if each not in given_up])
+            self._slots.struck(
+                fault,
+                [each for each in struck if each not in given_up],
+                {} if fault.process_lives else self._replaced(filter(self._lives, struck), outage.number),
+            )
         found = {each: self._process_fails(each, fault, outage) for each in struck if each not in job}
         if job:
             hit = [each for each in struck if each in job]
@@ -186,7 +248,7 @@ class Listener(Watcher):
             self._launch_elsewhere(struck)
         return found
 
-    def _launch_elsewhere(self, victims: Sequence[Any]) -> None:
+    def _launch_elsewhere(self, victims: Iterable[Any]) -> None:
         """Those that go to other hosts do so when they are ordered; who is given up needs no slot."""
         slots, now = self._slots, self._kernel.now
         if slots is None:
@@ -211,7 +273,7 @@ class Listener(Watcher):
     def back(self, victim: Any) -> None:
         now, known = self._kernel.now, self._known.get(victim)
         if known is not None and known.back.ready > now:
-            self._known[victim] = known._replace(back=Return(now, now, now, now))
+            self._known[victim] = replace(known, back=Return(now, now, now, now))
             if self._slots is not None:
                 self._slots.forget([victim])
 
@@ -225,8 +287,7 @@ class Listener(Watcher):
             self._kernel.at(missed, Rank.READY, partial(self._missed, victim, pause), victim.number)
 
     def unheard(self, victim: Any, until: int, between: Between) -> None:
-        if self._slots is not None:
-            self._slots.cut(between, until)
+        self._cuts.add(between, until)
         if self._detector.listener is not None and between.part(victim.host, self._detector.listener):
             self.paused(victim, until)
 
@@ -236,12 +297,15 @@ class Listener(Watcher):
         if self._pauses.get(victim) != pause or not victim.up:
             return
         del self._pauses[victim]
-        if self._slots is not None and not self._slots.hears(victim.host):
+        replaced = self._replaced([victim], number)
+        if self._slots is not None and (replaced or not self._cuts.hears(victim.host)):
+            self._slots.away(replaced)
             self._slots.find([victim])
+        death = _Death(now, now, self._registered(victim, 0, number))
         if self._one_job and victim in self._bolts:
-            back = self._job_fails(_JobRestart(number, now, 0, [victim]))
+            back = self._job_fails(_JobRestart(number, now, {victim: death.there}))
         else:
-            back = self._dies(victim, now, 0, number)
+            back = self._dies(victim, death, number)
         self._supervisor.restart("false_detection", victim.name, [victim], {victim: back})
         self._launch_elsewhere([victim])
 
@@ -252,47 +316,95 @@ class Listener(Watcher):
             return known.back  # there is no process that could fail, or it is none yet
         if fault.process_lives:
             return Return(now, now, now, now)
-        usable = self._there_at(victim, fault, outage)
-        return self._dies(victim, self._missed_at(victim), usable, outage.number)
+        return self._dies(victim, self._death(victim, fault, outage), outage.number)
 
-    def _dies(self, victim: Any, detected: int, usable: int, number: int) -> Return:
+    def _dies(self, victim: Any, death: _Death, number: int) -> Return:
         """A process dies, or counts as dead: when it is back, but for other faults."""
-        earlier: tuple[Earlier, ...] = ()
+        earlier: list[Earlier] = []
         if victim in self._known:
             last = self._known[victim]
             ran = last.back.ready < self._kernel.now
-            earlier = (*last.earlier, Earlier(last.back.detected, last.back.ready if ran else detected))
-        ordered = self._ordered(detected, earlier, usable)
-        launched = self._launched(victim, ordered, number)
-        back = Return(detected, self._prepared(victim, launched, number), ordered, launched)
-        self._known[victim] = _Restart(back, earlier)
+            earlier = [*last.earlier, Earlier(last.noticed, last.back.ready if ran else death.detected)]
+        noticed, failed = death.detected, []
+        while (ordered := self._ordered(noticed, earlier, death.there)) < death.dropped:
+            failed.append(self._fails_at(ordered, victim.name, len(earlier)))
+            earlier.append(Earlier(noticed, failed[-1]))
+            noticed = failed[-1]
+        launched = self._launched(victim, ordered, death.there, number)
+        back = Return(death.detected, self._prepared(victim, launched, number), ordered, launched)
+        restart = self._known[victim] = _Restart(back, noticed, earlier)
+
+        def has_failed() -> None:
+            if self._known[victim] is restart:
+                self._deployment_failed([victim], victim)
+
+        for moment in failed:
+            self._kernel.at(moment, Rank.READY, has_failed, -1)
         return back
+
+    def _fails_at(self, deployed: int, name: str, number: int) -> int:
+        """When a deployment on slots of a dead process fails; ``number``: of failures before it."""
+        return deployed + max(MS, self._drawn(self._detector.failed_deployment, name, Purpose.DEPLOY, number))
+
+    def _deployment_failed(self, victims: Sequence[Any], dead: Any) -> None:
+        """It has, of a restart of these, on slots of that one's process."""
+        self._supervisor.restart_failed(victims)
+        what = "restart failed on slots of a dead process"
+        self._job.context.say.step(Step(self._kernel.now, dead.name, what))
+
+    def _lives(self, victim: Any) -> bool:
+        """Whether there is a process that could fail."""
+        return victim not in self._known or self._kernel.now > self._known[victim].ordered
+
+    def _death(self, victim: Any, fault: Fault, outage: Outage) -> _Death:
+        """A process dies of a fault now."""
+        detected = dropped = self._missed_at(victim)
+        detector, host = self._detector, victim.host
+        broken = host is not None and fault.breaks(self._hosts[host].rack, host)
+        if detector.connection is not None and not broken and self._cuts.hears(host):
+            process = self._process(victim)
+            if detector.rpc_failure_threshold is not None:
+                dropped = min(dropped, self._refused_at(victim, detector.rpc_failure_threshold))
+            closed = self._drawn(detector.connection, process, Purpose.CONNECTION, outage.number)
+            detected = min(dropped, self._kernel.now + closed)
+        return _Death(detected, dropped, self._there_at(victim, fault, outage))
 
     def _all_fail(self, struck: Sequence[Any], fault: Fault, outage: Outage) -> Return:
         """Of a job that begins again when all its processes are launched, and all its tasks are prepared."""
         now, lives = self._kernel.now, fault.process_lives
-        alive = [each for each in struck if each not in self._known or now > self._known[each].ordered]
+        alive = [each for each in struck if self._lives(each)]
         if not alive:
             assert self._job_back is not None
             return self._job_back
-        detected = now if lives else max(self._missed_at(each) for each in alive)
-        usable = max(self._there_at(each, fault, outage) for each in alive)
-        return self._job_fails(_JobRestart(outage.number, detected, usable, [] if lives else alive))
+        if lives:
+            return self._job_fails(_JobRestart(outage.number, now, {}))
+        deaths = {each: self._death(each, fault, outage) for each in alive}
+        self._dead |= {each: (now, death.dropped) for each, death in deaths.items()}
+        noticed = max if self._detector.connection is None else min
+        detected = noticed(death.detected for death in deaths.values())
+        killed = {each: death.there for each, death in deaths.items()}
+        return self._job_fails(_JobRestart(outage.number, detected, killed))
 
     def _job_fails(self, newest: _JobRestart) -> Return:
         """Counts failures as they are noticed: those that struck before, and are noticed later, wait anew."""
-        if self._job_back is not None and self._job_back.ready < self._kernel.now:
-            self._restarts[-1].over = self._job_back.ready
-        insort(self._restarts, newest, key=lambda restart: (restart.detected, restart.number))
-        first = self._restarts.index(newest)
-        for place in range(first, len(self._restarts)):
+        now, restarts = self._kernel.now, self._restarts
+        if self._job_back is not None and self._job_back.ready < now:
+            restarts[-1].over = self._job_back.ready
+        restarts[:] = [one for one in restarts if not one.again or one.detected < now]
+        insort(restarts, newest, key=lambda restart: (restart.detected, restart.number))
+        first = place = restarts.index(newest)
+        if self._detector.connection is not None:  # what is under way may fail now, or is overtaken
+            first = place = max(0, min(first, sum(one.detected < now for one in restarts) - 1))
+        while place < len(restarts):
             self._order(place)
-        for restart in self._restarts[first + 1 :]:
-            self._launch_elsewhere(restart.killed)
+            place += 1
+        last = newest if self._detector.connection is None else restarts[-1]
+        for restart in restarts[first:]:
+            self._launch_elsewhere(restart.waiting)
         processes = (self._known[each] for each in self._bolts if each in self._known)
-        launched = max([newest.ordered, *(known.launched for known in processes)])
+        launched = max([last.ordered, *(known.launched for known in processes)])
         ready = max(self._prepared(each, launched, newest.number) for each in self._bolts)
-        self._job_back = Return(newest.detected, ready, newest.ordered, launched)
+        self._job_back = Return(newest.detected, ready, last.ordered, launched)
         return self._job_back
 
     def _order(self, place: int) -> None:
@@ -302,15 +414,63 @@ class Listener(Watcher):
             Earlier(one.detected, following.detected if one.over is None else one.over)
             for one, following in pairwise(self._restarts[: place + 1])
         ]
-        restart.ordered = ordered = self._ordered(restart.detected, earlier, restart.usable)
-        for each in restart.killed:
-            launched = self._launched(each, ordered, restart.number)
-            self._known[each] = _Restart(Return(restart.detected, launched, ordered, launched), ())
+        restart.waiting = {**self._restarts[place - 1].left, **restart.killed} if place else restart.killed
+        usable = max(restart.waiting.values(), default=0)
+        restart.ordered = ordered = self._ordered(restart.detected, earlier, usable)
+        restart.left = restart.waiting if self._comes_to_nothing(place) else {}
+        for each, there in restart.waiting.items():
+            launched = self._launched(each, ordered, there, restart.number)
+            back = Return(restart.detected, launched, ordered, launched)
+            self._known[each] = _Restart(back, restart.detected)
+
+    def _comes_to_nothing(self, place: int) -> bool:
+        """Whether this restart of the job is overtaken by the next failure, or fails itself: then that is the
+        next, unless another comes before.
+        """
+        if self._detector.connection is None:
+            return False
+        restart, ordered = self._restarts[place], self._restarts[place].ordered
+        if ordered == NEVER:
+            return False
+        following = self._restarts[place + 1].detected if place + 1 < len(self._restarts) else None
+        if following is not None and following <= ordered:
+            return True
+        dead = [each for each, (since, dropped) in self._dead.items() if since <= ordered < dropped]
+        if not dead:
+            return False
+        failed = self._fails_at(ordered, "job", place)
+        if following is None or failed < following:
+            again = _JobRestart(restart.number, failed, {}, again=True)
+            self._restarts.insert(place + 1, again)
+
+            def has_failed() -> None:
+                if again in self._restarts:
+                    self._deployment_failed(self._bolts, dead[0])
+
+            self._kernel.at(failed, Rank.READY, has_failed, -1)
+        return True
+
+    def _replaced(self, victims: Iterable[Any], number: int) -> dict[Any, int]:
+        """By process, how long it takes until another has registered (ns), if one does by itself."""
+        takes = self._detector.replacement
+        if takes is None:
+            return {}
+        return {e: self._drawn(takes, self._process(e), Purpose.REPLACEMENT, number) for e in victims}
+
+    def _registered(self, victim: Any, usable: int, number: int) -> int:
+        """From when on there is a place for its tasks, if nothing can run there before ``usable`` (ns)."""
+        kept = self._slots is not None and self._slots.keeps(victim)
+        for takes in () if kept else self._replaced([victim], number).values():
+            return max(self._kernel.now, usable) + takes
+        return usable
 
     def _there_at(self, victim: Any, fault: Fault, outage: Outage) -> int:
+        return self._registered(victim, self._usable_at(victim, fault, outage), outage.number)
+
+    def _usable_at(self, victim: Any, fault: Fault, outage: Outage) -> int:
         """When its host is repaired, or one in reserve takes its number (and is in reserve then)."""
         if self._slots is not None:
-            return 0 if fault.process_lives else self._slots.there_at(victim)
+            return self._slots.there_at(victim)
         now, place = self._kernel.now, (outage.number, victim.host)
         repaired = now + fault.out_of_order
         if not fault.out_of_order or not self._reserve:
@@ -323,16 +483,18 @@ class Listener(Watcher):
         return self._usable[place]
 
     def _ordered(self, detected: int, earlier: Sequence[Earlier], usable: int) -> int:
-        """When a restart is launched, not before ``usable`` (ns); it may never be."""
+        """When a restart is launched, not before ``usable`` (ns) if that is by its order; it may never be."""
         restarts = self._detector.restarts
         wait = 0 if restarts is None else restarts.wait(detected, earlier)
-        return NEVER if wait is None else max(detected + wait, usable)
+        if wait is None:
+            return NEVER
+        return max(detected + wait, usable if self._detector.replacement is None else 0)
 
     # What never comes has no end either.
 
-    def _launched(self, victim: Any, ordered: int, number: int) -> int:
+    def _launched(self, victim: Any, ordered: int, there: int, number: int) -> int:
         takes = self._drawn(self._detector.launch, self._process(victim), Purpose.LAUNCH, number)
-        return min(ordered + takes, NEVER)
+        return min(max(ordered, there) + takes, NEVER)
 
     def _prepared(self, victim: Any, launched: int, number: int) -> int:
         takes = self._drawn(self._detector.prepare, victim.name, Purpose.PREPARE, number)
@@ -358,6 +520,17 @@ class Listener(Watcher):
             last = max(until, last) if until > begun else last
         return max(now, last + self._detector.timeout)
 
+    def _refused_at(self, victim: Any, threshold: int) -> int:
+        """When one of two has sent it so many requests in vain: who gives out slots, as its heartbeats would
+        come, or the job's master (ns).
+        """
+        now, interval, known = self._kernel.now, self._detector.interval, self._known.get(victim)
+        first = self._detector.phase(self._draws, self._process(victim)) if known is None else known.launched
+        begun = 0 if known is None else known.ordered
+        masters = self._detector.phase(self._draws, "job master")
+        lasts = last_beat(now, first, interval, begun), last_beat(now, masters, interval, masters - interval)
+        return min(last + ((now - last) // interval + threshold) * interval for last in lasts)
+
 
 def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
     """From now on these tasks, which are down, live elsewhere: {task: (host, worker there)}.
@@ -379,42 +552,66 @@ def relocate(job: Job, places: Mapping[Task, tuple[int, int]]) -> None:
         job.lead(channels, before)
 
 
-class FreeSlots:
-    """Finds a slot for each task whose host fails, and keeps it until the task is launched there.
-
-    ``listener``: host of who has them launched; hosts that it does not hear are out of the question.
-    """
+class Cuts:
+    """Which hosts the ``listener``, a host, hears; None: all."""
 
     def __init__(self, job: Job, listener: int | None) -> None:
         self._job, self._listener = job, listener
+        self._until: dict[Between, int] = {}
+        """Until when (ns) the network is cut between these."""
+
+    def add(self, between: Between, until: int) -> None:
+        self._until[between] = max(until, self._until.get(between, 0))
+
+    def hears(self, host: int | None) -> bool:
+        now, listener = self._job.kernel.now, self._listener
+        if listener is None or host is None:
+            return True
+        return not any(until > now and cut.part(host, listener) for cut, until in self._until.items())
+
+
+class FreeSlots:
+    """Finds a slot for each task whose host fails, and keeps it until the task is launched there.
+
+    ``cuts``: hosts that are not heard are out of the question.
+    """
+
+    def __init__(self, job: Job, cuts: Cuts) -> None:
+        self._job, self._cuts = job, cuts
         self._hosts = job.deployment.cluster.hosts
         self._repairs = Repairs(self._hosts)
         self._kept: dict[Task, tuple[int, int]] = {}
         """Host and worker of those that are to be launched elsewhere."""
-        self._cuts: dict[Between, int] = {}
-        """Until when (ns) the network is cut between these."""
+        self._away: dict[int, int] = {}
+        """Until when (ns) a host waits for a process that registers in the place of one that has died."""
 
-    def cut(self, between: Between, until: int) -> None:
-        self._cuts[between] = max(until, self._cuts.get(between, 0))
-
-    def hears(self, host: int) -> bool:
-        now, listener = self._job.kernel.now, self._listener
-        if listener is None:
-            return True
-        return not any(until > now and cut.part(host, listener) for cut, until in self._cuts.items())
+    def keeps(self, victim: Any) -> bool:
+        """Whether a slot is kept for it."""
+        return victim in self._kept
 
     def waiting_on(self, fault: Fault) -> list[Task]:
         """Those whose slots a fault takes, before they were launched there."""
         kept = self._kept.items()
         return [task for task, (host, _) in kept if fault.breaks(self._hosts[host].rack, host)]
 
-    def struck(self, fault: Fault, victims: Iterable[Any]) -> None:
-        """A fault strikes these now: tasks of hosts that fail get slots elsewhere, one after the other."""
+    def struck(self, fault: Fault, victims: Iterable[Any], replaced: Mapping[Any, int]) -> None:
+        """A fault strikes these now: tasks of hosts that fail get slots elsewhere, one after the other; and
+        so do those of processes that are ``replaced`` by themselves, after so long (ns).
+        """
         self._repairs.struck(fault, self._job.kernel.now)
+        self.away(replaced)
         broken = {host.number for host in self._hosts if fault.breaks(host.rack, host.number)}
-        if broken:
-            lost = [victim for victim in victims if self._seat(victim)[0] in broken]
+        if broken or replaced:
+            lost = [each for each in victims if each in replaced or self._seat(each)[0] in broken]
             self.find([task for task in self._job.tasks if task in lost], broken)
+
+    def away(self, replaced: Mapping[Any, int]) -> None:
+        """Their hosts have no free slots until others have registered in their place."""
+        now = self._job.kernel.now
+        for victim, takes in replaced.items():
+            if not isinstance(victim, Machine):
+                there = max(now, self._repairs.over(victim.host)) + takes
+                self._away[victim.host] = max(there, self._away.get(victim.host, 0))
 
     def find(self, tasks: Sequence[Task], broken: Iterable[int] = ()) -> None:
         """Find slots for these, on none of the ``broken`` hosts; who finds none is launched where it was."""
@@ -458,8 +655,8 @@ class FreeSlots:
             host.number
             for host in self._hosts
             if host.number not in broken
-            and self._repairs.over(host.number) <= now
-            and self.hears(host.number)
+            and max(self._repairs.over(host.number), self._away.get(host.number, 0)) <= now
+            and self._cuts.hears(host.number)
             and (host.slots is None or taken.count(host.number) < host.slots)
         ]
         if not free:

@@ -91,6 +91,14 @@ def normal_latency(before: npt.NDArray[np.float64]) -> float:
     return max(_ABOVE_P95 * float(np.quantile(known, 0.95)), float(np.median(known)) + _ABOVE_MEDIAN)
 
 
+def failed_restarts(world: World, outage: Outage) -> Row:
+    """How many restarts failed before the one that brought back what a failure had hit, if any could."""
+    detector = world.scenario.detector
+    if detector is None or not detector.tries_again:
+        return {}
+    return {"failed_restarts": outage.failed_restarts}
+
+
 def drain_figures(lag: Ints, without: Ints, failed_at: int, spouts: int) -> Row:
     """How long queues before spouts take to drain: the greatest lag after a failure, and how long it is more
     than normal (s; None: to the end of the run); nothing if there are no queues.
@@ -272,6 +280,7 @@ class Comparison:
             **hour_of_day(world.scenario, at),
             "detected_at_s": None if outage.passes else self._told(outage, outage.detected_at),
             "ready_at_s": self._told(outage, outage.ready_at),
+            **failed_restarts(world, outage),
             "time_to_recover_s": None if over is None else (over - at) / S,
             "state_recovery_s": self._state_recovery(recovery) if replayed else None,
             "catch_up_s": shown,

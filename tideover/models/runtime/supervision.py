@@ -323,6 +323,11 @@ class Supervisor:
         for outage in self._awaited.get(victim, []):
             outage.expect(victim, ready)
 
+    def restart_failed(self, victims: Sequence[Victim]) -> None:
+        """A restart of these has come to nothing."""
+        for outage in dict.fromkeys(each for victim in victims for each in self._awaited.get(victim, [])):
+            outage.failed_restarts += 1
+
     # -- what faults ask -------------------------------------------------------------------------------------
 
     def tasks_of(self, component: str, task: int, replica: int) -> list[Any]:

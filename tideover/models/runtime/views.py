@@ -154,6 +154,7 @@ class Outage:
     overtakes     older outages of which not all had been sent again, or was there, when it struck
     watched       these, and older ones that were not over by then: they may take what is sent again later
     late          it has struck when what comes back at this instant was back, and what is noticed was
+    failed_restarts  restarts that were tried since, of what it hit, and failed themselves
     unsettled     older ones of which something was not back by then, or waited to be sent again
     """
 
@@ -174,6 +175,7 @@ class Outage:
     unsettled: tuple[Outage, ...] = ()
     written_at: int | None = None
     late: bool = False
+    failed_restarts: int = 0
 
     def hit(self, returns: dict[Any, Return]) -> None:
         """It has hit these, or they are back then, and not when it was expected."""
