@@ -21,6 +21,7 @@ def session(name, **more):
         "partitions": 2,
         "executors": 2,
         "cores": 2,
+        "jvm": "shipped",
         "locality_wait_s": 0.0,
         "seed": 1,
         "t0": pd.Timestamp(T0, unit="s", tz="UTC").isoformat(),

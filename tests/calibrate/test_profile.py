@@ -12,7 +12,7 @@ from tideover.calibrate import comparison, profile
 from tideover.calibrate.episodes import episodes
 from tideover.scenarios import prediction
 from tideover.scenarios.loader import load
-from tideover.scenarios.profiles import read
+from tideover.scenarios.profiles import again, read
 
 
 def fitted(strategy, kinds):
@@ -77,11 +77,36 @@ def test_a_profile_says_which_rates_and_triggers_were_measured(tmp_path):
     other = replace(plain, rate_per_s=1.0, setup=elsewhere)
     fits = fitted("micro_batch", ())
     ((name, condition),) = profile.profiles(fits).items()
+    mine[1] = replace(mine[1], setup=replace(mine[1].setup, cores=4))
     data = profile.profile(name, condition, fits, {}, 0.5) | {
-        "ranges": profile.ranges(condition, [*mine, other])
+        "ranges": profile.ranges(condition, [*mine, other]),
+        "conditions": profile.conditions(condition, [*mine, other]),
     }
     (tmp_path / "a.yaml").write_text(profile.text(data, width=110))
+    conditions = read(tmp_path / "a.yaml").conditions
+    assert {name: str(measured) for name, measured in conditions.items()} == {
+        "jvm": "shipped",
+        "cores": "2 to 4",
+        "parallelism": "2",
+    }
     assert read(tmp_path / "a.yaml").ranges == {"rate": (7.0, 2e6), "interval": (500_000_000, 1_000_000_000)}
+
+
+def test_built_in_profiles_know_how_java_was_set():
+    """Measured with the shipped settings; what is wrong with others is told."""
+    for name in ("micro-batch-word-count", "source-replay-word-count", "micro-batch-running-count"):
+        profile = again(name)
+        scenario = tideover.load("wordcount", ["conditions.jvm=stock", "conditions.cores=2"])
+        assert list(prediction._other_conditions(scenario, profile)) == [
+            f"profile {name}: jvm is stock, but measured was shipped: the profile may not hold"
+        ]
+    more = tideover.load("micro-batch", ["topology.split.parallelism=4", "topology.split.hosts=[0, 1, 0, 1]"])
+    told = list(prediction._other_conditions(more, again("micro-batch-word-count")))
+    assert told == [
+        "profile micro-batch-word-count: parallelism is 4, but measured was 2: the profile may not hold"
+    ]
+    as_measured = tideover.load("micro-batch", ["conditions.jvm=shipped"])
+    assert not list(prediction._other_conditions(as_measured, again("micro-batch-word-count")))
 
 
 def test_the_built_in_profiles_predict(monkeypatch):

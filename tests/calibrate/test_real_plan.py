@@ -15,12 +15,14 @@ from tideover.calibrate.real import campaign, processes, sessions, supervisor
 from tideover.calibrate.real.plan import (
     CLUSTER,
     LOCAL,
+    DriverSpec,
     Episode,
     Fault,
     SessionPlan,
     executors_of,
     full,
     quick,
+    spark_settings,
     tiny,
 )
 from tideover.calibrate.real.processes import NotPossible, SessionFailed
@@ -41,6 +43,20 @@ def test_a_session_survives_a_file(plan, tmp_path):
     sessions.write(plan, tmp_path / "plan.json")
     written = json.loads((tmp_path / "plan.json").read_text())["sessions"]
     assert tuple(TypeAdapter(SessionPlan).validate_python(one) for one in written) == plan.sessions
+
+
+def test_stock_settings_leave_java_as_it_comes(tmp_path):
+    """A plan's sessions say how Java is set, so those of another setting are measured anew."""
+    plan = tiny().with_jvm("stock")
+    (mine,) = plan.sessions
+    assert mine != tiny().sessions[0]
+    for one, told in ((mine, False), (tiny().sessions[0], True)):
+        options = spark_settings(DriverSpec(one, 0, 0, "tag", tmp_path, tmp_path))[
+            "spark.executor.extraJavaOptions"
+        ]
+        assert ("TieredStopAtLevel" in options) is told
+        assert ("UseSerialGC" in options) is told
+        assert "-Dtideover.tag=tag" in options.split()
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)

@@ -84,7 +84,8 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     texts = {}
     for name, condition in profile.profiles(fits).items():
         data = profile.profile(name, condition, fits, provenance, wait)
-        texts[name] = profile.text(data | {"ranges": profile.ranges(condition, found)}, width=110)
+        measured = {f.__name__: f(condition, found) for f in (profile.ranges, profile.conditions)}
+        texts[name] = profile.text(data | measured, width=110)
     return Calibration(frames, texts, provenance, tuple(_warnings(tables, found, fits)))
 
 

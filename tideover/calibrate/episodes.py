@@ -154,6 +154,7 @@ class Setup:
     partitions: int
     executors: int
     cores: int
+    jvm: str
     locality_wait_s: float
     t0: datetime
 

@@ -134,6 +134,16 @@ def ranges(condition: Condition, episodes: Iterable[Episode]) -> dict[str, dict[
     }
 
 
+def conditions(condition: Condition, episodes: Iterable[Episode]) -> dict[str, Any]:
+    """What else they were measured under: how Java was set, and how many cores and tasks a stage had."""
+    setups = [e.setup for e in episodes if e.condition[:2] == condition[:2]]
+    found: dict[str, Any] = {"jvm": sorted({setup.jvm for setup in setups})}
+    for name, column in (("cores", "cores"), ("parallelism", "partitions")):
+        low, *more = sorted({getattr(setup, column) for setup in setups})
+        found[name] = {"low": low, "high": more[-1]} if more else low
+    return found
+
+
 def _faults(condition: Condition, fits: Fits) -> dict[str, FaultFit]:
     """The fits of faults that a profile of this condition has, by kind of fault."""
     found = {kind.fault: fit for kind, fit in fits.faults.items() if kind.strategy == condition.strategy}

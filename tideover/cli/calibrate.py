@@ -14,6 +14,7 @@ from tideover.cli import output
 from tideover.cli.output import PRINT, BadInput, Bar, Printed, Results
 
 if TYPE_CHECKING:
+    from tideover.calibrate.real.plan import Jvm
     from tideover.calibrate.recoveries.measurements import Measurements
 
 
@@ -21,6 +22,7 @@ def calibrate(
     from_: Path | None = None,
     engine: str | None = None,
     quick: bool = False,
+    stock_jvm: bool = False,
     out: Path | None = None,
     seed: Annotated[int, {"min": 0}] = 1,
     results: Printed = PRINT,
@@ -39,15 +41,18 @@ def calibrate(
     (a file, or a folder of them), without running Spark.
     --engine ENGINE: What is measured: spark (the default) or flink.
     --quick: Fewer runs: eight minutes instead of half an hour.
+    --stock-jvm: Leave Java as it comes; else it is set so that batches take as long at any time.
     --out DIR: Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.
     --seed: Chooses the luck of the fit.
     """
     results = results._replace(out=out)
-    for option, given in (("--quick", quick), ("--engine", engine is not None)):
+    for option, given in (("--quick", quick), ("--stock-jvm", stock_jvm), ("--engine", engine is not None)):
         if from_ is not None and given:
             raise BadInput(f"{option}: goes without --from, which runs nothing")
     if engine not in (None, "spark", "flink"):
         raise BadInput(f"--engine: {engine!r} is not known; spark and flink are")
+    if stock_jvm and engine == "flink":
+        raise BadInput("--stock-jvm: goes with the engine spark only")
     if from_ is not None:
         from tideover.calibrate import capacities, logs
 
@@ -60,17 +65,17 @@ def calibrate(
     elif out is None:
         raise BadInput("--out: is missing; name a directory for the measurements, or give --from PATH")
     else:
-        _real(results, out, quick, seed, engine or "spark")
+        _real(results, out, quick, seed, engine or "spark", "stock" if stock_jvm else "shipped")
 
 
-def _real(results: Results, out: Path, quick: bool, seed: int, engine: str) -> None:
+def _real(results: Results, out: Path, quick: bool, seed: int, engine: str, jvm: Jvm) -> None:
     """Real runs, really killed: profiles, and how far their predictions are off."""
     from tideover.calibrate.real.processes import NotPossible
     from tideover.reports.calibration.page import calibration_page, calibration_view
     from tideover.scenarios.sweeps.engine import terminable
 
     try:
-        plan, run, analyse = (_flink if engine == "flink" else _spark)(quick, seed)
+        plan, run, analyse = _flink(quick, seed) if engine == "flink" else _spark(quick, seed, jvm)
         results.prepare("calibrate")
         with Bar("calibrating") as bar, terminable():
             tables = run(plan, out, lambda done, what: bar(what, 95 * done, 100))
@@ -88,7 +93,7 @@ def _real(results: Results, out: Path, quick: bool, seed: int, engine: str) -> N
     _write_profiles(found.profiles, results)
 
 
-def _spark(quick: bool, seed: int) -> tuple[Any, Any, Any]:
+def _spark(quick: bool, seed: int, jvm: Jvm) -> tuple[Any, Any, Any]:
     """What is measured on PySpark: the plan, what carries it out, and what makes a calibration of it."""
     from tideover.scenarios.spark.settings import ABSENT, has_spark
 
@@ -97,7 +102,7 @@ def _spark(quick: bool, seed: int) -> tuple[Any, Any, Any]:
     from tideover.calibrate import calibration
     from tideover.calibrate.real import campaign, plan
 
-    return (plan.quick if quick else plan.full)(seed), campaign.run, calibration.analyse
+    return (plan.quick if quick else plan.full)(seed).with_jvm(jvm), campaign.run, calibration.analyse
 
 
 def _flink(quick: bool, seed: int) -> tuple[Any, Any, Any]:

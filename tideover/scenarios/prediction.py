@@ -111,9 +111,14 @@ def _beyond(scenario: Scenario, profile: Profile) -> Iterator[str]:
 
 
 def _other_conditions(scenario: Scenario, profile: Profile) -> Iterator[str]:
-    """Where the real job runs under other conditions than its profile was measured under."""
-    given = scenario.conditions
-    for name, value in given.items():
+    """Where the job runs under other conditions than its profile was measured under. How many tasks the bolts
+    have that it gives values to is known, if the scenario does not say otherwise.
+    """
+    taken = scenario.profile.taken if scenario.profile else {}
+    bolts = {key.split(".")[1] for key in taken if key.startswith("topology.")}
+    tasks = [c.parallelism for name, c in scenario.topology.items() if name in bolts]
+    known = {"parallelism": max(tasks)} if tasks and "parallelism" in profile.conditions else {}
+    for name, value in (known | scenario.conditions).items():
         measured = profile.conditions.get(name)
         if measured is None:
             yield f"profile {profile.name}: does not say with which {name} it was measured; it is {value}"
@@ -122,14 +127,6 @@ def _other_conditions(scenario: Scenario, profile: Profile) -> Iterator[str]:
                 f"profile {profile.name}: {name} is {value}, but measured was {measured}: "
                 "the profile may not hold"
             )
-    if profile.conditions and not given:
-        known = ", ".join(f"{name} {measured}" for name, measured in profile.conditions.items())
-        name, measured = next(iter(profile.conditions.items()))
-        yield (
-            f"profile {profile.name}: was measured with {known}; say what the job runs under, as in --set "
-            f"conditions.{name}={measured.low if measured.values == () else measured.values[0]}, and other "
-            "values are warned of"
-        )
 
 
 def _simulated(

@@ -109,6 +109,7 @@ _PLANNED = (
     Column("trigger_s", "trigger interval", "s"),
     _count("window_s", "length of the windows", "s"),
     _count("partitions", "partitions of the source and of the state", "partitions"),
+    _text("jvm", "shipped: Java is set for even durations; stock: as it comes"),
 )
 """Columns of ``sessions`` that are as they are in the plan; the seed is, too."""
 _PLANNED_EPISODE = (
