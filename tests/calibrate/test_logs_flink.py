@@ -23,6 +23,7 @@ from tests.calibrate.made_logs import (
     told,
 )
 from tideover.calibrate import logs
+from tideover.calibrate.logs.clock import Clock, NoTime
 from tideover.calibrate.logs.findings import Findings
 from tideover.calibrate.logs.flink_quantities import heartbeats, seconds
 
@@ -313,6 +314,44 @@ def test_cut_off_anywhere(tmp_path_factory: pytest.TempPathFactory, part: float)
     assert fixed == [name for name, _, _ in REAL if name in set(fixed)][: len(fixed)]
     if cut and not cut.endswith(b"\n") and b"Version" in cut:
         assert any("has no end" in said for said in evidence.problems.lines())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        b"2026-03-01 12:00:10,250 UTC INFO  org.x - text",
+        b"INFO  2026-03-01T12:00:10.250Z [main] org.x - text",
+        b"2026-03-01T14:00:10.250+02:00 INFO text",
+        b'{"@timestamp":"2026-03-01T12:00:10.250Z","log.level":"INFO","message":"text"}',
+        b'{"thread":"main","message":"text","instant":{"epochSecond":1772366410,"nanoOfSecond":250000000}}',
+        b'{"timeMillis":1772366410250,"thread":"main","message":"text"}',
+        b'{"log":"2026-03-01 12:00:10,250 INFO  org.x - text\\n","stream":"stdout"}',
+    ],
+)
+def test_times_of_usual_layouts(written: bytes) -> None:
+    clock = Clock()
+    assert clock.utc(clock.at(written)) == EPOCH + 10.25
+
+
+@pytest.mark.parametrize(
+    "written", [b"", b"\tat java.lang.Thread", b"12:00:10,250 INFO", b"{", b"2026-13-01 00:00:00,000"]
+)
+def test_lines_without_a_time(written: bytes) -> None:
+    with pytest.raises(NoTime):
+        Clock().at(written)
+
+
+def test_a_clock_that_is_set_back() -> None:
+    """At the end of daylight saving time an hour comes twice; the next checkpoint tells from when on."""
+    clock = Clock()
+    clock.anchor(7200.0 + 100.5, 100.0)
+    clock.anchor(3600.0 + 8000.25, 8000.0)
+    assert [clock.utc(local) for local in (7200.0, 7400.0, 3600 + 8000.25, 3600 + 9000.0)] == [
+        0,
+        200,
+        8000.25,
+        9000,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from tideover.calibrate.logs import flink_rest as rest
+from tideover.calibrate.logs.clock import first_time
 from tideover.calibrate.logs.files import LogFile
 from tideover.calibrate.logs.findings import Failure, Findings, Mark, Setting, Stage
-from tideover.calibrate.logs.flink_log import Job, Log, first_time
+from tideover.calibrate.logs.flink_log import Job, Log
 from tideover.calibrate.logs.flink_profile import as_profile
 from tideover.calibrate.logs.flink_quantities import A_FAILURE, MOST_HELP, predictions, quantities
 from tideover.calibrate.logs.flink_rest import Thrown
@@ -127,7 +128,7 @@ def _table(rows: Sequence[Mapping[str, float]]) -> pd.DataFrame:
 
 
 def _remarks(log: Log, configured: Mapping[str, Setting]) -> Iterable[str]:
-    if not log.zones:
+    if not log.clock.knows_zone:
         yield (
             "no line tells the log's time zone (“Triggering checkpoint … @ …” would): its times are taken "
             "for UTC"

@@ -15,19 +15,15 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 
+from tideover.calibrate.logs.clock import Clock, NoTime
 from tideover.calibrate.logs.files import LogFile
 from tideover.calibrate.logs.findings import MOST_KEPT, Failure, Mark, Setting, Stage
 
-_TIME = re.compile(rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)[.,](\d{3,9})(Z|[+-]\d\d:?\d\d)?")
-_TIME_WITHIN = 64
-"""A layout has the time among its first bytes."""
 _STATE = re.compile(rb"Job (.*) \((\w{32})\) switched from state (\w+) to (\w+)\.")
 _TASK = re.compile(rb"/(\d+)\) \((\w+)\) switched from (\w+) to (\w+)(?: on (\S+))?")
 _DEPLOYING = re.compile(rb"with attempt id (\w+)(?: and vertex id \w+)? to (\S+) @")
@@ -53,12 +49,8 @@ _STATES |= frozenset(b"CANCELING CANCELLING CANCELED FAILING FAILED FINISHED RES
 _RANK = {b"CREATED": 0, b"SCHEDULED": 0, b"DEPLOYING": 1, b"INITIALIZING": 2, b"RECOVERING": 2, b"RUNNING": 3}
 _LAYOUT = 256
 """Bytes of what a layout puts before a message: time, level, thread, logger."""
-_FIRST_LINES = 200
-"""Among so many lines one has a time: a log may begin with a banner, or in a stack trace."""
 _STILL_S = 60.0
 """A connection that has been silent about its loss for so long was well in between."""
-_QUARTER = 900
-"""Time zones differ by quarters of an hour."""
 
 
 @dataclass
@@ -109,15 +101,6 @@ class Job:
             self.under_way = None
 
 
-def first_time(head: bytes) -> float | None:
-    """The first time in the first bytes of a log, local; None if there is none: it is no log."""
-    for line in head.split(b"\n")[:_FIRST_LINES]:
-        if found := _TIME.search(line, 0, _TIME_WITHIN):
-            with suppress(ValueError):
-                return datetime.fromisoformat(found[1].decode() + "+00:00").timestamp()
-    return None
-
-
 def _mark(file: str, number: int, line: bytes) -> Mark:
     """A line, and what it says, without what its layout puts before a message."""
     _, dash, said = line[:_LAYOUT].partition(b" - ")
@@ -138,8 +121,7 @@ class Log:
         self.jobs: dict[str, Job] = {}
         self.settings: dict[str, Setting] = {}
         self.version = ""
-        self.zones: list[tuple[float, float]] = []
-        self.zone_said: Mark | None = None
+        self.clock = Clock()
         self.first = self.last = float("nan")
         self._graphs: dict[bytes, str] = {}
         self._unnamed: dict[bytes, str] = {}
@@ -147,7 +129,6 @@ class Log:
         self._broken: dict[bytes, tuple[float, float, Mark]] = {}
         self._newest = ""
         self._cause_of: _Recovery | None = None
-        self._second, self._epoch = b"", 0.0
         self._here = "", 0, b""
         self._before = self.last, self._here
         self._gap: tuple[tuple[str, float, Mark], tuple[str, float, Mark]] | None = None
@@ -169,14 +150,13 @@ class Log:
         self._tail(line)
 
     def _line(self, file: LogFile, number: int, line: bytes, take: _Take) -> None:
-        found = _TIME.search(line, 0, _TIME_WITHIN)
-        if found is None:
-            if not line[:1].isspace():
+        try:
+            at = self.clock.at(line)
+        except NoTime as error:
+            if error.said:
+                file.refuse(number, f"{error.said} is no time: the line is passed over")
+            elif not line[:1].isspace():
                 file.refuse(number, "says what happened, but not when: it is passed over")
-            return
-        at = self._at(found)
-        if at is None:
-            file.refuse(number, f"{found[0].decode()} is no time: the line is passed over")
             return
         if not self.first <= at:
             self.first = at
@@ -184,38 +164,14 @@ class Log:
         if not take(line, at):
             file.refuse(number, "is cut off, or of a form that is not known: it is passed over")
 
-    def _at(self, found: re.Match[bytes]) -> float | None:
-        """Seconds since 1970 as if the clock showed UTC, unless the line says its zone."""
-        second, fraction, zone = found.groups()
-        if second != self._second:
-            try:
-                moment = datetime.fromisoformat(second.decode() + "+00:00")
-            except ValueError:
-                return None
-            self._second, self._epoch = second, moment.timestamp()
-        at = self._epoch + float(b"0." + fraction)
-        if zone is None:
-            return at
-        if zone != b"Z":
-            hours, minutes = int(zone[1:3]), int(zone[-2:])
-            at -= (1 if zone[:1] == b"+" else -1) * (3600 * hours + 60 * minutes)
-        if not self.zones:
-            self.zones.append((at, 0.0))
-        return at
-
     def _tail(self, line: bytes) -> None:
         """The last time of the file, if its last line has one."""
-        found = _TIME.search(line, 0, _TIME_WITHIN)
-        at = None if found is None else self._at(found)
-        if at is not None:
+        with suppress(NoTime):
+            at = self.clock.at(line)
             self.last = at if math.isnan(self.last) else max(self.last, at)
 
     def utc(self, local: float) -> float:
-        """A time of the log in UTC; the same if the log does not tell its zone."""
-        if not self.zones:
-            return local
-        place = bisect_right(self.zones, (local, float("inf"))) - 1
-        return local - self.zones[max(place, 0)][1]
+        return self.clock.utc(local)
 
     @property
     def _mark(self) -> Mark:
@@ -277,6 +233,8 @@ class Log:
             elif recovery.tried:
                 self._try_fails(recovery, at)
         job.ranked(attempt, rank)
+        if rank is None:
+            self._unnamed.pop(attempt, None)
         job.last = at
         if recovery is None or not recovery.tried or rank is None:
             return
@@ -347,10 +305,7 @@ class Log:
         if (found := _TRIGGERED.search(line)) is None:
             return False
         epoch = int(found[2]) / 1000
-        offset = float(_QUARTER * round((at - epoch) / _QUARTER))
-        if not self.zones or self.zones[-1][1] != offset:
-            self.zones.append((at, offset))
-            self.zone_said = self.zone_said or self._mark
+        self.clock.anchor(at, epoch)
         job = self._job(found[3], at)
         job.checkpoints[int(found[1])] = {"triggered": epoch}
         job.last = at
@@ -453,9 +408,12 @@ class Log:
     def _cause(self, line: bytes) -> None:
         """The line after a failure begins with the exception."""
         recovery, self._cause_of = self._cause_of, None
-        if recovery is not None and _TIME.search(line, 0, _TIME_WITHIN) is None:
-            text = line.decode("utf-8", "replace").strip()
-            name, _, said = text.partition(": ")
+        with suppress(NoTime):
+            self.clock.at(line)
+            return
+        text = line.decode("utf-8", "replace").strip()
+        name, _, said = text.partition(": ")
+        if recovery is not None and text:
             recovery.cause = f"{name.rsplit('.', 1)[-1]}: {said}"[:MOST_KEPT] if said else text[:MOST_KEPT]
 
     def failures(self, job: Job) -> list[Failure]:
