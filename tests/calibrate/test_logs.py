@@ -6,6 +6,8 @@ import bz2
 import gzip
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,6 +149,28 @@ def test_nothing_known(tmp_path: Path) -> None:
         ScenarioError, match=r"none of its 1 files is of a kind that is known\. Known are: a Flink"
     ):
         logs.read(tmp_path)
+
+
+@pytest.mark.long
+def test_a_gigabyte_in_bounded_memory(tmp_path: Path) -> None:
+    """18,000 times the same log, packed: each has a failure, and from the second on the JobManager has
+    started again with its job, which is one more. Kept are the stages of these, in less than 400 MB.
+    """
+    text = (SAMPLE / "jm.log").read_bytes()
+    (tmp_path / "jm.log.gz").write_bytes(gzip.compress(text * 4, 1) * 4500)
+    script = (
+        "import resource, sys; from pathlib import Path; from tideover.calibrate import logs\n"
+        "used = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "before = used(); found = logs.read(Path(sys.argv[1])).found\n"
+        "print(sum(len(one.failures) for one in found), used() - before)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], check=True, capture_output=True, text=True
+    )
+    failures, kilobytes = map(int, ran.stdout.split())
+    assert 18_000 * len(text) > 9.9e8
+    assert failures == 2 * 18_000 - 1
+    assert kilobytes < 400_000
 
 
 # Durations, and what comes next.

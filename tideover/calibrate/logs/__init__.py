@@ -18,7 +18,7 @@ from tideover.calibrate import profile as profile_yaml
 from tideover.calibrate.logs import flink, spark
 from tideover.calibrate.logs.files import LogFile, head
 from tideover.calibrate.logs.findings import SHARED, Findings, Problems, frames
-from tideover.scenarios.errors import Problem, ScenarioError, listed
+from tideover.scenarios.errors import Problem, ScenarioError, listed, shorten
 
 __all__ = ["Evidence", "is_log", "read"]
 
@@ -69,7 +69,8 @@ class Evidence:
         """What could not be read, and what makes the logs say less than it seems."""
         said = [f"{one.source}: {text}" for one in self.found for text in one.remarks]
         if self.unknown:
-            known, more = listed(self.unknown[:MOST_NAMED]), len(self.unknown) - MOST_NAMED
+            named = [shorten(name, 60) for name in self.unknown[:MOST_NAMED]]
+            known, more = listed(named), len(self.unknown) - MOST_NAMED
             said.append(f"not read, as of no known kind: {known}{f' and {more} more' if more > 0 else ''}")
         return (*self.problems.lines(), *said)
 

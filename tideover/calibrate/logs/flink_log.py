@@ -49,6 +49,8 @@ _STATES |= frozenset(b"CANCELING CANCELLING CANCELED FAILING FAILED FINISHED RES
 _RANK = {b"CREATED": 0, b"SCHEDULED": 0, b"DEPLOYING": 1, b"INITIALIZING": 2, b"RECOVERING": 2, b"RUNNING": 3}
 _LAYOUT = 256
 """Bytes of what a layout puts before a message: time, level, thread, logger."""
+_OF_A_TRACE = re.compile(rb"\s|Caused by: |Suppressed: |[\w.$]+(?:Exception|Error)\b")
+"""What belongs to the record before it, and has no time of its own."""
 _STILL_S = 60.0
 """A connection that has been silent about its loss for so long was well in between."""
 
@@ -155,7 +157,7 @@ class Log:
         except NoTime as error:
             if error.said:
                 file.refuse(number, f"{error.said} is no time: the line is passed over")
-            elif not line[:1].isspace():
+            elif not _OF_A_TRACE.match(line):
                 file.refuse(number, "says what happened, but not when: it is passed over")
             return
         if not self.first <= at:
