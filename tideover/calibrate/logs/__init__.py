@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from tideover.calibrate import profile as profile_yaml
-from tideover.calibrate.logs import flink, spark
+from tideover.calibrate.logs import flink, series, spark
 from tideover.calibrate.logs.files import LogFile, head
 from tideover.calibrate.logs.findings import SHARED, Findings, Problems, frames
 from tideover.scenarios.errors import Problem, ScenarioError, listed, shorten
@@ -40,7 +40,7 @@ class Reader(Protocol):
     def read(self, files: Sequence[tuple[str, LogFile]]) -> list[Findings]: ...
 
 
-READERS: tuple[Reader, ...] = (flink, spark)
+READERS: tuple[Reader, ...] = (flink, spark, series)
 
 
 @dataclass(frozen=True)

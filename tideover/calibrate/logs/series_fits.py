@@ -262,7 +262,8 @@ def _too_short(series: Series, place: Place, open_: bool) -> Shape:
     """Corners that lie between two points each; slopes are not told."""
     ends = [series.at[i - 1 : i + 1] for i in (place.first, min(place.last + 1, len(series.at) - 1))]
     began, ended = (Estimate(float(e.mean()), float(e[0]), float(e[-1])) for e in ends)
-    return Shape(began, NONE, NONE if open_ else ended, *[NONE] * 5, open=open_)
+    told = dict.fromkeys(("read", "rise", "fall", "rate", "capacity", "again"), NONE)
+    return Shape(began=began, caught_up=NONE if open_ else ended, open=open_, **told)
 
 
 def _fit_throughput(at: Floats, value: Floats, inside: slice, step: float) -> Shape | None:

@@ -12,9 +12,10 @@ from tideover import __version__
 from tideover.calibrate import profile
 from tideover.calibrate.comparison import Fits
 from tideover.calibrate.counterpart import Faults
-from tideover.calibrate.episodes import Condition, Floats, Kind
+from tideover.calibrate.episodes import Condition, Kind
 from tideover.calibrate.fits import DRAWS, CostFit, FaultFit, spread_of
-from tideover.calibrate.logs.durations import ENDS, USUAL, next_one
+from tideover.calibrate.logs import catch_up
+from tideover.calibrate.logs.durations import USUAL, next_one
 from tideover.calibrate.logs.findings import Failure, Prediction, Quantity, Setting
 from tideover.calibrate.logs.flink_profile import name_of
 from tideover.calibrate.logs.spark_batches import (
@@ -27,42 +28,14 @@ from tideover.calibrate.logs.spark_batches import (
 )
 
 _EVEN = (np.arange(DRAWS) + 0.5) / DRAWS
-LOADS = (0.5, 0.8)
-"""Utilisations for which a catch-up is told: input rate over what the query can do with a backlog."""
 
 
 def predictions(failures: Sequence[Failure], told: Mapping[str, Quantity]) -> Iterator[Prediction]:
-    """When results come again, and when such a failure is caught up with, at the rate that was seen and
-    at others: without results for so long, what came meanwhile is worked off by what is left of the capacity.
-    """
-    capacity = told.get("catch_up_capacity")
-    rate = told.get("rate")
+    """When results come again after the next failure of each kind, and when it is caught up with."""
     for kind, anew in KINDS.items():
-        seen = of_kind(failures, anew, "restored")
-        if not seen:
-            continue
-        what, silence = f"the {kind} is lost", next_one(seen, _EVEN)
-        yield _prediction(what, "restored", silence)
-        if capacity is None or not capacity.identified:
-            continue
-        # The two are not ordered alike, so that a slow start does not go with a slow query.
-        able = np.exp(np.interp((_EVEN * 0.618 * DRAWS) % 1, (0.05, 0.5, 0.95), np.log([*_ends(capacity)])))
-        loads = {f"{what}, load {100 * load:g} %": load * able for load in LOADS}
-        if rate is not None and rate.identified:
-            loads = {f"{what}, {rate.value:.4g} rows/s": np.full(DRAWS, rate.value), **loads}
-        for name, input_rate in loads.items():
-            left = 1 - input_rate / able
-            with np.errstate(divide="ignore"):
-                yield _prediction(name, "caught_up", np.where(left > 0, silence / left, np.inf))
-
-
-def _ends(quantity: Quantity) -> tuple[float, float, float]:
-    return quantity.low, quantity.value, quantity.high
-
-
-def _prediction(what: str, measure: str, values: Floats) -> Prediction:
-    low, middle, high = np.quantile(values, (ENDS[0], 0.5, ENDS[1]), method="inverted_cdf").tolist()
-    return Prediction(what, measure, "s", middle, low, high)
+        yield from catch_up.predictions(
+            f"the {kind} is lost", "restored", of_kind(failures, anew, "restored"), told
+        )
 
 
 def most_help(told: Mapping[str, Quantity]) -> str:
