@@ -227,6 +227,14 @@ def _profile(found: Sequence[Kill], fits: Fits, provenance: Mapping[str, Any]) -
 
 def _warnings(tables: Mapping[str, pd.DataFrame], found: Sequence[Kill]) -> list[str]:
     said = failures(tables)
+    known = {(k.session, k.episode) for k in found}
+    if unsettled := [
+        one
+        for one in tables["kills"][["session", "episode"]].itertuples(index=False, name=None)
+        if one not in known
+    ]:
+        named = ", ".join(f"{session} #{episode}" for session, episode in unsettled)
+        said.append(f"left out, as the job had not caught up before the kill: {named}")
     if disturbed := [f"{k.session} #{k.episode}" for k in found if k.others_cores > DISTURBED]:
         left_out = "the fit leaves them out" if any(k.disturbed for k in found) else "so were all"
         said.append(f"other programs were at work in {', '.join(disturbed)}: {left_out}")

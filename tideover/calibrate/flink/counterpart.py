@@ -46,8 +46,9 @@ def scenario(kill: Kill, costs: Costs) -> tuple[Scenario, float]:
     goes back to; and when that is, s.
     """
     last = ceil(PRE / kill.interval_s + 1) * kill.interval_s
-    # One that was under way is lost, and the next is due an interval after the last.
-    failed = last + min(kill.age_s, kill.interval_s + costs.snapshot)
+    # If the next one was under way, it is lost; here the kill comes as that begins.
+    inside = min(max(kill.age_s / kill.interval_s, 1e-6), 1.0)
+    failed = last + inside * kill.interval_s
     settings = {
         "rate": f"{kill.rate_per_s:.9g}/s",
         "checkpoint_interval": _time(kill.interval_s),
@@ -56,7 +57,8 @@ def scenario(kill: Kill, costs: Costs) -> tuple[Scenario, float]:
         "topology.job.service": _time(1 / costs.capacity),
         "detection": _time(costs.connection),
         "restart": _time(costs.outage - costs.connection),
-        "failures.0.at": _time(failed),
+        "failures.0.at": _time(last),
+        "in_interval": f"{inside:.9f}",
         "run.duration": _time(failed + kill.end_s - kill.at_s + 2 * CALM),
         "run.warmup": "0 s",
         "run.lump_rate": f"{_ROOTS_PER_S}/s",

@@ -19,6 +19,7 @@ from tideover.calibrate.episodes import (
     NAN,
     PRE,
     SETTLE,
+    STEP,
     BacklogCurve,
     Figures,
     Floats,
@@ -31,6 +32,8 @@ SILENT_S = 0.5
 """The sink is never silent for so long while the job runs."""
 IN_FLIGHT_S = 0.15
 """Longer than what is on its way between two tasks: Flink's buffers wait for 0.1 s at most."""
+SETTLED_S = 2.0
+"""A job that has more than the rows of so many seconds before it has not caught up."""
 LEAST_S = 1.0
 """A backlog that is gone sooner tells nothing of the capacity."""
 
@@ -71,6 +74,17 @@ class Kill:
         return not self.held_out and not self.disturbed
 
     @property
+    def since_s(self) -> float:
+        """From when on what is seen before the kill is normal."""
+        return max(self.begin_s + SETTLE, self.at_s - max(PRE, self.interval_s + 1))
+
+    @property
+    def settled(self) -> bool:
+        """Whether the job had caught up before the kill with what had been before that."""
+        before = self.curve.backlog(np.arange(self.since_s, self.at_s, STEP))
+        return bool(np.quantile(before, 0.99) <= SETTLED_S * self.rate_per_s)
+
+    @property
     def age_s(self) -> float:
         """From the begin of the checkpoint that the job goes back to until the kill."""
         return self.at_s - self.triggered_s
@@ -82,9 +96,8 @@ class Kill:
 
     def figures(self) -> Figures:
         """What was measured; what was not over by the end of the episode is missing."""
-        since = max(self.begin_s + SETTLE, self.at_s - max(PRE, self.interval_s + 1))
         gap = output_gap(self.curve, self.at_s, self.end_s)
-        back = catch_up(self.curve, since, self.at_s, self.end_s)
+        back = catch_up(self.curve, self.since_s, self.at_s, self.end_s)
         both = {"output_gap_s": gap, "catch_up_s": back}
         return {measure: value for measure, value in both.items() if value is not None}
 
@@ -99,7 +112,9 @@ class Kill:
 
 
 def kills(tables: Mapping[str, pd.DataFrame]) -> list[Kill]:
-    """All kills of a campaign whose sessions did not fail; ``tables`` as the campaign returns them."""
+    """All kills of a campaign that struck a job which had ``settled``, in sessions that did not fail;
+    ``tables`` as the campaign returns them.
+    """
     found = []
     for session in tables["sessions"].to_dict("records"):
         if session["error"]:
@@ -114,6 +129,7 @@ def kills(tables: Mapping[str, pd.DataFrame]) -> list[Kill]:
         for row in mine["kills"].sort_values("episode").to_dict("records"):
             taken = {str(key): value for key, value in row.items() if key not in ("victim",)}
             found.append(Kill(**{**taken, **shared}))
+    found = [kill for kill in found if kill.settled]
     quiet = any(not k.held_out and not k.others_cores > DISTURBED for k in found)
     return [replace(k, disturbed=quiet and k.others_cores > DISTURBED) for k in found]
 

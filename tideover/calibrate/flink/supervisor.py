@@ -69,7 +69,7 @@ class Supervisor:
         """Start the cluster with its job; as soon as all of it runs, the log begins."""
         plan, splits = self.plan, self.plan.taskmanagers
         pieces = ",".join(f"{from_s}:{rate / splits}" for from_s, rate in plan.pieces)
-        arguments = [self.directory, splits, plan.split_rows, plan.keys, plan.work, pieces]
+        arguments = [self.directory, splits, plan.split_rows, plan.keys, plan.row_us, pieces]
         self.cluster.start_jobmanager("CountJob", [str(argument) for argument in arguments], _START_S)
         self.names = [f"taskmanager-{number}-0" for number in range(splits)]
         for name in self.names:

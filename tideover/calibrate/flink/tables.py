@@ -46,7 +46,7 @@ _PLANNED = (
     Column("interval_s", "between the beginnings of two checkpoints", "s"),
     _count("taskmanagers", "TaskManagers, each with one slot", "processes"),
     _count("keys", "keys of each split of the log", "keys"),
-    _count("work", "units of work that a row costs", "units"),
+    _count("row_us", "CPU time that counting a row costs", "us"),
     Column("replace_s", "from a kill until its replacement is started", "s"),
     Column("restart_delay_s", "of the fixed-delay restart strategy", "s"),
     Column("heartbeat_s", "interval of heartbeats", "s"),
@@ -160,7 +160,7 @@ def tables(directory: Path, error: str = "") -> dict[str, pd.DataFrame]:
         "java": begun["java"],
         "error": error,
     }
-    noted = [name | {"at_s": at / 1000 - t0, "rows": n} for at, n in zip(moments, rows, strict=True)]
+    noted = [name | {"at_s": (at - 1000 * t0) / 1000, "rows": n} for at, n in zip(moments, rows, strict=True)]
     found: dict[str, list[Row]] = {
         "sessions": [about],
         "kills": [name | row for row in _kills(directory, plan, t0, outputs)],

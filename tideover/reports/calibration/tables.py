@@ -222,8 +222,8 @@ def summary_table(found: pd.DataFrame, title: str) -> Table:
         columns["fluid law"] = lambda row: percent(row["fluid_error"])
         notes.append(
             "fluid law: median error of the simplest law that could do it. The sink is silent for D, and the "
-            "backlog is gone after D + r (a + D) / (C − r), with the rate r and the age a of the checkpoint; D "
-            "and C are fitted to the same faults."
+            "backlog is gone after D + r (a + D) / (C − r): r is the rate, a the age of the checkpoint. D, C "
+            "are fitted to the same faults."
         )
     return Table.of(title, ordered.to_dict("records"), columns, notes, 2, heading)
 

@@ -1,6 +1,7 @@
 import java.io.File;
 import java.io.FileOutputStream;
-import java.io.Serializable;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.OpenContext;
@@ -20,12 +21,13 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
 /**
- * A running count of keys over a log that the clock writes: CountJob DIRECTORY SPLITS ROWS KEYS WORK PIECES.
+ * A running count of keys over a log that the clock writes: CountJob DIRECTORY SPLITS ROWS KEYS ROW_US PIECES.
  *
  * <p>The log has SPLITS splits of ROWS rows. Rows are due by the rates of PIECES ("from_s:rate_per_s,..." of a
  * split) since the moment that the file DIRECTORY/go holds (ms since the epoch), in steps of TICK_MS. A row
  * that is due already is read at once, so after an outage there is a backlog. Row k of a split has its key
- * k mod KEYS, which no other split has: its count must be k / KEYS + 1. WORK: units of work that a row costs.
+ * k mod KEYS, which no other split has: its count must be k / KEYS + 1. ROW_US: CPU time that counting a row
+ * costs, in microseconds, whatever the machine.
  */
 public class CountJob {
     static final long TICK_MS = 5L;
@@ -49,7 +51,7 @@ public class CountJob {
                 new DataGeneratorSource(new Due(directory, rows, from, rates), splits * rows, Types.LONG),
                 WatermarkStrategy.noWatermarks(), "log", Types.LONG)
             .keyBy(new Key(rows, keys), Types.LONG)
-            .process(new Count(rows, keys, Integer.parseInt(args[4])), Types.TUPLE(Types.LONG, Types.LONG))
+            .process(new Count(Long.parseLong(args[4]) * 1000L), Types.TUPLE(Types.LONG, Types.LONG))
             .name("count")
             .sinkTo(new Out(directory, splits, rows, keys))
             .name("out");
@@ -120,34 +122,26 @@ public class CountJob {
 
     /** Index of the row, and how often its key has come. */
     public static class Count extends KeyedProcessFunction {
-        final long rows;
-        final long keys;
-        final int work;
+        final long costs;
         transient ValueState count;
-        transient long worked;
+        transient ThreadMXBean cpu;
 
-        Count(long rows, long keys, int work) {
-            this.rows = rows;
-            this.keys = keys;
-            this.work = work;
+        Count(long costs) {
+            this.costs = costs;
         }
 
         public void open(OpenContext context) throws Exception {
+            cpu = ManagementFactory.getThreadMXBean();
             count = getRuntimeContext().getState(new ValueStateDescriptor("count", Types.LONG));
         }
 
         public void processElement(Object index, KeyedProcessFunction.Context context, Collector out)
                 throws Exception {
-            long x = ((Long) index).longValue() + 88172645463325252L;
-            for (int i = 0; i < work; i++) {
-                x ^= x << 13;
-                x ^= x >>> 7;
-                x ^= x << 17;
-            }
-            worked += x; // else the work could be left out
+            long until = cpu.getCurrentThreadCpuTime() + costs;
             Long before = (Long) count.value();
             long now = before == null ? 1L : before.longValue() + 1L;
             count.update(Long.valueOf(now));
+            while (cpu.getCurrentThreadCpuTime() < until) {}
             out.collect(new Tuple2(index, Long.valueOf(now)));
         }
     }
