@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from tideover.sim.kernel import standing
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
+RPC_FAILURES = 2
+"""Flink's default of ``heartbeat.rpc-failure-threshold``."""
 _ROOTS_PER_S = 200
 """Of a simulation: one is done every 5 ms, and the sink's own notes are 20 ms apart."""
 
@@ -41,29 +44,50 @@ class Simulated:
         return {measure: value for measure, value in both.items() if value is not None}
 
 
-def scenario(kill: Kill, costs: Costs) -> tuple[Scenario, float]:
-    """``flink-recovery`` as it was measured, struck as long after the begin of the checkpoint that the job
-    goes back to; and when that is, s.
+def scenario(kill: Kill, costs: Costs, seed: int = 1) -> tuple[Scenario, float]:
+    """The job as it was measured, struck as long after the begin of the checkpoint that it goes back to; and
+    when that is, s.
+
+    How the loss is noticed, and what restarts come of it, is the detector's; ``seed``: of its heartbeats.
     """
     last = ceil(PRE / kill.interval_s + 1) * kill.interval_s
     # If the next one was under way, it is lost; here the kill comes as that begins.
     inside = min(max(kill.age_s / kill.interval_s, 1e-6), 1.0)
     failed = last + inside * kill.interval_s
-    settings = {
-        "rate": f"{kill.rate_per_s:.9g}/s",
-        "checkpoint_interval": _time(kill.interval_s),
-        "snapshot_time": "0 s",
-        "upload_time": _time(costs.snapshot),
-        "topology.job.service": _time(1 / costs.capacity),
-        "detection": _time(costs.connection),
-        "restart": _time(costs.outage - costs.connection),
-        "failures.0.at": _time(last),
-        "in_interval": f"{inside:.9f}",
-        "run.duration": _time(failed + kill.end_s - kill.at_s + 2 * CALM),
-        "run.warmup": "0 s",
-        "run.lump_rate": f"{_ROOTS_PER_S}/s",
+    job: dict[str, Any] = {"bolt": "windowed_count", "from": {"log": "shuffle"}, "window": "60 s"}
+    detector: dict[str, Any] = {
+        "kind": "heartbeats",
+        "interval": _time(kill.heartbeat_s),
+        "timeout": _time(kill.timeout_s),
+        "connection": _time(costs.connection),
+        "rpc_failure_threshold": RPC_FAILURES,
+        "failed_deployment": _time(costs.refused),
+        "replacement": _time(costs.replacement),
+        "prepare": _time(costs.prepare),
+        "restarts": {"kind": "fixed_delay", "delay": _time(kill.restart_delay_s)},
     }
-    return load("flink-recovery", [f"{key}={value}" for key, value in settings.items()]), failed
+    asked = {
+        "name": "a killed TaskManager",
+        "topology": {
+            "log": {"spout": "keys", "keys": 1, "offset": "0 s", "rate": f"{kill.rate_per_s:.9g}/s"},
+            "job": job | {"service": _time(1 / costs.capacity)},
+        },
+        "strategy": {
+            "kind": "aligned_snapshots",
+            "checkpoint_interval": _time(kill.interval_s),
+            "upload_time": _time(costs.snapshot),
+        },
+        "detector": detector,
+        "failures": [
+            {"kind": "crash_task", "component": "job", "at": _time(last), "in_interval": round(inside, 9)}
+        ],
+        "run": {
+            "duration": _time(failed + kill.end_s - kill.at_s + 2 * CALM),
+            "seed": seed,
+            "lump_rate": f"{_ROOTS_PER_S}/s",
+        },
+    }
+    return load(asked), failed
 
 
 def _time(seconds: float) -> str:
@@ -71,8 +95,9 @@ def _time(seconds: float) -> str:
 
 
 @standing()  # the worlds go when it ends
-def simulated(kill: Kill, costs: Costs) -> Simulated:
-    asked, failed = scenario(kill, costs)
+def simulated(kill: Kill, costs: Costs, seed: int = 1) -> Simulated:
+    """Simulate the counterpart of a kill."""
+    asked, failed = scenario(kill, costs, seed)
     world = World(coarsened(asked), judge_windows=False)
     world.run()
     lump = coarseness(asked)

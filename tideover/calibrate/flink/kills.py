@@ -51,6 +51,9 @@ class Kill:
     episode: int
     held_out: bool
     interval_s: float
+    heartbeat_s: float
+    timeout_s: float
+    restart_delay_s: float
     rate_per_s: float
     begin_s: float
     end_s: float
@@ -58,6 +61,7 @@ class Kill:
     triggered_s: float
     detected_s: float
     restarts: int
+    refused_s: float
     given_up_s: float
     slots_s: float
     running_s: float
@@ -111,6 +115,9 @@ class Kill:
         return float(last - first) / lasted
 
 
+_SETTINGS = ("interval_s", "heartbeat_s", "timeout_s", "restart_delay_s")
+
+
 def kills(tables: Mapping[str, pd.DataFrame]) -> list[Kill]:
     """All kills of a campaign that struck a job which had ``settled``, in sessions that did not fail;
     ``tables`` as the campaign returns them.
@@ -122,7 +129,7 @@ def kills(tables: Mapping[str, pd.DataFrame]) -> list[Kill]:
         mine = {name: table[table["session"] == session["session"]] for name, table in tables.items()}
         done = mine["checkpoints"]["status"] == "COMPLETED"
         shared = {
-            "interval_s": float(session["interval_s"]),
+            **{name: float(session[name]) for name in _SETTINGS},
             "snapshot_s": float(mine["checkpoints"]["duration_s"][done].median()),
             "curve": _curve(mine["outputs"], str(session["pieces"]), float(session["end_s"])),
         }
@@ -165,6 +172,7 @@ class Costs:
     """What a kill costs, s, as fitted; ``capacity``: rows per second, all tasks together.
 
     connection    from the kill until the first task fails, as its connection is lost
+    refused       from a restart on the lost TaskManager until it fails
     given_up      from the kill until the lost TaskManager is no longer reachable
     replacement   from the kill until there are slots for all tasks
     prepare       from then until the first row is put out
@@ -172,6 +180,7 @@ class Costs:
     """
 
     connection: float
+    refused: float
     given_up: float
     replacement: float
     prepare: float
@@ -196,6 +205,7 @@ def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
 
     return Costs(
         connection=mean([k.detected_s - k.at_s for k in found]),
+        refused=mean([k.refused_s for k in found]),
         given_up=mean([k.given_up_s - k.at_s for k in found]),
         replacement=mean([k.slots_s - k.at_s for k in found]),
         prepare=mean([k.output_s - k.slots_s for k in found]),

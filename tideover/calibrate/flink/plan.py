@@ -55,7 +55,7 @@ class SessionPlan:
     episodes: tuple[Episode, ...]
     taskmanagers: int = 2
     keys: int = 2000
-    row_us: int = 250
+    row_us: int = 120
     replace_s: float = 1.0
     restart_delay_s: float = 1.0
     heartbeat_s: float = 2.0

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,6 +83,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _time("triggered_s", "begin of the checkpoint that the job went back to", _NEVER),
         _time("detected_s", "the first task counts as failed", _NEVER),
         _count("restarts", "restarts that were tried, the last of which went well", "restarts"),
+        Column(
+            "refused_s",
+            "from a restart that failed, as it was on the lost TaskManager, until it did; on average",
+            "s",
+            undefined="none failed",
+        ),
         _time("given_up_s", "the lost TaskManager is no longer reachable", _NEVER),
         _time("slots_s", "there were slots for all tasks, as its replacement had registered", _NEVER),
         _time("running_s", "all tasks run again", _NEVER),
@@ -220,11 +227,14 @@ def _log(directory: Path) -> Log:
 def _stages(failure: Failure | None, t0: float) -> Row:
     """What the log says of a failure; without one nothing is known of it."""
     if failure is None:
-        return {"restarts": 0} | dict.fromkeys(("detected_s", "given_up_s", "slots_s", "running_s"), NAN)
+        return {"restarts": 0}
     first = next(stage.at for stage in failure.stages if stage.name == "detected")
+    tried = [stage for stage in failure.stages if stage.name in ("restart_tried", "restart_failed")]
+    refused = [b.at - a.at for a, b in pairwise(tried) if b.name == "restart_failed"]
     later = {f"{name}_s": failure.at(name) for name in ("given_up", "slots", "running")}
     known = {name: NAN if at is None else at - t0 for name, at in later.items()}
-    return {"restarts": failure.attempts, "detected_s": first - t0, **known}
+    mean = float(np.mean(refused)) if refused else NAN
+    return {"restarts": failure.attempts, "detected_s": first - t0, "refused_s": mean, **known}
 
 
 def _seen(outputs: list[Output], at: float, end: float, t0: float) -> Row:

@@ -32,6 +32,7 @@ import org.apache.flink.util.Collector;
 public class CountJob {
     static final long TICK_MS = 5L;
     static final long LINE_MS = 20L;
+    static final int CHUNK = 4000;
 
     public static void main(String[] args) throws Exception {
         String directory = args[0];
@@ -125,6 +126,7 @@ public class CountJob {
         final long costs;
         transient ValueState count;
         transient ThreadMXBean cpu;
+        transient long work;
 
         Count(long costs) {
             this.costs = costs;
@@ -141,7 +143,11 @@ public class CountJob {
             Long before = (Long) count.value();
             long now = before == null ? 1L : before.longValue() + 1L;
             count.update(Long.valueOf(now));
-            while (cpu.getCurrentThreadCpuTime() < until) {}
+            while (cpu.getCurrentThreadCpuTime() < until) {
+                for (int i = 0; i < CHUNK; i++) { // asking for the time costs a call of the system
+                    work = work * 6364136223846793005L + 1442695040888963407L;
+                }
+            }
             out.collect(new Tuple2(index, Long.valueOf(now)));
         }
     }
