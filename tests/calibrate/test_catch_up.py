@@ -17,6 +17,9 @@ from tideover.calibrate.recoveries.measurements import Points
 from tideover.calibrate.recoveries.recovery_time import Values, recovery
 from tideover.reports.columns import CAPACITY_FITS
 from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
+from tideover.scenarios.prediction import _other_conditions
+from tideover.scenarios.profiles import read
 
 PUBLISHED = Path(__file__).parents[2].parent / "shared" / "published" / "demeter_profile_recoveries.csv"
 RATIO, LIMIT, OUTAGE, SPREAD, CAP = 0.6, 60_000.0, 30.0, 0.05, 360.0
@@ -41,17 +44,15 @@ def measured(n: int, window: float | None = 30.0, seed: int = 1) -> Profiled:
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fit_catch_up(measured(40), draws=400)
+    return fit_catch_up(measured(40), draws=300)
 
 
 def test_known_values_are_found_again(fitted):
-    """In their 90 % intervals, or at most a fifth of these beyond; runs are told to be seen through
-    windows.
-    """
+    """Within twice their 90 % intervals (3.3 standard deviations); runs are told to be seen through windows."""
     truth = {"catch_up_ratio": RATIO, "catch_up_limit": LIMIT, "outage": OUTAGE}
     for name, value in truth.items():
         low, high = np.quantile(fitted.parameters[name], [0.05, 0.95])
-        assert low - (high - low) / 5 <= value <= high + (high - low) / 5, name
+        assert low - (high - low) / 2 <= value <= high + (high - low) / 2, name
     assert np.median(fitted.parameters["catch_up_ratio"]) == pytest.approx(RATIO, rel=0.2)
     assert fitted.prior.window == 30.0
 
@@ -83,8 +84,8 @@ def test_who_was_left_counts_as_being_late(window):
     runs = values._replace(
         capacity=values.capacity * np.exp(spread * ndtri((np.arange(20_000) + 0.5) / 20_000))
     )
-    for load in (0.7, 0.8, 0.9):
-        rate = load * float(values.capacity)
+    for part in (0.7, 0.8, 0.9):
+        rate = part * float(values.capacity)
         cap = np.array([float(np.median(recovery(runs, 60.0, rate, window))) * 1.1])
         left = Profiled(Points("", np.array([60.0]), np.array([rate]), cap), profiled, np.zeros(1, bool))
         likely = np.exp(catch_up._log_of_open(prior, left, v[:, None], spread[None, None]))
@@ -115,9 +116,9 @@ def rows_of(n: int) -> list[str]:
     cores, off, loads = rng.integers(1, 9, n) * 2, rng.normal(0, 0.05, n), rng.uniform(0.3, 0.9, n)
     rows = [",".join(("workload", *NUMBERS[:-1], *RECOVERIES, "saturated"))]
     rows += [f"mine,{c},1,2048,1,{1000 * c * np.exp(x):.0f},,,,1" for c, x in zip(cores, off, strict=True)]
-    for c, load in zip(cores, loads, strict=True):
-        took = recovery(Values(20.0, 1200.0 * c, 1.0, 0.0), 30.0, 1000 * c * load, None)
-        rows.append(f"mine,{c},1,2048,1,{1000 * c * load:.0f},30,{took:.1f},0,0")
+    for c, part in zip(cores, loads, strict=True):
+        took = recovery(Values(20.0, 1200.0 * c, 1.0, 0.0), 30.0, 1000 * c * part, None)
+        rows.append(f"mine,{c},1,2048,1,{1000 * c * part:.0f},30,{took:.1f},0,0")
     return rows
 
 
@@ -125,7 +126,7 @@ def test_the_command_answers_what_a_row_without_recovery_asks(tmp_path, tideover
     """20,000/s on 20 cores, which carry 24,000/s: 20 + 50 x 20 / (24 - 20) = 270 s; saturated they carry no
     more than what comes. The profile's settings are those of the row.
     """
-    monkeypatch.setattr(catch_up.fit_catch_up, "__defaults__", (1, 150))
+    monkeypatch.setattr(catch_up.fit_catch_up, "__defaults__", (1, 100))
     path, out = tmp_path / "a.csv", tmp_path / "out"
     path.write_text("\n".join([*rows_of(16), "mine,20,1,2048,1,20000,30,,,0"]) + "\n")
     code, told, err = tideover("calibrate", "--from", path, "--out", out, "--json")
@@ -141,6 +142,12 @@ def test_the_command_answers_what_a_row_without_recovery_asks(tmp_path, tideover
     page = (out / "report.html").read_text()
     assert "after a failure a small job catches up at" in page
     assert "What you asked for" in page
+    settings = [f"profile={out / 'mine.yaml'}", "rate=20000/s", "checkpoint_interval=30 s"]
+    result = load("flink-recovery", settings)
+    assert result.topology["job"].service.mean_ns == pytest.approx(1e9 / 24_000, rel=0.1)
+    other = load("flink-recovery", [*settings, "conditions.cores=24"])
+    told = list(_other_conditions(other, read(out / "mine.yaml")))
+    assert told == ["profile mine: cores is 24, but measured was 20: the profile may not hold"]
 
 
 BROKEN = [

@@ -140,7 +140,7 @@ def _capacities(source: Path, results: Results, seed: int) -> None:
     """Somebody else's capacities: a law a workload, a table on the terminal, a report. Where processes
     failed during the runs, the capacity with which jobs catch up, too, and a profile of it.
     """
-    from tideover.calibrate import capacities
+    from tideover.calibrate import capacities, profile
     from tideover.calibrate.recoveries import catch_up
     from tideover.reports.calibration.recoveries import capacities_page, capacities_view
 
@@ -150,15 +150,20 @@ def _capacities(source: Path, results: Results, seed: int) -> None:
     with Bar("fitting") as bar:
         found = catch_up.fit(measured, seed, bar)
     frames, warnings = catch_up.added(frames, found), tuple(catch_up.warned(measured))
+    profiles = {
+        name: profile.text(catch_up.as_profile(name, one, measured, seed), width=120)
+        for name, one in found.items()
+    }
     provenance = {"File": measured.file, "SHA-256": measured.sha256}
     tables = {name: frame.to_dict("records") for name, frame in frames.items() if name != "capacities"}
     results.answer(
         {"schema": 1, "provenance": provenance, **tables},
         lambda: capacities_view(frames, warnings),
-        lambda: capacities_page(frames, provenance, title=source.stem, warnings=warnings),
+        lambda: capacities_page(frames, provenance, title=source.stem, profiles=profiles, warnings=warnings),
         warnings=warnings,
         tables=lambda: frames,
     )
+    _write_profiles(profiles, results)
 
 
 def _logs(source: Path, results: Results) -> None:

@@ -65,7 +65,7 @@ class Measured(NamedTuple):
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
-            return listed([str(value) for value in self.values])
+            return listed([value if isinstance(value, str) else f"{value:g}" for value in self.values])
         return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
 
 

@@ -26,7 +26,8 @@ import pandas as pd
 from scipy.optimize import least_squares
 from scipy.special import ndtr
 
-from tideover.calibrate import capacities
+from tideover import __version__
+from tideover.calibrate import capacities, profile
 from tideover.calibrate.capacities import Law, Measured, Runs
 from tideover.calibrate.episodes import Floats, Mask
 from tideover.calibrate.recoveries import recovery_time
@@ -41,9 +42,21 @@ from tideover.calibrate.recoveries.posterior import (
     of_one_run,
     sample,
 )
-from tideover.calibrate.recoveries.profile import NARROWER
+from tideover.calibrate.recoveries.profile import (
+    DRAWS,
+    FRACTION,
+    NARROWER,
+    OUTAGE,
+    RESTART,
+    SERVICE,
+    SNAPSHOT,
+    UPLOAD,
+    as_text,
+    ranges,
+)
 from tideover.calibrate.recoveries.recovery_time import Values
 from tideover.scenarios.prediction import least_relative
+from tideover.sim.units import S, format_duration
 
 FEWEST = 8
 """Recoveries of a workload: five values are fitted to them."""
@@ -137,11 +150,14 @@ class CatchUp:
     v: Floats
     evidence: float
 
+    def runs(self, profiled: float) -> Values:
+        """Each draw with outage and capacity of one run of a job with this profiled capacity (1/s)."""
+        prior, v = self.prior, self.v
+        return of_one_run(prior.values(v, profiled), prior.spread(v), prior.jitter(v))
+
     def predictions(self, interval: float, rate: float, profiled: float) -> Floats:
         """Recovery in a run by each draw, s; infinite where it never ends."""
-        prior, v = self.prior, self.v
-        runs = of_one_run(prior.values(v, profiled), prior.spread(v), prior.jitter(v))
-        return recovery_time.recovery(runs, interval, rate, prior.window)
+        return recovery_time.recovery(self.runs(profiled), interval, rate, self.prior.window)
 
     def predicted(self, of: Profiled) -> Floats:
         """The estimate and both ends of the interval of prediction at 90 %, s, in a row each."""
@@ -293,6 +309,58 @@ def _fluid(seen: Profiled, others: Profiled) -> Floats:
     bounds = ([0.01, 0.0], [LONGEST_S, 1.0])
     best = least_squares(residuals, [20.0, 0.7], bounds=bounds, loss="soft_l1", f_scale=0.1)
     return law(best.x, others)
+
+
+def as_profile(name: str, found: Found, measured: Measured, seed: int) -> dict[str, Any]:
+    """A profile as plain data, for the scenario ``flink-recovery``: of the job that is asked for, if all
+    that is asked has the same settings, else of that with most recoveries.
+    """
+    mine = found.asked if found.asked.groupby(list(SETTINGS)).ngroups == 1 else found.runs
+    job = mine.loc[[mine.groupby(list(SETTINGS))["rate_per_s"].transform("size").idxmax()]]
+    profiled = float(found.law.capacity(job)[0])
+    runs = found.posterior.runs(profiled)
+    order = np.lexsort((np.asarray(runs.outage), np.asarray(runs.capacity)))  # evenly over all there is
+    n = min(len(order), DRAWS)
+    draws = np.asarray(runs[:3], np.float64).T[order[(2 * np.arange(n) + 1) * len(order) // (2 * n)]]
+    values = np.asarray(found.posterior.prior.values(found.posterior.v, profiled)[:3], np.float64)
+    middle, low, high = (_keys(*np.quantile(values, q, axis=1).tolist()) for q in (0.5, 0.05, 0.95))
+    low[SERVICE], high[SERVICE] = high[SERVICE], low[SERVICE]  # of more capacity it is less
+    known = {row["parameter"]: row["identified"] for row in _parameters(found)}
+    known = {OUTAGE: known["outage"], SERVICE: known["catch_up_ratio"], FRACTION: known["fraction"]}
+    fixed = {RESTART: "0 s", UPLOAD: "0 s", SNAPSHOT: "0 s"}
+    if found.posterior.prior.window is not None:
+        fixed["run.lag_window"] = format_duration(round(found.posterior.prior.window * S))
+    held_out = found.held_out
+    return {
+        "name": name,
+        "provenance": {
+            "source": measured.file,
+            "sha256": measured.sha256,
+            "measurements": len(found.runs),
+            "method": "catch-up capacity beside the profiled one, by sequential Monte Carlo",
+            "profiled_capacity": f"{profiled:,.0f}/s",
+            "version": f"tideover {__version__}",
+            "seed": seed,
+        },
+        "values": profile.nested(dict(sorted((middle | fixed).items()))),
+        "intervals": {key: {"low": low[key], "high": high[key], "identified": known[key]} for key in middle},
+        "draws": {"keys": list(middle), "rows": [list(_keys(*draw).values()) for draw in draws.tolist()]},
+        "ranges": ranges(found.profiled.points.rate, found.profiled.points.interval),
+        "conditions": {column: float(f"{job[column].iloc[0]:.6g}") for column in SETTINGS},
+        "scatter": {"catch_up_s": 0.0},
+        "errors": {
+            "leave_third_out": {
+                "n": len(held_out.points),
+                "mean_error": round(float(held_out.errors[0].mean()), 4),
+                "coverage": round(held_out.coverage, 4),
+            }
+        },
+    }
+
+
+def _keys(outage: float, capacity: float, fraction: float) -> dict[str, Any]:
+    """Values by a profile's key, as texts."""
+    return as_text({OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction})
 
 
 def added(frames: Mapping[str, pd.DataFrame], found: Mapping[str, Found]) -> dict[str, pd.DataFrame]:

@@ -15,6 +15,7 @@ import pandas as pd
 from tideover import __version__
 from tideover.calibrate import profile
 from tideover.calibrate.capacities import errors_of
+from tideover.calibrate.episodes import Floats
 from tideover.calibrate.recoveries.measurements import Measurements
 from tideover.calibrate.recoveries.posterior import DIMENSIONS, Fitted
 from tideover.calibrate.recoveries.recovery_time import READ_S, Values, fluid
@@ -45,9 +46,9 @@ def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> d
     """A profile as plain data, ready to be written as YAML."""
     restart, place, points = found.restart, found.typical(0, 0), found.points
     window = found.posterior.prior.window
-    values = _text(_parts(found, _values(found.posterior.values, found.point), 0.5, 0.5))
+    values = as_text(_parts(found, by_key(found.posterior.values, found.point), 0.5, 0.5))
     rows = [
-        _text(_parts(found, _values(found.posterior.runs, draw), (i * _GOLDEN) % 1, (i * _SILVER) % 1))
+        as_text(_parts(found, by_key(found.posterior.runs, draw), (i * _GOLDEN) % 1, (i * _SILVER) % 1))
         for i, draw in enumerate(_spread_over(found), 1)
     ]
     known = {row["parameter"]: row["identified"] for row in parameters(found)}
@@ -75,9 +76,6 @@ def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> d
             told["restart"] = "0 s: part of detection; such data cannot tell them apart"
         scatter = {}
     measure = "catch_up_s" if restart is None else "latency_recovered_s"
-    # Lowest and highest rate and interval that were measured, in four digits at least.
-    rates = [f"{float(f'{rate:.4g}'):.15g}/s" for rate in (points.rate.min(), points.rate.max())]
-    times = [format_duration(round(s * S)) for s in (points.interval.min(), points.interval.max())]
     return {
         "name": name,
         "provenance": {
@@ -95,11 +93,19 @@ def as_profile(name: str, found: Fitted, measured: Measurements, seed: int) -> d
             for key, (low, high) in _intervals(found).items()
         },
         "draws": {"keys": list(values), "rows": [list(row.values()) for row in rows]},
-        "ranges": {
-            what: {"low": low, "high": high} for what, (low, high) in (("rate", rates), ("interval", times))
-        },
+        "ranges": ranges(points.rate, points.interval),
         "scatter": scatter | {measure: round(found.posterior.scatter, 4)},
         "errors": _errors(found),
+    }
+
+
+def ranges(rate: Floats, interval: Floats) -> dict[str, dict[str, str]]:
+    """Lowest and highest rate and interval that were measured, in four digits at least."""
+    rates = [f"{float(f'{each:.4g}'):.15g}/s" for each in (rate.min(), rate.max())]
+    times = [format_duration(round(s * S)) for s in (interval.min(), interval.max())]
+    return {
+        what: dict(zip(("low", "high"), ends, strict=True))
+        for what, ends in (("rate", rates), ("interval", times))
     }
 
 
@@ -113,7 +119,7 @@ def too_coarse(name: str, found: Fitted) -> Iterator[str]:
         )
 
 
-def _values(values: Values, draw: int) -> dict[str, float]:
+def by_key(values: Values, draw: int) -> dict[str, float]:
     """Values of one draw by key: durations in s, the fraction as it is."""
     outage, capacity, fraction, snapshot = (float(np.asarray(draws)[draw]) for draws in values)
     return {OUTAGE: outage, SERVICE: 1 / capacity, FRACTION: fraction, SNAPSHOT: snapshot}
@@ -140,16 +146,16 @@ def _parts(found: Fitted, values: dict[str, float], beat: float, luck: float) ->
 def _intervals(found: Fitted) -> dict[str, tuple[Any, Any]]:
     ends = []
     for end, beat, luck in ((0, 1, 0.05), (1, 0, 0.95)):
-        values = _values(Values(**found.intervals), end)
+        values = by_key(Values(**found.intervals), end)
         parts = _parts(found, values, beat, luck)
         if found.restart is not None:  # what is left is known as well as the whole
             parts[LOADING] = _parts(found, values, 0.5, 0.5)[LOADING]
-        ends.append(_text(parts))
+        ends.append(as_text(parts))
     low, high = ends
     return {key: (low[key], high[key]) if key != SERVICE else (high[key], low[key]) for key in low}
 
 
-def _text(flat: dict[str, float]) -> dict[str, Any]:
+def as_text(flat: dict[str, float]) -> dict[str, Any]:
     """Values as a file has them: durations in six digits, as far as whole nanoseconds have them, since a
     little less capacity may mean no recovery.
     """
