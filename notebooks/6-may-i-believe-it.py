@@ -145,8 +145,8 @@ print(f"predicted {prediction}")
 # %% tags=["hide-input"]
 assert not errors["better"].eq(True).any()
 parameters = calibration.frames["fit_parameters"]
-assert set(parameters.query("not identified")["parameter"]) == {"capacity", "fraction", "snapshot"}
-can_do = parameters.query("workload == 'micro-batch' and parameter == 'capacity'")["value"].iloc[0]
+assert set(parameters.query("not identified")["parameter"]) == {"catch_up_capacity", "fraction", "snapshot"}
+can_do = parameters.query("workload == 'micro-batch' and parameter == 'catch_up_capacity'")["value"].iloc[0]
 assert 16_500 < can_do < 18_500
 assert (held_out["mean"] < 0.85 * held_out["mechanism"]).all()
 catch_up = [(20.4 * (1 - 4_000 / can_do)) * 4_000 / (other - 4_000) for other in (can_do, 30_000)]

@@ -48,7 +48,7 @@ def fitted():
 
 
 def test_known_values_are_found_again(fitted):
-    """Within twice their 90 % intervals (3.3 standard deviations); runs are told to be seen through windows."""
+    """Within twice their 90 % intervals (3.3 standard deviations); the windows are told, too."""
     truth = {"catch_up_ratio": RATIO, "catch_up_limit": LIMIT, "outage": OUTAGE}
     for name, value in truth.items():
         low, high = np.quantile(fitted.parameters[name], [0.05, 0.95])

@@ -183,7 +183,7 @@ def test_intervals_of_unseen_points_hold_what_was_measured(fitted):
 def test_what_the_data_cannot_say_is_said(fitted):
     """Snapshots of 0.1 s every 30 s cost 0.3 % of the capacity, less than the scatter."""
     known = fitted.frames["fit_parameters"].set_index("parameter")["identified"]
-    assert known["capacity"]
+    assert known["catch_up_capacity"]
     assert known["outage"]
     assert not known["snapshot"]
 

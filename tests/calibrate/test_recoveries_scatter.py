@@ -147,7 +147,8 @@ def test_tasks_share_the_rate(tmp_path):
     found = frames({"mine": Fitted(mine, posterior, TRUTH, {"leave_one_out": nothing}, 0.0)})
     assert found["points"]["rate_per_s"].tolist() == [400, 800, 400, 600, 700]
     assert found["points"]["parallelism"].tolist() == [4, 8, 8, 8, 8]
-    assert "with 8 tasks" in found["fit_parameters"].set_index("parameter").loc["capacity", "meaning"]
+    parameters = found["fit_parameters"].set_index("parameter")
+    assert "with 8 tasks" in parameters.loc["catch_up_capacity", "meaning"]
 
 
 # -- which model is nearer -----------------------------------------------------------------------------------

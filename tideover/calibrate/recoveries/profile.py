@@ -38,7 +38,7 @@ SERVICE = f"bolts.{BOLT}.service"
 SNAPSHOT = "strategy.aligned_snapshots.snapshot_time"
 LAUNCH = "detector.heartbeats.launch"
 LOADING = "strategy.aligned_snapshots.restore_time"
-KEYS = {"outage": OUTAGE, "capacity": SERVICE, "fraction": FRACTION, "snapshot": SNAPSHOT}
+KEYS = {"outage": OUTAGE, "catch_up_capacity": SERVICE, "fraction": FRACTION, "snapshot": SNAPSHOT}
 CALM_S = 15
 
 
@@ -211,11 +211,13 @@ _TAIL = 1.6449
 
 MEANING = {
     "outage": ("s", "detection and restart together; such data cannot tell them apart"),
-    "capacity": ("tuples/s", "most tuples per second that the job can process"),
+    "capacity": ("tuples/s", "most tuples per second that the job can process while it catches up"),
     "fraction": ("ratio", "part of the interval that had passed when failures struck"),
     "snapshot": ("s", "time that a snapshot keeps the job from working"),
 }
 
+TOLD = {"capacity": "catch_up_capacity"}
+"""What is told of values under another name: only catching up shows a capacity here."""
 Row = dict[Any, Any]
 
 
@@ -254,7 +256,7 @@ def parameters(found: Fitted) -> list[Row]:
         if name == "capacity" and found.points.tasks is not None:
             meaning += f", with {found.points.usual_tasks} tasks"
         known = bool(width < NARROWER * at_first)
-        tell(name, value + more, float(low) + more, float(high) + more, unit, known, meaning)
+        tell(TOLD.get(name, name), value + more, float(low) + more, float(high) + more, unit, known, meaning)
     if restart is not None:
         low, value, high = (restart.mean + side * _TAIL * restart.error for side in (-1, 0, 1))
         text = "from the detection of a failure until the job reads again"
