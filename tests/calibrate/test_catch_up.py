@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from tideover.calibrate import capacities
 from tideover.calibrate.capacities import NUMBERS, RECOVERIES
 from tideover.calibrate.recoveries import catch_up
-from tideover.calibrate.recoveries.catch_up import DIMENSIONS, Prior, Profiled, fit_catch_up
+from tideover.calibrate.recoveries.catch_up import DIMENSIONS, Prior, Profiled, fits
 from tideover.calibrate.recoveries.measurements import Points
 from tideover.calibrate.recoveries.recovery_time import Values, recovery
 from tideover.reports.columns import CAPACITY_FITS
@@ -44,7 +44,7 @@ def measured(n: int, window: float | None = 30.0, seed: int = 1) -> Profiled:
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fit_catch_up(measured(40), draws=300)
+    return fits(measured(40), (None, 30.0), draws=300)[0]
 
 
 def test_known_values_are_found_again(fitted):
@@ -126,7 +126,7 @@ def test_the_command_answers_what_a_row_without_recovery_asks(tmp_path, tideover
     """20,000/s on 20 cores, which carry 24,000/s: 20 + 50 x 20 / (24 - 20) = 270 s; saturated they carry no
     more than what comes. The profile's settings are those of the row.
     """
-    monkeypatch.setattr(catch_up.fit_catch_up, "__defaults__", (1, 100))
+    monkeypatch.setattr(catch_up.fits, "__defaults__", (1, 100))
     path, out = tmp_path / "a.csv", tmp_path / "out"
     path.write_text("\n".join([*rows_of(16), "mine,20,1,2048,1,20000,30,,,0"]) + "\n")
     code, told, err = tideover("calibrate", "--from", path, "--out", out, "--json")

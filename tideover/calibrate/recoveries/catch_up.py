@@ -16,7 +16,7 @@ it ends before the backlog (`test_a_warm_up_is_a_longer_restart`), so it is part
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -35,6 +35,7 @@ from tideover.calibrate.recoveries.measurements import Points
 from tideover.calibrate.recoveries.posterior import (
     LONGEST_S,
     SHORTEST_S,
+    UNLIKELY,
     WINDOWS,
     HeldOut,
     Report,
@@ -175,10 +176,14 @@ class CatchUp:
         return found | {"run_to_run": self.prior.spread(self.v)}
 
 
-def fit_catch_up(profiled: Profiled, seed: int = 1, draws: int = 1500) -> CatchUp:
-    """Draws from the posterior, seen at once or through a metric's windows: by whichever is likelier."""
+def fits(
+    profiled: Profiled, windows: Sequence[float | None], seed: int = 1, draws: int = 1000
+) -> list[CatchUp]:
+    """Draws from the posterior for recoveries that were seen at once (None) or through windows of a metric
+    (s), the likeliest first.
+    """
     found = []
-    for window in WINDOWS:
+    for window in windows:
         prior = Prior.of(profiled, window)
 
         def likelihood(v: Floats, prior: Prior = prior) -> Floats:
@@ -186,7 +191,7 @@ def fit_catch_up(profiled: Profiled, seed: int = 1, draws: int = 1500) -> CatchU
             return np.concatenate([_log_likelihood(prior, profiled, part) for part in parts])
 
         found.append(CatchUp(prior, *sample(likelihood, DIMENSIONS, draws, seed)))
-    return max(found, key=lambda one: one.evidence)
+    return sorted(found, key=lambda one: -one.evidence)
 
 
 def _log_likelihood(prior: Prior, profiled: Profiled, v: Floats) -> Floats:
@@ -267,12 +272,17 @@ def fit(measured: Measured, seed: int = 1, report: Report = lambda what, done, o
         law, failed = capacities.fit(runs[runs["saturated"]]), runs[_failed(runs)]
         profiled = Profiled.of(name, failed, law)
         asked = runs[(runs["recovery_s"] == 0) & ~runs["saturated"] & (runs["checkpoint_interval_s"] > 0)]
-        unseen, fluid = _left_out(name, runs, failed, seed)
-        found[name] = Found(failed, profiled, fit_catch_up(profiled, seed), law, asked, unseen, fluid)
+        best, *others = fits(profiled, WINDOWS, seed)
+        likely = [best, *(one for one in others if one.evidence > best.evidence - UNLIKELY)]
+        windows = [one.prior.window for one in likely]
+        unseen, fluid = _left_out(name, runs, failed, windows, seed)
+        found[name] = Found(failed, profiled, best, law, asked, unseen, fluid)
     return found
 
 
-def _left_out(name: str, runs: Runs, failed: Runs, seed: int) -> tuple[Floats, Floats]:
+def _left_out(
+    name: str, runs: Runs, failed: Runs, windows: Sequence[float | None], seed: int
+) -> tuple[Floats, Floats]:
     """Predictions of each recovery by a fit that has not seen its settings: neither their recoveries nor
     what they carry when saturated. NaN where too little is left to fit.
     """
@@ -286,7 +296,7 @@ def _left_out(name: str, runs: Runs, failed: Runs, seed: int) -> tuple[Floats, F
         every = Profiled.of(name, failed, capacities.fit(saturated))
         seen, others = every.only(~here), every.only(here)
         if here.any() and seen.ended.sum() >= FEWEST // 2:
-            unseen[:, here] = fit_catch_up(seen, seed).predicted(others)
+            unseen[:, here] = fits(seen, windows, seed)[0].predicted(others)
             fluid[here] = _fluid(seen, others)
     return unseen, fluid
 

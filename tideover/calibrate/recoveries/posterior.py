@@ -356,7 +356,7 @@ def _ended(time: Floats, typical: Floats, jitter: Floats) -> Floats:
 
 WINDOWS = (None, recovery_time.LAG_WINDOW_S)
 """How the end of the backlog was seen: at once, or through windows of Kafka's metric (s)."""
-_UNLIKELY = 8.0
+UNLIKELY = 8.0
 """A window with so much less log evidence in the whole file is not tried again when points are left out."""
 
 _USUAL_INTERVAL_S = 60.0
@@ -488,7 +488,7 @@ def fit_all(measured: Measurements, seed: int, report: Report) -> dict[str, Fitt
 
     evidence = {window: evidence_of(whole.values(), window) for window in windows}
     most, least = max(evidence.values()), min(evidence.values())
-    likely = [window for window in windows if evidence[window] > most - _UNLIKELY]
+    likely = [window for window in windows if evidence[window] > most - UNLIKELY]
     left_out: dict[str, dict[str, list[tuple[Mask, Floats]]]] = {name: {} for name in whole}
     for done, (name, kind, mask) in enumerate(folds, len(whole)):
         report(f"leaving points of {name} out", done, total)

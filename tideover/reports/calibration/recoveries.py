@@ -49,10 +49,12 @@ def capacities_page(
     runs, parameters, errors = (frame(frames, name) for name in CAPACITY_TABLES)
     tables: tuple[Table, ...] = (errors_table(errors), runs_table(runs))
     verdict = capacities_verdict(runs, errors)
+    pictures: tuple[Picture, ...] = ()
     if "catch_up" in frames:
         tables = (*tables, *_catch_up_tables(frames["catch_up"]))
+        pictures = _catch_up_picture(frames["catch_up"])
         verdict += "\n" + catch_up_verdict(parameters, errors)
-    measured = Section("Measured beside predicted", tables=tables)
+    measured = Section("Measured beside predicted", tables=tables, pictures=pictures)
     return Page(
         title=title,
         kind="measured capacities, and a law fitted to them",
@@ -81,6 +83,11 @@ def capacities_view(frames: Mapping[str, pd.DataFrame], warnings: Sequence[str] 
 
 def _catch_up_tables(found: pd.DataFrame) -> tuple[Table, ...]:
     """What was asked, if anything was, and every recovery, beside the fluid law with profiled capacities."""
+
+    def ends(row: Row) -> str:
+        known = is_undefined(row["low_s"]) or not is_undefined(row["high_s"])
+        return interval(row["low_s"], row["high_s"]) if known else f"{number(row['low_s'])} or more"
+
     columns: dict[str, Callable[[Row], str]] = {
         "": lambda row: f"every {row['checkpoint_interval_s']:g} s",
         "cores": lambda row: number(row["cores"]),
@@ -90,22 +97,36 @@ def _catch_up_tables(found: pd.DataFrame) -> tuple[Table, ...]:
         "profiled/s": lambda row: _rate(row["profiled_per_s"]),
         "measured, s": lambda row: f"{'' if row['ended'] else 'over '}{number(row['measured_s'])}",
         "predicted, s": lambda row: number(row["predicted_s"]),
-        "90 % interval": lambda row: interval(row["low_s"], row["high_s"]),
+        "90 % interval": ends,
         "fluid law, s": lambda row: number(row["fluid_s"]),
     }
     law = "fluid law: with the profiled capacity, which is what such a job processes when it is saturated."
     by_workload: Callable[[Row], str] = lambda row: str(row["workload"])  # noqa: E731
     known = found["measured_s"].notna()
-    unseen = "predicted: by a fit that had seen no run with these settings. ∞: the backlog never drains."
+    unseen = "predicted: by a fit that had seen no run with these settings."
+    never = "–: the backlog never drains."
     tables = []
     if (~known).any():
         short = {name: column for name, column in columns.items() if name != "measured, s"}
         rows = found[~known].to_dict("records")
-        tables.append(Table.of("What you asked for", rows, short, (law,), heading=by_workload))
+        tables.append(Table.of("What you asked for", rows, short, (law, never), heading=by_workload))
     if known.any():
         rows = found[known].to_dict("records")
-        tables.append(Table.of("Every recovery", rows, columns, (unseen, law), heading=by_workload))
+        tables.append(Table.of("Every recovery", rows, columns, (unseen, law, never), heading=by_workload))
     return tuple(tables)
+
+
+def _catch_up_picture(found: pd.DataFrame) -> tuple[Picture, ...]:
+    if not (found["ended"] & found["predicted_s"].notna()).any():
+        return ()
+    title = "Recoveries under settings that no fit had seen"
+    caption = (
+        "On the line a prediction is what was measured. What is predicted never to end, or outside of "
+        "the figure, is left out."
+    )
+    alt = "Predicted over measured recoveries, by catch-up capacity and by the fluid law; the table has them."
+    svg = to_svg(figures.catch_up(found)[0].figure, prefix="catch-up", alt=alt)
+    return (Picture(title, caption, svg),)
 
 
 def catch_up_verdict(parameters: pd.DataFrame, errors: pd.DataFrame) -> str:

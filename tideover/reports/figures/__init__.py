@@ -4,6 +4,7 @@ matplotlib and seaborn are imported inside the functions that draw.
 """
 
 from tideover.reports.figures.calibration import backlogs as backlogs
+from tideover.reports.figures.calibration import catch_up as catch_up
 from tideover.reports.figures.calibration import predictions as predictions
 from tideover.reports.figures.calibration import residuals as residuals
 from tideover.reports.figures.cluster import hosts as hosts

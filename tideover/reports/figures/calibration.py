@@ -52,6 +52,40 @@ def predictions(pairs: pd.DataFrame) -> list[Axes]:
     return drawn
 
 
+def catch_up(rows: pd.DataFrame) -> list[Axes]:
+    """One Axes a workload: recoveries predicted by fits that had not seen their settings over measured
+    ones, both logarithmic, with 90 % intervals; open marks are the plain fluid law's with profiled
+    capacities.
+
+    ``rows`` is the table ``catch_up``; what did not end, or is predicted not to, cannot be drawn.
+    """
+    known = rows[rows["ended"] & (rows["predicted_s"] > 0)]
+    known = known.rename(columns=lambda name: name.removesuffix("_s"))
+    workloads = list(dict.fromkeys(known["workload"]))
+    looks: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4.5}
+    ours, plain = style.BLUE, style.VERMILION
+    with style.applied():
+        drawn = _grid(len(workloads), 2.55)
+        for ax, workload in zip(drawn, workloads, strict=True):
+            part = known[known["workload"] == workload]
+            _identity(ax, part)
+            bottom, top = ax.get_ylim()
+            ends = part[["low", "high"]].fillna(top).clip(bottom, top).to_numpy()
+            ax.vlines(part["measured"], *ends.T, color=ours, linewidth=1.0, alpha=0.55, zorder=2)
+            law = part["fluid"].where(part["fluid"].between(bottom, top))
+            ax.plot(part["measured"], law, **looks, color=plain, markerfacecolor=style.PAPER, zorder=3)
+            ax.plot(part["measured"], part["predicted"], **looks, color=ours, zorder=4)
+            ax.set(title=str(workload), xlabel="measured (s)", ylabel="predicted (s)")
+        hollow = {"markersize": 4.5, "markerfacecolor": style.PAPER}
+        keys = [
+            style.Key("by catch-up capacity, settings not seen", ours, "mark", {"markersize": 4.5}),
+            style.Key("90 % interval", ours, look={"alpha": 0.55}),
+            style.Key("fluid law, profiled capacity", plain, "mark", hollow),
+        ]
+        style.legend_below(drawn[0].figure, keys, 3)
+    return drawn
+
+
 def residuals(pairs: pd.DataFrame, over: str) -> list[Axes]:
     """One Axes a measure: error of prediction in percent over ``rate_per_s``, ``keys`` or ``moment_s``.
 
