@@ -14,10 +14,10 @@ import pytest
 
 from tests.models.chain import ONES
 from tests.models.traced import hosts_at_end
-from tests.oracle.worlds import bolt, fault, spout, world
+from tests.oracle.worlds import MS, bolt, fault, spout, world
 from tideover.models.config import Scenario
 from tideover.models.detectors.consumer_group import ConsumerGroup
-from tideover.models.simulation import simulate
+from tideover.models.simulation import Replication, simulate
 from tideover.models.world import World
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
@@ -32,14 +32,17 @@ PROCESS, HOST = (fault(f"crash_{which}", 100_000, host=1) for which in ("worker"
 """They die at 100."""
 
 
-def dies(*failures: Any, hosts: int = 4, seed: int = 1, **more: Any) -> Scenario:
+def dies(
+    *failures: Any, hosts: int = 4, seed: int = 1, tasks: int = 1, once: bool = False, **more: Any
+) -> Scenario:
     topology = {
         "s": spout(**ONES | {"gap": 1000}, hosts=(0,)),
-        "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(1,)),
+        "p": bolt("forward", {"s": "shuffle"}, 1, parallelism=tasks, hosts=(1, 2)[:tasks]),
     }
-    times = {name: Constant(value=round(value * S)) for name, value in more.items() if name != "static"}
+    times = {name: Constant(value=round(v * S)) for name, v in more.items() if type(v) in (int, float)}
     detector = ConsumerGroup(**more | times)
-    found = world(topology, "changelog", failures or (HOST,), 300_000, seed, hosts=hosts, commit_interval=S)
+    settings = {"commit_interval": S, "guarantee": "exactly_once" if once else "at_least_once"}
+    found = world(topology, "changelog", failures or (HOST,), 300_000, seed, hosts=hosts, **settings)
     return found.model_copy(update={"detector": detector})
 
 
@@ -125,6 +128,56 @@ def test_without_another_member_tasks_wait_for_one() -> None:
 def test_a_pause_is_not_noticed() -> None:
     pause = fault("pause", 100_000, component="p", duration=60 * S)
     assert hosts_at_end(dies(pause)) == {"s.0": 0, "p.0": 1}
+
+
+def waits(**more: Any) -> tuple[Replication, int, int]:
+    """Tasks on hosts 1 and 2, and a process that is back on host 1 after 5: host 2 has heard of it by 108, and
+    from then on waits for the removal of the dead member. The run, and both moments (ns).
+    """
+    scenario = dies(PROCESS, tasks=2, restart=5, **more)
+    return simulate(scenario, trace=True), beats(2, 105 * S), removed()
+
+
+def commits(found: Replication) -> list[int]:
+    """Of the task on host 2 (ns)."""
+    return [step.at for step in found.trace.steps if (step.who, step.what) == ("p.1", "offsets committed")]
+
+
+def served(found: Replication) -> list[int]:
+    return [row[6] for row in found.trace.processed if row[:2] == ("p", 1)]
+
+
+def test_who_waits_for_the_others_works_on_and_commits_when_all_have_joined() -> None:
+    """It commits each second (1 ms late, behind a tuple) until it has heard, and next when the dead member is
+    removed, some 37 s later, which ends the rebalance.
+    """
+    found, heard, out = waits()
+    due = [at for at in range(S, 300 * S + 1, S) if not heard <= at <= out]
+    assert [at // S for at in commits(found)] == sorted(at // S for at in [*due, out])
+    assert out in commits(found)
+    assert sum(heard < at < out for at in served(found)) > 10
+
+
+def test_exactly_once_readers_see_nothing_meanwhile() -> None:
+    """What is worked on at least once is there for readers at once; exactly once they see all of it when the
+    rebalance is over. So the silence is that of both tasks, and not of the dead one.
+    """
+    found, heard, out = waits(once=True)
+    seen = [at for component, task, _, at in found.trace.committed if (component, task) == ("p", 1)]
+    assert max(at for at in seen if at <= out) == out
+    assert not any(heard < at < out for at in seen)
+    gap = found.recoveries[0]["output_gap_s"] * S
+    assert out - heard < gap <= out - heard + 2 * S
+    assert waits()[0].recoveries[0]["output_gap_s"] < 10
+
+
+def test_an_eager_member_commits_and_does_nothing_until_tasks_are_assigned() -> None:
+    """What has come to it meanwhile is worked on then, 1 ms each."""
+    found, heard, out = waits(protocol="eager")
+    assert heard in commits(found)
+    assert not any(heard < at <= out for at in served(found))
+    after = [at for at in served(found) if at > out]
+    assert [at - out for at in after[:10]] == [n * MS for n in range(1, 11)]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,6 @@ class Bolt(Task):
                 sent += self.send(child)
         elif datum.anchored:
             self.world.ledger.left(self, datum)
-            self.world.protocol.leaves(self, datum)
             if self.world.sinks.withholds(self):
                 self.world.sinks.tuple(self, datum)
             self.world.record.applied(self, datum)

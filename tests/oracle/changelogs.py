@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,7 @@ from .making import TICK, Maker
 from .protocol import Protocol
 from .spouts import SpoutTask
 from .stores import Shelf, Store
-from .tasks import State
+from .tasks import Control, Entry, State
 
 if TYPE_CHECKING:
     from .program import World
@@ -124,13 +125,18 @@ class Desk:
     changelog: Offsets = field(default_factory=Offsets)
     written: int = 0  # tuples that it had worked on when the newest batch was taken
     batches: int = 0
+    commits: int = 0  # that have had their turn
     committing: bool = False
     writing: bool = False
+    rebalances: bool = False  # its member does
+    stops: bool = False  # it is to do nothing meanwhile
+    stopped: bool = False
+    restores: bool = False
+    overdue: bool = False  # a commit that had its turn meanwhile
     events: list[simpy.Event] = field(default_factory=list)  # what a failure prevents
-    # exactly once: what is not committed, of what it has sent, emitted and put out
+    # exactly once: what is not committed, of what it has sent, and of windows that others read
     sent: list[Message] = field(default_factory=list)
     windows: list[int] = field(default_factory=list)
-    left: list[Datum] = field(default_factory=list)
 
 
 class Changelogs(Protocol, kind="changelog"):
@@ -154,7 +160,7 @@ class Changelogs(Protocol, kind="changelog"):
         super().__init__(world)
         self.store = Store(world)
         self.desks: dict[Task, Desk] = {}
-        self.once = self.params.guarantee == "exactly_once"
+        self.once = self.world.sinks.withhold = self.params.guarantee == "exactly_once"
         self.withheld: dict[Channel, list[Message]] = {}
         self.aborted: dict[Message, int] = {}  # on the way: because of which fault
         self.covers: dict[Message, list[Message]] = {}  # of a commit message
@@ -210,12 +216,8 @@ class Changelogs(Protocol, kind="changelog"):
             self.desks[message.channel.up].sent.append(message)
 
     def window_ended(self, task: Bolt, number: int) -> None:
-        if self.once:
+        if self.once and task.readers:
             self.desks[task].windows.append(number)
-
-    def leaves(self, task: Task, datum: Datum) -> None:
-        if self.once:
-            self.desks[task].left.append(datum)
 
     def _write(self, task: Task) -> tuple[int, Batch]:
         """All that has changed up to now; when it is written, and its number, entries, bytes."""
@@ -258,9 +260,42 @@ class Changelogs(Protocol, kind="changelog"):
             desk.committing = True
             task.place_first(Rank.CHECKPOINT, partial(self._commit, task))
 
+    def rebalances(self, task: Task, begins: bool, eager: bool) -> None:
+        desk = self.desks[task]
+        desk.rebalances, desk.stops = begins, begins and eager
+        if desk.stops:
+            if task.live:
+                self._commit_due(task)
+            else:
+                desk.stopped = True
+        elif desk.stopped:
+            desk.stopped = False
+            if not (task.down or desk.restores):
+                task.waiting = False
+                task.queue.extend(Entry(self.now, message) for message in task.memory)
+                task.memory.clear()
+                task.open(task.inbox)
+                task.serve()
+        if desk.overdue and not begins:
+            desk.overdue = False
+            self._commit_due(task)
+
+    def _stop(self, task: Task) -> None:
+        """Until tasks are assigned; what waits does so as if it had come then."""
+        self.desks[task].stopped = task.waiting = True
+        task.suspend()
+        messages = task.queued()
+        task.queue = deque(entry for entry in task.queue if isinstance(entry.what, Control))
+        task.memory = messages
+
     def _commit(self, task: Task) -> None:
+        if self.desks[task].rebalances and not self.desks[task].stops:
+            self.desks[task].committing, self.desks[task].overdue = False, True
+            return
         desk, clock, wait = self.desks[task], self.clock, self.params.commit_time
-        content, sent, windows, left = self._now(task), list(desk.sent), len(desk.windows), len(desk.left)
+        content, sent, windows = self._now(task), list(desk.sent), len(desk.windows)
+        desk.commits += 1
+        self.world.sinks.pre_commit(task, desk.commits)
         end, batch = self._write(task) if self.keeps(task) else (clock.now, None)
 
         def committed() -> None:
@@ -271,11 +306,14 @@ class Changelogs(Protocol, kind="changelog"):
                 self._there(task, content, batch)
             if batch is not None:
                 desk.copies.committed(batch)
-            del desk.sent[: len(sent)], desk.windows[:windows], desk.left[:left]
+            del desk.sent[: len(sent)], desk.windows[:windows]
+            self.world.sinks.commit(task, desk.commits)
             for channel in task.outputs.values() if self.once else ():
                 message = Message(channel, commit=True)
                 self.covers[message] = [one for one in sent if one.channel is channel]
                 channel.send(message)
+            if desk.stops:
+                self._stop(task)
 
         def written() -> None:
             if not self.once and batch is not None:
@@ -297,10 +335,14 @@ class Changelogs(Protocol, kind="changelog"):
         desk = self.desks[task]
         Clock.cancel(*desk.events)
         desk.events.clear()
-        desk.committing = desk.writing = False
+        desk.committing = desk.writing = desk.restores = desk.overdue = False
+        if crash:
+            desk.rebalances = desk.stops = desk.stopped = False
         if self.once:
             self._abort(task)
-        queued = [] if crash else task.interrupt()
+        queued = [] if crash else task.interrupt() + task.memory
+        if not crash:
+            task.memory.clear()
         desk.copies.failed(self.world.outages.all[-1].fault.kind)
         position = desk.offsets.served
         again = desk.log[position:]
@@ -313,7 +355,7 @@ class Changelogs(Protocol, kind="changelog"):
         task.waiting = task.waiting or not crash
 
     def _abort(self, task: Task) -> None:
-        """What it has sent, emitted and put out since the last commit."""
+        """What it has sent and put out since the last commit."""
         desk = self.desks[task]
         for message in desk.sent:
             waiting = self.withheld.get(message.channel, [])
@@ -324,15 +366,14 @@ class Changelogs(Protocol, kind="changelog"):
                 self.aborted[message] = task.fault
         for number in desk.windows:
             self.world.ledger.reopened(task, number)
-        for datum in desk.left:
-            self.world.ledger.not_left(task, datum)
-        desk.sent, desk.windows, desk.left = [], [], []
+        self.world.sinks.roll_back(task, 0)
+        desk.sent, desk.windows = [], []
 
     def ready(self, task: Task, was_down: bool) -> None:
         if task not in self.desks:
             return
         desk = self.desks[task]
-        task.waiting = True
+        task.waiting = desk.restores = True
         if not self.keeps(task):
             self._restored(task)
             return
@@ -351,7 +392,9 @@ class Changelogs(Protocol, kind="changelog"):
         if task.stateful:
             self.world.outages.restored(task.fault, len(task.state.held))
         self.world.ledger.read_again(message for message in task.inbox if message in desk.again)
-        task.restored()
+        desk.restores = False
+        if not desk.stopped:
+            task.restored()
 
     def because(self, task: Task, message: Message) -> int | None:
         return task.fault if message in self.desks[task].again else None

@@ -240,6 +240,7 @@ class Member:
     tasks: list[Task] = field(default_factory=list)
     lives: bool = True
     has_joined: bool = True  # in the rebalance under way, if there is one
+    rebalances: bool = False  # its tasks do
     beat: simpy.Event | None = None
     session: simpy.Event | None = None
 
@@ -285,7 +286,15 @@ class Group(Part):
         member.beat = self.clock.at(later, BEAT, partial(self._beat, member))
         if self.waits and not member.has_joined:
             member.has_joined = True
-            self.clock.at(self.now, LISTEN, self._look)
+            self.clock.at(self.now, LISTEN, partial(self._joins, member))
+
+    def _joins(self, member: Member) -> None:
+        """It has heard of the rebalance."""
+        if member.lives and member in self.members:
+            member.rebalances = True
+            for task in member.tasks:
+                self.world.protocol.rebalances(task, True, self.d.protocol == "eager")
+        self._look()
 
     def taken_down(self, found: list[Task], fault: Any) -> list[Task]:
         """With one task all of its process."""
@@ -310,7 +319,7 @@ class Group(Part):
                 self._dies(member, outage)
 
     def _dies(self, member: Member, outage: Outage) -> None:
-        member.lives = False
+        member.lives = member.rebalances = False
         Clock.cancel(member.beat)
         for task in member.tasks:
             self.world.outages.again(task)
@@ -336,10 +345,11 @@ class Group(Part):
             return
         later = self.now + self.d.heartbeat_interval
         if self.d.static and old in self.members:
-            member, old.lives, old.has_joined = old, True, True
+            member, old.lives, was_awaited = old, True, self.waits and not old.has_joined
+            old.has_joined = True
+            if was_awaited:
+                self._joins(old)
             self._ready(old.tasks)
-            if self.waits:
-                self._look()
         else:
             member = Member(old.host, old.worker)
             self.members.append(member)
@@ -367,6 +377,11 @@ class Group(Part):
         if not self.members:
             return
         orphans, self.orphans = self.orphans, []
+        held = [task for member in self.members if member.rebalances for task in member.tasks]
+        for member in self.members:
+            member.rebalances = False
+        for task in [task for task in self.world.tasks if task in held]:
+            self.world.protocol.rebalances(task, False, False)
         ready = []
         for task in orphans:
             fewest = min(len(member.tasks) for member in self.members)

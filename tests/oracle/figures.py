@@ -368,7 +368,7 @@ def _throughput(world: World) -> dict[str, float | None]:
 
 def _cost(world: World, quiet: World) -> dict[str, float | None]:
     delays = world.sinks.delays
-    visible = {} if world.sinks.terms is None else {"visible_s": None, "visible_max_s": None}
+    visible = {"visible_s": None, "visible_max_s": None} if world.sinks.withhold else {}
     if delays:
         visible = {"visible_s": sum(delays) / len(delays) / SECOND, "visible_max_s": max(delays) / SECOND}
     (cpu, sent), (normal_cpu, normally_sent) = (_work(each) for each in (world, quiet))

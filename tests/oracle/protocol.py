@@ -90,9 +90,6 @@ class Protocol(Part):
         """What has come, and cannot be read yet."""
         return []
 
-    def leaves(self, task: Task, datum: Datum) -> None:
-        """A tuple has left the topology through a last bolt."""
-
     def admit(self, task: Task, message: Message) -> bool:
         """Whether a message that arrives enters the queue."""
         return True
@@ -174,6 +171,9 @@ class Protocol(Part):
 
     def ready(self, task: Task, was_down: bool) -> None:
         """Detection and restart are over; what was held meanwhile has not yet arrived."""
+
+    def rebalances(self, task: Task, begins: bool, eager: bool) -> None:
+        """Its process has joined a rebalance, or that is over."""
 
     def spares(self, task: Task) -> bool:
         """Whether faults leave a task alone, as the protocol deals with them."""

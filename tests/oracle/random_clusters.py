@@ -105,9 +105,10 @@ def grouped(draw: st.DrawFn, strategies: tuple[str, ...] = GROUPED) -> Scenario:
     detector = DETECTORS["consumer_group"](
         heartbeat_interval=interval * TICK,
         session_timeout=(interval + draw(st.sampled_from((0, 1, 10, 20)))) * TICK,
-        rebalance=ms(draw(st.sampled_from((0, 0, 150, 700)))),
+        rebalance=ms(draw(st.sampled_from((0, 0, 150, 2000)))),
         restart=None if back is None else ms(back * TICK_MS + odd),
         static=back is not None and draw(st.booleans()),
+        protocol=draw(st.sampled_from(("cooperative", "eager"))),
     )
     return noticed(draw(failing(strategies)), 100, detector=detector)
 

@@ -47,6 +47,7 @@ class Sinks(Part):
         super().__init__(world)
         sink = getattr(world.scenario.strategy, "sink", None)
         self.terms = None if sink is None else sink.terms
+        self.withhold = self.terms is not None
         self.producers: dict[Task, Producer] = defaultdict(Producer)
         self.seen: dict[Place, Seen] = {}  # windows
         self.delays: list[int] = []
@@ -54,7 +55,7 @@ class Sinks(Part):
 
     def withholds(self, task: Task) -> bool:
         """Whether readers have to wait for what a task puts out."""
-        return self.terms is not None and not task.readers
+        return self.withhold and not task.readers
 
     def hidden(self) -> set[Place]:
         """Windows that are in transactions."""
@@ -79,11 +80,14 @@ class Sinks(Part):
         self._write(task).tuples.append((self.now, datum))
 
     def pre_commit(self, task: Task, number: int) -> None:
+        """What it has written is a transaction."""
         producer, clock = self.producers[task], self.clock
         written = producer.current
-        if self.terms is None or written.opened is None:
+        if not self.withhold or (self.terms is not None and written.opened is None):
             return
         producer.flushed[number], producer.current = written, Transaction()
+        if self.terms is None:
+            return
         end = max(clock.now, written.opened + self.terms.timeout)
         clock.at(end, control(Rank.ROTATION, task.rank), partial(self._times_out, task, number, written))
 
@@ -96,10 +100,11 @@ class Sinks(Part):
             if n <= number and written.expired:
                 self._lose(task, n)
         when = clock.now + self.terms.commit_time
-        commit = partial(self._commit, task, number)
+        commit = partial(self.commit, task, number)
         producer.events.append(clock.at(when, control(Rank.TRIM, task.rank), commit))
 
-    def _commit(self, task: Task, number: int) -> None:
+    def commit(self, task: Task, number: int) -> None:
+        """Readers see it."""
         producer, record, now = self.producers[task], self.world.record, self.now
         for n in sorted(n for n in producer.flushed if n <= number):
             written = producer.flushed.pop(n)

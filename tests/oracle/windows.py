@@ -69,7 +69,7 @@ def verdict(world: World, twin: Twin | None) -> Verdict:
         counts["correct" if right else "wrong"] += 1
         if not right:
             bad[place] = since(place, time), time
-    if world.sinks.terms is not None:
+    if world.sinks.withhold:
         counts["expired"] = len(world.sinks.lost)
     ended = _end_markers(world)
     for place in due - mine.keys() - world.sinks.hidden():

@@ -155,7 +155,7 @@ _NO_TUPLES = "no tuple was processed in that time, or run.lump is too coarse to 
 _CUT_OFF = "the run ended before"
 _NOT_BY_END = "it was not by the end of the run"
 _IF_SNAPSHOTS = "; under `aligned_snapshots` with bounded queues"
-_IF_TRANSACTIONS = "; with a transactional sink"
+_IF_TRANSACTIONS = "; with a transactional sink, or changelogs exactly once"
 
 POINT = count("point", "number of the sweep's point: one combination of the swept values", "index")
 

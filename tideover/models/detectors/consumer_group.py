@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
@@ -37,8 +37,13 @@ class ConsumerGroup(Detector):
     one. A process that comes back before the timeout is a new member all the same, for which the old one is
     waited for; unless it is a static member. A pause is not noticed.
 
+    Who has joined anew commits nothing until tasks are assigned. So where readers see what is committed
+    they see nothing of any member while the dead one is waited for.
+
     Apache Kafka: the classic group protocol (`GroupCoordinator`, `AbstractCoordinator`), with its defaults;
-    KIP-62 and KIP-735 for the timeouts, KIP-345 for static members, KIP-429 for those who work on meanwhile.
+    KIP-62 and KIP-735 for the timeouts, KIP-345 for static members, KIP-429 for those who work on meanwhile;
+    `TaskManager.commit` and `rebalanceInProgress` of Kafka Streams for commits that wait; for `eager`
+    `ConsumerCoordinator.onJoinPrepare` and `TaskManager.handleRevocation`.
     """
 
     each_alone: ClassVar[bool] = True
@@ -54,6 +59,10 @@ class ConsumerGroup(Detector):
         "from the death of a process until another joins on its host; none: it stays away"
     )
     static: bool = setting("a process that is back before the session timeout is the same member", False)
+    protocol: Literal["cooperative", "eager"] = setting(
+        "eager: who joins a rebalance commits, and does nothing until tasks are assigned (of `changelog`)",
+        "cooperative",
+    )
 
     @model_validator(mode="after")
     def _in_time(self) -> ConsumerGroup:
@@ -81,6 +90,7 @@ class _Member:
     joined   when; its first sign of life
     first    when it sends its first heartbeat
     removed  when it will be, or was; None: it lives
+    waits    it has joined a rebalance, and waits for the others
     """
 
     host: int
@@ -89,6 +99,7 @@ class _Member:
     first: int
     tasks: list[BoltTask] = field(default_factory=list)
     removed: int | None = None
+    waits: bool = False
 
 
 class Group(Watcher):
@@ -150,7 +161,7 @@ class Group(Watcher):
     def _dies(self, member: _Member, outage: Outage) -> None:
         now, d = self._kernel.now, self._detector
         last = last_beat(now, member.first, d.heartbeat_interval, member.joined)
-        member.removed = max(now, last + d.session_timeout)
+        member.removed, member.waits = max(now, last + d.session_timeout), False
         self._at(member.removed, partial(self._remove, member))
         if d.restart is not None:
             name = _name(member.host, member.worker)
@@ -202,6 +213,11 @@ class Group(Watcher):
 
     def _rejoined(self, member: _Member) -> None:
         self._awaited.discard(member)
+        if member.removed is None:
+            member.waits = True
+            eager = self._detector.protocol == "eager"
+            for task in member.tasks:
+                self._job.context.hooks.rebalances(task, True, eager)
         self._look()
 
     def _look(self) -> None:
@@ -214,6 +230,11 @@ class Group(Watcher):
     def _assign(self, number: int) -> None:
         if number != self._rebalances or not self._members:
             return  # another one has begun
+        waiting = [member for member in self._members if member.waits]
+        for member in waiting:
+            member.waits = False
+        for task in in_order(task for member in waiting for task in member.tasks):
+            self._job.context.hooks.rebalances(task, False, False)
         chosen: dict[BoltTask, _Member] = {}
         for task in self._without:
             newest_first = reversed(self._members)

@@ -211,6 +211,8 @@ class Changelog:
 class Outputs:
     """What a task has put out in the transaction that is open, which a failure undoes: its windows, what has
     left the topology, and its channels. Kafka's transactions: KIP-98, and KIP-447 for tasks that move.
+
+    number   of the newest transaction that is not open any more
     """
 
     def __init__(self, job: Job, task: BoltTask) -> None:
@@ -225,11 +227,16 @@ class Outputs:
             wire.down.c.bounded |= job.plane.lib.ISOLATES
         if task.state is None and task.component.ends_roots:
             task.log_all(sent=False)
+        self.number = 0
+        if not task.component.outputs:
+            job.context.withheld.add(task)
 
     def now(self) -> tuple[int, int]:
         """What a commit of this instant would commit: how many windows, and how much that left."""
         self._task.catch_up()
         self._plane.lib.plane_prepare(self._plane.p, self._task.number)
+        self.number += 1
+        self._job.say.pre_committed(self._task, self.number)
         return len(self.windows), len(self.left)
 
     def commit(self, windows: int, left: int) -> None:
@@ -238,6 +245,7 @@ class Outputs:
         del self.left[:left]
         self._plane.have_messages(len(self._structs))
         self._plane.lib.plane_commit(self._plane.p, self._task.number, self._job.kernel.now)
+        self._job.say.committed(self._task, self.number, self._job.kernel.now)
 
     def abort(self, newest: int, outage: int) -> None:
         """The transaction that is open is aborted; ``newest``: number of the newest window before it."""
@@ -246,6 +254,8 @@ class Outputs:
         for uid in (*(parts.uid for parts in self.windows), *self.left):
             if task.component.anchored and len(uid):
                 say.void(task.component, uid, task.replica)
+        for number in (self.number, None):
+            say.aborted(task, number, False)
         self.windows, self.left = [], []
         task.windows.reopen(newest)
         plane.have_rows(plane.p.lost, sum(int(c.transactions.withheld.n) for c in self._structs))
@@ -259,6 +269,11 @@ class _Task:
     committed   what it knew of windows when it committed last
     known       position up to which it had read when it failed last
     returning   messages at the head of what is held that it will read once more
+    rebalances  its member does, and so it does not commit
+    stops       it is to do nothing meanwhile, once it has committed
+    stopped     it does nothing
+    overdue     a commit has had its turn during a rebalance
+    restoring   it is up, and has not its state yet
     outputs     None: what it puts out is there for its readers at once
     """
 
@@ -269,7 +284,8 @@ class _Task:
         self.known = self.returning = 0
         self.changelog = Changelog(job, task, settings)
         self.plans = Plans(job.kernel, task.number)
-        self.committing = self.writing = False
+        self.committing = self.writing = self.restoring = False
+        self.rebalances = self.stops = self.stopped = self.overdue = False
         self.outputs = Outputs(job, task) if settings.guarantee == "exactly_once" else None
 
     @property
@@ -329,8 +345,26 @@ class Changelogs(Mechanism, CopyHolder):
             # between two tuples: what waits is still in the log
             own.bolt.enqueue(Rank.CHECKPOINT, partial(self._commit, own), first=True)
 
+    def rebalances(self, task: BoltView, begins: bool, stops: bool) -> None:
+        own = self._tasks[task]
+        own.rebalances, own.stops = begins, stops
+        if stops:
+            own.stopped = not own.bolt.available
+            self._commit_due(own, 0)
+            return
+        if own.stopped:
+            own.stopped = False
+            if own.bolt.up and not own.restoring:
+                self._do.open(own.bolt)
+        if own.overdue and not begins:
+            own.overdue = False
+            self._commit_due(own, 0)
+
     def _commit(self, own: _Task) -> None:
         """Its turn has come: the task does nothing else until the commit is made."""
+        if own.rebalances and not own.stops:
+            own.committing, own.overdue = False, True
+            return
         now, task, committing = self._job.kernel.now, own.bolt, self._settings.commit_time
         self._do.step(task, "commit begins")
         position, windows = own.log.position, SavedState.of(task)
@@ -349,6 +383,9 @@ class Changelogs(Mechanism, CopyHolder):
             if own.outputs is not None and sent is not None:
                 own.outputs.commit(*sent)
             self._do.step(task, "offsets committed", f"position {position}")
+            if own.stops:
+                own.stopped = True
+                self._do.close(task)
 
         def written() -> None:
             if batch is not None and own.outputs is None:
@@ -375,7 +412,9 @@ class Changelogs(Mechanism, CopyHolder):
         """What a task has read since the commit waits in its log again."""
         own = self._tasks[task]
         own.plans.void()
-        own.committing = own.writing = False
+        own.committing = own.writing = own.restoring = own.overdue = False
+        if outage.kind != "lose_state":  # which leaves the member what it is
+            own.rebalances = own.stops = own.stopped = False
         own.changelog.failed(outage)
         if own.outputs is not None:
             self._note_kept()
@@ -389,7 +428,7 @@ class Changelogs(Mechanism, CopyHolder):
 
     def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
         own = self._tasks[task]
-        own.bolt.gate.closed = True
+        own.bolt.gate.closed = own.restoring = True
         restored = own.plans.unless_void(partial(self._restored, own, outage))
         if task.component.keeps_state:
             own.changelog.restore(restored)
@@ -404,7 +443,11 @@ class Changelogs(Mechanism, CopyHolder):
         held = self._job.plane.listed(own.bolt.c.held, own.bolt.number)
         self._job.say.replayed(own.bolt, without_markers(held.pick(slice(n))), None)
         self._do.step(own.bolt, "log read again", f"{n} messages")
-        self._do.open(own.bolt)
+        own.restoring = False
+        if own.stopped:
+            own.bolt.gate.closed = True
+        else:
+            self._do.open(own.bolt)
 
     def _note_kept(self) -> None:
         plane = self._job.plane

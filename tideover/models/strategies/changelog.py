@@ -27,6 +27,7 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
 
 - Changes, offsets, and what was sent up to the commit's turn hold together from the commit on; a commit
   message then follows on each channel. Until it comes, what a bolt has sent is withheld from its readers.
+  Readers of what leaves the topology see it when it is committed.
 - A fault aborts what is not committed: it is destroyed where it has come, or when it comes. Windows put out
   since are open again.
 """

@@ -54,7 +54,7 @@ int64_t plane_logged(plane *p, int64_t now) {
             continue;
         }
         plane_take_in(p, i, now);
-        found += t->read.n + (t->state == SERVING) + t->queue.n + t->held.n;
+        found += t->read.n + (t->state == SERVING) + t->queue.n + t->aside.n + t->held.n;
         for (int32_t c = 0; isolates(t) && c < t->inputs; c++) {
             const transactions *of = p->channels[t->first_input + c].transactions;
             if (of) found += of->withheld.n;
