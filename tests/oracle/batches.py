@@ -22,6 +22,7 @@ from .protocol import Protocol, median_gap
 from .tasks import State
 
 if TYPE_CHECKING:
+    from .planned import PlannedStop
     from .program import World
     from .record import Outage
     from .tasks import Task
@@ -148,6 +149,7 @@ class Batch:
 class MicroBatches(Protocol, kind="micro_batch"):
     """micro_batch, with checkpoints."""
 
+    boss = "driver"
     host_counts = (None, 1, 2, 2, 2, 3)
     fault_kinds = ("lose_state", *["crash_task"] * 3, *["crash_host"] * 4, "pause")
 
@@ -191,6 +193,7 @@ class MicroBatches(Protocol, kind="micro_batch"):
         self.newest = -1  # number of the newest fault
         self.lineage = getattr(self.params, "recovery", None) == "lineage"
         self.next_checkpoint = self.params.checkpoint_interval if self.lineage else 0
+        self.stop: PlannedStop | None = None  # waits for the batch under way
         self.visible: list[int] = []  # when the results of each committed batch came out first
 
     def start(self) -> None:
@@ -261,7 +264,25 @@ class MicroBatches(Protocol, kind="micro_batch"):
         self.batch, self.cold, self.scheduler.begun = None, False, False
         for job in self.jobs.values():
             job.again = None
+        if self.stop is not None:
+            stop, self.stop = self.stop, None
+            self._in(0, stop.go_down)
         self._at(max(self.now, self._next()), self._trigger)
+
+    def saves_to_stop(self, stop: PlannedStop) -> bool:
+        """Between two batches."""
+        if self.stop is not None:
+            return False
+        if self.batch is None:
+            stop.go_down()
+        else:
+            self.stop = stop
+        return True
+
+    def _stop_is_off(self) -> None:
+        stop, self.stop = self.stop, None
+        if stop is not None:
+            stop.again()
 
     def _note_lineage(self, written: bool) -> None:
         """What it would take to compute each state again, from the newest that was written."""
@@ -331,6 +352,7 @@ class MicroBatches(Protocol, kind="micro_batch"):
 
     def _driver_dies(self, ready: int) -> None:
         self.life += 1
+        self._stop_is_off()
         self.scheduler.die(self.newest)
         batch = self.batch
         if batch is not None:
@@ -445,6 +467,7 @@ class Stopping(MicroBatches):
 
     def _start_over(self, what: Any, rank: int, ready: int) -> None:
         self.life, self.halted = self.life + 1, True
+        self._stop_is_off()
         self.dropped()
         outage = self.broken[what] = self.newest
 

@@ -31,8 +31,12 @@ if TYPE_CHECKING:
 
 def strike(world: World, fault: Fault) -> None:
     """A fault strikes now, and the protocol is told."""
-    outage = world.outages.strikes(fault)
-    STRIKES.get(kind_of(fault), take_down)(world, fault, outage)
+    befall(world, fault, world.outages.strikes(fault), STRIKES.get(kind_of(fault), take_down))
+
+
+def befall(world: World, fault: Fault, outage: Outage, act: Callable[[World, Any, Outage], None]) -> None:
+    """It does what it does."""
+    act(world, fault, outage)
     if not fault.kills:
         world.outages.stops(outage)
     world.protocol.struck(fault)
@@ -48,15 +52,17 @@ def is_hit(world: World, task: Task, fault: Any) -> bool:
     return task.physical == (fault.component, fault.task, fault.replica)
 
 
-def take_down(world: World, fault: Any, outage: Outage) -> None:
-    """A task, a worker, a host or a rack with all that is there, or the acker."""
+def take_down(world: World, fault: Any, outage: Outage, found: list[Task] | None = None) -> None:
+    """A task, a worker, a host or a rack with all that is there, or the acker; ``found``: these tasks are
+    stopped on purpose, which nobody has to notice.
+    """
     kind, machines = kind_of(fault), kind_of(fault) in MACHINES
-    listener, layout, now = world.listener, world.layout, world.clock.now
+    listener, layout, now = world.listener if found is None else None, world.layout, world.clock.now
     down_for = max(fault.detection + fault.restart, fault.out_of_order) if listener is None else None
     for host in layout.every_host:
         if layout.breaks(fault, host):
             world.repaired[host] = max(world.repaired.get(host, 0), now + fault.out_of_order)
-    found = [task for task in world.tasks if is_hit(world, task, fault)]
+    found = [task for task in world.tasks if is_hit(world, task, fault)] if found is None else found
     if listener is not None:
         found = listener.taken_down(found, fault)
     hit = [task for task in found if not world.protocol.spares(task)]
@@ -64,7 +70,7 @@ def take_down(world: World, fault: Any, outage: Outage) -> None:
     hit = [task for task in world.tasks if task in hit or (job and isinstance(task, Bolt))]
     also = world.protocol.hit(fault)
     outage.tasks = [*hit, *(task for thing in also for task in world.protocol.tasks_of(thing))]
-    world.outages.struck(outage, [*hit, *also])
+    world.outages.struck(outage, [*hit, *also], listener)
     outage.unfelt = not outage.hit
     for task in hit:
         task.fault = outage.number

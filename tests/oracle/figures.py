@@ -196,8 +196,8 @@ class Comparison(Part):
             over = self.calm_from(self.astray, caught_up)
         stretch = outage.at, self.end if over is None else over
         return {
-            "kind": outage.fault.kind,
-            "component": outage.fault.where,
+            "kind": outage.told[0],
+            "component": outage.told[1],
             "failed_at_s": outage.at,
             "detected_at_s": None if outage.passes else outage.noticed,
             "ready_at_s": outage.back,

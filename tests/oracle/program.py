@@ -21,6 +21,7 @@ from .faults import strike
 from .figures import Figures, figures
 from .heartbeats import Listener
 from .layout import Layout, Logical, Physical
+from .planned import PlannedStop
 from .protocol import PROTOCOLS, Protocol
 from .record import Ledger, Outages, Record, Trace
 from .sinks import Sinks
@@ -170,7 +171,10 @@ class World:
         site = Site(scenario.run.duration, len(self.layout.every_host), scenario.strategy.cycle())
         for index, fault in enumerate(scenario.failures):
             for moment, struck in fault.strikes(index, self.layout.draws, site):
-                self.clock.at(moment, self._turn(index, fault), partial(strike, self, struck))
+                act = partial(strike, self, struck)
+                if kind_of(struck) == "planned_restart":
+                    act = PlannedStop(self, struck).ask
+                self.clock.at(moment, self._turn(index, fault), act)
         for task in self.tasks:
             if isinstance(task, Bolt) and task.stateful:
                 self._start_windows(task)

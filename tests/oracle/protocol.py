@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .bolts import Bolt
     from .channels import Message
     from .making import Maker
+    from .planned import PlannedStop
     from .program import World
     from .record import Outage
     from .spouts import SpoutTask
@@ -42,6 +43,8 @@ class Protocol(Part):
     """Numbers of hosts that random worlds have; None: each task has one of its own."""
     fault_kinds: ClassVar[tuple[str, ...]] = (*["lose_state"] * 2, *["crash_task"] * 2, "crash_host", "pause")
     """Kinds of failure in random worlds."""
+    boss: ClassVar[str | None] = None
+    """The process that a planned stop of the whole job takes; None: all bolts' tasks."""
 
     def __init_subclass__(cls, kind: str | None = None) -> None:
         if kind is not None:
@@ -188,6 +191,11 @@ class Protocol(Part):
 
     def machines_failed(self, fault: Any, down_for: int | None) -> None:
         """All tasks in a worker, on a host or in a rack have crashed."""
+
+    def saves_to_stop(self, stop: PlannedStop) -> bool:
+        """What is there is saved before ``stop`` goes down; returns whether that is possible now."""
+        stop.go_down()
+        return True
 
     def acker_failed(self, down_for: int | None) -> None:
         """The acker alone has crashed."""

@@ -16,10 +16,12 @@ from tideover.models.job.spouts import Kafka, Kestrel, Source
 from tideover.models.job.stores import Backend, Disk, Memory, Redis, RocksDB
 from tideover.models.operators.kinds import RunningCount, WindowedCount
 from tideover.models.strategies.base import STRATEGIES
+from tideover.sim.distributions import Exponential
 from tideover.sim.registry import kind_of
 
-from .faults import FACTORS, cascade, flapping, machines_fail, troubles
+from .faults import FACTORS, cascade, flapping, hosts_of, machines_fail, troubles
 from .making import TICK, TICK_MS, durations, times
+from .protocol import PROTOCOLS
 from .random_worlds import STRATEGY_NAMES, overlapping, worlds
 from .worlds import MS, fault, ms, queued
 
@@ -389,6 +391,30 @@ def schedules(draw: st.DrawFn, strategies: tuple[str, ...] = STRATEGY_NAMES) -> 
     return longer(scenario, 100, failures=failures)
 
 
+@st.composite
+def planned(draw: st.DrawFn, scenarios: Worlds) -> Scenario:
+    """One of these, in which somebody stops and starts the job, or hosts one after the other, up to twice
+    while other things fail.
+    """
+    found = draw(scenarios)
+    hosts, until = hosts_of(found), found.run.duration // TICK
+    stops = []
+    for _ in range(draw(st.sampled_from((1, 1, 2)))):
+        some = st.lists(st.sampled_from(hosts), min_size=1, max_size=3, unique=True).map(tuple)
+        more: dict[str, Any] = {
+            "hosts": draw(st.one_of(st.none(), some)),
+            "down": draw(st.sampled_from((ms(0), ms(300), ms(1_000), Exponential(mean=12 * TICK)))),
+            "pause": draw(st.sampled_from((0, 5, 13))) * TICK,
+            "while_down": draw(st.sampled_from(("drop", "hold"))),
+        }
+        if not found.strategy.needs.log:
+            more["drain"] = draw(st.sampled_from((0, 0, 2, 10))) * TICK
+        at = draw(st.one_of(st.integers(1, until - 1).map(lambda n: TICK_MS * n), times(False, until - 1)))
+        stops.append(fault("planned_restart", at, **more))
+    failures = tuple(draw(st.permutations([*found.failures, *stops])))
+    return longer(found, 40, failures=failures)
+
+
 # -- settings of strategies that are protocols of their own ------------------------------------------------
 
 SNAPSHOTS, CHANGELOG, LINEAGE = both("aligned_snapshots"), both("changelog"), both("micro_batch")
@@ -404,6 +430,11 @@ SETTINGS: dict[str, Worlds] = {
     "micro_batch, lineage": fixed(LINEAGE, recovery=("lineage",), checkpoint_interval=INTERVALS),
     "micro_batch, replay": fixed(LINEAGE, recovery=("replay",)),
     "micro_batch, running_count": LINEAGE.map(going_on),
+    "aligned_snapshots, planned stops": planned(
+        st.one_of(SNAPSHOTS, saved(copied(transactional(st.one_of(SNAPSHOTS, OVERTAKEN, LATER)))))
+    ),
+    "batches, planned stops": planned(both("micro_batch")),
+    "planned stops": planned(worlds(tuple(PROTOCOLS))),
     "changelog, exactly_once": fixed(
         CHANGELOG, guarantee=("exactly_once",), batch_interval=(None,), local_state=(False,)
     ),

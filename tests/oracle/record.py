@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .channels import Message
 from .clock import Part, Rank, control
@@ -71,6 +71,7 @@ class Outage:
     number: int
     fault: Fault
     at: int
+    told: tuple[str, str]  # of which kind it is, and what it has hit
     done_before: int  # tuples that were measured before it struck
     tasks: list[Task] = field(default_factory=list)
     left: dict[str, set[Hashable]] = field(default_factory=lambda: {step: set() for step in STEPS})
@@ -103,23 +104,24 @@ class Outages(Part):
         self.all: list[Outage] = []
         self.newest: dict[Hashable, Outage] = {}
 
-    def strikes(self, fault: Fault) -> Outage:
-        """A fault strikes now."""
-        outage = Outage(len(self.all), fault, self.now, len(self.world.record.done))
+    def strikes(self, fault: Fault, told: tuple[str, str] | None = None) -> Outage:
+        """A fault strikes now; ``told``: as what."""
+        told = told or (fault.kind, fault.where)
+        outage = Outage(len(self.all), fault, self.now, told, len(self.world.record.done))
         settled = self.world.protocol.settled
         outage.found_open = [old for old in self.all if old.back is None or not settled(old)]
         self.all.append(outage)
         return outage
 
-    def struck(self, outage: Outage, things: list[Hashable]) -> None:
-        """It has hit these: they are down."""
+    def struck(self, outage: Outage, things: list[Hashable], listener: Any) -> None:
+        """It has hit these: they are down, which a listener has to find out, if there is one."""
         seen, outage.hit = self.now + outage.fault.detection, bool(things)
         if not things:
             self._note_at(seen, outage, "noticed")
             self._note_at(self.now + outage.fault.lasts, outage, "back")
         self.newest |= dict.fromkeys(things, outage)
         outage.left = {step: set(things) for step in STEPS}
-        if self.world.listener is None:
+        if listener is None:
             self.clock.at(seen, control(Rank.READY, -1), partial(self._seen, things, outage))
 
     def stops(self, outage: Outage) -> None:

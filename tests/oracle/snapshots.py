@@ -23,6 +23,7 @@ from .stores import Shelf, Store
 from .tasks import State
 
 if TYPE_CHECKING:
+    from .planned import PlannedStop
     from .program import World
     from .record import Outage
     from .tasks import Task
@@ -53,6 +54,7 @@ class Seat:
     out: list[tuple[int, int]] = field(default_factory=list)  # windows: (number of the last picture, window)
     last_picture: int = 0
     again: list[Message] = field(default_factory=list)  # to be read once more
+    stops: bool = False  # it has read nothing since the savepoint
     copies: dict[int, int] = field(default_factory=dict)  # by number of the snapshot: host of the disk
 
 
@@ -91,6 +93,8 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         self.last_end = 0
         self.last_trigger = -1
         self.wanted = False
+        self.stop: PlannedStop | None = None  # waits for a savepoint
+        self.is_last = False  # the snapshot under way is that
         self.events: list[simpy.Event] = []  # what a failure of the job prevents
         self.stopped_by: Outage | None = None  # the newest fault of the job
         self.overtaken: set[int] = set()  # faults whose replay a newer one has cut short
@@ -122,17 +126,37 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         """At once if there is nothing to wait for."""
         now = self.now
         if self.last_end + self.params.min_pause > now and self.count:
-            self._at(self.last_end + self.params.min_pause, control(Rank.CHECKPOINT), self._trigger)
+            self._trigger_later(self.last_end + self.params.min_pause)
         else:
             self._trigger()
+
+    def _trigger_later(self, time: int) -> None:
+        """Unless a savepoint comes first."""
+
+        def due() -> None:
+            if self.wanted and self.current is None:
+                self._trigger()
+
+        self._at(time, control(Rank.CHECKPOINT), due)
+
+    def saves_to_stop(self, stop: PlannedStop) -> bool:
+        """By a savepoint."""
+        if self.stop is not None:
+            return False
+        self.stop = stop
+        if self.current is None:
+            self._trigger()
+        return True
 
     def _trigger(self) -> None:
         now = self.now
         self.count += 1
         self.current, self.wanted, self.last_trigger = self.count, False, now
         self.pictures, self.missing = {}, list(self.world.bolts)
-        number = self.count
-        self._at(now + self.params.checkpoint_timeout, control(Rank.ROTATION), lambda: self._expire(number))
+        number, self.is_last = self.count, self.stop is not None
+        if not self.is_last:
+            expire = partial(self._expire, number)
+            self._at(now + self.params.checkpoint_timeout, control(Rank.ROTATION), expire)
         for task in self.world.bolts:
             from_spouts = [c for c in task.inputs.values() if isinstance(c.up, SpoutTask)]
             if from_spouts:
@@ -149,8 +173,10 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
     def _ended(self) -> None:
         now = self.now
         self.last_end = now
-        if self.wanted:
-            self._at(now + self.params.min_pause, control(Rank.CHECKPOINT), self._trigger)
+        if self.stop is not None and not self.is_last:
+            self._at(now, control(Rank.CHECKPOINT), self._trigger)
+        elif self.wanted:
+            self._trigger_later(now + self.params.min_pause)
 
     def admit(self, task: Task, message: Message) -> bool:
         seat = self.seats[task]
@@ -178,11 +204,15 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         seat.blocked |= set(channels)
         if seat.blocked == set(task.inputs.values()):
             self._picture(task)
-            return
+        else:
+            self._set_aside(task, channels)
+
+    def _set_aside(self, task: Task, channels: Iterable[Channel]) -> None:
+        """What waits in the queue, and has come over these."""
         for entry in list(task.queue):
             if isinstance(entry.what, Message) and entry.what.channel in channels:
                 task.queue.remove(entry)
-                seat.aside.append(entry.what)
+                self.seats[task].aside.append(entry.what)
 
     def _unblock(self, task: Task) -> None:
         """What was set aside goes to the end of the queue."""
@@ -197,7 +227,10 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         for channel in task.outputs.values():
             task.put(Message(channel, barrier=number))
         self.copy_state(task, number)
-        self._unblock(task)
+        if self.is_last:  # it reads no more
+            self._set_aside(task, self.seats[task].blocked)
+        else:
+            self._unblock(task)
 
     def take_picture(self, task: Task, queue: Iterable[Message] = (), line: Iterable[Message] = ()) -> None:
         """As it is now."""
@@ -270,6 +303,12 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
                 seat.out = [(picture, window) for picture, window in seat.out if picture >= number]
                 self.world.sinks.to_commit(each, number)
             self._ended()
+            if self.is_last:
+                stop, self.stop = self.stop, None
+                for seat in self.seats.values():
+                    seat.stops = True
+                Clock.cancel(*self.events)
+                self._at(self.now, control(Rank.BATCH), stop.go_down)
 
     def window_ended(self, task: Bolt, number: int) -> None:
         seat = self.seats[task]
@@ -287,6 +326,9 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         Clock.cancel(*self.events)
         self.events.clear()
         self.current, self.wanted = None, False
+        stop, self.stop = self.stop, None
+        if stop is not None:
+            stop.again()
         seat = self.seats[task]
         seat.blocked = set()
         position = self.position(task)
@@ -302,7 +344,8 @@ class Snapshots(Protocol, kind="aligned_snapshots"):
         seat.out = []
         self.world.sinks.roll_back(task, self.valid_number)
         task.inbox = seat.log[position:] + task.inbox
-        seat.again = seat.log[position:] + seat.again
+        seat.again = ([] if seat.stops else seat.log[position:]) + seat.again
+        seat.stops = False
         seat.log = seat.log[:position]
 
     def position(self, task: Task) -> int:
@@ -431,9 +474,9 @@ class Overtaking(Snapshots):
 
     def _trigger(self) -> None:
         for task in self.world.bolts:
-            task.hurries = not self.params.aligned_timeout
+            task.hurries = not (self.params.aligned_timeout or self.stop)
         super()._trigger()
-        if self.params.aligned_timeout:
+        if self.params.aligned_timeout and not self.stop:
             when = self.now + self.params.aligned_timeout
             self._at(when, control(Rank.ROTATION), partial(self._timeout, self.count))
 

@@ -178,6 +178,8 @@ BOSS = "coordinator"
 class Trident(Protocol, kind="trident"):
     """trident."""
 
+    boss = "coordinator"
+
     @staticmethod
     def also_crash(tasks: int) -> list[str]:
         return ["coordinator"] * tasks

@@ -197,9 +197,9 @@ def fault(kind: str, component: str, strike: Strike) -> Fault:
     hosts = {"words": 0, "split": 2, "count": 4}
     at, detection, down = strike
     where = FAULTS[kind].aimed_at(component, hosts[component])
-    downtime = {"detection": detection, "restart": 3 * detection, "while_down": down}
-    passing = {"duration": 4 * detection or MS} if "duration" in FAULTS[kind].model_fields else {}
-    times = downtime if FAULTS[kind].kills else passing
+    times = FAULTS[kind].lasting(detection, 3 * detection)
+    if FAULTS[kind].kills:
+        times["while_down"] = down
     return FAULTS[kind].model_validate({"at": at} | times | where)
 
 

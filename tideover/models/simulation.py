@@ -122,7 +122,8 @@ def watch(scenario: Scenario, replication: int, stretch: Stretch) -> Diagram:
 def evaluate(world: World, replication: int) -> Replication:
     """Read a world that has run to its end."""
     found = curves(world)
-    without = found if not world.outages else reference(world.scenario, replication)
+    quiet = not (world.outages or world.job.supervisor.asked_to_stop)
+    without = found if quiet else reference(world.scenario, replication)
     balance = world.balance()
     found, without = on_common_axis(found, without)
     rows, outside = measures.recoveries(world, found, without)

@@ -280,6 +280,11 @@ class Periodic(job_arrivals.Periodic):
     def __init__(self, *, rate: Rate | None = None, pause: Duration | None = None,
         emit_cost: Duration = "0 s", fixed_offset: Duration | None = None) -> None: ...
 
+class PlannedRestart(fault_kinds.PlannedRestart):
+    def __init__(self, *, down: distributions.Distribution | Duration = "constant",
+        hosts: Sequence[int] | None = None, pause: Duration = "60 s", drain: Duration = "0 s",
+        **common: Unpack[_Fault]) -> None: ...
+
 class Poisson(job_arrivals.Poisson):
     def __init__(self, *, rate: Rate) -> None: ...
 

@@ -12,10 +12,10 @@ import itertools
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, ValidationInfo, field_validator, model_validator
 
 from tideover.sim.distributions import Constant, Distribution, Exponential
 from tideover.sim.draws import Draws, Purpose, uniform01
@@ -35,7 +35,7 @@ from tideover.sim.faults import (
 )
 from tideover.sim.registry import setting
 from tideover.sim.text_files import Unreadable, read_text
-from tideover.sim.units import DAY, MS, Duration
+from tideover.sim.units import DAY, MS, Duration, S
 
 
 @FAULTS.register("crash_host")
@@ -241,6 +241,10 @@ class LoseStore(StoreFault):
             raise ValueError("a failure of kind lose_store is not detected: leave out detection and restart")
         return self
 
+    @classmethod
+    def lasting(cls, detection: int, restart: int) -> dict[str, Any]:
+        return {}
+
     def begin(self, target: Target, victims: list[Any], outage: Any) -> None:
         target.empty_store(self.store)
 
@@ -350,6 +354,90 @@ class Pause(PassingFault, TaskFault):
 
     def strike(self, target: Target, victim: Any, outage: Any) -> None:
         target.pause(victim, outage)
+
+
+class Stop(NamedTuple):
+    """One of the stops of a planned restart: of a ``host``, or (None) of the whole job, ``down`` ns long."""
+
+    host: int | None
+    down: int
+
+
+@FAULTS.register("planned_restart")
+class PlannedRestart(Fault):
+    """An operator stops the whole job, or one after the other what runs on some ``hosts``, and starts it
+    again: a new version, a new kernel, a machine that is moved.
+
+    Before anything goes down a strategy that can saves what is there by then (its rules say how); others
+    lose what they lose in a crash, but for what ``drain`` lets them finish. Whoever stops it knows of it:
+    nothing has to be detected.
+
+    Apache Flink: ``stop`` with a savepoint (``StopWithSavepointTerminationManager``), Apache Spark: a query
+    that is stopped between two batches, Apache Storm: ``rebalance -w`` (`drain`).
+    """
+
+    omitted: ClassVar[frozenset[str]] = Fault.omitted | {"hosts"}
+
+    down: Distribution = setting(
+        "how long what was stopped is down, drawn for each stop", Constant(value=30 * S)
+    )
+    hosts: tuple[int, ...] | None = setting(
+        "hosts that are stopped one after the other; default: the whole job is", min_length=1
+    )
+    pause: Duration = setting("from when a host is back until the next one is stopped", 60 * S)
+    drain: Duration = setting(
+        "how long spouts are silent before anything goes down, so that what is under way is finished; not "
+        "where a log is read",
+        0,
+    )
+    _stops: tuple[Stop, ...] = PrivateAttr(())
+
+    @model_validator(mode="after")
+    def _is_known(self) -> PlannedRestart:
+        if self.detection or self.restart:
+            raise ValueError(
+                "a planned_restart is known, and lasts for `down`: leave detection and restart out"
+            )
+        if self.hosts is not None and len(set(self.hosts)) < len(self.hosts):
+            raise ValueError("hosts: each is stopped once; name it once")
+        return self
+
+    @classmethod
+    def lasting(cls, detection: int, restart: int) -> dict[str, Any]:
+        return {"down": Constant(value=detection + restart)}
+
+    @property
+    def stops(self) -> tuple[Stop, ...]:
+        """Its stops, in their order: of one that strikes as drawn, else as long as they are on average."""
+        mean = round(self.down.mean_ns)
+        return self._stops or tuple(Stop(host, mean) for host in self.hosts or (None,))
+
+    @property
+    def where(self) -> str:
+        return "job" if self.hosts is None else f"hosts {', '.join(map(str, self.hosts))}"
+
+    @property
+    def lasts(self) -> int:
+        return sum(self.drain + stop.down for stop in self.stops) + self.pause * (len(self.stops) - 1)
+
+    def hits(self, rack: int, host: int, worker: int) -> bool:
+        return self.hosts is None or host in self.hosts
+
+    def strikes(self, index: int | str, draws: Draws, site: Site) -> Iterator[tuple[int, Fault]]:
+        hosts = self.hosts or (None,)
+        for n, moment in enumerate(self.moments(index, draws, site.end, site.cycle)):
+            numbers = np.arange(n * len(hosts), (n + 1) * len(hosts), dtype=np.int64)
+            bits = draws.bits(f"failures.{index}.down", Purpose.FAULT, numbers)
+            downs = np.maximum(self.down.sample(bits), 0).tolist()
+            fault = self.model_copy()
+            fault._stops = tuple(Stop(host, down) for host, down in zip(hosts, downs, strict=True))
+            yield moment, fault
+
+    def problems(self, draft: Draft) -> Iterator[Found]:
+        yield from super().problems(draft)
+        if self.drain and draft.strategy is not None and draft.strategy.needs.log:
+            message = f"{draft.strategy.kind} reads a log, in which all that comes waits: leave it out"
+            yield ("drain",), message
 
 
 @FAULTS.register("slow_host")

@@ -27,6 +27,7 @@ tests/models/test_outages.py):
 - `slow_link`: latencies on such wires, and times at cards, are multiplied until the end
   (test_partitions.py). For `slow_host` see `tideover.models.runtime.context`, for stores
   `tideover.models.job.stores`.
+- `planned_restart` takes nothing before it is saved: `tideover.models.runtime.planned_stops`.
 - `repair` of a host or rack: nothing is launched there before it is over; a host in reserve takes its place
   at once under `heartbeats`.
 - `times`, `period`: it strikes again and again. `cascade`: each other host crashes with `probability`,
@@ -221,6 +222,11 @@ class Fault(Part):
         where = {"component": component, "host": host, "hosts": (host,), "rack": 0}
         return {key: value for key, value in where.items() if key in cls.model_fields} | cls.example
 
+    @classmethod
+    def lasting(cls, detection: int, restart: int) -> dict[str, Any]:
+        """Settings with which it is noticed, and over, after so long (ns); what nobody notices only over."""
+        return {"detection": detection, "restart": restart}
+
     def problems(self, draft: Draft) -> Iterator[Found]:
         """What the scenario does not have, or does not go with; by default what the keys name that say where:
         ``component`` and ``task``, ``host``, ``hosts``, ``others``, ``rack``, ``worker``, ``store``.
@@ -303,6 +309,10 @@ class PassingFault(Fault):
     @property
     def lasts(self) -> int:
         return self.duration
+
+    @classmethod
+    def lasting(cls, detection: int, restart: int) -> dict[str, Any]:
+        return {"duration": detection + restart or MS}
 
 
 class TaskFault(Fault):

@@ -33,7 +33,7 @@ from tideover.models.runtime.hooks import CopyHolder, Mask, Needs
 from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, TaskLog, read, restore, save
 from tideover.models.runtime.supervision import Plans
-from tideover.models.runtime.views import BoltView, OutageView, TaskView
+from tideover.models.runtime.views import BoltView, OutageView, Saver, Stop, TaskView
 from tideover.sim.kernel import Rank
 from tideover.sim.plane.plane import CHANNEL, Rows
 from tideover.sim.train import Ints, Train
@@ -85,12 +85,14 @@ class Snapshot:
     """One snapshot of the job, begun at ``begun`` (ns); complete when no write of a task is awaited any more.
 
     aligning   the longest that a task has waited for its barriers, from the first to the last (ns)
+    last       a savepoint: tasks that have taken part read nothing any more, and the job stops with it
     """
 
     number: int
     begun: int
     awaited: Counter[TaskView]
     aligning: int = 0
+    last: bool = False
     parts: dict[TaskView, Part] = field(default_factory=dict)
 
 
@@ -122,6 +124,8 @@ class Member:
         self._aligning_since = self.number = 0
         self.emitted: dict[int, list[Effects]] = defaultdict(list)
         self.saved: Part | None = None
+        self._still = self._stops = False
+        """It reads nothing any more; and what it goes back to is how it stands now."""
         self._again: list[Train] = []
 
     def _begin(self, number: int) -> None:
@@ -155,6 +159,13 @@ class Member:
             self.task.inputs[position].c.blocked = 1
         self._plane.lib.plane_block(self._plane.p, self.task.number, self._job.kernel.now)
         return False
+
+    def stand_still(self) -> None:
+        """What comes from now on is set aside, until the job goes down or ``let_go``."""
+        self._still = True
+        for channel in self.task.inputs:
+            channel.c.blocked = 1
+        self._plane.lib.plane_block(self._plane.p, self.task.number, self._job.kernel.now)
 
     def gives_up_aligning(self) -> bool:
         """It is time to overtake; returns whether the task waits for barriers, and has to take part now."""
@@ -198,6 +209,7 @@ class Member:
 
     def let_go(self) -> None:
         """No barrier of the snapshot means anything any more."""
+        self._still = False
         self._plane.lib.plane_forget_barriers(self._plane.p, self.task.number)
         self._begin(self._barrier)
         self.unblock()
@@ -212,7 +224,7 @@ class Member:
         if self.log is not None:
             self.log.trim(part.position)
         self.backing.counts(part.share)
-        self.saved = part
+        self.saved, self._stops = part, self._still
         for old in [n for n in self.emitted if n < number]:
             del self.emitted[old]
 
@@ -235,7 +247,9 @@ class Member:
             self.log.go_back()
             if again.n:
                 job.say.reopened(task, without_markers(again))
+            if again.n and not self._stops:
                 self._again.append(again)
+        self._stops = False
         for down, train in part.at(task):
             job.say.reopened(down, train)
 
@@ -280,7 +294,7 @@ class Schedule:
     uploading: int = 0
 
 
-class GlobalRollback(Mechanism, CopyHolder):
+class GlobalRollback(Mechanism, CopyHolder, Saver):
     """Snapshots by barriers, as Flink takes them; a failure takes the whole job back to a complete one.
 
     sink     what tasks put out between two snapshots is a transaction; None: readers see it at once
@@ -311,6 +325,9 @@ class GlobalRollback(Mechanism, CopyHolder):
         self._wanted = False
         """A trigger has fallen due that must wait: for the end of the last snapshot, or for the pause."""
         self._earliest = 0
+        self._stop: Stop | None = None
+        """The planned stop that waits for a savepoint."""
+        job.context.saver = self
         if costs.saving or costs.saving_entry:
             job.context.rhythm = lambda: schedule.interval
         self._outage: OutageView | None = None
@@ -337,18 +354,34 @@ class GlobalRollback(Mechanism, CopyHolder):
             if self._under_way is not None:
                 return
             if self._earliest > self._job.kernel.now:
-                self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
+                self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger_due)
             else:
                 self._trigger()
+
+    def save_to_stop(self, stop: Stop) -> bool:
+        """A savepoint is a snapshot with aligned barriers, which waits for no pause and is not abandoned."""
+        if self._stop is not None:
+            return False
+        self._stop = stop
+        if self._under_way is None:
+            self._trigger()
+        return True
+
+    def _trigger_due(self) -> None:
+        if self._wanted and self._under_way is None:
+            self._trigger()
 
     def _trigger(self) -> None:
         self._wanted = False
         self._triggered += 1
         now = self._triggered_at = self._job.kernel.now
-        snapshot = self._under_way = Snapshot(self._triggered, now, Counter(list(self._members)))
-        self._plans.after(self._schedule.timeout, Rank.ROTATION, lambda: self._abandon(snapshot))
-        self._step("snapshot triggered")
-        patience = self._schedule.patience
+        last = self._stop is not None
+        snapshot = Snapshot(self._triggered, now, Counter(list(self._members)), last=last)
+        self._under_way = snapshot
+        if not last:
+            self._plans.after(self._schedule.timeout, Rank.ROTATION, lambda: self._abandon(snapshot))
+        self._step("savepoint triggered" if last else "snapshot triggered")
+        patience = None if last else self._schedule.patience
         for task, member in self._members.items():
             member.task.hurries = patience == 0
             if member.reads_log:
@@ -379,6 +412,14 @@ class GlobalRollback(Mechanism, CopyHolder):
         if self._copies is not None:
             for each in self._members:
                 self._copies.counts(each, number)
+        if snapshot.last:
+            self._go_down()
+
+    def _go_down(self) -> None:
+        stop, self._stop = self._stop, None
+        assert stop is not None
+        self._plans.void()
+        self._plans.after(0, Rank.BATCH, stop.go_down)
 
     def _commit(self) -> None:
         """What was put out up to the last complete snapshot is there for good."""
@@ -393,13 +434,23 @@ class GlobalRollback(Mechanism, CopyHolder):
             for member in self._members.values():
                 member.let_go()
             self._ended("snapshot abandoned")
+            if snapshot.last:
+                self._stop_given_up()
 
     def _ended(self, how: str) -> None:
         self._step(how)
-        self._under_way = None
+        assert self._under_way is not None
+        was_last, self._under_way = self._under_way.last, None
         self._earliest = self._job.kernel.now + self._schedule.min_pause
-        if self._wanted:
-            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger)
+        if self._stop is not None and not was_last:
+            self._plans.after(0, Rank.CHECKPOINT, self._trigger)
+        elif self._wanted:
+            self._plans.at(self._earliest, Rank.CHECKPOINT, self._trigger_due)
+
+    def _stop_given_up(self) -> None:
+        stop, self._stop = self._stop, None
+        if stop is not None:
+            stop.give_up()
 
     def _step(self, what: str) -> None:
         assert self._under_way is not None
@@ -469,8 +520,11 @@ class GlobalRollback(Mechanism, CopyHolder):
             copying = costs.saving + (part.state.entries + part.share.entries) * costs.saving_entry
         if not member.task.hurries:
             member.task.send_barrier(number)
+            if snapshot.last:
+                member.stand_still()
             self._save(task, snapshot, self._state_size(part), copying)
-            member.let_go()
+            if not snapshot.last:
+                member.let_go()
             return
         member.task.send_barrier_ahead(number)
         member.task.occupy(copying)
@@ -521,6 +575,7 @@ class GlobalRollback(Mechanism, CopyHolder):
             self._outage = outage
             self._plans.void()
             self._under_way = None
+            self._stop_given_up()
         self._members[task].roll_back(self._part(task))
         if self._sink is not None:
             self._sink.roll_back(task, self._number)

@@ -38,7 +38,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import go_back, roll_back
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.supervision import Plans
-from tideover.models.runtime.views import BoltView, OutageView, Runner
+from tideover.models.runtime.views import BoltView, OutageView, Runner, Saver, Stop
 from tideover.sim.kernel import Rank
 from tideover.sim.train import Ints, Train, distinct
 
@@ -49,7 +49,7 @@ TURN = AFTER_TASKS + 1
 """Order of what the driver does, at one instant and rank."""
 
 
-class Batches(Mechanism, CopyHolder, Runner):
+class Batches(Mechanism, CopyHolder, Runner, Saver):
     """Spouts fill the log, a driver empties it batch by batch.
 
     What is in the tasks changes by a batch's output only, and the dry run knows what it was before. So the
@@ -76,13 +76,15 @@ class Batches(Mechanism, CopyHolder, Runner):
         """When the last batch was triggered, and how many there are in the offset log."""
         self._cold = False
         """Whether the next batch is the first since a restart."""
+        self._stop: Stop | None = None
+        """The planned stop that waits for the batch under way."""
 
         self._cluster = Cluster(job, settings, lineage, self)
         self._dry_run = DryRun(job, counts=bool(settings.state_cost or settings.reload_cost))
         self._sources = [t for t in job.bolt_tasks if any(isinstance(c.up, SpoutTask) for c in t.inputs)]
         """The tasks before which the log lies."""
         job.context.machines += [self._cluster.driver, *self._cluster.executors]
-        job.context.runner = self
+        job.context.runner = job.context.saver = self
         job.context.rhythm = lambda: median_distance([record.visible for record in self.history])
         job.settlers.append(self._tell_kept)
 
@@ -179,8 +181,21 @@ class Batches(Mechanism, CopyHolder, Runner):
         self._batch, self._cold = None, False
         self._left = self._not_for_good()
         self._cluster.committed()
+        if self._stop is not None:
+            stop, self._stop = self._stop, None
+            self._driver.after(0, Rank.BATCH, stop.go_down)
         due = max(now, self._settings.next_trigger(self._triggered))
         self._driver.at(due, Rank.BATCH, self._trigger)
+
+    def save_to_stop(self, stop: Stop) -> bool:
+        """A query, or what runs on a host, is stopped between two batches: there is nothing to save."""
+        if self._stop is not None:
+            return False
+        if self._batch is None:
+            stop.go_down()
+        else:
+            self._stop = stop
+        return True
 
     def _not_for_good(self) -> list[Left]:
         """What may yet be taken back, though its batch is committed."""
@@ -207,12 +222,18 @@ class Batches(Mechanism, CopyHolder, Runner):
     def driver_failed(self, outage: OutageView) -> None:
         """6. Lost driver: restart, read the logs, run the last uncommitted batch again."""
         self._driver.void()
+        self._stop_given_up()
         self._cluster.stop(outage)
         self._give_up_batch()
 
     def driver_ready(self, outage: OutageView) -> None:
         self._cluster.renew()
         self._restart()
+
+    def _stop_given_up(self) -> None:
+        stop, self._stop = self._stop, None
+        if stop is not None:
+            stop.give_up()
 
     def _give_up_batch(self) -> None:
         """The batch goes back to the log, or, if it is logged, will be run again."""
@@ -364,6 +385,7 @@ class Stopping(Batches):
 
     def _interrupt(self, what: object, outage: OutageView) -> None:
         self._driver.void()
+        self._stop_given_up()
         self._stopped = True
         self._failed[what] = outage.number
         self.given_up(outage)

@@ -26,7 +26,7 @@ from tideover.models.job.cluster import Deployment
 from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.hooks import CopyHolder, Dispatcher, Needs
-from tideover.models.runtime.views import BoltView, Machine, OutageView, Runner
+from tideover.models.runtime.views import BoltView, Machine, OutageView, Runner, Saver
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.fault_kinds import SlowHost
 from tideover.sim.kernel import Kernel
@@ -184,6 +184,7 @@ class Context:
     resources    what several tasks use, and can only do so much of: cores, cards, stores
     events       when the events took place that tuples tell of; None: nobody asks
     runner       who runs the bolts, if they do not run by themselves
+    saver        who saves what is there before a planned stop; None: nobody does
     marks        what control messages of mechanisms are called, by the mark that they have on channels
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
                  another moment after a failure (a batch, a snapshot that stalls its task); 0: nothing does
@@ -205,6 +206,7 @@ class Context:
     servers: dict[str | None, list[StoreServer]] = field(default_factory=dict)
     events: EventTimes | None = None
     runner: Runner | None = None
+    saver: Saver | None = None
     marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int
 

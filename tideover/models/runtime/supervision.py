@@ -15,8 +15,10 @@ from tideover.models.job.cluster import Deployment
 from tideover.models.runtime.bolt_task import BoltTask
 from tideover.models.runtime.channels import Wire
 from tideover.models.runtime.context import Context
+from tideover.models.runtime.planned_stops import PlannedStop
 from tideover.models.runtime.spout_task import SpoutTask
 from tideover.models.runtime.views import NEVER, Machine, Outage, OutageView, Return, TaskView
+from tideover.sim.fault_kinds import PlannedRestart
 from tideover.sim.faults import Between, Fault, Site
 from tideover.sim.kernel import Kernel, Process, Rank, Turn
 from tideover.sim.store import StoreServer
@@ -65,6 +67,10 @@ class Watch:
     ) -> dict[Any, Return]:
         """When those ``struck``, and tasks of the ``job`` that stop with them, are noticed, and back."""
         return dict.fromkeys([*struck, *job], Return(outage.detected_at, outage.ready_at))
+
+    def stopped(self, victims: Sequence[Any], outage: Outage) -> dict[Any, Return]:
+        """The same for what goes down on purpose, of which everybody knows."""
+        return dict.fromkeys(victims, Return(outage.detected_at, outage.ready_at))
 
     def paused(self, victim: Any, until: int) -> None:
         """A process does nothing until then (ns), and lives."""
@@ -166,6 +172,8 @@ class Supervisor:
         """Worker, on its host, of each task that does not live where it was deployed."""
         self.watch = Watch()
         self.outages: list[Outage] = []
+        self.asked_to_stop = False
+        """Whether a planned stop was asked for: something may be saved for it though nothing is down yet."""
         self._watched: list[Outage] = []
         """Outages whose recovery may go on; what is not ready yet may still take something."""
         self._down: dict[Any, int] = {}
@@ -197,6 +205,10 @@ class Supervisor:
     # -- a fault strikes -------------------------------------------------------------------------------------
 
     def _strike(self, fault: Fault) -> None:
+        if isinstance(fault, PlannedRestart):
+            self.asked_to_stop = True
+            PlannedStop(self, self._context, fault, fault.stops).ask()
+            return
         outage = self._begin(fault.kind, fault.where, fault.detection, fault.lasts)
         if not fault.kills:
             stays_up = [v for v in fault.victims(self) if not isinstance(v, Machine)]
@@ -230,6 +242,32 @@ class Supervisor:
         victims, _ = self._with_the_job([self._tasks[task.number] for task in tasks])
         every = dict.fromkeys(victims, max(planned.values(), key=lambda back: back.ready)) | planned
         self._hit(outage, victims, every, lambda victim: self.crash(victim, outage))
+
+    def stop(self, fault: PlannedRestart, host: int | None, victims: list[Victim], down: int) -> None:
+        outage = self._begin(fault.kind, fault.where if host is None else f"host {host}", 0, down)
+
+        def strike(victim: Task) -> None:
+            self.crash(victim, outage)
+            if isinstance(victim, BoltTask):
+                victim.gate.hold(fault.while_down == "hold")
+
+        self._hit(outage, victims, self.watch.stopped(victims, outage), strike)
+
+    def stopped_with(self, host: int | None) -> list[Victim]:
+        """Of the job it is the process that runs its tasks, if one does, and never an acker."""
+        if host is not None:
+            there = self.tasks_in(lambda _, number, __: number == host)
+            return self._with_the_job([each for each in there if not isinstance(each, SpoutTask)])[0]
+        runners = [machine for machine in self._context.machines if machine.host is None and machine.tasks()]
+        return list(runners or self._bolts)
+
+    def spouts_of(self, host: int | None) -> list[SpoutTask]:
+        spouts = [task for task in self._tasks if isinstance(task, SpoutTask)]
+        return [spout for spout in spouts if host in (None, spout.host)]
+
+    def is_down(self, victims: Sequence[Victim]) -> bool:
+        bolts = [victim for victim in victims if isinstance(victim, BoltTask)]
+        return any(victim in self._awaited for victim in victims) or not all(t.available for t in bolts)
 
     def _begin(self, kind: str, where: str, detection: int, lasts: int) -> Outage:
         now = self._kernel.now

@@ -99,6 +99,23 @@ class Runner:
         return None
 
 
+class Stop(Protocol):
+    """A planned stop that waits until what it takes is saved: then it may ``go_down``, or it has to
+    ``give_up``, and is asked for again.
+    """
+
+    def go_down(self) -> None: ...
+    def give_up(self) -> None: ...
+
+
+class Saver:
+    """A mechanism that saves what is there before a planned stop is the job's saver (``context.saver``)."""
+
+    def save_to_stop(self, stop: Stop) -> bool:
+        """Save, and let it go down then; returns whether that is possible now."""
+        raise NotImplementedError
+
+
 class Machine:
     """A process that is no task: an acker, a driver, an executor in which tasks run. ``name``: as
     ``component`` of a fault says it; ``number``: its place in the order in which machines come back at one

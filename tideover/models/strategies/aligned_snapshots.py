@@ -29,6 +29,9 @@ A failure (test_aligned_snapshots.py):
   later.
 - With `sink: transactional` a task pre-commits when it takes part; a complete snapshot commits, and again
   when the job runs again (test_transactional_sinks.py).
+- A planned stop has a savepoint: the next snapshot, with aligned barriers, begins now, or when the one under
+  way is over; it waits for no pause. A task that has taken part reads nothing any more. When it is complete
+  the job goes down (rank BATCH), and nothing is read again (test_planned_restart.py).
 - With `local_recovery` tasks look first for `LocalCopies` (test_local_recovery.py).
 """
 

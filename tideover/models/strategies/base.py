@@ -21,7 +21,9 @@ from tideover.sim.registry import Part, Registry
 STRATEGIES: Registry[Strategy] = Registry("strategy")
 
 Promise = Literal["none", "at most once", "at least once", "exactly once"]
-CRASHES = frozenset({"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack"})
+CRASHES = frozenset(
+    {"lose_state", "crash_task", "crash_host", "crash_worker", "crash_rack", "planned_restart"}
+)
 """Kinds of failures that take tasks, or their state."""
 KeyPath = tuple[str | int, ...]
 """Where a value stands among a strategy's keys: ``("components", 0)``."""

@@ -26,6 +26,8 @@ Failures (test_micro_batch.py, test_batch_recovery.py):
 - With the driver all executors die. A batch that is not logged goes back to the log; one that is not
   committed is run again with the same content, `recovery_time` after the restart; what it had put out is
   taken back. The first batch takes `cold_time` more.
+- A planned stop waits until the batch under way is committed; then the driver, or the executors of a host,
+  go down before the next one is triggered (test_planned_restart.py).
 - Batches are others after a failure, and so are the events that are late: each tuple is there exactly once
   unless it is late, which with enough `lag` none is. What windows by event or by tuple put out can be ahead
   of another marker, and in another window of time: that is promised at least once (test_batch_recovery.py).

@@ -136,8 +136,8 @@ def _failure(scenario: Scenario) -> Iterator[Control]:
     if isinstance(fault, TaskFault) and kind in _FAILURES:
         values = tuple(_FAILURES)
         yield Control("failure", **_TOLD["failure"], values=values, at={"": kind}, keys={}, words=_FAILURES)
-    if scenario.detector is None and type(fault).kills:
-        for key in ("detection", "restart"):
+    if scenario.detector is None:
+        for key in [key for key in ("detection", "restart") if key in type(fault).lasting(0, 0)]:
             at, given = _plain(dict(fault)[key], "s"), {"": (f"failures.0.{key}={{}}",)}
             yield Control(key, **_TOLD[key], values=_with(at, _WAITS), at={"": at}, keys=given)
 

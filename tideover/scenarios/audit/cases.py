@@ -164,7 +164,10 @@ def strikes(moment: Moment, found: Sequence[Moment]) -> list[Strike]:
     return [Strike(moment, side, at, turn) for side, at, turn in placed if at > 0]
 
 
-KINDS = ("lose_state", "crash_task", "crash_worker", "crash_host", "crash_rack", "pause", "partition")
+KINDS = (
+    *("lose_state", "crash_task", "crash_worker", "crash_host", "crash_rack"),
+    *("pause", "partition", "planned_restart"),
+)
 """What is let happen if nothing else is asked for: what can lose, or delay, tuples and state."""
 
 
@@ -225,6 +228,7 @@ def victims(world: World, kinds: Sequence[str], most: int) -> list[Victim]:
         found += [Victim("crash_rack", (("rack", rack),), f"rack {rack}") for rack in sorted(racks)]
     if len(hosts) > 1:
         found += [Victim("partition", (("hosts", (host,)),), f"host {host}") for host in hosts]
+    found.append(Victim("planned_restart", (), "the job"))
     return [victim for victim in found if victim.kind in kinds]
 
 
@@ -240,9 +244,9 @@ def with_fault(first: Case, strikes: Iterable[Strike], hit: Sequence[Victim], as
     for strike in strikes:
         for victim in hit:
             cls = FAULTS[victim.kind]
-            lasts = {} if asked.detector else {"detection": asked.detection, "restart": asked.restart}
-            if not cls.kills:
-                lasts = {"duration": asked.detection + asked.restart}
+            lasts = cls.lasting(asked.detection, asked.restart)
+            if asked.detector:
+                lasts = {key: value for key, value in lasts.items() if key not in ("detection", "restart")}
             turn = {} if strike.turn is None else {"turn": strike.turn}
             fault = cls.model_validate({"at": strike.at} | turn | dict(victim.where) | lasts)
             yield Case((*first.faults, fault), (*first.strikes, strike), (*first.victims, victim))
