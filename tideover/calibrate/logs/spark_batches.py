@@ -23,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 WARM = 3
 """Batches of a new run that are no measure of what is normal."""
-BEFORE = 30
+BEFORE = 10
 """Batches before a failure that say what is normal, and the fewest that can."""
 FEWEST = 3
 CALM = 3
@@ -32,6 +32,8 @@ IDLE_S = 1.0
 ON_GRID_S = 0.05
 """How far from a whole number of intervals a trigger fires."""
 MOST_FITTED = 2000
+LEAST_TOLD = 0.1
+"""If its interval reaches below this part of it, what a row costs is not told from nothing."""
 BLOCK = 10
 """Batches in a row that are drawn together when the fit is repeated: neighbours are alike."""
 NO_FAILURE = "there is none in the log; an executor killed on purpose, under the usual load, would tell"
@@ -207,7 +209,7 @@ def fit(mine: Sequence[Batch], failures: Sequence[Failure], seed: int = 1) -> Co
     """What a batch costs, from all that neither begin a run nor were hit themselves; catching up is the best
     of them, as those have many rows. None: there are too few.
     """
-    hit = [(f.began, f.at("restored") or np.inf) for f in failures]
+    hit = [(f.began, max(f.at("restored") or np.inf, f.at("slots") or 0.0)) for f in failures]
     fresh = _warm(mine)
     known = [
         b
@@ -254,7 +256,8 @@ def _costs(found: CostFit | None) -> list[Quantity]:
 
 def tells_rows(found: CostFit) -> bool:
     """Whether batches tell the cost of a row from the constant."""
-    return found.rows_vary and float(np.quantile([c.row_s for c in found.draws], ENDS[0])) > 0
+    drawn = np.quantile([c.row_s for c in found.draws], ENDS[0])
+    return found.rows_vary and float(drawn) > LEAST_TOLD * found.costs.row_s > 0
 
 
 def _no_rows(more: str) -> list[Quantity]:

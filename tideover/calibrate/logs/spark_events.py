@@ -84,7 +84,7 @@ def lines(file: LogFile) -> Iterator[Line]:
             whole = []
         if text.startswith(BEGIN):
             found = _NAME.match(text, len(BEGIN))
-            name = found[0] if found else b"?"
+            name = found[0] if found else b""
             yield Line(number, kinds.get(name) or kinds.setdefault(name, name.decode()), text)
         elif text.startswith(b"{") and b'"batchId"' in text:
             yield Line(number, PROGRESS, b'{"progress":%b}' % text)
