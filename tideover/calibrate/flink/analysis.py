@@ -77,7 +77,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
 
 def _fits(found: Sequence[Kill], tables: Mapping[str, pd.DataFrame], progress: Progress) -> Fits:
     mine = [k for k in found if k.fitted]
-    known = [k for k in mine if np.isfinite(k.capacity()) and np.isfinite(k.outage_s)]
+    known = [k for k in mine if np.isfinite(k.work()[0])]
     if len(known) < LEAST_KILLS:
         told = (f"  {k.session} #{k.episode}: {k.figures() or 'nothing came out again'}" for k in mine)
         said = f"nothing can be fitted: {len(known)} kills were recovered from, {LEAST_KILLS} are needed."

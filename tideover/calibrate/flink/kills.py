@@ -34,8 +34,10 @@ IN_FLIGHT_S = 0.15
 """Longer than what is on its way between two tasks: Flink's buffers wait for 0.1 s at most."""
 SETTLED_S = 2.0
 """A job that has more than the rows of so many seconds before it has not caught up."""
-LEAST_S = 1.0
-"""A backlog that is gone sooner tells nothing of the capacity."""
+LEAST_S = 1e-3
+"""A stage that is shorter takes no time, as the log has ms."""
+LAG_S = 1.0
+"""By so much, at most, the sink's last note before a kill is older than the kill, while the job runs."""
 
 
 @dataclass(frozen=True)
@@ -101,18 +103,23 @@ class Kill:
     def figures(self) -> Figures:
         """What was measured; what was not over by the end of the episode is missing."""
         gap = output_gap(self.curve, self.at_s, self.end_s)
+        if gap is None or not gap > self.outage_s - IN_FLIGHT_S - LAG_S:
+            return {}  # the sink was still silent
         back = catch_up(self.curve, self.since_s, self.at_s, self.end_s)
         both = {"output_gap_s": gap, "catch_up_s": back}
         return {measure: value for measure, value in both.items() if value is not None}
 
-    def capacity(self) -> float:
-        """Rows per second that the job does until it has caught up, from its first row on; NaN: too few."""
-        back = self.figures().get("catch_up_s", 0.0)
-        lasted = back - self.outage_s
-        if not lasted >= LEAST_S:
-            return NAN
+    def work(self) -> tuple[float, float]:
+        """Rows that the job has done, from the checkpoint on, until it has caught up, or the episode is over;
+        and how long it took (s). NaN: it was silent to the end, or there was nothing to catch up with.
+        """
+        figures = self.figures()
+        back = figures.get("catch_up_s", self.end_s - self.at_s)
+        if not figures or back <= self.outage_s:
+            return NAN, NAN
         first, last = np.interp([self.triggered_s, self.at_s + back], *self.curve.emitted)
-        return float(last - first) / lasted
+        left = self.curve.backlog(np.array([self.at_s + back]))[0]
+        return float(last - left - first), back - self.outage_s
 
 
 _SETTINGS = ("interval_s", "heartbeat_s", "timeout_s", "restart_delay_s")
@@ -193,16 +200,20 @@ class Costs:
 
 
 def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
-    """Weighted means over the kills of what the log says of each; of capacities the harmonic mean, as it is
-    the time that a row takes which is fitted.
+    """Weighted geometric means over the kills of what the log says of each, as times on a busy machine differ
+    by factors; the capacity is that of all their work together.
     """
     w = np.ones(len(found)) if weights is None else weights
 
-    def mean(values: Sequence[float]) -> float:
-        array = np.array(values, float)
-        known = np.isfinite(array) & (w > 0)
-        return float(np.average(array[known], weights=w[known])) if known.any() else NAN
+    def total(values: Sequence[float]) -> float:
+        return float(np.nansum(w * np.array(values, float)))
 
+    def mean(values: Sequence[float]) -> float:
+        known = np.isfinite(values) & (w > 0)
+        logs = np.log(np.maximum(np.array(values, float)[known], LEAST_S))
+        return float(np.exp(np.average(logs, weights=w[known]))) if known.any() else NAN
+
+    rows, lasted = (total(column) for column in zip(*(kill.work() for kill in found), strict=True))
     return Costs(
         connection=mean([k.detected_s - k.at_s for k in found]),
         refused=mean([k.refused_s for k in found]),
@@ -210,7 +221,7 @@ def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
         replacement=mean([k.slots_s - k.at_s for k in found]),
         prepare=mean([k.output_s - k.slots_s for k in found]),
         snapshot=mean([k.snapshot_s for k in found]),
-        capacity=1 / mean([1 / k.capacity() for k in found]),
+        capacity=rows / lasted,
     )
 
 
