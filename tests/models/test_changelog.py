@@ -24,7 +24,7 @@ from tideover.models.strategies.changelog import ChangelogTopics
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 
-ONCE = {"guarantee": "exactly_once"}
+ONCE = {"guarantee": "exactly_once", "transaction_timeout": 0}
 UNDISTURBED = [(0, 12), (1, 26), (2, 32), (3, 46), (4, 52)]
 """(root, counted at), at least once."""
 
@@ -108,6 +108,17 @@ def test_exactly_once_an_open_transaction_is_aborted() -> None:
     assert [(row[0], row[4] / MS) for row in found.trace.destroyed] == [("count", 63), ("count", 63)]
 
 
+def test_what_a_dead_task_has_left_open_holds_up_its_readers() -> None:
+    """The same, but the broker aborts what is open for 60, since the turn of 41: at 101. What p commits at 86
+    is there then, 4 to 7; count is kept until 105. The commit of 101 holds up nobody: 8 and 9 come at 106.
+    """
+    more = ONCE | {"transaction_timeout": 60 * MS, "abort_interval": 1}
+    found = run(crashed(63, 10, "p"), until=112, **more)
+    in_time = [(0, 27), (1, 28), (2, 47), (3, 48)]
+    assert counted(found) == [*in_time, *((root, 102 + root) for root in range(4, 10))]
+    assert found.ledger["duplicated"] == 0
+
+
 @pytest.mark.parametrize(
     ("failure", "more", "since_root_4", "twice"),
     [
@@ -173,6 +184,10 @@ TRANSACTIONS = {"strategy.guarantee": "exactly_once"}
             "batch_interval has no meaning with exactly_once",
         ),
         (TRANSACTIONS | {"strategy.local_state": True}, "local_state does not go with exactly_once"),
+        (
+            TRANSACTIONS | {"strategy.transaction_timeout": "50 ms"},
+            "must not be shorter than the distance of",
+        ),
         ({"queues": 10}, "waits in logs, which have room for any number of tuples"),
     ],
 )

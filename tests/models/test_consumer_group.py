@@ -131,8 +131,8 @@ def test_a_pause_is_not_noticed() -> None:
 
 
 def waits(**more: Any) -> tuple[Replication, int, int]:
-    """Tasks on hosts 1 and 2, and a process that is back on host 1 after 5: host 2 has heard of it by 108,
-    and from then on waits for the removal of the dead member. The run, and both moments (ns).
+    """Tasks on hosts 1 and 2, and a process that is back on host 1 after 5: host 2 hears of it by 108, and
+    from then on waits for the removal of the dead member. The run, and both moments (ns).
     """
     scenario = dies(PROCESS, tasks=2, restart=5, **more)
     return simulate(scenario, trace=True), beats(2, 105 * S), removed()

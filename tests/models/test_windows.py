@@ -276,7 +276,7 @@ EXACTLY_ONCE: list[tuple[str, dict[str, Any]]] = [
     ("batch_rerun", {"trigger_interval": 700 * MS}),
     ("trident", {"spout": "opaque", "state": "opaque", "batch_interval": 700 * MS, "message_timeout": S}),
     ("trident", {"spout": "transactional", "state": "transactional", "message_timeout": S}),
-    ("changelog", {"guarantee": "exactly_once", "commit_interval": 700 * MS}),
+    ("changelog", {"guarantee": "exactly_once", "commit_interval": 700 * MS, "transaction_timeout": 0}),
 ]
 
 

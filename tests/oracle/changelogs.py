@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import simpy
+
+from tideover.sim.draws import Purpose
 
 from .bolts import Bolt
 from .channels import Channel, Message
@@ -126,6 +128,9 @@ class Desk:
     written: int = 0  # tuples that it had worked on when the newest batch was taken
     batches: int = 0
     commits: int = 0  # that have had their turn
+    committed: int = 0  # the newest that is made
+    since: int = 0  # when its turn was, or the task was restored
+    worked: int = 0  # tuples that it had worked on then
     committing: bool = False
     writing: bool = False
     rebalances: bool = False  # its member does
@@ -137,6 +142,7 @@ class Desk:
     # exactly once: what is not committed, of what it has sent, and of windows that others read
     sent: list[Message] = field(default_factory=list)
     windows: list[int] = field(default_factory=list)
+    untold: list[Message] = field(default_factory=list)  # committed, and readers do not know
 
 
 class Changelogs(Protocol, kind="changelog"):
@@ -149,6 +155,8 @@ class Changelogs(Protocol, kind="changelog"):
             "guarantee": "exactly_once" if once else "at_least_once",
             "commit_interval": make.some(3, 5, 10, 20, 35) * TICK,
             "commit_time": make.ns(0, 0, 1, 3),
+            "transaction_timeout": make.some(0, 35, 60) * TICK,
+            "abort_interval": make.some(1, 7, 30) * TICK,
             "batch_interval": None if once else make.some(None, TICK, 4 * TICK),
             "restore_time": make.ns(0, 0, 3),
             "restore_cost": make.ns(0, 0, 1),
@@ -164,6 +172,8 @@ class Changelogs(Protocol, kind="changelog"):
         self.withheld: dict[Channel, list[Message]] = {}
         self.aborted: dict[Message, int] = {}  # on the way: because of which fault
         self.covers: dict[Message, list[Message]] = {}  # of a commit message
+        self.left_open: Counter[str] = Counter()  # transactions of the dead, by component
+        self.late: dict[str, dict[Task, None]] = {}  # who has committed meanwhile
 
     def start(self) -> None:
         bolts = self.world.bolts
@@ -293,6 +303,7 @@ class Changelogs(Protocol, kind="changelog"):
             self.desks[task].committing, self.desks[task].overdue = False, True
             return
         desk, clock, wait = self.desks[task], self.clock, self.params.commit_time
+        begun, worked = clock.now, desk.shelf.tuples
         content, sent, windows = self._now(task), list(desk.sent), len(desk.windows)
         desk.commits += 1
         self.world.sinks.pre_commit(task, desk.commits)
@@ -306,12 +317,13 @@ class Changelogs(Protocol, kind="changelog"):
                 self._there(task, content, batch)
             if batch is not None:
                 desk.copies.committed(batch)
+            desk.committed, desk.since, desk.worked = desk.commits, begun, worked
             del desk.sent[: len(sent)], desk.windows[:windows]
-            self.world.sinks.commit(task, desk.commits)
-            for channel in task.outputs.values() if self.once else ():
-                message = Message(channel, commit=True)
-                self.covers[message] = [one for one in sent if one.channel is channel]
-                channel.send(message)
+            desk.untold += sent
+            if self.once and self.left_open[task.component]:
+                self.late.setdefault(task.component, {})[task] = None
+            elif self.once:
+                self._tell(task)
             if desk.stops:
                 self._stop(task)
 
@@ -329,6 +341,33 @@ class Changelogs(Protocol, kind="changelog"):
         else:
             self._at(end, task, Rank.TRIM, written)
 
+    def _tell(self, task: Task) -> None:
+        """Its readers see what is committed."""
+        desk = self.desks[task]
+        self.world.sinks.commit(task, desk.committed)
+        for channel in task.outputs.values():
+            message = Message(channel, commit=True)
+            self.covers[message] = [one for one in desk.untold if one.channel is channel]
+            channel.send(message)
+        desk.untold.clear()
+
+    def _leave_open(self, task: Task) -> None:
+        """It dies amid a transaction, which the broker has to abort."""
+        desk, every = self.desks[task], self.params.abort_interval
+        if not self.params.transaction_timeout or desk.shelf.tuples == desk.worked:
+            return
+        look = self.layout.phase("transactions", Purpose.PHASE, every)
+        while look < max(self.now, desk.since + self.params.transaction_timeout):
+            look += every
+        self.left_open[task.component] += 1
+        self.clock.at(look, control(Rank.ROTATION, task.rank), partial(self._aborted, task.component))
+
+    def _aborted(self, component: str) -> None:
+        self.left_open[component] -= 1
+        if not self.left_open[component]:
+            for task in self.late.pop(component, {}):
+                self._tell(task)
+
     def failed(self, task: Task, crash: bool) -> None:
         if task not in self.desks:
             return
@@ -339,6 +378,8 @@ class Changelogs(Protocol, kind="changelog"):
         if crash:
             desk.rebalances = desk.stops = desk.stopped = False
         if self.once:
+            if crash:
+                self._leave_open(task)
             self._abort(task)
         queued = [] if crash else task.interrupt() + task.memory
         if not crash:
@@ -366,7 +407,7 @@ class Changelogs(Protocol, kind="changelog"):
                 self.aborted[message] = task.fault
         for number in desk.windows:
             self.world.ledger.reopened(task, number)
-        self.world.sinks.roll_back(task, 0)
+        self.world.sinks.roll_back(task, self.desks[task].committed)
         desk.sent, desk.windows = [], []
 
     def ready(self, task: Task, was_down: bool) -> None:
@@ -392,7 +433,7 @@ class Changelogs(Protocol, kind="changelog"):
         if task.stateful:
             self.world.outages.restored(task.fault, len(task.state.held))
         self.world.ledger.read_again(message for message in task.inbox if message in desk.again)
-        desk.restores = False
+        desk.restores, desk.since, desk.worked = False, self.now, desk.shelf.tuples
         if not desk.stopped:
             task.restored()
 

@@ -83,6 +83,7 @@ class Cascade(fault_kinds.Cascade):
 class ChangelogTopics(changelog.ChangelogTopics):
     def __init__(self, *, guarantee: Literal["at_least_once", "exactly_once"] = "at_least_once",
         commit_interval: Duration | None = None, commit_time: Duration = "0 s",
+        transaction_timeout: Duration = "10 s", abort_interval: Duration = "10 s",
         batch_interval: Duration | None = None, entry_size: Size = "64 B", restore_time: Duration = "0 s",
         restore_cost: Duration = "0 s", standby_replicas: int = 0, local_state: bool = False,
         store: str | None = None) -> None: ...

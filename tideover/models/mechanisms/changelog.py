@@ -26,10 +26,11 @@ from tideover.models.runtime.saved_state import SavedState, TaskLog, read
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.verbs import Verbs
 from tideover.models.runtime.views import BoltView, OutageView, TaskView
+from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.registry import Part
 from tideover.sim.train import Ints, Train
-from tideover.sim.units import MS, Duration, S, Size
+from tideover.sim.units import MS, Duration, S, Size, format_duration
 
 COMMITS = {"at_least_once": 30 * S, "exactly_once": 100 * MS}
 
@@ -49,6 +50,16 @@ class ChangelogSettings(Part):
         Duration,
         Field(description="from when the changes are written until the offsets are committed; it waits"),
     ] = 0
+    transaction_timeout: Annotated[
+        Duration,
+        Field(
+            description="exactly once: age at which the broker aborts a transaction that is open; until then "
+            "it holds up readers. 0: that of a task that has failed is aborted at once"
+        ),
+    ] = 10 * S
+    abort_interval: Annotated[
+        Duration, Field(gt=0, description="distance of two looks of the broker for such transactions")
+    ] = 10 * S
     batch_interval: Annotated[
         Duration | None,
         Field(ge=MS, description="distance of batches of changes between commits; none if not given"),
@@ -77,6 +88,12 @@ class ChangelogSettings(Part):
             raise ValueError(
                 "local_state does not go with exactly_once: what an aborted transaction has left on the disk "
                 "is thrown away, and read anew from the changelog"
+            )
+        timeout = self.transaction_timeout
+        if self.guarantee == "exactly_once" and 0 < timeout < self.commits:
+            raise ValueError(
+                f"transaction_timeout ({format_duration(timeout)}) must not be shorter than the distance of "
+                f"two commits ({format_duration(self.commits)}): every transaction would be aborted"
             )
         return self
 
@@ -109,6 +126,9 @@ class _Standby:
 
 _SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigned"})
 """Failures of processes: what they had written to disk is there still."""
+
+_ABORTED = frozenset({"lose_state"})
+"""Failures after which no transaction is open: who lives aborts it."""
 
 
 class Changelog:
@@ -208,6 +228,34 @@ class Changelog:
         self._disk, self._host = self._settings.local_state, self._task.host
 
 
+class Topic:
+    """Where the tasks of a component put out what they do: readers get no further than the first transaction
+    that is open (Kafka's last stable offset), so what others commit waits for those that the dead have left.
+    """
+
+    def __init__(self) -> None:
+        self._left_open = 0
+        self._waiting: dict[Outputs, None] = {}
+
+    def committed(self, outputs: Outputs) -> None:
+        if self._left_open:
+            self._waiting[outputs] = None
+        else:
+            outputs.tell()
+
+    def left_open(self) -> None:
+        """Somebody has died, whose transaction is open."""
+        self._left_open += 1
+
+    def aborted(self) -> None:
+        """One of these is not any more."""
+        self._left_open -= 1
+        if not self._left_open:
+            for outputs in self._waiting:
+                outputs.tell()
+            self._waiting.clear()
+
+
 class Outputs:
     """What a task has put out in the transaction that is open, which a failure undoes: its windows, what has
     left the topology, and its channels. Kafka's transactions: KIP-98, and KIP-447 for tasks that move.
@@ -215,8 +263,11 @@ class Outputs:
     number   of the newest transaction that is not open any more
     """
 
-    def __init__(self, job: Job, task: BoltTask) -> None:
+    def __init__(self, job: Job, task: BoltTask, topic: Topic) -> None:
         self._job, self._task, self._plane = job, task, job.plane
+        self._topic = topic
+        self._untold: list[int] = []
+        """Numbers of transactions that are committed, and not seen."""
         self.windows: list[Effects] = []
         self.left: list[Ints] = []
         self._structs = [wire.c for wire in task.wires.values()]
@@ -240,12 +291,20 @@ class Outputs:
         return len(self.windows), len(self.left)
 
     def commit(self, windows: int, left: int) -> None:
-        """So much is there for its readers."""
+        """So much holds."""
         del self.windows[:windows]
         del self.left[:left]
+        self._plane.lib.plane_commit(self._plane.p, self._task.number)
+        self._untold.append(self.number)
+        self._topic.committed(self)
+
+    def tell(self) -> None:
+        """Readers see all that holds."""
         self._plane.have_messages(len(self._structs))
-        self._plane.lib.plane_commit(self._plane.p, self._task.number, self._job.kernel.now)
-        self._job.say.committed(self._task, self.number, self._job.kernel.now)
+        self._plane.lib.plane_tell(self._plane.p, self._task.number, self._job.kernel.now)
+        for number in self._untold:
+            self._job.say.committed(self._task, number, self._job.kernel.now)
+        self._untold.clear()
 
     def abort(self, newest: int, outage: int) -> None:
         """The transaction that is open is aborted; ``newest``: number of the newest window before it."""
@@ -254,7 +313,7 @@ class Outputs:
         for uid in (*(parts.uid for parts in self.windows), *self.left):
             if task.component.anchored and len(uid):
                 say.void(task.component, uid, task.replica)
-        for number in (self.number, None):
+        for number in {self.number, None}.difference(self._untold):
             say.aborted(task, number, False)
         self.windows, self.left = [], []
         task.windows.reopen(newest)
@@ -274,11 +333,14 @@ class _Task:
     stopped     it does nothing
     overdue     a commit has had its turn during a rebalance
     restoring   it is up, and has not its state yet
+    since       the turn of its last commit, or when it had its state back (ns)
+    worked      tuples that it had worked on then
     outputs     None: what it puts out is there for its readers at once
     """
 
-    def __init__(self, job: Job, task: BoltTask, settings: ChangelogSettings) -> None:
-        self.bolt = task
+    def __init__(self, job: Job, task: BoltTask, settings: ChangelogSettings, topic: Topic) -> None:
+        self.bolt, self.topic = task, topic
+        self.since = self.worked = 0
         self.log = TaskLog(job.plane, task, task.inputs)
         self.committed = SavedState.at_the_beginning(task)
         self.known = self.returning = 0
@@ -286,7 +348,7 @@ class _Task:
         self.plans = Plans(job.kernel, task.number)
         self.committing = self.writing = self.restoring = False
         self.rebalances = self.stops = self.stopped = self.overdue = False
-        self.outputs = Outputs(job, task) if settings.guarantee == "exactly_once" else None
+        self.outputs = Outputs(job, task, topic) if settings.guarantee == "exactly_once" else None
 
     @property
     def recovering(self) -> bool:
@@ -305,7 +367,11 @@ class Changelogs(Mechanism, CopyHolder):
     def __init__(self, job: Job, settings: ChangelogSettings) -> None:
         super().__init__(job)
         self._settings, self._do = settings, Verbs(job)
-        self._tasks: dict[TaskView, _Task] = {task: _Task(job, task, settings) for task in job.bolt_tasks}
+        topics = {component.name: Topic() for component in job.topology.components}
+        self._tasks: dict[TaskView, _Task] = {
+            task: _Task(job, task, settings, topics[task.component.name]) for task in job.bolt_tasks
+        }
+        self._looks = job.draws.moment("transactions", Purpose.PHASE, settings.abort_interval)
         job.settlers.append(self._note_kept)
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
@@ -367,13 +433,13 @@ class Changelogs(Mechanism, CopyHolder):
             return
         now, task, committing = self._job.kernel.now, own.bolt, self._settings.commit_time
         self._do.step(task, "commit begins")
-        position, windows = own.log.position, SavedState.of(task)
+        position, windows, worked = own.log.position, SavedState.of(task), task.worked
         sent = None if own.outputs is None else own.outputs.now()
         batch = own.changelog.take() if task.component.keeps_state else None
 
         def committed() -> None:
             self._note_kept()  # it has its peak now
-            own.committing = False
+            own.committing, own.since, own.worked = False, now, worked
             if batch is not None and own.outputs is not None:
                 self._changed(own, batch)
             own.committed = windows
@@ -418,6 +484,8 @@ class Changelogs(Mechanism, CopyHolder):
         own.changelog.failed(outage)
         if own.outputs is not None:
             self._note_kept()
+            if outage.kind not in _ABORTED:
+                self._leave_open(own)
             own.outputs.abort(own.committed.newest, outage.number)
         # what was in its queue has been on its way all the time
         self._job.say.reopened(own.bolt, without_markers(own.log.done()))
@@ -425,6 +493,15 @@ class Changelogs(Mechanism, CopyHolder):
         own.bolt.gate.closed = own.bolt.up
         own.known = max(own.known, known)
         own.returning += known - own.log.start
+
+    def _leave_open(self, own: _Task) -> None:
+        """It has died amid a transaction: the broker aborts it at its first look that finds it too old."""
+        kernel, timeout = self._job.kernel, self._settings.transaction_timeout
+        every = self._settings.abort_interval
+        if timeout and own.bolt.worked > own.worked:
+            looks = max(0, -(-(max(kernel.now, own.since + timeout) - self._looks) // every))
+            own.topic.left_open()
+            kernel.at(self._looks + looks * every, Rank.ROTATION, own.topic.aborted, own.bolt.number)
 
     def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
         own = self._tasks[task]
@@ -443,7 +520,7 @@ class Changelogs(Mechanism, CopyHolder):
         held = self._job.plane.listed(own.bolt.c.held, own.bolt.number)
         self._job.say.replayed(own.bolt, without_markers(held.pick(slice(n))), None)
         self._do.step(own.bolt, "log read again", f"{n} messages")
-        own.restoring = False
+        own.restoring, own.since, own.worked = False, self._job.kernel.now, own.bolt.worked
         if own.stopped:
             own.bolt.gate.closed = True
         else:

@@ -28,6 +28,10 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
 - Changes, offsets, and what was sent up to the commit's turn hold together from the commit on; a commit
   message then follows on each channel. Until it comes, what a bolt has sent is withheld from its readers.
   Readers of what leaves the topology see it when it is committed.
+- A crash leaves a transaction open if the task has worked on anything since the turn of its last commit, or
+  since it was restored. The broker looks each `abort_interval` (rank ROTATION, phase drawn), and aborts what
+  was begun then and is `transaction_timeout` old. Until then readers of all tasks of the component are
+  told of no commit, and then of all at once.
 - A fault aborts what is not committed: it is destroyed where it has come, or when it comes. Windows put out
   since are open again.
 """

@@ -115,15 +115,22 @@ static void prepare(plane *p, channel *c, int64_t now, int32_t outage) {
 }
 
 static void commit(plane *p, channel *c, int64_t now, int32_t outage) {
+    (void)p, (void)now, (void)outage;
+    transactions *of = c->transactions;
+    of->untold += of->ready - of->settled;
+    of->settled = of->ready;
+}
+
+static void tell(plane *p, channel *c, int64_t now, int32_t outage) {
     (void)outage;
     transactions *of = c->transactions;
     int32_t m = take_message(p);
     message says = {0};
     says.mark = COMMIT;
     says.created = now;
-    says.key = (int32_t)(of->ready - of->settled);
+    says.key = (int32_t)of->untold;
     p->messages[m] = says;
-    of->settled = of->ready;
+    of->untold = 0;
     of->commits++;
     send_message(p, c, m, now);
 }
@@ -159,8 +166,11 @@ static void abort_open(plane *p, channel *c, int64_t now, int32_t outage) {
 /* What a task has sent up to now will hold with its next commit. */
 void plane_prepare(plane *p, int32_t number) { for_each_channel(p, &p->tasks[number], prepare, 0, 0); }
 
-/* Its readers will know that it holds. */
-void plane_commit(plane *p, int32_t number, int64_t now) { for_each_channel(p, &p->tasks[number], commit, now, 0); }
+/* It holds. */
+void plane_commit(plane *p, int32_t number) { for_each_channel(p, &p->tasks[number], commit, 0, 0); }
+
+/* Its readers will know of all that holds. */
+void plane_tell(plane *p, int32_t number, int64_t now) { for_each_channel(p, &p->tasks[number], tell, now, 0); }
 
 /* What is not committed never will be: what has come is destroyed, what is on its way when it comes. */
 void plane_abort(plane *p, int32_t number, int64_t now, int32_t outage) {

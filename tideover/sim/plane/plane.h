@@ -216,6 +216,7 @@ typedef struct {
     int64_t commits;     /* messages that say so */
     int64_t ready;       /* what was sent before this number will hold with the commit under way */
     int64_t settled;     /* and what before this is committed, or aborted */
+    int64_t untold;      /* what is committed, and its reader has not been told of */
 } transactions;
 
 /* What a task sends again: one message every ``step``; end markers leave with what is ahead of them. */
@@ -755,7 +756,8 @@ void plane_trim_log(plane *p, int32_t t, int64_t n);
 void plane_go_back(plane *p, int32_t t);
 int64_t plane_logged(plane *p, int64_t now);
 void plane_prepare(plane *p, int32_t t);
-void plane_commit(plane *p, int32_t t, int64_t now);
+void plane_commit(plane *p, int32_t t);
+void plane_tell(plane *p, int32_t t, int64_t now);
 void plane_abort(plane *p, int32_t t, int64_t now, int32_t outage);
 void plane_block(plane *p, int32_t t, int64_t now);
 void plane_unblock(plane *p, int32_t t, int64_t now);
