@@ -355,6 +355,44 @@ def test_catch_up_compares_peaks() -> None:
     assert recovery["catch_up_s"] * 1000 == pytest.approx(1184 - 1130, abs=20)
 
 
+def test_a_batch_takes_so_many_tuples_at_most() -> None:
+    """Four of the ten that wait at 100: p.0 ends at 105 + 14, count.0 at 141, the sink has them at 143. Then
+    four of the sixteen that wait at 200, and so on: one trigger, one batch.
+    """
+    done = run(max_offsets_per_trigger=4, until=395)
+    assert counted(done) == [(n, 143 + 100 * (n // 4)) for n in range(12)]
+    assert counted(run(max_offsets_per_trigger=10)) == counted(run())
+
+
+def test_who_reads_gets_a_share_of_the_cap_by_what_waits_there() -> None:
+    """At 100 nine tuples of a wait with p, and one of b with q. Of five p has 5 x 9 / 10 = 4.5, which is 4,
+    and q 0.5, which is 1, so that it does not starve.
+    """
+    topology = {
+        "a": spout("values", 11, values=(1,), repeat=True),
+        "b": spout("values", 95, values=(1,), repeat=True),
+        "p": bolt("forward", {"a": "shuffle"}),
+        "q": bolt("forward", {"b": "shuffle"}),
+    }
+    batched = {"trigger_interval": 100 * MS, "max_offsets_per_trigger": 5}
+    done = simulate(world(topology, "micro_batch", (), 150, **batched), trace=True)
+    assert [row[0] for row in done.trace.processed if row[6] <= 150 * MS].count("p") == 4
+    assert [row[0] for row in done.trace.processed].count("q") == 1
+
+
+def test_law_of_a_cap_after_an_outage() -> None:
+    """The driver is lost at 50, and triggers at 1055, when 105 tuples wait. A batch of n is out after 31 + 3n
+    (the first 6 later, by a load) and committed 3 later. All of them at once are out at 1407. By 20, the
+    first are at 1152, and the last of the 105, in the sixth batch, at 1622: sooner first, later in the end.
+    """
+    lost = (driver_lost(50, restart=1000),)
+    at_once, by_20 = run(lost, until=1640), run(lost, until=1640, max_offsets_per_trigger=20)
+    assert counted(at_once)[:105] == [(n, 1055 + 31 + 3 * 105 + 6) for n in range(105)]
+    assert counted(by_20)[:120] == [(n, 1152 + 94 * (n // 20)) for n in range(120)]
+    for done in (at_once, by_20):
+        whole(done)
+
+
 def test_remarks() -> None:
     """100 tuples/s: p.0 needs 0.1 s of a second, the count that has the only key 0.2 s. A batch of 40 takes
     34 + 0.3 x 40. With a tuple every 1.9 both stages need more than half of the time. A driver is
@@ -367,6 +405,8 @@ def test_remarks() -> None:
     assert ["without end" in remark for remark in warnings(crowded)] == [True]
     other = query((driver_lost(50),)).with_strategy(STRATEGIES["none"].model_validate({}))
     assert any("no driver" in remark for remark in warnings(other))
+    (few,) = warnings(query(max_offsets_per_trigger=9))
+    assert few.startswith("max_offsets_per_trigger 9: about 10 tuples come in a trigger_interval of 0.1 s")
 
 
 def test_bad_input() -> None:
@@ -387,4 +427,8 @@ def test_bad_input() -> None:
         {"kind": "pause", "component": "p", "at": "0.5 s", "duration": "1 s", "detection": "1 s"}
     ]
     with pytest.raises(ScenarioError, match="duration alone"):
+        load(text)
+    text["failures"] = []
+    text["strategy"] = {"kind": "micro_batch", "recovery": "replay", "max_offsets_per_trigger": 5}
+    with pytest.raises(ScenarioError, match="which reads all at once"):
         load(text)

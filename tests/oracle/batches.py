@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from tideover.sim.draws import Purpose
@@ -222,12 +224,30 @@ class MicroBatches(Protocol, kind="micro_batch"):
         now = self.triggered = self.now
         if self.log:
             writes = not self.lineage or now >= self.next_checkpoint
-            self.batch, self.log = Batch(self.log, writes), {}
+            content, self.log = self._some()
+            self.batch = Batch(content, writes)
             self._in(self.params.plan_time, self._begin)
         elif self.params.trigger_interval:
             self._at(self._next(), self._trigger)
         else:
             self._at(now + self.params.poll_interval, self._trigger)
+
+    def _some(self) -> tuple[dict[Task, list[Message]], dict[Task, list[Message]]]:
+        """What a batch takes of the log, and what it leaves."""
+        most = getattr(self.params, "max_offsets_per_trigger", None)
+        tuples = {task: sum(m.datum is not None for m in messages) for task, messages in self.log.items()}
+        if most is None or most >= sum(tuples.values()):
+            return self.log, {}
+        content: dict[Task, list[Message]] = {}
+        left: dict[Task, list[Message]] = {}
+        for task, messages in self.log.items():
+            share = Fraction(most * tuples[task], sum(tuples.values()))
+            share = ceil(share) if share < 1 else floor(share)
+            for message in messages:
+                there = task in left or (message.datum is not None and share == 0)
+                (left if there else content).setdefault(task, []).append(message)
+                share -= message.datum is not None and not there
+        return content, left
 
     def _next(self) -> int:
         interval = self.params.trigger_interval

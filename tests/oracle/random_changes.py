@@ -434,6 +434,9 @@ SETTINGS: dict[str, Worlds] = {
         st.one_of(SNAPSHOTS, saved(copied(transactional(st.one_of(SNAPSHOTS, OVERTAKEN, LATER)))))
     ),
     "batches, planned stops": planned(both("micro_batch")),
+    "micro_batch, max_offsets_per_trigger": fixed(
+        LINEAGE, max_offsets_per_trigger=(1, 2, 3, 5, 9), recovery=("checkpoint", "checkpoint", "lineage")
+    ),
     "planned stops": planned(worlds(tuple(PROTOCOLS))),
     "changelog, exactly_once": fixed(
         CHANGELOG, guarantee=("exactly_once",), batch_interval=(None,), local_state=(False,)

@@ -122,6 +122,12 @@ class Records:
             return parts[0]
         return Records(parts[0]._plane, np.concatenate([part.rows for part in parts]))
 
+    def split(self, tuples: int) -> tuple[Records, Records]:
+        """So many tuples and the end markers behind them; and the rest."""
+        place = np.flatnonzero(self.rows["mark"] == 0)
+        cut = int(place[tuples]) if tuples < len(place) else self.n
+        return Records(self._plane, self.rows[:cut]), Records(self._plane, self.rows[cut:])
+
     def since(self, epoch: int) -> Records:
         """The tuples of this epoch and later ones, and the markers that end them."""
         mark = self.rows["mark"]
@@ -165,6 +171,23 @@ class Log(Generic[Place, Read]):
         for place, read in content.items():
             self.waiting.setdefault(place, []).insert(0, read)
             self.size += read.n
+
+
+def capped(content: Content, most: int) -> tuple[Content, Content]:
+    """Of what waits at each place its share of ``most`` tuples, at least one where there are any; and the
+    rest (Apache Spark: ``KafkaMicroBatchStream.rateLimit``).
+    """
+    total = sum(records.tuples for records in content.values())
+    if total <= most:
+        return content, {}
+    taken: Content = {}
+    left: Content = {}
+    for task, records in content.items():
+        first, later = records.split(max(1, most * records.tuples // total))
+        for part, found in ((first, taken), (later, left)):
+            if part.n:
+                found[task] = part
+    return taken, left
 
 
 def effects_of_read(job: Job, read: Iterable[tuple[BoltTask, Train]]) -> dict[str, Ints]:

@@ -23,6 +23,7 @@ from tideover.models.mechanisms.batch_log import (
     Log,
     Record,
     Records,
+    capped,
     effects_of_read,
     end_batch,
     median_distance,
@@ -56,16 +57,22 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
     driver moves nothing but the data of the log, and tasks work off the outputs of many batches at a time.
 
     lineage   least time between two batches that save states (ns); None: every batch does
+    most      tuples that a batch takes at most; None: all that wait
     """
 
     needs = Needs(log=True, batches=True, readers_go_back=True)
     knows_the_plane = True
 
     def __init__(
-        self, job: Job, settings: BatchSettings, output_mode: OutputMode, lineage: int | None = None
+        self,
+        job: Job,
+        settings: BatchSettings,
+        output_mode: OutputMode,
+        lineage: int | None = None,
+        most: int | None = None,
     ) -> None:
         super().__init__(job)
-        self._settings, self._output_mode = settings, output_mode
+        self._settings, self._output_mode, self._most = settings, output_mode, most
         self._log: Log[BoltTask, Records] = Log(lambda task: task.number, Records.join)
         self._batch: Batch | None = None
         self.history: list[Record] = []
@@ -116,12 +123,16 @@ class Batches(Mechanism, CopyHolder, Runner, Saver):
         self._job.step(DRIVER, what, f"batch {batch.number}")
 
     def _trigger(self) -> None:
-        """1. Every trigger interval: the batch is all that has arrived meanwhile."""
+        """1. Every trigger interval: the batch is all that has arrived meanwhile, or the first of it."""
         s = self._settings
         now = self._triggered = self._job.kernel.now
         self._fill_log()
         if self._log.waiting:
-            batch = self._batch = Batch(self._logged, self._log.take(), self._cluster.saves(now))
+            content = self._log.take()
+            if self._most is not None:
+                content, left = capped(content, self._most)
+                self._log.put_back(left)
+            batch = self._batch = Batch(self._logged, content, self._cluster.saves(now))
             self._step("batch triggered", batch)
             self._then(s.plan_time, partial(self._log_offsets, batch))
         else:

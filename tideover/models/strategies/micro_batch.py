@@ -8,7 +8,8 @@ A batch (tests/models/test_micro_batch.py, test_plane_worlds.py):
 
 - Triggers are at 0, then at the first multiple of `trigger_interval` after the last one, or at once when
   the batch took longer. An empty log is looked at again after the interval (without one: `poll_interval`).
-- A batch is all that the log has at its trigger. `plan_time` later its range is logged. Then its stages
+- A batch is all that the log has at its trigger, or the first `max_offsets_per_trigger` of it, of which each
+  task that reads has its share. `plan_time` later its range is logged. Then its stages
   run, one component after the other. `output_time` after the last all its tuples pass all tasks at one
   instant, `commit_time` later it is committed.
 - A task takes `task_time` + the service of its tuples, with state also `state_time` + rows * `state_cost`;
@@ -42,6 +43,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import model_validator
+
 from tideover.models.job.topology import Topology
 from tideover.models.mechanisms.batch_log import BatchSettings
 from tideover.models.mechanisms.batches import Batches, StartingOver
@@ -74,6 +77,9 @@ class MicroBatch(BatchSettings, Strategy):
         {"reload_time", "reload_cost", "executor_cold", "state_cold", "locality_wait", "resubmit_time"}
         | {"recovery_time", "cold_time"}
     )
+    omitted = frozenset({"max_offsets_per_trigger"})
+    counts_tuples = ("max_offsets_per_trigger",)
+    caps = frozenset({"max_offsets_per_trigger"})
     costs: ClassVar[dict[str, tuple[str, ...]]] = {
         "batches": ("plan_time", "task_time", "state_time", "state_cost", "output_time", "commit_time")
     }
@@ -88,9 +94,22 @@ class MicroBatch(BatchSettings, Strategy):
     checkpoint_interval: Positive = setting(
         "with lineage: least time between two batches that save states", 10 * S
     )
+    max_offsets_per_trigger: int | None = setting(
+        "most tuples of a batch; each task that reads takes its share of them, by what waits before it, and "
+        "at least one; the rest waits for the next trigger; default: a batch takes all that waits",
+        ge=1,
+    )
     output_mode: Literal["append", "update"] = setting(
         "what the sink gets: finished windows, or from every batch what it has changed", "append"
     )
+
+    @model_validator(mode="after")
+    def _some_at_a_time(self) -> MicroBatch:
+        if self.max_offsets_per_trigger is not None and self.recovery == "replay":
+            raise ValueError(
+                "max_offsets_per_trigger does not go with recovery: replay, which reads all at once"
+            )
+        return self
 
     def promises_in(self, topology: Topology) -> Promise:
         again = self.recovery == "replay" and put_out_again(topology)
@@ -103,12 +122,26 @@ class MicroBatch(BatchSettings, Strategy):
         fixed += self.state_time * len(plan.stateful) if self.recovery != "lineage" else 0
         again = put_out_again(plan.topology) if self.recovery == "replay" else []
         long = too_long(plan, "trigger_interval", self.trigger_interval, fixed)
-        return [*again, *mixed(plan.topology), *long]
+        return [*again, *mixed(plan.topology), *long, *self._too_few(plan)]
+
+    def _too_few(self, plan: Plan) -> list[str]:
+        """On a cap below what comes in an interval."""
+        most, interval = self.max_offsets_per_trigger, self.trigger_interval
+        if most is None or not interval:
+            return []
+        readers = [c for c in plan.topology.components if c.inputs and all(e.up.is_spout for e in c.inputs)]
+        comes = sum(float(plan.loads[c.name].rates.sum()) for c in readers) * interval / S
+        if comes <= most:
+            return []
+        return [
+            f"max_offsets_per_trigger {most:,}: about {comes:,.0f} tuples come in a trigger_interval of "
+            f"{interval / S:g} s, so that ever more wait"
+        ]
 
     def protocol(self, job: Job) -> Protocol:
         if self.recovery == "replay":
             StartingOver(job, self, self.output_mode)
         else:
             lineage = self.checkpoint_interval if self.recovery == "lineage" else None
-            Batches(job, self, self.output_mode, lineage)
+            Batches(job, self, self.output_mode, lineage, self.max_offsets_per_trigger)
         return BatchProtocol(job)
