@@ -5,6 +5,7 @@ s ──▶ p (1 ms, with state, one shadow) ──▶ q    a one every 10 ms fr
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -276,7 +277,9 @@ def rates(scenario: Scenario) -> dict[tuple[str, str], list[Fraction]]:
 
 
 def greedy(scenario: Scenario) -> dict[Place, int]:
-    """One place after the other, each the best there is."""
+    """One place after the other, each the best there is; nobody has more than an even share of the shadows,
+    rounded up, while another host has room.
+    """
     topology, members = scenario.topology, 1 + scenario.strategy.k
     machines = scenario.hosts.machines["m"]
     hosts, slots = range(machines.count), machines.slots
@@ -298,11 +301,15 @@ def greedy(scenario: Scenario) -> dict[Place, int]:
         name: [(name, t, r) for r in range(1, members) for t in range(topology[name].parallelism)]
         for name in order
     }
+    even = math.ceil(sum(map(len, turns.values())) / len(hosts))
     for turn in range(max(map(len, turns.values()))):
         for name in order:
             if turn < len(turns[name]):
-                place = turns[name][turn]
-                at[place] = best(place, at, [h for h in hosts if room(h)], topology, flow)
+                place, shadows = turns[name][turn], [at[other] for other in at if other[2]]
+                apart = {at[other] for other in at if other[:2] == place[:2]}
+                free = [h for h in hosts if room(h) and h not in apart]
+                spread = [h for h in free if shadows.count(h) < even]
+                at[place] = best(place, at, spread or free, topology, flow)
     return at
 
 
@@ -322,8 +329,7 @@ def best(place: Place, at: dict[Place, int], hosts: list[int], topology: Any, fl
         )
         return size, len(senders), -list(at.values()).count(host), -host
 
-    apart = [h for h in hosts if (h not in {at[p] for p in at if p[:2] == place[:2]})]
-    return max(apart, key=worth)
+    return max(hosts, key=worth)
 
 
 @QUICK

@@ -128,6 +128,19 @@ def test_estorm_by_hand() -> None:
     assert shadows == {("p", 0): 0, ("count", 0): 1, ("p", 1): 3, ("count", 1): 2}
 
 
+def test_estorm_spreads_shadows() -> None:
+    """s on 0, then p on 1 to 3, 0 and 1: five shadows on four hosts, two each at most. all but
+    p.3 could be where s is; p.0 and p.1 are, the others where the fewest tasks are and none of their fleet.
+    """
+    topology = {
+        "s": spout("values", values=(1,), repeat=True),
+        "p": bolt("forward", {"s": "shuffle"}, parallelism=5),
+    }
+    where = hosts(4, placement=FleetPlacement())
+    found = deployment_of(world(topology, "active_replication", hosts=where, k=1)).hosts
+    assert [found["p", task, 1] for task in range(5)] == [0, 0, 2, 3, 2]
+
+
 def test_estorm_makes_bytes_local_not_senders() -> None:
     """The count reads a, with 30 tuples/s of 256 B, and b, whose two tasks on one host send 10/s each."""
     topology = {

@@ -15,7 +15,8 @@ The rules (tests/models/test_placement.py, test_estorm.py):
 - `estorm`: primaries as `round_robin`. Then components have turns, nearest to a spout first, one replica
   after the other: to a host with a slot and none of its fleet, where most bytes/s of what it reads come
   from primaries there (mean rates without failures; what windows put out counts 0), then from most senders;
-  then the fewest tasks, then the lowest.
+  then the fewest tasks, then the lowest. A host with as many replicas as each would have if they were
+  spread evenly, rounded up, is passed over while there is another.
 - Workers: of a host's tasks, in physical order, the i-th goes to worker i mod `workers`. The acker lives in
   worker 0 of its host.
 """
@@ -172,10 +173,11 @@ class FleetPlacement(Placement):
     """Primaries as round robin puts them; each shadow (a replica after the first) where most of what it reads
     is local then, of the hosts with a slot left, and never where another of its fleet is.
 
-    Operators have their turns breadth-first from the spouts, one shadow a turn. Read are the primaries of the
-    tasks before; of hosts that are alike the one with the most senders, then the fewest tasks, then the next
-    in order takes it. X. Liu et al., *E-Storm: Replication-based State Management in Distributed Stream
-    Processing Systems*, ICPP 2017, section IV.
+    Shadows are spread: with n of them on m hosts none takes more than n / m, rounded up, while others have
+    room. Operators have their turns breadth-first from the spouts, one shadow a turn. Read are the primaries
+    of the tasks before; of hosts that are alike the one with the most senders, then the fewest tasks, then
+    the next in order takes it. X. Liu et al., *E-Storm: Replication-based State Management in Distributed
+    Stream Processing Systems*, ICPP 2017, section IV, algorithm 1.
     """
 
     def fill(self, seating: Seating) -> None:
@@ -188,15 +190,21 @@ class FleetPlacement(Placement):
         for name in sorted(depth, key=lambda name: depth[name]):
             tasks = range(seating.topology.by_name[name].tasks)
             shadows.append([(name, task, r) for r in range(1, seating.replicas[name]) for task in tasks])
+        most = -(-sum(map(len, shadows)) // len(seating.hosts))
+        placed: Counter[int] = Counter()
         for turn in zip_longest(*shadows):
             for place in filter(None, turn):
-                seating.seat(place, self._best(seating, place, rates).number)
+                full = {host for host, many in placed.items() if many >= most}
+                host = self._best(seating, place, rates, full).number
+                seating.seat(place, host)
+                placed[host] += 1
 
-    def _best(self, seating: Seating, place: Place, rates: Mapping[str, Floats]) -> Host:
+    def _best(self, seating: Seating, place: Place, rates: Mapping[str, Floats], full: set[int]) -> Host:
         fleet = seating.siblings(place)
         free = [h for h in seating.ring(0) if h.number not in fleet and seating.has_room(h)]
         if not free:
             raise seating.no_host_apart(place)
+        free = [host for host in free if host.number not in full] or free
         name, task, _ = place
         local: dict[int, tuple[float, int]] = {}  # bytes/s from each host, and from how many tasks
         for edge in seating.topology.by_name[name].inputs:
