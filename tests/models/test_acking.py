@@ -128,6 +128,19 @@ def test_acks_leave_one_after_the_other() -> None:
     assert rows[4:] == [(4, 55, 58), (5, 65, 65)]
 
 
+def test_a_burst_of_acks_begins_late() -> None:
+    """The same with 3 for the burst, which delays each of the acks, and what waits behind them; what is acked
+    as it is processed, by a bolt without windows, is not delayed.
+    """
+    costs = {"ack_cost": 2 * MS, "ack_time": 3 * MS}
+    run = simulate(counting((), until=70, message_timeout=100 * MS, **costs), trace=True)
+    assert completed(run) == [(0, 0, 55), (1, 0, 57), (2, 0, 59), (3, 0, 61)]
+    rows = [(row[3], row[5] / MS, row[6] / MS) for row in run.trace.processed]
+    assert rows[4:] == [(4, 55, 61), (5, 65, 65)]
+    at_once = {"s": spout("values", values=(1, 1)), "p": bolt("forward", {"s": "shuffle"}, 1)}
+    assert completed(acked(at_once, until=30, ack_time=3 * MS)) == [(0, 0, 11), (1, 0, 21)]
+
+
 def test_acks_not_yet_sent_are_lost_with_the_state() -> None:
     """The same; at 55 the state is lost: roots 0 and 1 are acked (52, 54), 2 and 3 are not, though their
     window was emitted.

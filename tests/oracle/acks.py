@@ -98,10 +98,14 @@ class AckCosts(Protocol):
         held = task.stateful or not datum.anchored
         return 0 if held else self.params.ack_cost
 
+    def burst(self, acks: int) -> int:
+        """How long it takes to ack so many one after the other."""
+        return self.params.ack_time + acks * self.params.ack_cost if acks else 0
+
     def ack_window(self, task: Bolt, data: list[Datum]) -> None:
         """The task is busy until the last."""
         if task.component not in self.world.at_once:
-            task.occupy(self.now + len(data) * self.params.ack_cost)
+            task.occupy(self.now + self.burst(len(data)))
 
 
 class SourceReplay(AckCosts, kind="source_replay"):
@@ -121,6 +125,7 @@ class SourceReplay(AckCosts, kind="source_replay"):
             "acker_buckets": make.some(2, 3),
             "acker_host": make.some(None, 0, 1) if (make.hosts or 0) > 1 else make.some(None, 0),
             "ack_cost": make.ns(0, 0, 0.5, 1),
+            "ack_time": make.ns(0, 0, 0, 2, 6),
             "max_spout_pending": make.some(None, None, 1, 2, 5),
         }
 
@@ -199,13 +204,13 @@ class SourceReplay(AckCosts, kind="source_replay"):
 
     def ack_all(self, task: Task, data: list[Datum]) -> None:
         """One after the other; the task is kept for that already."""
-        cost = self.params.ack_cost
         for i, datum in enumerate(data, 1):
-            if cost == 0:
+            after = self.burst(i)
+            if after == 0:
                 self.done(datum, [])
             else:
                 act, priority = partial(self.done, datum, []), departure(task.rank)
-                task.unsent.append((self.clock.at(self.now + i * cost, priority, act), datum))
+                task.unsent.append((self.clock.at(self.now + after, priority, act), datum))
 
     def _begin(self, spout: SpoutTask) -> None:
         """The rotation starts with the spout."""

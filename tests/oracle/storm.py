@@ -213,7 +213,7 @@ class StormCheckpoint(SourceReplay, kind="storm_checkpoint"):
         entries, host, now = desk.entries, task.host, self.now
         end = self.store.request(entries * self.params.entry_size, host, True, max(1, entries))
         end += self.params.write_time + entries * self.params.write_cost
-        acks = len(desk.safe) * self.params.ack_cost if self.committing else 0
+        acks = self.burst(len(desk.safe)) if self.committing else 0
         task.occupy_longer(end - now + acks)
         # a pause makes it later, as what keeps the task
         task.pending.append(
@@ -302,7 +302,7 @@ class StormCheckpoint(SourceReplay, kind="storm_checkpoint"):
                     self.world.ledger.hurt(other.state.effects, fault)
                 other.take_on(its.held.state)
                 acks, its.safe = its.safe, []
-                other.occupy_longer(len(acks) * self.params.ack_cost)
+                other.occupy_longer(self.burst(len(acks)))
                 self.ack_all(other, acks)
                 self.world.ledger.hurt([*its.prepared, *its.executed], fault)
                 its.prepared, its.executed = [], []

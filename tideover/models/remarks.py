@@ -368,10 +368,10 @@ def of_the_job(plan: Plan, saving: Saving, upload: int, timeout: int) -> list[st
     return []
 
 
-def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> list[str]:
+def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int, ack_time: int) -> list[str]:
     """On windows whose tuples can time out before they are acked. ``key``, ``timeout``: the parameter that
     says when; ``least``: the shortest time after which a tuple can time out under it (ns); ``ack_cost``: of
-    an ack (ns).
+    an ack, ``ack_time``: of a burst of them besides (ns).
     """
     remarks = []
     for c in plan.topology.components:
@@ -386,7 +386,7 @@ def windows(plan: Plan, key: str, timeout: int, least: int, ack_cost: int) -> li
             length += c.window.slide  # it leaves with the first window that ends without it
         # The first tuple of a window waits for its end and is acked at once, the last one waits for the acks
         # of all the others, and in between it is so much of the one and so much of the other.
-        burst = round(ack_cost * rate * length / S)
+        burst = ack_time + round(ack_cost * rate * length / S)
         slides = " and its slide" if c.window.extent else ""
         longest, why = max(
             (length, f"the window of {c.name}{slides}"), (burst, f"the burst of acks of {c.name}")

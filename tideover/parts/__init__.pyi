@@ -134,11 +134,12 @@ class Distinct(kinds.Distinct):
     def __init__(self, *, window: operators_window.Window | Duration) -> None: ...
 
 class EStorm(estorm.EStorm):
-    def __init__(self, *, ack_cost: Duration = "0 s", message_timeout: Duration = "30 s",
-        timeout_buckets: int = 2, timeout_phase: Duration | None = None, acker_buckets: int = 3,
-        acker_host: int | None = None, ack_size: Size = "20 B", max_spout_pending: int | None = None,
-        members: int = 2, store: str | None = None, entry_size: Size = "64 B",
-        copy_cost: Duration = "0 s", transaction_time: Duration = "0 s", load_time: Duration = "0 s",
+    def __init__(self, *, ack_cost: Duration = "0 s", ack_time: Duration = "0 s",
+        message_timeout: Duration = "30 s", timeout_buckets: int = 2,
+        timeout_phase: Duration | None = None, acker_buckets: int = 3, acker_host: int | None = None,
+        ack_size: Size = "20 B", max_spout_pending: int | None = None, members: int = 2,
+        store: str | None = None, entry_size: Size = "64 B", copy_cost: Duration = "0 s",
+        transaction_time: Duration = "0 s", load_time: Duration = "0 s",
         load_cost: Duration = "0 s") -> None: ...
 
 class Empirical(distributions.Empirical):
@@ -342,10 +343,10 @@ class SlowStore(fault_kinds.SlowStore):
         **common: Unpack[_Fault]) -> None: ...
 
 class SourceReplay(source_replay.SourceReplay):
-    def __init__(self, *, ack_cost: Duration = "0 s", message_timeout: Duration = "30 s",
-        timeout_buckets: int = 2, timeout_phase: Duration | None = None, acker_buckets: int = 3,
-        acker_host: int | None = None, ack_size: Size = "20 B",
-        max_spout_pending: int | None = None) -> None: ...
+    def __init__(self, *, ack_cost: Duration = "0 s", ack_time: Duration = "0 s",
+        message_timeout: Duration = "30 s", timeout_buckets: int = 2,
+        timeout_phase: Duration | None = None, acker_buckets: int = 3, acker_host: int | None = None,
+        ack_size: Size = "20 B", max_spout_pending: int | None = None) -> None: ...
 
 class SplitWords(kinds.SplitWords):
     def __init__(self) -> None: ...
@@ -378,9 +379,10 @@ class Storm(storm.Storm):
         prepare: distributions.Distribution | Duration = "constant") -> None: ...
 
 class StormCheckpoint(storm_checkpoint.StormCheckpoint):
-    def __init__(self, *, ack_cost: Duration = "0 s", message_timeout: Duration = "30 s",
-        timeout_buckets: int = 2, timeout_phase: Duration | None = None, acker_buckets: int = 3,
-        acker_host: int | None = None, ack_size: Size = "20 B", max_spout_pending: int | None = None,
+    def __init__(self, *, ack_cost: Duration = "0 s", ack_time: Duration = "0 s",
+        message_timeout: Duration = "30 s", timeout_buckets: int = 2,
+        timeout_phase: Duration | None = None, acker_buckets: int = 3, acker_host: int | None = None,
+        ack_size: Size = "20 B", max_spout_pending: int | None = None,
         checkpoint_interval: Duration = "1 s", store: str | None = None, entry_size: Size = "64 B",
         write_time: Duration = "0 s", write_cost: Duration = "0 s", round_trip: Duration = "0 s",
         access_cost: Duration = "0 s", look_up_work: Duration = "0 s") -> None: ...

@@ -188,22 +188,26 @@ class PendingRoots:
 
 class AckCosts(Mechanism):
     """Acks take ``ack_cost`` ns each at the bolt: each tuple's at once, a window's in one burst at its
-    end; where they are ``held``, those of bolts with state when they are released.
+    end, which takes ``ack_time`` ns besides; where they are ``held``, those of bolts with state when they are
+    released.
     """
 
     occupies = False
 
-    def __init__(self, job: Job, ack_cost: int, held: bool = False) -> None:
+    def __init__(self, job: Job, ack_cost: int, ack_time: int, held: bool = False) -> None:
         super().__init__(job)
-        self.ack_cost = ack_cost
+        self.ack_cost, self.ack_time = ack_cost, ack_time
         for c in job.topology.components:
             at_once = not (c.keeps_state if held else c.window)
             if not c.is_spout and c.anchored and at_once:
                 Verbs(job).charge(c.name, ack_cost)
 
     def takes(self, parts: Sequence[Effects]) -> int:
-        """How long it takes to ack these tuples (ns)."""
-        return self.ack_cost * sum(len(part.uid) for part in parts)
+        """How long it takes to ack these tuples in one burst (ns)."""
+        return self._burst(sum(len(part.uid) for part in parts))
+
+    def _burst(self, acks: int) -> int:
+        return self.ack_time + self.ack_cost * acks if acks else 0
 
     def window_ended(self, task: BoltView, parts: list[Effects], now: int) -> int:
         return self.takes(parts) if task.component.anchored else 0
@@ -234,6 +238,7 @@ class Acks(AckCosts, CopyHolder):
         self,
         job: Job,
         ack_cost: int,
+        ack_time: int,
         ack_size: int,
         period: int,
         buckets: int,
@@ -242,7 +247,7 @@ class Acks(AckCosts, CopyHolder):
         host: int | None,
         held: bool,
     ) -> None:
-        super().__init__(job, ack_cost, held)
+        super().__init__(job, ack_cost, ack_time, held)
         self._ack_size, self._period, self._buckets, self._phase = ack_size, period, buckets, phase
         self._acker_buckets, self._holds, self._do = acker_buckets, held, Verbs(job)
         self._held: dict[TaskView, list[Effects]] = {}
@@ -358,11 +363,12 @@ class Acks(AckCosts, CopyHolder):
         """Ack these tuples one after the other; returns how long that takes (ns)."""
         uid, attempt = joined(parts)
         attempt = np.zeros(len(uid), np.int64) if attempt is None else attempt
-        if not self.ack_cost:
+        if not self._burst(len(uid)):
             self._send(task, uid, attempt, np.full(len(uid), now, np.int64))
             return 0
         c, plane = self._plane.tasks[task.number].acks, self._plane
-        columns = [uid, attempt, self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)]
+        after = self.ack_time + self.ack_cost * np.arange(1, len(uid) + 1, dtype=np.int64)
+        columns = [uid, attempt, after]
         if c.sent < c.n:  # it has gone back since it began to send these, and need not wait for them
             before = self._waiting(c)
             before[-1] += c.since - now
@@ -372,7 +378,7 @@ class Acks(AckCosts, CopyHolder):
         for name, column in zip(("uid", "attempt", "after"), columns, strict=True):
             plane.array(c, name, column)
         c.n, c.sent, c.since = len(columns[0]), 0, now
-        return self.ack_cost * len(uid)
+        return self._burst(len(uid))
 
     def _waiting(self, c: Any) -> list[Ints]:
         return [self._plane.kept(c, name)[c.sent :] for name in ("uid", "attempt", "after")]

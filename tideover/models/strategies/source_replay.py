@@ -3,8 +3,8 @@
 Acks (tests/models/test_acking.py, test_plane_laws.py):
 
 - A bolt acks a tuple when it has processed it; `ack_cost` is part of its service. A windowed bolt holds the
-  ids: at its window's end the i-th of them, as they were processed, is acked i * `ack_cost` later, and the
-  task is busy until the last. A late tuple is acked at once.
+  ids: at its window's end the i-th of them, as they were processed, is acked `ack_time` + i * `ack_cost`
+  later, and the task is busy until the last. A late tuple is acked at once.
 - An ack is at the acker when it is sent. A tree is complete when the XOR of all ids that were created and
   acked in it is zero, at its latest ack. Markers and aggregates belong to no tree.
 - The acker has a rotating map of its own, with the same timeout, `acker_buckets` and phase 0. Acks of what
@@ -44,12 +44,13 @@ class Acking(Strategy):
     """A strategy whose bolts ack; by itself what the reference run of such a strategy is under."""
 
     ack_cost: Duration = setting("time that one ack takes at the bolt", 0)
+    ack_time: Duration = setting("time that a burst of acks takes at the bolt besides, before the first", 0)
 
     def load(self, component: Component) -> Work:
         return Work(self.ack_cost) if component.anchored else Work()
 
     def protocol(self, job: Job) -> Protocol:
-        AckCosts(job, self.ack_cost)
+        AckCosts(job, self.ack_cost, self.ack_time)
         return Protocol(job)
 
 
@@ -93,12 +94,12 @@ class SourceReplay(Acking):
     def remarks(self, plan: Plan) -> list[str]:
         timeout, least = self.message_timeout, self.message_timeout * (self.timeout_buckets - 1)
         return [
-            *remarks.windows(plan, "message_timeout", timeout, least, self.ack_cost),
+            *remarks.windows(plan, "message_timeout", timeout, least, self.ack_cost, self.ack_time),
             *remarks.held(plan, least),
         ]
 
     def undisturbed(self) -> Strategy:
-        return Acking(ack_cost=self.ack_cost)
+        return Acking(ack_cost=self.ack_cost, ack_time=self.ack_time)
 
     def prompt(self) -> bool:
         return self.composed_of == SourceReplay.composed_of and self.max_spout_pending is None
@@ -118,7 +119,7 @@ class Replay(Protocol):
     def __init__(self, job: Job, strategy: SourceReplay) -> None:
         super().__init__(job)
         s = self.strategy = strategy
-        costs, spout = (s.ack_cost, s.ack_size), (s.message_timeout, s.timeout_buckets)
+        costs, spout = (s.ack_cost, s.ack_time, s.ack_size), (s.message_timeout, s.timeout_buckets)
         self.acks = Acks(job, *costs, *spout, s.timeout_phase, s.acker_buckets, s.acker_host, self.held)
         offsets.follow(job, self.acks.maps)
 

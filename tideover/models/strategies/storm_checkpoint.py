@@ -13,7 +13,7 @@ test_bounded_queues.py):
   entries * `write_cost`; a pause makes that later. Then it hands the marker on; a task without state does
   so at once.
 - When all have, the transaction *holds*, and the commit's markers go out. Each task writes as many entries
-  once more, then acks what was prepared, one every `ack_cost`. Only with this commit are tuples acked by
+  once more, then acks what was prepared, as a window's end does. Only with this commit are tuples acked by
   tasks with state, late ones and those still in a window too; others ack when they have processed.
 - A fault of a bolt ends the transaction under way. At `ready` a task gives up what it does, control markers
   too, and reads its state. Then (rank RESTORE) all tasks go back to the transaction that holds: they begin
