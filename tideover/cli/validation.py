@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -19,13 +20,17 @@ import pandas as pd
 
 from tideover import api
 from tideover.calibrate import capacities, recoveries
+from tideover.calibrate.recoveries import catch_up as catching_up
 from tideover.cli.reproduce import CAPACITY, FITTED, LATENCY, OUTAGE, RATE, RECOVERY, WINDOW_S
+from tideover.models.config import Scenario
+from tideover.models.simulation import simulate
 from tideover.reports import published
 from tideover.reports.calibration import recoveries as shown
 from tideover.reports.formatting import UNDEFINED, strategy_name
 from tideover.reports.published import group
 from tideover.reports.validation import FAILED, PREDICTED, Figure, LeftOut, Study
 from tideover.reports.validation import FITTED as CHOSEN
+from tideover.scenarios.loader import load
 
 TOLERANCE = 0.15
 """A simulated figure that is further off than this part of the published one has failed."""
@@ -57,6 +62,10 @@ def phase_two() -> Iterator[Figure]:
         )
 
 
+_REPLAY_COST_S = 0.0031
+"""As fitted on phase 2."""
+
+
 def phase_one() -> Iterator[Figure]:
     """Against the timeout of a heartbeat and that of a root, one after the other."""
     done = set()
@@ -71,11 +80,62 @@ def phase_one() -> Iterator[Figure]:
                 "no end" if row["queue_length"] is None else f"{row['queue_length']:,}",
             )
             until = row["replayed_until_s"]
-            if of not in done:  # what a replay costs is of no account under source replay
+            usual = row["strategy"] == "source_replay" or row["replay_cost_s"] == _REPLAY_COST_S
+            if usual and of not in done:  # what a replay costs is of no account under source replay
                 done.add(of)
                 yield judged(
                     of, "s", row["published_s"], np.nan if until is None else until, "two timeouts", 60.0
                 )
+
+
+_LOG_MS = 1.0
+"""Latencies were logged in whole milliseconds."""
+_SERVICES_MS = 0.3
+"""Of both bolts together."""
+_HOPS = {1: "0.42 ms", 2: "0.84 ms"}
+"""How long a tuple is on each of its two ways, fitted on the means of R+SM."""
+_SPOUTS = {1: {"pause": "10 ms", "emit_cost": "0.53 ms"}, 2: {"rate": "10/s"}}
+
+
+_ACKS = {"timeout_phase": "0 s", "ack_time": "178.3 ms", "ack_cost": "31.5 us"}
+"""Fitted on the standard deviations under source replay (``examples/fit_ack_cost.py``)."""
+
+
+def normal_latency() -> Iterator[Figure]:
+    """Against the services alone. A median or a percentile is met within the resolution of the log."""
+    table = group("stableford", "normal_latency")
+    for phase, strategy, rate, *measured in table.rows:
+        replay = strategy == "source_replay"
+        more = _ACKS if replay else {"checkpoint_interval": "5 s", "serialise_time": "1 ms"}
+        found = simulate(_undisturbed(_SPOUTS[phase], {"kind": strategy, **more}, _HOPS[phase]))
+        shown = found.latency.summary(1e6)
+        for name, value in zip(("median", "mean", "std", "p95"), measured, strict=True):
+            simulated, law = float(shown[name] or 0), (UNDEFINED, np.nan)
+            if name != "std":
+                law = "the services alone", _SERVICES_MS
+            of = strategy_name(strategy), f"{rate}", name
+            chosen = name == ("std" if replay else "mean")
+            figure = judged(of, table.unit, value, simulated, *law, chosen=chosen)
+            logged = name in ("median", "p95") and abs(simulated - value) < _LOG_MS
+            yield replace(figure, verdict=PREDICTED) if logged else figure
+
+
+def _undisturbed(spout: dict[str, str], strategy: dict[str, str], hop: str) -> Scenario:
+    """The pipeline of both phases without failures, the first minute not measured."""
+    count = {"bolt": "windowed_count", "from": {"split": {"fields": ["word"]}}, "window": "30 s"}
+    return load(
+        {
+            "name": "word count without failures",
+            "topology": {
+                "sentences": {"spout": "sentences", **spout},
+                "split": {"bolt": "split_words", "from": {"sentences": "shuffle"}, "service": "0.2 ms"},
+                "count": {**count, "service": "0.1 ms"},
+            },
+            "links": {"latency": hop},
+            "strategy": strategy,
+            "run": {"duration": "360 s", "warmup": "60 s"},
+        }
+    )
 
 
 def throughput() -> Iterator[Figure]:
@@ -205,6 +265,13 @@ def capacity(file: Path) -> Iterator[LeftOut]:
     return left_out("demeter", both, {"leave_one_out": CAPACITY}, "in proportion to the cores")
 
 
+def catch_up(file: Path) -> Iterator[LeftOut]:
+    measured = capacities.read(file)
+    errors = catching_up.added(capacities.frames(measured), catching_up.fit(measured))["errors"]
+    law = "plain fluid law with the profiled capacity"
+    return left_out("demeter", errors, {"leave_third_out": RECOVERY}, law)
+
+
 FLUID = "fluid"
 
 
@@ -243,9 +310,11 @@ class Source(NamedTuple):
 STUDIES = {
     "phase_two": Source("stableford.recovery", phase_two),
     "phase_one": Source("stableford.real_restart", phase_one),
+    "normal_latency": Source("stableford.normal_latency", normal_latency),
     "detection": Source("demeter.detection", detection),
     "demeter": Source("demeter.detection", demeter, "demeter_flink_failures.csv"),
     "capacity": Source("demeter.detection", capacity, "demeter_profile_recoveries.csv"),
+    "catch_up": Source("demeter.detection", catch_up, "demeter_profile_recoveries.csv"),
     "khaos": Source("", khaos, "khaos_flink_recovery_calibration.csv"),
     "throughput": Source("ksafety.throughput", throughput),
     "overhead": Source("estorm.overhead", overhead),
