@@ -171,17 +171,27 @@ def test_a_restart_is_overtaken_as_it_is_deployed() -> None:
     assert steps == [at + 2 for at in tried[:-1]]
 
 
-def test_a_job_is_noticed_with_the_first_of_its_processes() -> None:
-    """Both bolts die at 30, in workers of their own. By silence they are noticed when both are; peers see
-    the first connection that closes, and a restart fails as long as one of the two has slots.
+def test_a_restart_that_was_overtaken_launches_nobody() -> None:
+    """The slots of count are dropped with the first request in vain, by 50. Its restart waits 30, until 60 at
+    the earliest; at 59 p loses its state. So count is launched by the restart of 89, in 6, and prepared in 9.
     """
-    dies = (crashed(30, 0, "p"), crashed(30, 0, "count"))
-    detector = heard(20, 50, restarts=TEN, rpc_failure_threshold=2, **SLOW)
-    scenario = placed(job(dies, detector=detector), s=0, p=1, count=2)
-    first, second = simulate(scenario).recoveries
-    until = max(dropped(scenario, 30 * MS, (name, 0, 0)) for name in ("p", "count")) / MS
-    tried = deployed(33, 10, 2, until)
-    assert first["ready_at_s"] == second["ready_at_s"] == pytest.approx(tried[-1] / 1000)
+    detector = heard(20, 50, 6, 9, restarts=FixedDelay(delay=30 * MS), rpc_failure_threshold=1, **SLOW)
+    _, row = simulate(job((crashed(30, 0), lost(59, "p")), detector=detector)).recoveries
+    assert moments(row) == pytest.approx((59, 59, 89, 95, 104))
+
+
+def test_a_job_is_noticed_with_the_first_of_its_processes() -> None:
+    """The hosts of both bolts lose power at 30. Without `connection` that is noticed when both are missed;
+    with it when the first is, and restarts fail until the other is.
+    """
+    power = (fault("crash_rack", 30, rack=0),)
+    detector = heard(20, 50, restarts=FixedDelay(delay=MS), connection=ms(3), failed_deployment=ms(2))
+    scenario = placed(job(power, detector=detector), s=0, p=1, count=2)
+    silent = [moments(rows((crashed(30, 0, name),), heard(20, 50))[0])[1] for name in ("p", "count")]
+    tried = deployed(min(silent), 1, 2, max(silent))
+    steps = [step.at / MS for step in trace_of(scenario).steps if "restart failed" in step.what]
+    assert steps == pytest.approx([at + 2 for at in tried[:-1]])
+    assert len(tried) > 1
 
 
 TRIES = FixedDelay(delay=8 * MS)

@@ -219,4 +219,67 @@ HEARTBEATS = (
         (f"{MODELS}/test_detectors.py", "-k", "taken_for_death"),
     ),
 )
-ENGINE = (*WINDOWS, *EVENTS, *STOPPED, *CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS)
+CLOSED = f"{MODELS}/test_closed_connections.py"
+CONNECTIONS = (
+    Mutation(
+        "a request of the instant of a death is in vain",
+        "((now - last) // interval + threshold) * interval for last",
+        "((now - last) // interval + threshold - 1) * interval for last",
+        (CLOSED, "-k", "failure_of_its_own"),
+    ),
+    Mutation(
+        "a host that loses power closes its connections",
+        "detector.connection is not None and not broken and",
+        "detector.connection is not None and",
+        (CLOSED, "-k", "loses_power"),
+    ),
+    Mutation(
+        "who is cut off is seen to die",
+        "and not broken and self._cuts.hears(host):",
+        "and not broken:",
+        (CLOSED, "-k", "cut_off"),
+    ),
+    Mutation(
+        "a restart that fails does not count for those after it",
+        "            earlier.append(Earlier(noticed, failed[-1]))\n",
+        "",
+        (CLOSED, "-k", "count_for_the_strategy"),
+    ),
+    Mutation(
+        "nothing overtakes a restart of a job",
+        "if following is not None and following <= ordered:",
+        "if False:",
+        (CLOSED, "-k", "launches_nobody"),
+    ),
+    Mutation(
+        "a restart that is overtaken as it is deployed fails as well",
+        "if following is None or failed < following:",
+        "if True:",
+        (CLOSED, "-k", "overtaken"),
+    ),
+    Mutation(
+        "a failed restart forgets whom it was to launch",
+        "restart.left = restart.waiting if self._comes_to_nothing(place) else {}",
+        "self._comes_to_nothing(place)",
+        (CLOSED, "-k", "failure_of_its_own"),
+    ),
+    Mutation(
+        "a job is noticed with the last of its processes, though peers see the first",
+        "noticed = max if self._detector.connection is None else min",
+        "noticed = max",
+        (CLOSED, "-k", "with_the_first"),
+    ),
+    Mutation(
+        "restarts do not wait for who registers",
+        "min(max(ordered, there) + takes, NEVER)",
+        "min(ordered + takes, NEVER)",
+        (CLOSED, "-k", "registers"),
+    ),
+    Mutation(
+        "a host whose process is dead has slots",
+        "max(self._repairs.over(host.number), self._away.get(host.number, 0)) <= now",
+        "self._repairs.over(host.number) <= now",
+        (CLOSED, "-k", "has_no_slots"),
+    ),
+)
+ENGINE = (*WINDOWS, *EVENTS, *STOPPED, *CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS, *CONNECTIONS)
