@@ -46,8 +46,10 @@ MOST_BUSY = 20
 """What was missed is made up for in so many times as long, or never."""
 LEAST_POINTS = 5
 """Points within a triangle that tell where its corners are."""
+CLEAR, CLEAR_OF_MANY = 10.0, 2.0
+"""How many times as high as what counts as not normal a failure of few points must be, and one of many."""
 MOST_FITTED = 400
-MOST_PLACES = 200
+MOST_PLACES = 100
 """The highest of all in a series are looked at."""
 VAGUE = 0.6
 """A slope whose interval is wider than this part of it says nothing."""
@@ -100,10 +102,15 @@ def places(series: Series) -> list[Place]:
         return _dips(series)
     usual = _usual(series, _LOW)
     over = series.value - usual
-    sigma = _noise(over)
+    sigma = _roughness(series.value)
     least = np.maximum(np.maximum(_SIGMAS * sigma, _ABOVE * np.abs(usual)), _LITTLE * float(over.max()))
-    found = [p for p in _runs(over > least, 2) if p.last - p.first + 1 >= FEWEST]
-    highest = sorted(found, key=lambda p: -float(over[p.first : p.last + 1].max()))[:MOST_PLACES]
+    found = []
+    for place in _runs(over > least, 2):
+        height = float((over / least)[place.first : place.last + 1].max())
+        points = place.last - place.first + 1
+        if points >= FEWEST and height > (CLEAR if points < LEAST_POINTS else CLEAR_OF_MANY):
+            found.append((height, place))
+    highest = [place for _, place in sorted(found, reverse=True)[:MOST_PLACES]]
     return sorted(highest)
 
 
@@ -119,6 +126,13 @@ def _noise(values: Floats) -> float:
     """Standard deviation of most values, whatever the others are (median absolute deviation)."""
     calm = values[values <= np.quantile(values, 0.75)]
     return 1.4826 * float(np.median(np.abs(calm - np.median(calm))))
+
+
+def _roughness(values: Floats) -> float:
+    """Standard deviation of what no straight line explains: by second differences, which are noise alone but
+    at corners, however much of a series is a failure.
+    """
+    return 1.4826 * float(np.median(np.abs(np.diff(values, 2)))) / 6**0.5
 
 
 def _runs(mask: Mask, bridged: int) -> list[Place]:
@@ -353,7 +367,7 @@ def _bends(value: Floats, residuals: Floats) -> bool:
 def _draws(x: Floats, covariance: Floats, low: Floats, high: Floats) -> Floats:
     """The estimate, and parameters that fit as well."""
     rng = np.random.default_rng(1)
-    drawn = rng.multivariate_normal(x, covariance, DRAWS, method="svd")
+    drawn = rng.multivariate_normal(x, covariance, DRAWS, check_valid="ignore", method="svd")
     return np.clip(np.vstack([x, drawn]), low, high)
 
 
