@@ -12,7 +12,7 @@ from tideover.calibrate.logs.findings import Failure, Findings
 
 EPOCH = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 JOB, GRAPH = "a" * 32, "b" * 32
-SAMPLE = Path(__file__).parent / "flink_sample"
+SAMPLE = Path(__file__).parents[2] / "examples" / "flink-logs"
 
 
 def line(at: float, text: str, layout: str = "{time} INFO  org.apache.flink.runtime.x.Y [] - {text}") -> str:

@@ -87,7 +87,7 @@ def test_values_of_the_real_one(sample: Findings) -> None:
     assert found["checkpoint_interval"].value == 2.0
     assert "jm.log" in found["checkpoint_interval"].meaning
     assert {name for name, one in found.items() if not one.identified} == {
-        *("slots", "unseen", "rate", "capacity", "catch_up"),
+        *("unseen", "rate", "capacity", "catch_up"),
     }
     assert sample.settings["state.backend.type"].value == "rocksdb"  # only config.yaml has it
     assert sample.settings["state.backend.type"].mark.line == 22

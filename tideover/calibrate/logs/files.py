@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -99,12 +100,20 @@ class LogFile:
             number += len(whole)
         if rest:
             yield number, self._whole(number, rest)
-            self.refuse(number, "has no end: the file is cut off, or was being written")
 
     def _whole(self, number: int, line: bytes) -> bytes:
         if len(line) > MOST_LINE:
             self.refuse(number, f"is longer than {MOST_LINE >> 20} MB; the rest of it is left out")
         return line[:MOST_LINE]
+
+    def is_cut(self) -> bool:
+        """Whether it is a plain file whose last line has no end."""
+        with suppress(OSError), self.path.open("rb") as raw:
+            last = raw.read(8)
+            if last and not any(last.startswith(begin) for begin in COMPRESSED):
+                raw.seek(-1, io.SEEK_END)
+                return raw.read() != b"\n"
+        return False
 
     def text(self) -> str | None:
         """The whole file; None if it is too large, which is said."""

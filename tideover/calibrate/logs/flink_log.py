@@ -138,7 +138,7 @@ class Log:
     # One line after the other.
 
     def feed(self, file: LogFile) -> None:
-        line = b""
+        number, line = 0, b""
         takes = [(phrase, getattr(self, name)) for phrase, name in _PHRASES]
         for number, line in file.lines():
             if self._cause_of is not None:
@@ -150,6 +150,8 @@ class Log:
                     self._line(file, number, line, take)
                     break
         self._tail(line)
+        if file.is_cut():
+            file.refuse(number, "has no end: the file is cut off, or was being written")
 
     def _line(self, file: LogFile, number: int, line: bytes, take: _Take) -> None:
         try:

@@ -146,7 +146,10 @@ def quantities(
     yield observed(
         "replacement", killed.replaced, "from the first sign of a lost process until there are slots again"
     )
-    yield observed("slots", threw.slots, "from a restart until there are slots, where no process was lost")
+    if threw.slots:
+        yield observed(
+            "slots", threw.slots, "from a restart until there are slots, where no process was lost"
+        )
     yield observed("deployment", both.deployed, "from slots until the last task has started")
     yield observed("state_load", both.loaded, "from then until the last task has its state, and runs")
     yield observed("outage", both.outage, "from the first sign until all tasks run")
@@ -175,7 +178,7 @@ def quantities(
 def _untold() -> Iterator[Quantity]:
     kill = (
         "from the loss of a process until its first sign: not in a JobManager's log, so the times above are "
-        "too short by it; what killed the process, or the last line of its TaskManager's log, tells it"
+        "too short by it; what killed the process (the kernel, Kubernetes, a supervisor) tells when"
     )
     yield unknown("unseen", "s", kill)
     more = (

@@ -136,6 +136,13 @@ def untold(quantities: pd.DataFrame, sources: pd.DataFrame) -> tuple[str, ...]:
     return tuple(told)
 
 
+_MEASURED = {
+    "outage": "from the first sign of a failure until all tasks run",
+    "backlog": "input that waits then: that of the outage, and since the last checkpoint",
+    "catch_up": "from then until nothing waits; load: input rate over what the job can do then",
+}
+
+
 def predicted_table(predicted: pd.DataFrame) -> Table:
     columns: dict[str, Callable[[Row], str]] = {
         "": lambda row: str(row["what"]),
@@ -144,7 +151,10 @@ def predicted_table(predicted: pd.DataFrame) -> Table:
         "predicted": lambda row: number(row["estimate"]),
         "90 % interval": lambda row: interval(row["low"], row["high"]),
     }
-    return Table.of("Predicted", predicted.to_dict("records"), columns, (), 3, lambda row: str(row["source"]))
+    there = set(predicted["measure"]) if len(predicted) else set()
+    notes = [f"{name.replace('_', ' ')}: {told}" for name, told in _MEASURED.items() if name in there]
+    rows = predicted.to_dict("records")
+    return Table.of("Predicted", rows, columns, notes, 3, lambda row: str(row["source"]))
 
 
 def settings_table(settings: pd.DataFrame) -> Table:
