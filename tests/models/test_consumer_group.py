@@ -28,12 +28,13 @@ from tideover.sim.units import S
 BEAT, SESSION = 3 * S, 45 * S
 
 
+ONCE = {"guarantee": "exactly_once", "transaction_timeout": 60 * S}
 PROCESS, HOST = (fault(f"crash_{which}", 100_000, host=1) for which in ("worker", "host"))
 """They die at 100."""
 
 
 def dies(
-    *failures: Any, hosts: int = 4, seed: int = 1, tasks: int = 1, once: bool = False, **more: Any
+    *failures: Any, hosts: int = 4, seed: int = 1, tasks: int = 1, strategy: Any = None, **more: Any
 ) -> Scenario:
     topology = {
         "s": spout(**ONES | {"gap": 1000}, hosts=(0,)),
@@ -41,7 +42,7 @@ def dies(
     }
     times = {name: Constant(value=round(v * S)) for name, v in more.items() if type(v) in (int, float)}
     detector = ConsumerGroup(**more | times)
-    settings = {"commit_interval": S, "guarantee": "exactly_once" if once else "at_least_once"}
+    settings = {"commit_interval": S} | (strategy or {})
     found = world(topology, "changelog", failures or (HOST,), 300_000, seed, hosts=hosts, **settings)
     return found.model_copy(update={"detector": detector})
 
@@ -162,13 +163,29 @@ def test_exactly_once_readers_see_nothing_meanwhile() -> None:
     """What is worked on at least once is there for readers at once; exactly once they see all of it when the
     rebalance is over. So the silence is that of both tasks, and not of the dead one.
     """
-    found, heard, out = waits(once=True)
+    found, heard, out = waits(strategy=ONCE)
     seen = [at for component, task, _, at in found.trace.committed if (component, task) == ("p", 1)]
     assert max(at for at in seen if at <= out) == out
     assert not any(heard < at < out for at in seen)
     gap = found.recoveries[0]["output_gap_s"] * S
     assert out - heard < gap <= out - heard + 2 * S
     assert waits()[0].recoveries[0]["output_gap_s"] < 10
+
+
+def test_a_transaction_that_is_too_old_costs_a_member_all_its_tasks() -> None:
+    """The broker looks each 10 s for transactions that were begun 10 s ago: that of the last commit of the
+    member that waits. So it is without its task until the rebalance is over, and does it all again.
+    """
+    found, heard, out = waits(strategy=ONCE | {"transaction_timeout": 10 * S})
+    begun = max(at for at in commits(found) if at < heard)
+    first = Draws(1).moment("transactions", Purpose.PHASE, 10 * S)
+    look = next(at for at in range(first, out, 10 * S) if at >= begun + 10 * S)
+    fenced = [row for row in found.recoveries if row["kind"] == "fenced"]
+    moments = [(row["failed_at_s"], row["detected_at_s"], row["ready_at_s"]) for row in fenced]
+    assert moments == [pytest.approx((look / S, look / S, out / S))]
+    assert any(heard < at < look for at in served(found))
+    assert not any(look < at <= out for at in served(found))
+    assert found.ledger["duplicated"] == found.ledger["lost"] == 0
 
 
 def test_an_eager_member_commits_and_does_nothing_until_tasks_are_assigned() -> None:

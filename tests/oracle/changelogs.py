@@ -150,13 +150,13 @@ class Changelogs(Protocol, kind="changelog"):
 
     @staticmethod
     def drawn(make: Maker) -> dict[str, Any]:
-        once = make.some(False, True)
+        once, commits = make.some(False, True), make.some(3, 5, 10, 20, 35)
         return {
             "guarantee": "exactly_once" if once else "at_least_once",
-            "commit_interval": make.some(3, 5, 10, 20, 35) * TICK,
+            "commit_interval": commits * TICK,
             "commit_time": make.ns(0, 0, 1, 3),
-            "transaction_timeout": make.some(0, 35, 60) * TICK,
-            "abort_interval": make.some(1, 7, 30) * TICK,
+            "transaction_timeout": make.some(0, commits, commits + 7, 60) * TICK,
+            "abort_interval": make.some(1, 3, 30) * TICK,
             "batch_interval": None if once else make.some(None, TICK, 4 * TICK),
             "restore_time": make.ns(0, 0, 3),
             "restore_cost": make.ns(0, 0, 1),
@@ -278,6 +278,8 @@ class Changelogs(Protocol, kind="changelog"):
                 self._commit_due(task)
             else:
                 desk.stopped = True
+        elif begins and self.once and self.params.transaction_timeout:
+            self._look_again(task)
         elif desk.stopped:
             desk.stopped = False
             if not (task.down or desk.restores):
@@ -351,14 +353,33 @@ class Changelogs(Protocol, kind="changelog"):
             channel.send(message)
         desk.untold.clear()
 
+    def _look_from(self, when: int) -> int:
+        """The broker's first look at that time or later."""
+        look = self.layout.phase("transactions", Purpose.PHASE, self.params.abort_interval)
+        while look < when:
+            look += self.params.abort_interval
+        return look
+
+    def _look_again(self, task: Task) -> None:
+        self._at(self._look_from(self.now + 1), task, Rank.ROTATION, partial(self._look, task))
+
+    def _look(self, task: Task) -> None:
+        """For a transaction that is too old; its task lives, and waits for others."""
+        desk = self.desks[task]
+        if not desk.rebalances:
+            return
+        begun = desk.shelf.tuples > desk.worked and not desk.committing
+        if begun and desk.since + self.params.transaction_timeout <= self.now:
+            self.world.listener.fenced(task)
+        else:
+            self._look_again(task)
+
     def _leave_open(self, task: Task) -> None:
         """It dies amid a transaction, which the broker has to abort."""
-        desk, every = self.desks[task], self.params.abort_interval
+        desk = self.desks[task]
         if not self.params.transaction_timeout or desk.shelf.tuples == desk.worked:
             return
-        look = self.layout.phase("transactions", Purpose.PHASE, every)
-        while look < max(self.now, desk.since + self.params.transaction_timeout):
-            look += every
+        look = self._look_from(max(self.now, desk.since + self.params.transaction_timeout))
         self.left_open[task.component] += 1
         self.clock.at(look, control(Rank.ROTATION, task.rank), partial(self._aborted, task.component))
 
@@ -378,7 +399,7 @@ class Changelogs(Protocol, kind="changelog"):
         if crash:
             desk.rebalances = desk.stops = desk.stopped = False
         if self.once:
-            if crash:
+            if crash and self.world.outages.all[-1].fault.kind != "fenced":
                 self._leave_open(task)
             self._abort(task)
         queued = [] if crash else task.interrupt() + task.memory

@@ -28,7 +28,7 @@ LOOKS = control(Rank.READY, 1 << 19)
 
 @dataclass(frozen=True)
 class Reassignment:
-    """What Nimbus does to a worker, as a failure."""
+    """What befalls tasks that are taken from a process which lives, as a failure."""
 
     kind: str = "reassigned"
     where: str = ""
@@ -327,6 +327,20 @@ class Group(Part):
         if self.d.restart is not None:
             after = self.layout.sample(self.d.restart, member.name, Purpose.LAUNCH, outage.number)
             self.clock.at(self.now + after, LISTEN, partial(self._runs, member))
+
+    def fenced(self, task: Task) -> None:
+        """Its member has lost all of its tasks, and has joined anew."""
+        member = next(member for member in self.members if task in member.tasks)
+        outages, lost = self.world.outages, [each for each in self.world.tasks if each in member.tasks]
+        outage = outages.strikes(Reassignment("fenced", member.name))
+        outage.tasks = lost
+        outages.struck(outage, list(lost))
+        for each in lost:
+            each.fault = outage.number
+            each.fail("crash_task", None, each.while_down)
+            outages.comes_to("noticed", each)
+        member.tasks = []
+        self.orphans = [each for each in self.world.tasks if each in [*self.orphans, *lost]]
 
     def _remove(self, member: Member) -> None:
         self.members.remove(member)

@@ -220,7 +220,7 @@ _RECOVERIES = (
     *_columns(
         f"""
         kind [text] | kind of the failure, or why a detector restarts what did not fail: false_detection,
-            reassigned
+            reassigned, fenced
         component [text] | what failed
         failed_at_s [s] | time of the failure, from the start of the run
         hour_of_day? [h] | the time of day then, in hours since midnight; where load follows the time of day

@@ -59,4 +59,6 @@ process that dies look for slots as those of a host do, and there are none where
 - Tasks of a member that has heard of a rebalance work on until it is over, but commit nothing; a commit
   whose turn comes meanwhile has it then. With `protocol: eager` they commit when it hears of it, and then
   do nothing: what comes waits, and what waits comes once more when the tasks are assigned, behind ticks.
+- A member whose transaction becomes too old meanwhile (rules of `changelog`) loses all of its tasks then: a
+  failure of the kind `fenced`, which is noticed at once. They are assigned with the others.
 """

@@ -155,6 +155,16 @@ class Group(Watcher):
                 self._outages[victim] = outage
         return found
 
+    def fenced(self, task: BoltTask) -> None:
+        """Its member gives up all that it has, and joins anew: this takes place during a rebalance."""
+        now, supervisor = self._kernel.now, self._job.supervisor
+        member = next(member for member in self._members if task in member.tasks)
+        tasks, member.tasks = in_order(member.tasks), []
+        back = Return(now, NEVER, NEVER, NEVER)
+        supervisor.restart("fenced", _name(member.host, member.worker), tasks, dict.fromkeys(tasks, back))
+        self._outages |= dict.fromkeys(tasks, supervisor.outages[-1])
+        self._without = in_order([*self._without, *tasks])
+
     def _at(self, when: int, act: Action) -> None:
         self._kernel.at(when, Rank.READY, act, _GROUP)
 

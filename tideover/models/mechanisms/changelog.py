@@ -127,8 +127,8 @@ class _Standby:
 _SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigned"})
 """Failures of processes: what they had written to disk is there still."""
 
-_ABORTED = frozenset({"lose_state"})
-"""Failures after which no transaction is open: who lives aborts it."""
+_ABORTED = frozenset({"lose_state", "fenced"})
+"""Failures after which no transaction is open: who lives aborts it, or the broker has."""
 
 
 class Changelog:
@@ -418,6 +418,8 @@ class Changelogs(Mechanism, CopyHolder):
             own.stopped = not own.bolt.available
             self._commit_due(own, 0)
             return
+        if begins and own.outputs is not None and self._settings.transaction_timeout:
+            self._look_again(own)
         if own.stopped:
             own.stopped = False
             if own.bolt.up and not own.restoring:
@@ -494,14 +496,29 @@ class Changelogs(Mechanism, CopyHolder):
         own.known = max(own.known, known)
         own.returning += known - own.log.start
 
+    def _next_look(self, after: int) -> int:
+        """When the broker looks, at ``after`` (ns) or later, for transactions that are too old."""
+        every = self._settings.abort_interval
+        return self._looks + max(0, -(-(after - self._looks) // every)) * every
+
     def _leave_open(self, own: _Task) -> None:
         """It has died amid a transaction: the broker aborts it at its first look that finds it too old."""
         kernel, timeout = self._job.kernel, self._settings.transaction_timeout
-        every = self._settings.abort_interval
         if timeout and own.bolt.worked > own.worked:
-            looks = max(0, -(-(max(kernel.now, own.since + timeout) - self._looks) // every))
+            look = self._next_look(max(kernel.now, own.since + timeout))
             own.topic.left_open()
-            kernel.at(self._looks + looks * every, Rank.ROTATION, own.topic.aborted, own.bolt.number)
+            kernel.at(look, Rank.ROTATION, own.topic.aborted, own.bolt.number)
+
+    def _look_again(self, own: _Task) -> None:
+        """It may not commit: its transaction may become too old while it lives."""
+        own.plans.at(self._next_look(self._job.kernel.now + 1), Rank.ROTATION, partial(self._look, own))
+
+    def _look(self, own: _Task) -> None:
+        old = own.since + self._settings.transaction_timeout <= self._job.kernel.now
+        if own.rebalances and old and own.bolt.worked > own.worked and not own.committing:
+            self._job.supervisor.watch.fenced(own.bolt)
+        elif own.rebalances:
+            self._look_again(own)
 
     def bolt_ready(self, task: BoltTask, outage: OutageView) -> None:
         own = self._tasks[task]

@@ -81,6 +81,9 @@ class Watch:
     def back(self, victim: Any) -> None:
         """Something is up again, or something else is in its place."""
 
+    def fenced(self, task: BoltTask) -> None:
+        """A broker has aborted its transaction, and its process will learn that others may have its tasks."""
+
 
 Act = Callable[[Wire], None]
 

@@ -31,7 +31,8 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
 - A crash leaves a transaction open if the task has worked on anything since the turn of its last commit, or
   since it was restored. The broker looks each `abort_interval` (rank ROTATION, phase drawn), and aborts what
   was begun then and is `transaction_timeout` old. Until then readers of all tasks of the component are
-  told of no commit, and then of all at once.
+  told of no commit, and then of all at once. In a rebalance it aborts the transactions of those that live,
+  too, if they are as old: their member is fenced (tests/models/test_consumer_group.py).
 - A fault aborts what is not committed: it is destroyed where it has come, or when it comes. Windows put out
   since are open again.
 """
@@ -54,7 +55,9 @@ class ChangelogTopics(ChangelogSettings, Strategy):
 
     S. A. Noghabi et al., *Samza: Stateful Scalable Stream Processing at LinkedIn*, PVLDB 10(12), 2017,
     sections 4.1 and 4.2; G. Wang et al., *Consistency and Completeness: Rethinking Distributed Stream
-    Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions.
+    Processing in Apache Kafka*, SIGMOD 2021, sections 3 and 4; KIP-129 and KIP-447 for the transactions,
+    `TransactionStateManager.timedOutTransactions` for those that are aborted, and `TaskManager.handleLostAll`
+    and `StateManagerUtil.closeStateManager` of Kafka Streams for what a member loses that is fenced.
     """
 
     promise = "at least once"
