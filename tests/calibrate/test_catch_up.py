@@ -157,6 +157,13 @@ BROKEN = [
 ]
 
 
+def test_a_misspelt_column_is_not_passed_over(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows_of(8)).replace("recovery_s", "recvery_s", 1) + "\n")
+    with pytest.raises(ScenarioError, match=r"a.csv:1: recvery_s: unknown column; did you mean 'recovery_s'"):
+        capacities.read(path)
+
+
 @pytest.mark.parametrize(("old", "new", "says"), BROKEN)
 def test_broken_recoveries(tmp_path, old, new, says):
     path = tmp_path / "a.csv"

@@ -408,8 +408,10 @@ def test_conditions_change_nothing_else(tmp_path):
     assert with_them["scenario"].pop("conditions") == {"jvm": "stock"}
     assert with_them["scenario"] == without["scenario"]
     assert with_them["recoveries"] == without["recoveries"]
-    with pytest.raises(ScenarioError, match=r"conditions\.jvm"):
-        predicted(tmp_path, PROFILE, "conditions.jvm=[1]")
+    for value in ("[1]", "true"):
+        with pytest.raises(ScenarioError, match=r"conditions\.jvm: must be a text or a number") as refused:
+            predicted(tmp_path, PROFILE, f"conditions.jvm={value}")
+        assert len(refused.value.problems) == 1
 
 
 def test_what_is_set_by_hand_is_not_drawn(tmp_path):

@@ -62,7 +62,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     progress(0.9, "comparing")
     sessions = tables["sessions"]
     first = sessions.iloc[0]
-    same = ("machine", "os", "java", "python", "spark")
+    same = ("machine", "os", "java", "jvm", "python", "spark")
     provenance = {
         "source": "real PySpark runs, processes really killed",
         "measured": str(sessions["t0"].min()),

@@ -231,6 +231,9 @@ def read(path: Path) -> Measured:
     lines = lines_of(path)
     reader = Rows(str(path), NUMBERS, ALLOWED | FAILED, RECOVERIES)
     header = reader.header(lines, RECOVERIES)
+    for name in header:
+        if name not in (*NUMBERS, *RECOVERIES) and is_misspelt(name, RECOVERIES):
+            reader.refuse(lines[0][0], name, f"unknown column; {suggest(name, RECOVERIES)}")
     found: dict[str, list[tuple[float, ...]]] = {}
     for line, cells in lines[1:]:
         if any(cells):

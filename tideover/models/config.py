@@ -8,7 +8,7 @@ import json
 from collections import OrderedDict
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from tideover.models.detectors.base import Detector
 from tideover.models.job.arrivals import Day
@@ -47,6 +47,16 @@ class AppliedProfile(Part):
     ]
 
 
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"must be a text or a number, not {value!r}")
+    return value
+
+
+Condition = Annotated[str | int | float, BeforeValidator(_plain_value)]
+"""What something is measured, or runs, under."""
+
+
 class Slo(Part):
     """A service level objective: what a run is held against once it is done. Not simulated."""
 
@@ -74,7 +84,7 @@ class Scenario(Part):
     stores: dict[str, StoreKind] = Field(default_factory=dict, description="more stores, by name")
     run: Run
     slo: tuple[Slo, ...] = ()
-    conditions: dict[str, str | int | float] = Field(
+    conditions: dict[str, Condition] = Field(
         default_factory=dict, description="what the real job runs under, by name; not simulated"
     )
     profile: AppliedProfile | None = None
