@@ -254,7 +254,7 @@ def test_a_page_does_not_say_where_its_file_lay(tmp_path: Path) -> None:
         ("cluster", "active_replication", "source_replay"),
         ("flink-recovery", "aligned_snapshots", "rsm"),
         # It names others, but neither of the two that many know.
-        ("estorm-synthetic", "none", "storm_checkpoint"),
+        ("estorm-synthetic", "source_replay", "storm_checkpoint"),
     ],
 )
 def test_it_begins_with_the_scenarios_own_strategy(name: str, first: str, second: str) -> None:

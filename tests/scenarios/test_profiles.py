@@ -266,7 +266,7 @@ def test_what_is_missing_is_told_with_the_profile(files):
     assert problem.startswith(f"{files}:4: topology.job.service: is missing")
     only = "only bolts.filter.service and bolts.windowed_count.service"
     assert f"; profile measured does not give bolts.forward.service, {only}; " in problem
-    assert "of the built-in scenarios it fits demeter-ads, demeter-cars, flink-recovery" in problem
+    assert "of the built-in scenarios it fits demeter-ads, demeter-cars, estorm-synthetic, flink" in problem
 
 
 @pytest.mark.parametrize("name", library.profiles())
@@ -493,6 +493,14 @@ def test_layers_of_a_default(tmp_path):
     assert service(source=text.replace("parallelism: 1}", "service: 3 ms}")) == 3 * MS
 
 
+def test_keys_share_a_parameter():
+    """8 are 4 for each of two that share them; the default is shared, too."""
+    both = "  tasks: {sets: topology.job.parallelism, divided_by: 2, default: 6}\n"
+    text = BY_HAND.replace("parameters:\n", f"parameters:\n{both}")
+    assert load_text(text).topology["job"].parallelism == 3
+    assert load_text(text, settings=["tasks=8"]).topology["job"].parallelism == 4
+
+
 def test_defaults_of_the_strategy_go_only_where_they_belong():
     text = BY_HAND.replace("strategy: none", "strategy: {kind: rsm}")
     text += "  interval: {sets: strategy.checkpoint_interval, default: 6 s}\n"
@@ -522,6 +530,9 @@ def test_defaults_of_the_strategy_go_only_where_they_belong():
         ("sets: topology.log.rate, ", "", [], "a:8: parameters.rate.sets: is missing"),
         ("sets: topology.log.rate", "sets: [1]", [], "a:8: parameters.rate.sets: must be a dotted key"),
         ("inverse: true", "inverse: 1", [], "a:9: parameters.capacity.inverse: must be true or false, not 1"),
+        ("inverse: true", "divided_by: 0", [], "a:9: parameters.capacity.divided_by: must be a whole number of at least 1"),
+        ("inverse: true", "inverse: true, divided_by: 2", [], "a:9: parameters.capacity.divided_by: must be a whole"),
+        ("  rate: {", "  pair: {sets: topology.job.parallelism, divided_by: 2}\n  rate: {", ["pair=3"], "--set: pair: must be a multiple of 2, not 3"),
         ("service: 5 ms}", "parallelism: 1}", ["run.seed=1"], "a:3: topology.job.service: is missing"),
         ("input rate", "input rate, default: 3", ["topology.log={spout: keys, keys: 1}"], "a:8: topology.log.rate: 3 has no unit"),
         ("sets: topology.log.rate", "default: 3 s, sets: topology.x.rate", [], "a:8: parameters.rate.sets: topology.x.rate: unknown component 'x'"),

@@ -130,21 +130,29 @@ def partly_used(kinds: Sequence[str], settings: Sequence[Setting]) -> list[str]:
 # file, nor ``--set``, nor a profile gives.
 
 KEY = "parameters"
-_KNOWN = ("sets", "default", "description", "inverse")
+_KNOWN = ("sets", "default", "description", "inverse", "divided_by")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A short parameter: the dotted keys that it ``sets``; ``inverse``: to the time of one, from a rate."""
+    """A short parameter: the dotted keys that it ``sets``; ``inverse``: to the time of one, from a rate;
+    ``divided_by``: to its so-manieth part each.
+    """
 
     name: str
     sets: tuple[str, ...]
     description: str = ""
     default: Node | None = None
     inverse: bool = False
+    divided_by: int = 1
 
     def value(self, node: Node) -> Node:
-        """What its keys are set to. Raises ValueError if a rate is needed and it is none."""
+        """What its keys are set to. Raises ValueError if a rate or a multiple is needed and it is none."""
+        if self.divided_by > 1 and node.value is not None:
+            whole = node.plain()
+            if type(whole) is not int or whole % self.divided_by:
+                raise ValueError(f"must be a multiple of {self.divided_by}, not {node.shown()}")
+            return node.like(whole // self.divided_by)
         if not self.inverse or node.value is None:
             return node
         rate = parse_rate(str(node.plain()))
@@ -167,7 +175,7 @@ def declared(root: Node, top: Collection[str] = ()) -> dict[str, Parameter]:
             continue
         if not reader.mapping(node, key) or reader.unknown_keys(node, key, _KNOWN):
             continue
-        sets, inverse, about = (node.get(k) for k in ("sets", "inverse", "description"))
+        sets, inverse, about, parts = (node.get(k) for k in ("sets", "inverse", "description", "divided_by"))
         if sets is None:
             reader.refuse(node, join(key, "sets"), "is missing; give the dotted key that is set, or a list")
             continue
@@ -177,10 +185,14 @@ def declared(root: Node, top: Collection[str] = ()) -> dict[str, Parameter]:
             reader.refuse(sets, join(key, "sets"), message)
         elif inverse is not None and not isinstance(inverse.value, bool):
             reader.refuse(inverse, join(key, "inverse"), f"must be true or false, not {inverse.shown()}")
+        elif parts is not None and (type(parts.value) is not int or parts.value < 1 or inverse is not None):
+            message = f"must be a whole number of at least 1, and without inverse, not {parts.shown()}"
+            reader.refuse(parts, join(key, "divided_by"), message)
         else:
             meaning = " ".join(str(about.value).split()) if about is not None else ""
             keys, is_inverse = tuple(t.value for t in targets), inverse is not None and inverse.value
-            found[name] = Parameter(name, keys, meaning, node.get("default"), is_inverse)
+            share = 1 if parts is None else parts.value
+            found[name] = Parameter(name, keys, meaning, node.get("default"), is_inverse, share)
     if reader.problems:
         raise ScenarioError(reader.problems)
     return found

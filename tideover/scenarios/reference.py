@@ -69,6 +69,12 @@ _PARAMETER = {
     "default": {"description": "what the key takes if neither the file nor a profile gives it"},
     "description": {"type": "string", "description": "what it means"},
     "inverse": {"type": "boolean", "default": False, "description": "a rate; set is the time of one"},
+    "divided_by": {
+        "type": "integer",
+        "minimum": 1,
+        "default": 1,
+        "description": "how many share it: each key is set to this part of it",
+    },
 }
 _PLACEHOLDER = "registry"
 
