@@ -7,6 +7,7 @@ The members are the processes on hosts 1, 2 and 3. Times in s.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,27 @@ def test_without_another_member_tasks_wait_for_one() -> None:
     assert row(scenario)["ready_at_s"] == pytest.approx(180)
     stays_away = dies(hosts=2)
     assert row(stays_away)["ready_at_s"] is None or row(stays_away)["ready_at_s"] > 300
+
+
+@pytest.mark.parametrize(
+    ("more", "back"),
+    [
+        ({"leaves": True}, lambda: max(beats(2, 100 * S), beats(3, 100 * S))),
+        ({}, removed),
+        ({"restart": 5, "static": True}, lambda: 120 * S),
+    ],
+    ids=["leaves", "silent", "static"],
+)
+def test_who_is_stopped_on_purpose_leaves_or_is_waited_for(more: Any, back: Callable[[], int]) -> None:
+    """Stopped from 100 to 120. Who leaves is removed at once, and host 2 has the task when the others have
+    heard. Who does not is waited for, though a new process runs; and as a static member it has it back.
+    """
+    stop = fault("planned_restart", 100_000, hosts=(1,), down=Constant(value=20 * S))
+    scenario = dies(stop, **more)
+    found = row(scenario)
+    assert (found["kind"], found["detected_at_s"]) == ("planned_restart", 100)
+    assert found["ready_at_s"] == pytest.approx(back() / S)
+    assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 2 if "leaves" in more else 1}
 
 
 def test_a_pause_is_not_noticed() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .record import Outage
     from .tasks import Task
 
-SPARED = ("crash_task", "crash_worker", "false_detection", "reassigned")
+SPARED = ("crash_task", "crash_worker", "false_detection", "reassigned", "planned_restart")
 """What leaves disks as they are."""
 
 
@@ -399,13 +399,13 @@ class Changelogs(Protocol, kind="changelog"):
         if crash:
             desk.rebalances = desk.stops = desk.stopped = False
         if self.once:
-            if crash and self.world.outages.all[-1].fault.kind != "fenced":
+            if crash and self.world.outages.all[-1].told[0] != "fenced":
                 self._leave_open(task)
             self._abort(task)
         queued = [] if crash else task.interrupt() + task.memory
         if not crash:
             task.memory.clear()
-        desk.copies.failed(self.world.outages.all[-1].fault.kind)
+        desk.copies.failed(self.world.outages.all[-1].told[0])
         position = desk.offsets.served
         again = desk.log[position:]
         self.world.record.all_there(again[: len(again) - len(queued)])

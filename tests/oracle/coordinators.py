@@ -213,7 +213,7 @@ class Nimbus(Part):
         outage = world.outages.strikes(fault)
         moved = {task for worker in workers for task in worker.tasks}
         outage.tasks = [task for task in world.tasks if task in moved]
-        world.outages.struck(outage, list(outage.tasks))
+        world.outages.struck(outage, list(outage.tasks), self)
         for task in outage.tasks:
             task.fault = outage.number
             task.fail("crash_task", None, task.while_down)
@@ -318,12 +318,24 @@ class Group(Part):
             if member.lives and (member.host in broken or any(task in things for task in member.tasks)):
                 self._dies(member, outage)
 
-    def _dies(self, member: Member, outage: Outage) -> None:
+    def stopped(self, tasks: list[Bolt], down: int) -> None:
+        """These were stopped on purpose, and run again so much later."""
+        for member in [m for m in self.members if m.lives and any(task in tasks for task in m.tasks)]:
+            self._away(member)
+            if self.d.leaves:
+                Clock.cancel(member.session)
+                self.clock.at(self.now, LISTEN, partial(self._remove, member))
+            self.clock.at(self.now + down, LISTEN, partial(self._runs, member))
+
+    def _away(self, member: Member) -> None:
         member.lives = member.rebalances = False
         Clock.cancel(member.beat)
         for task in member.tasks:
             self.world.outages.again(task)
             Clock.cancel(task.ready_event)
+
+    def _dies(self, member: Member, outage: Outage) -> None:
+        self._away(member)
         if self.d.restart is not None:
             after = self.layout.sample(self.d.restart, member.name, Purpose.LAUNCH, outage.number)
             self.clock.at(self.now + after, LISTEN, partial(self._runs, member))
@@ -334,7 +346,7 @@ class Group(Part):
         outages, lost = self.world.outages, [each for each in self.world.tasks if each in member.tasks]
         outage = outages.strikes(Reassignment("fenced", member.name))
         outage.tasks = lost
-        outages.struck(outage, list(lost))
+        outages.struck(outage, list(lost), self)
         for each in lost:
             each.fault = outage.number
             each.fail("crash_task", None, each.while_down)

@@ -13,6 +13,7 @@ from tideover.sim.faults import FAULTS
 
 from .bolts import Bolt
 from .clock import Part, Rank, control
+from .coordinators import Group
 from .faults import befall, take_down
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ class PlannedStop(Part):
     def go_down(self) -> None:
         world, fault, (host, down) = self.world, self._as(), self.left[0]
         outage = world.outages.strikes(fault, ("planned_restart", "job" if host is None else f"host {host}"))
-        befall(world, fault, outage, partial(take_down, found=self._bolts()))
+        bolts = self._bolts()
+        befall(world, fault, outage, partial(take_down, found=bolts))
+        if isinstance(world.listener, Group):
+            world.listener.stopped(bolts, down)
         self._silence(down + 1)
         self.left.pop(0)
         if self.left:

@@ -109,6 +109,7 @@ def grouped(draw: st.DrawFn, strategies: tuple[str, ...] = GROUPED) -> Scenario:
         restart=None if back is None else ms(back * TICK_MS + odd),
         static=back is not None and draw(st.booleans()),
         protocol=draw(st.sampled_from(("cooperative", "eager"))),
+        leaves=draw(st.booleans()),
     )
     return noticed(draw(failing(strategies)), 100, detector=detector)
 

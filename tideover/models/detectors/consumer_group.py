@@ -40,6 +40,9 @@ class ConsumerGroup(Detector):
     Who has joined anew commits nothing until tasks are assigned. So where readers see what is committed
     they see nothing of any member while the dead one is waited for.
 
+    Kafka Streams does not leave when it is closed, unless it is told to (`internal.leave.group.on.close`;
+    `KafkaStreams.CloseOptions.leaveGroup`, KIP-812).
+
     Apache Kafka: the classic group protocol (`GroupCoordinator`, `AbstractCoordinator`), with its defaults;
     KIP-62 and KIP-735 for the timeouts, KIP-345 for static members, KIP-429 for those who work on meanwhile;
     `TaskManager.commit` and `rebalanceInProgress` of Kafka Streams for commits that wait; for `eager`
@@ -59,6 +62,9 @@ class ConsumerGroup(Detector):
         "from the death of a process until another joins on its host; none: it stays away"
     )
     static: bool = setting("a process that is back before the session timeout is the same member", False)
+    leaves: bool = setting(
+        "a member that is stopped on purpose leaves the group; else it is removed as if it had died", False
+    )
     protocol: Literal["cooperative", "eager"] = setting(
         "eager: who joins a rebalance commits, and does nothing until tasks are assigned (of `changelog`)",
         "cooperative",
@@ -155,6 +161,16 @@ class Group(Watcher):
                 self._outages[victim] = outage
         return found
 
+    def stopped(self, victims: Sequence[Any], outage: Outage) -> dict[Any, Return]:
+        now, back, found = self._kernel.now, outage.ready_at, super().stopped(victims, outage)
+        for member in self._members:
+            if member.removed is None and any(task in found for task in member.tasks):
+                self._away(member, now if self._detector.leaves else self._runs_out(member))
+                self._at(back, partial(self._runs, member))
+                found |= dict.fromkeys(member.tasks, Return(now, NEVER, NEVER, NEVER))
+                self._outages |= dict.fromkeys(member.tasks, outage)
+        return found
+
     def fenced(self, task: BoltTask) -> None:
         """Its member gives up all that it has, and joins anew: this takes place during a rebalance."""
         now, supervisor = self._kernel.now, self._job.supervisor
@@ -168,11 +184,19 @@ class Group(Watcher):
     def _at(self, when: int, act: Action) -> None:
         self._kernel.at(when, Rank.READY, act, _GROUP)
 
+    def _runs_out(self, member: _Member) -> int:
+        """When a member that falls silent now is removed (ns)."""
+        now, d = self._kernel.now, self._detector
+        return max(now, last_beat(now, member.first, d.heartbeat_interval, member.joined) + d.session_timeout)
+
+    def _away(self, member: _Member, removed: int) -> None:
+        """Its process ends; it will be ``removed`` then (ns)."""
+        member.removed, member.waits = removed, False
+        self._at(removed, partial(self._remove, member))
+
     def _dies(self, member: _Member, outage: Outage) -> None:
         now, d = self._kernel.now, self._detector
-        last = last_beat(now, member.first, d.heartbeat_interval, member.joined)
-        member.removed, member.waits = max(now, last + d.session_timeout), False
-        self._at(member.removed, partial(self._remove, member))
+        self._away(member, self._runs_out(member))
         if d.restart is not None:
             name = _name(member.host, member.worker)
             back = self._drawn(d.restart, name, Purpose.LAUNCH, outage.number)

@@ -124,7 +124,7 @@ class _Standby:
     behind: int = 0
 
 
-_SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigned"})
+_SPARED = frozenset({"crash_task", "crash_worker", "false_detection", "reassigned", "planned_restart"})
 """Failures of processes: what they had written to disk is there still."""
 
 _ABORTED = frozenset({"lose_state", "fenced"})
