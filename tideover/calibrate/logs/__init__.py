@@ -18,6 +18,7 @@ from tideover.calibrate import profile as profile_yaml
 from tideover.calibrate.logs import flink, series, spark
 from tideover.calibrate.logs.files import LogFile, head
 from tideover.calibrate.logs.findings import SHARED, Findings, Problems, frames
+from tideover.calibrate.logs.together import together
 from tideover.scenarios.errors import Problem, ScenarioError, listed, shorten
 
 __all__ = ["Evidence", "is_log", "read"]
@@ -122,7 +123,7 @@ def read(path: Path, report: Report = lambda what, done, of: None) -> Evidence:
         + (f" and {len(named) - 12} more" * (len(named) > 12)),
         "SHA-256": _digest(named),
     }
-    return Evidence(tuple(found), provenance, problems, tuple(unknown))
+    return Evidence(tuple(together(found)), provenance, problems, tuple(unknown))
 
 
 def _file(path: Path, name: str, problems: Problems) -> LogFile:
