@@ -244,6 +244,6 @@ def _short_quantities(quantities: pd.DataFrame) -> Table:
     """The same with what they mean in notes."""
     whole = quantities_table(quantities)
     rows = tuple(row if len(row) == 1 else (row[0], *row[2:]) for row in whole.rows)
-    meant = {row[0]: row[1] for row in whole.rows if len(row) > 1}
-    notes = (*(f"{name}: {told}" for name, told in meant.items()), *whole.notes)
+    meant = dict.fromkeys(f"{row[0]}: {row[1]}" for row in whole.rows if len(row) > 1)
+    notes = (*meant, *whole.notes)
     return Table(whole.title, (whole.columns[0], *whole.columns[2:]), rows, notes, 2)
