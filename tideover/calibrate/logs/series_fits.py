@@ -169,7 +169,7 @@ def _dips(series: Series) -> list[Place]:
             continue
         most = min(len(smooth) - last - 1, MOST_BUSY * (last - first + 1) + together)
         missing = np.cumsum((usual - smooth)[first : last + 1 + most] * gaps[first : last + 1 + most])
-        made_up = np.flatnonzero(missing[last - first + 1 :] <= 0)
+        made_up = np.flatnonzero(missing[last - first + 1 :] <= _LITTLE * missing[last - first])
         beyond = int(made_up[0]) if len(made_up) else _surge(smooth, usual, last, most)
         found.append(Place(max(0, first - together + 1), min(len(smooth) - 1, last + 1 + beyond)))
     return found
@@ -178,8 +178,9 @@ def _dips(series: Series) -> list[Place]:
 def _surge(smooth: Floats, usual: Floats, last: int, most: int) -> int:
     """For how many points after a dip more than usual is processed, of at most so many."""
     over = smooth[last + 1 : last + 1 + most] > usual[last + 1 : last + 1 + most] + 2 * _noise(smooth - usual)
-    ends = np.flatnonzero(~over)
-    return int(ends[0]) if len(ends) else most
+    begin = int(np.argmax(over))  # in the first point after a dip it may still last
+    ends = np.flatnonzero(~over[begin:])
+    return begin + int(ends[0]) if len(ends) else most
 
 
 # Straight lines
