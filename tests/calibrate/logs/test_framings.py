@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tideover.calibrate.logs.files import LogFile, head
@@ -64,7 +64,8 @@ def read(path: Path, data: bytes) -> tuple[list[bytes], list[str]]:
     problems = Problems()
     found = list(LogFile(path, "log", problems).lines())
     assert [number for number, _ in found] == list(range(1, len(found) + 1))
-    return [line for _, line in found], list(problems.lines())
+    told = [line for line in problems.lines() if "has no end" not in line]  # which TEXT has not, either
+    return [line for _, line in found], told
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -78,6 +79,7 @@ def test_a_compressed_log_is_its_text(way: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", ["lz4", "snappy"])
+@settings(max_examples=40)
 @given(cut=st.integers(9, len(b"".join(FRAMES["snappy"])) - 1), rubbish=st.binary(max_size=40))
 def test_what_is_whole_before_a_break_is_read(
     way: str, cut: int, rubbish: bytes, tmp_path_factory: pytest.TempPathFactory

@@ -86,7 +86,7 @@ worlds = st.builds(
 ).flatmap(lambda w: st.floats(1.2, 3.0).map(lambda times: w._replace(capacity=times * w.rate)))
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(world=worlds, step=st.sampled_from([1.0, 2.0, 5.0]))
 def test_corners_lie_where_the_lines_meet(world: World, step: float) -> None:
     """Law: of a lag without noise the corners come out between scrapes, and slopes are the rates."""
@@ -97,7 +97,7 @@ def test_corners_lie_where_the_lines_meet(world: World, step: float) -> None:
         assert moments(shape)[2] == pytest.approx(world.caught_up, abs=step / 5)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(world=worlds, step=st.sampled_from([1.0, 2.0, 5.0]), again=st.sampled_from([0.0, 0.3]))
 def test_what_was_missed_is_made_up_for(world: World, step: float, again: float) -> None:
     """Law: rate times outage is what is done beyond the rate afterwards, but for rows processed again."""

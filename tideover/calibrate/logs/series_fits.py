@@ -49,6 +49,8 @@ LEAST_POINTS = 5
 CLEAR, CLEAR_OF_MANY = 10.0, 2.0
 """How many times as high as what counts as not normal a failure of few points must be, and one of many."""
 MOST_FITTED = 400
+MOST_STARTS = 2
+"""The nearest of the starts of a fit are gone on from."""
 MOST_PLACES = 100
 """The highest of all in a series are looked at."""
 VAGUE = 0.6
@@ -334,8 +336,9 @@ def _solve(
 
     best = None
     options: dict[str, Any] = {"bounds": bounds, "loss": "soft_l1", "f_scale": 3 * noise, "x_scale": "jac"}
-    for start in starts:
-        found = least_squares(residuals, np.clip(start, low + 1e-9, high - 1e-9), **options)
+    inside = [np.clip(start, low + 1e-9, high - 1e-9) for start in starts]
+    for start in sorted(inside, key=lambda x: float(np.abs(residuals(x)).sum()))[:MOST_STARTS]:
+        found = least_squares(residuals, start, **options)
         if best is None or found.cost < best.cost:
             best = found
     assert best is not None
