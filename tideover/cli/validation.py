@@ -150,9 +150,28 @@ def throughput() -> Iterator[Figure]:
         yield judged(of, "/s", row["published_per_s"], row["simulated_per_s"], *law, chosen=chosen)
 
 
+_ACCESSES, _PENDING = 4, 10_000
+"""What the figures of more accesses are in percent of; most roots that the spout has pending."""
+
+
+def bare() -> Iterator[Figure]:
+    """The latency against as many roots in flight as may be pending (J. Little, *A proof for the queuing
+    formula*, 1961).
+    """
+    ((tasks, rate, latency),) = group("estorm", "bare").rows
+    result = api.run(published.OVERHEAD)
+    law = f"{_PENDING:,} roots in flight", 1000 * _PENDING / rate
+    for metric, unit, value, one in (
+        ("throughput", "/s", rate, (UNDEFINED, np.nan)),
+        ("complete_latency", "ms", latency, law),
+    ):
+        of = str(tasks), metric.replace("_", " ")
+        yield judged(of, unit, value, published.measured(result, metric), *one, chosen=True)
+
+
 def overhead() -> Iterator[Figure]:
     """Throughputs against no effect, and where fewer accesses than they have cost less, against their number;
-    latencies against a fixed number of roots in flight (J. Little, *A proof for the queuing formula*, 1961).
+    latencies against a fixed number of roots in flight.
     """
     throughputs: dict[tuple[str, str], float] = {}
     for row in published.overhead():
@@ -162,12 +181,8 @@ def overhead() -> Iterator[Figure]:
         setting = row["method"], row["parameter"]
         if row["metric"] == "throughput":
             throughputs[setting] = row["published"]
-            part = (
-                published.LOWEST["state_accesses"] / float(row["value"])
-                if setting[1] == "state_accesses"
-                else 1
-            )
-            law = "in inverse proportion to accesses" if part < 1 else "no effect", 100 * part
+            fewer = _ACCESSES / float(row["value"]) if row["parameter"] == "state_accesses" else 1.0
+            law = "in inverse proportion to accesses" if fewer < 1 else "no effect", 100 * fewer
         else:
             law = "as many roots in flight at the published throughput", 1e4 / throughputs[setting]
         yield judged(of, "%", row["published"], row["simulated"], *law, chosen=True)
@@ -317,6 +332,7 @@ STUDIES = {
     "catch_up": Source("demeter.detection", catch_up, "demeter_profile_recoveries.csv"),
     "khaos": Source("", khaos, "khaos_flink_recovery_calibration.csv"),
     "throughput": Source("ksafety.throughput", throughput),
+    "bare": Source("estorm.bare", bare),
     "overhead": Source("estorm.overhead", overhead),
     "stages": Source("estorm.recovery", stages),
     "handover": Source("kafka-streams.handover", handover),
