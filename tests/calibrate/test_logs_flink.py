@@ -254,6 +254,21 @@ def test_logs_of_two_jobmanagers_are_apart(tmp_path: Path) -> None:
     assert [one.source for one in found] == [f"count ({JOB[:8]})", "other (dddddddd)"]
 
 
+def test_each_log_has_the_configuration_that_is_nearest(tmp_path: Path) -> None:
+    """Two clusters, each in a folder of its own; what lies above both is of both."""
+    (tmp_path / "flink-conf.yaml").write_text("jobmanager.rpc.port: 6123\nheartbeat.timeout: 9 s\n")
+    for name in ("one", "two"):
+        (tmp_path / name / "conf").mkdir(parents=True)
+        (tmp_path / name / "jm.log").write_text("".join(f"{each}\n" for each in running()))
+    (tmp_path / "one" / "conf" / "config.yaml").write_text(
+        "jobmanager:\n  x: 1\nheartbeat:\n  interval: 3 s\n"
+    )
+    first, second = logs.read(tmp_path).found
+    assert (first.source, second.source) == (f"count ({JOB[:8]})", f"count ({JOB[:8]}) #2")
+    assert [heartbeats(one.settings) for one in (first, second)] == [(3.0, 9.0), (10.0, 9.0)]
+    assert first.settings["heartbeat.interval"].mark.line == 4
+
+
 def test_the_jobmanager_comes_back(tmp_path: Path) -> None:
     """With the same job, which it starts anew: that is a failure, seen when the job runs again."""
     after = [

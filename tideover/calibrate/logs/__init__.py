@@ -6,6 +6,7 @@ A new kind is a module with ``WHAT``, ``recognises`` and ``read`` (see `Reader`)
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -123,7 +124,20 @@ def read(path: Path, report: Report = lambda what, done, of: None) -> Evidence:
         + (f" and {len(named) - 12} more" * (len(named) > 12)),
         "SHA-256": _digest(named),
     }
-    return Evidence(tuple(together(found)), provenance, problems, tuple(unknown))
+    return Evidence(tuple(together(_told_apart(found))), provenance, problems, tuple(unknown))
+
+
+def _told_apart(found: Sequence[Findings]) -> list[Findings]:
+    """With a number in the name of a source that has another's."""
+    seen: Counter[str] = Counter()
+    made = []
+    for one in found:
+        seen[one.source] += 1
+        if (number := seen[one.source]) > 1:
+            data = one.profile and {**one.profile, "name": f"{one.profile['name']}-{number}"}
+            one = replace(one, source=f"{one.source} #{number}", profile=data)
+        made.append(one)
+    return made
 
 
 def _file(path: Path, name: str, problems: Problems) -> LogFile:

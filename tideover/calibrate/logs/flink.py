@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -29,6 +32,8 @@ _JOBMANAGERS = (
 )
 _TOGETHER_S = 60.0
 """Exceptions of one failure follow each other at most so far apart."""
+_MATTERS = ("heartbeat.", "execution.checkpointing.interval", "restart-strategy.")
+"""Settings that a recovery hangs on begin so."""
 _NEAR_S = 2.0
 """An exception of REST is that of a line of the log so near."""
 
@@ -47,54 +52,72 @@ def recognises(file: LogFile) -> str:
     return "configuration" if _CONFIGURED.search(head) else ""
 
 
+class _Beside(NamedTuple):
+    """What lies beside logs: settings, checkpoints (the job, and rows by number), exceptions."""
+
+    settings: Mapping[str, Setting] = {}
+    answered: tuple[str, Mapping[int, Mapping[str, float]]] = ("", {})
+    thrown: Sequence[Thrown] = ()
+
+
 def read(files: Sequence[tuple[str, LogFile]]) -> list[Findings]:
-    """What they say, job by job. Logs of one JobManager follow each other; one that begins before the other
-    ends is of another JobManager.
+    """What they say, job by job. Logs of one folder follow each other; one that begins before the other ends
+    is of another JobManager. Other files go with the logs that are nearest, by their folders.
     """
-    parts: dict[str, list[LogFile]] = {}
+    logs: dict[Path, list[LogFile]] = {}
+    beside: list[tuple[Path, _Beside]] = []
     for part, file in files:
-        parts.setdefault(part, []).append(file)
-    configured = {s.key: s for file in parts.get("configuration", ()) for s in rest.configuration(file)}
-    documents = {
-        kind: [(f, rest.document(f)) for f in parts.get(kind, ())] for kind in ("checkpoints", "exceptions")
-    }
-    answered = [rest.checkpoints(file, data) for file, data in documents["checkpoints"] if data]
-    thrown = [list(rest.exceptions(file, data)) for file, data in documents["exceptions"] if data]
+        folder = file.path.parent
+        if part == "log":
+            logs.setdefault(folder, []).append(file)
+        elif part == "configuration":
+            beside.append((folder, _Beside({one.key: one for one in rest.configuration(file)})))
+        elif part in ("checkpoints", "exceptions") and (data := rest.document(file)):
+            checkpoints = part == "checkpoints"
+            answered = rest.checkpoints(file, data) if checkpoints else ("", {})
+            beside.append(
+                (folder, _Beside({}, answered, () if checkpoints else [*rest.exceptions(file, data)]))
+            )
+    found = []
+    for folder, those in logs.items():
+        near = [one for place, one in beside if folder in _nearest(place, logs)]
+        found += [_findings(log, job, near) for log in _chained(those) for job in log.jobs.values()]
+    return found or [_without_log([one for _, one in beside])]
+
+
+def _nearest(folder: Path, others: Iterable[Path]) -> set[Path]:
+    """Those of the other folders that have most of their path in common with this one."""
+    alike = {other: len(Path(os.path.commonpath([folder, other])).parts) for other in others}
+    return {other for other, parts in alike.items() if parts == max(alike.values())}
+
+
+def _chained(files: Sequence[LogFile]) -> list[Log]:
     logs: list[Log] = []
-    for file in sorted(parts.get("log", ()), key=lambda f: (first_time(f.head) or 0.0, f.name)):
+    for file in sorted(files, key=lambda f: (first_time(f.head) or 0.0, f.name)):
         if not logs or (first_time(file.head) or 0.0) < logs[-1].last - 1:
             logs.append(Log())
         logs[-1].feed(file)
-    jobs = [(log, job) for log in logs for job in log.jobs.values()]
-    if not jobs:
-        return [_without_log(logs, answered, thrown, configured)]
-    known = {job.id for _, job in jobs}
-    only = jobs[0][1].id if len(known) == 1 else ""
-    for job_id, rows in answered:
-        for _, job in jobs:
-            if job.id == (job_id if job_id in known else only):
-                _completed_by(job, rows)
-    causes = [one for those in thrown for one in those] if only else []
-    return [_findings(log, job, causes, configured) for log, job in jobs]
+    return logs
 
 
-def _completed_by(job: Job, rows: Mapping[int, Mapping[str, float]]) -> None:
-    """What REST says beside the log; the log's own times stay."""
-    for number, row in rows.items():
-        job.checkpoints[number] = {**row, **job.checkpoints.get(number, {})}
-
-
-def _findings(log: Log, job: Job, thrown: Iterable[Thrown], configured: Mapping[str, Setting]) -> Findings:
-    settings = {**configured, **log.settings, **job.settings}
+def _findings(log: Log, job: Job, beside: Sequence[_Beside]) -> Findings:
+    configured = {key: setting for one in beside for key, setting in one.settings.items()}
+    mine = job.id in {one.answered[0] for one in beside}
+    alone = len(log.jobs) == 1
+    rows: dict[int, Mapping[str, float]] = {}
+    for whose, answered in (one.answered for one in beside):
+        if whose == job.id or (alone and not mine):
+            rows |= answered
+    for number, row in job.checkpoints.items():  # the log's own times stay
+        ended = {"completed": log.utc(row["completed"])} if "completed" in row else {}
+        rows[number] = {**rows.get(number, {}), **row, **ended}
+    thrown = [one for other in beside for one in other.thrown] if alone else []
     failures = tuple(_caused(failure, thrown) for failure in log.failures(job))
-    rows = [
-        {"checkpoint": number, **row}
-        | ({"completed": log.utc(row["completed"])} if "completed" in row else {})
-        for number, row in sorted(job.checkpoints.items())
-    ]
+    table = _table([{"checkpoint": number, **row} for number, row in sorted(rows.items())])
     name = f"{job.name} ({job.id[:8]})" if job.name else job.id
     span = (log.utc(log.first), log.utc(log.last))
-    return _of(name, span, failures, _table(rows), settings, tuple(_remarks(log, configured)))
+    settings = {**configured, **log.settings, **job.settings}
+    return _of(name, span, failures, table, settings, tuple(_remarks(log, configured)))
 
 
 def _of(
@@ -135,7 +158,7 @@ def _remarks(log: Log, configured: Mapping[str, Setting]) -> Iterable[str]:
         )
     for key, setting in configured.items():
         loaded = log.settings.get(key)
-        if loaded is not None and loaded.value != setting.value:
+        if loaded is not None and loaded.value != setting.value and key.startswith(_MATTERS):
             yield (
                 f"{setting.mark}: {key} is {setting.value}, but the JobManager had loaded {loaded.value} "
                 f"({loaded.mark}), which counts"
@@ -154,20 +177,16 @@ def _caused(failure: Failure, thrown: Iterable[Thrown]) -> Failure:
     return Failure(failure.job, told.mark.text, failure.stages, failure.kind)
 
 
-def _without_log(
-    logs: Sequence[Log],
-    answered: Sequence[tuple[str, Mapping[int, Mapping[str, float]]]],
-    thrown: Sequence[Sequence[Thrown]],
-    configured: Mapping[str, Setting],
-) -> Findings:
+def _without_log(beside: Sequence[_Beside]) -> Findings:
     """REST alone: exceptions that follow each other closely are one failure, which is over at the first
     checkpoint that completes.
     """
-    rows = {number: row for _, those in answered for number, row in those.items()}
+    rows = {number: row for one in beside for number, row in one.answered[1].items()}
+    name = next((one.answered[0] for one in beside if one.answered[0]), "Flink")
     table = _table([{"checkpoint": number, **row} for number, row in sorted(rows.items())])
     completed = table.dropna(subset=["completed_at_s"])
     groups: list[list[Thrown]] = []
-    for one in sorted((one for those in thrown for one in those), key=lambda one: one.at):
+    for one in sorted((one for other in beside for one in other.thrown), key=lambda one: one.at):
         if not groups or one.at - groups[-1][-1].at > _TOGETHER_S:
             groups.append([])
         groups[-1].append(one)
@@ -180,15 +199,12 @@ def _without_log(
             first = after.iloc[0]
             mark = Mark("REST", 0, f"checkpoint {int(first['checkpoint'])} is complete")
             stages.append(Stage("snapshot", float(first["completed_at_s"]), mark))
-        failures.append(
-            Failure(next((job for job, _ in answered if job), "job"), group[0].mark.text, tuple(stages))
-        )
+        failures.append(Failure(name, group[0].mark.text, tuple(stages)))
     times = [one.at for group in groups for one in group] + completed["completed_at_s"].tolist()
-    settings = {**configured, **{key: s for log in logs for key, s in log.settings.items()}}
+    settings = {key: setting for one in beside for key, setting in one.settings.items()}
     said = (
         "there is no JobManager's log that names a job, so the stages between an exception and the next "
         "checkpoint are not known"
     )
-    name = next((job for job, _ in answered if job), "Flink")
     span = (min(times), max(times)) if times else (float("nan"), float("nan"))
     return _of(name, span, tuple(failures), table, settings, (said,))
