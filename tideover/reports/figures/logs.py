@@ -90,7 +90,7 @@ def log_recoveries(failures: pd.DataFrame) -> Axes:
                 fontsize=8,
                 **style.POINTS,
             )
-        style.name_rows(ax, [f"{row['failure']}: {str(row['began'])[11:19]}" for row in rows])
+        style.name_rows(ax, [f"{amount(row['failure'])}: {str(row['began'])[11:19]}" for row in rows])
         ax.set(xlabel="time from the first sign of the failure (s)", xlim=(0, None))
         ax.margins(x=0.12)
         keys = [style.Key(f"until {LOG_STAGES[s][0]}", LOG_STAGES[s][1], "area") for s in _ENDS if s in seen]
