@@ -123,7 +123,7 @@ def test_as_a_script_it_answers_the_makefile(nowhere, monkeypatch):
 
     answer = run()
     assert answer.returncode == 1
-    assert answer.stderr.startswith("Spark needs Java 17 or newer")
+    assert answer.stderr.startswith("Spark and Flink need Java 17 or newer")
     fake_java(nowhere / "jdk", 17)
     monkeypatch.setenv("JAVA_HOME", str(nowhere / "jdk"))
     assert run().stdout == f"Java 17 (JAVA_HOME: {nowhere / 'jdk'})\n"

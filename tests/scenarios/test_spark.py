@@ -136,7 +136,7 @@ except JavaNotFound as error:
     print(error)
 """
     done = run(code, JAVA_HOME=None, PATH="/nonexistent")
-    assert done.stdout.startswith("Spark needs Java 17 or newer, and there is none"), done.stderr
+    assert done.stdout.startswith("Spark and Flink need Java 17 or newer, and there is none"), done.stderr
     assert "tideover[java]" in done.stdout
 
 

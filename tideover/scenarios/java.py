@@ -38,7 +38,7 @@ class Java:
 
 
 class JavaNotFound(RuntimeError):
-    """No Java that Spark can run on. The message says what was looked at, and how to mend it."""
+    """No Java that Spark, or Flink, can run on. The message says what was looked at, and how to mend it."""
 
     def __init__(self) -> None:
         javas = {origin: _look(origin) for origin in _PLACES}
@@ -46,7 +46,7 @@ class JavaNotFound(RuntimeError):
             f"{o}: {f'Java {java.version} in {java.home}' if java else 'none'}" for o, java in javas.items()
         ]
         super().__init__(
-            f"Spark needs Java {OLDEST} or newer, and there is none ({'; '.join(found)}). "
+            f"Spark and Flink need Java {OLDEST} or newer, and there is none ({'; '.join(found)}). "
             'Mend it by one of: pip install "tideover[java]" (a Java from PyPI; in a clone: make venv); '
             "install a JDK; point JAVA_HOME at one."
         )

@@ -236,6 +236,8 @@ def _warnings(tables: Mapping[str, pd.DataFrame], found: Sequence[Kill]) -> list
         named = ", ".join(f"{session} #{episode}" for session, episode in unsettled)
         said.append(f"left out, as the job had not caught up before the kill: {named}")
     if disturbed := [f"{k.session} #{k.episode}" for k in found if k.others_cores > DISTURBED]:
-        left_out = "the fit leaves them out" if any(k.disturbed for k in found) else "so were all"
+        left_out = "the fit leaves them out"
+        if not any(k.disturbed for k in found):
+            left_out = "the fit takes them all the same, as there are no others"
         said.append(f"other programs were at work in {', '.join(disturbed)}: {left_out}")
     return said

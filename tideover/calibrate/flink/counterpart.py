@@ -19,6 +19,8 @@ from tideover.sim.kernel import standing
 from tideover.sim.recorder import SLOT
 from tideover.sim.units import S
 
+LONGEST_S = 120.0
+"""A recovery is looked at for so long, though the real episode may have been over sooner."""
 RPC_FAILURES = 2
 """Flink's default of ``heartbeat.rpc-failure-threshold``."""
 _ROOTS_PER_S = 200
@@ -36,8 +38,8 @@ class Simulated:
     duplicated: int
 
     def figures(self) -> Figures:
-        """Under the same definitions as those of the kill; what is not over is missing."""
-        until = self.failed_s + self.kill.end_s - self.kill.at_s
+        """Defined as those of the kill; what is not over ``LONGEST_S`` after it is missing."""
+        until = self.failed_s + LONGEST_S
         gap = output_gap(self.curve, self.failed_s, until)
         back = catch_up(self.curve, self.failed_s - PRE, self.failed_s, until)
         both = {"output_gap_s": gap, "catch_up_s": back}
@@ -82,7 +84,7 @@ def scenario(kill: Kill, costs: Costs, seed: int = 1) -> tuple[Scenario, float]:
             {"kind": "crash_task", "component": "job", "at": _time(last), "in_interval": round(inside, 9)}
         ],
         "run": {
-            "duration": _time(failed + kill.end_s - kill.at_s + 2 * CALM),
+            "duration": _time(failed + LONGEST_S + 2 * CALM),
             "seed": seed,
             "lump_rate": f"{_ROOTS_PER_S}/s",
         },
