@@ -94,6 +94,19 @@ def test_who_was_left_counts_as_being_late(window):
         assert (float(likely[0, 0]) - 0.025) / 0.95 == pytest.approx(wanted, abs=0.001)
 
 
+def test_a_run_that_was_left_speaks_against_much_capacity():
+    """Beside one that ended, one of a job of 1000/s that was left after 360 s at 500/s: where it catches up
+    at 250/s it is sure to be late, at 4000/s it is an outlier, as one run in twenty is, and half of these
+    are late.
+    """
+    points = Points("", np.array([10.0, 10.0]), np.array([100.0, 500.0]), np.array([40.0, 360.0]))
+    both = Profiled(points, np.array([1000.0, 1000.0]), np.array([True, False]))
+    prior = Prior(greatest=1000.0, recovery=40.0, window=None)
+    v = np.array([[0.3, 1.0, ratio, 8.0, -5.0, 0.0] for ratio in (-2.0, 2.0)])
+    alone = catch_up._log_likelihood(prior, both.only(both.ended), v)
+    assert catch_up._log_likelihood(prior, both, v) - alone == pytest.approx(np.log([0.975, 0.025]))
+
+
 def test_a_warm_up_is_a_longer_restart():
     """Worked off in steps of 1 ms: a job that does half of its 1000/s for 20 s, in which 800/s come, after
     30 s, is done when one is that works 20 (1 - 1/2) s later, and from then on as it can.
