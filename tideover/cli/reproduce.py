@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tideover.calibrate import capacities, recoveries
+from tideover.calibrate.recoveries import catch_up
 from tideover.cli.output import BadInput, Bar, Results
 from tideover.cli.sweeps import page_of
 from tideover.reports import pages, published
@@ -57,6 +58,8 @@ class FittedStudy(NamedTuple):
 
 
 OUTAGE, LATENCY, CAPACITY, RECOVERY = "end of the outage", "latency back to normal", "capacity", "recovery"
+PROFILED = {"leave_one_out": CAPACITY, "leave_third_out": "recovery in profiling runs"}
+"""What is left out of profiling runs, by the kind of its errors."""
 FITTED = {
     "demeter": FittedStudy(
         "Failures of Flink jobs",
@@ -154,8 +157,9 @@ def _fit_recoveries(study: FittedStudy, measured: Any) -> Fit:
 
 
 def _fit_capacities(study: FittedStudy, measured: Any) -> Fit:
-    frames = capacities.frames(measured)
-    rows = reports.left_out_rows(frames["errors"], {"leave_one_out": CAPACITY}, study.aims)
+    with Bar("fitting") as bar:
+        frames = catch_up.added(capacities.frames(measured), catch_up.fit(measured, report=bar))
+    rows = reports.left_out_rows(frames["errors"], PROFILED, study.aims)
     provenance = {"File": measured.file, "SHA-256": measured.sha256}
     record = {"provenance": provenance, **{name: frame.to_dict("records") for name, frame in frames.items()}}
     return Fit(measured.file, rows, record, reports.capacities_page(frames, provenance).sections, ())
