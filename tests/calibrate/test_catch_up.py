@@ -103,8 +103,9 @@ def test_a_run_that_was_left_speaks_against_much_capacity():
     both = Profiled(points, np.array([1000.0, 1000.0]), np.array([True, False]))
     prior = Prior(greatest=1000.0, recovery=40.0, window=None)
     v = np.array([[0.3, 1.0, ratio, 8.0, -5.0, 0.0] for ratio in (-2.0, 2.0)])
-    alone = catch_up._log_likelihood(prior, both.only(both.ended), v)
-    assert catch_up._log_likelihood(prior, both, v) - alone == pytest.approx(np.log([0.975, 0.025]))
+    ended, left = both.only(both.ended), both.only(~both.ended)
+    alone = catch_up._log_likelihood(prior, ended, ended.only(~ended.ended), v)
+    assert catch_up._log_likelihood(prior, ended, left, v) - alone == pytest.approx(np.log([0.975, 0.025]))
 
 
 def test_a_warm_up_is_a_longer_restart():

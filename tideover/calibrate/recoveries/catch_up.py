@@ -39,6 +39,7 @@ from tideover.calibrate.recoveries.posterior import (
     WINDOWS,
     HeldOut,
     Report,
+    at_a_time,
     log_density,
     of_one_run,
     sample,
@@ -64,8 +65,6 @@ FEWEST = 8
 THIRDS = 3
 """Settings are left out in so many parts, each predicted by a fit to the others."""
 DIMENSIONS = 6
-_AT_A_TIME = 40
-"""Draws whose likelihood is found together: their arrays fit into a processor's cache."""
 _OUTLIERS = 0.05
 _VALUES = 4
 """Of the law of capacities."""
@@ -182,21 +181,20 @@ def fits(
     """Draws from the posterior for recoveries that were seen at once (None) or through windows of a metric
     (s), the likeliest first.
     """
-    found = []
+    found, both = [], (profiled.only(profiled.ended), profiled.only(~profiled.ended))
     for window in windows:
         prior = Prior.of(profiled, window)
 
         def likelihood(v: Floats, prior: Prior = prior) -> Floats:
-            parts = (v[i : i + _AT_A_TIME] for i in range(0, len(v), _AT_A_TIME))
-            return np.concatenate([_log_likelihood(prior, profiled, part) for part in parts])
+            n = at_a_time(profiled.points, prior.window)
+            return np.concatenate([_log_likelihood(prior, *both, v[i : i + n]) for i in range(0, len(v), n)])
 
         found.append(CatchUp(prior, *sample(likelihood, DIMENSIONS, draws, seed)))
     return sorted(found, key=lambda one: -one.evidence)
 
 
-def _log_likelihood(prior: Prior, profiled: Profiled, v: Floats) -> Floats:
-    """Of all runs together, for each draw."""
-    ended, open_ = profiled.only(profiled.ended), profiled.only(~profiled.ended)
+def _log_likelihood(prior: Prior, ended: Profiled, open_: Profiled, v: Floats) -> Floats:
+    """Of all runs together, those that ended and those that were left, for each draw."""
     spread, jitter = prior.spread(v)[:, None], prior.jitter(v)[:, None]
     found = log_density(prior.values(v[:, None], ended.capacity), spread, jitter, ended.points, prior.window)
     return np.asarray(found.sum(1) + _log_of_open(prior, open_, v[:, None], spread).sum(1))

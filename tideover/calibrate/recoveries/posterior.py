@@ -266,9 +266,14 @@ def _move(
 
 def _log_likelihood(prior: Prior, points: Points, v: Floats) -> Floats:
     """Of all points together, for each draw; so many draws at a time that they fit into memory."""
-    cases = len(_NORMAL) if prior.window is None else max(1, int(points.recovery.max() / prior.window))
-    size = max(1, _MOST_NUMBERS // (cases * len(points)))
+    size = at_a_time(points, prior.window)
     return np.concatenate([_log_likelihoods(prior, points, v[i : i + size]) for i in range(0, len(v), size)])
+
+
+def at_a_time(points: Points, window: float | None) -> int:
+    """So many draws that the arrays of their densities fit into memory."""
+    cases = len(_NORMAL) if window is None else max(1, int(points.recovery.max() / window))
+    return max(1, _MOST_NUMBERS // (cases * len(points)))
 
 
 def _log_likelihoods(prior: Prior, points: Points, v: Floats) -> Floats:
