@@ -166,7 +166,7 @@ def test_the_command_to_try_leaves_time_for_what_was_measured(interval, recovery
     found = known(1000)
     written(found, tmp_path)
     one = Points("mine", *(np.array([value]) for value in (interval, 123.25, recovery_s)))
-    words = shlex.split(_to_try(Measurements("a.csv", "", {"mine": one}), tmp_path))
+    words = shlex.split(_to_try("mine", one, tmp_path))
     scenario = loader.load("flink-recovery", words[4::2])
     usual = loader.load("flink-recovery").run.duration
     assert words[:4] == ["tideover", "run", "flink-recovery", "--set"]

@@ -15,7 +15,7 @@ from tideover.cli.output import PRINT, BadInput, Bar, Printed, Results
 
 if TYPE_CHECKING:
     from tideover.calibrate.real.plan import Jvm
-    from tideover.calibrate.recoveries.measurements import Measurements
+    from tideover.calibrate.recoveries.measurements import Points
 
 
 def calibrate(
@@ -133,7 +133,7 @@ def _recoveries(source: Path, results: Results, seed: int) -> None:
     )
     _write_profiles(found.profiles, results)
     if results.out is not None:
-        results.say(f"Try: {_to_try(measured, results.out)}")
+        results.say(f"Try: {_to_try(*next(iter(measured.workloads.items())), results.out)}")
 
 
 def _capacities(source: Path, results: Results, seed: int) -> None:
@@ -164,6 +164,9 @@ def _capacities(source: Path, results: Results, seed: int) -> None:
         tables=lambda: frames,
     )
     _write_profiles(profiles, results)
+    if results.out is not None and found:
+        name, one = next(iter(found.items()))
+        results.say(f"Try: {_to_try(name, one.profiled.points, results.out)}")
 
 
 def _logs(source: Path, results: Results) -> None:
@@ -197,12 +200,11 @@ def _write_profiles(profiles: Mapping[str, str], results: Results) -> None:
         results.say(f"Profile: {path}")
 
 
-def _to_try(measured: Measurements, out: Path) -> str:
-    """A command that predicts what was measured of the first workload, at its highest rate, in a long run."""
+def _to_try(name: str, points: Points, out: Path) -> str:
+    """A command that predicts what was measured of a workload, at its highest rate, in a long run."""
     from tideover.scenarios.loader import load
     from tideover.sim.units import S, format_duration
 
-    name, points = next(iter(measured.workloads.items()))
     scenario = load("flink-recovery")
     interval = round(float(points.interval.max()) * S)
     struck = max(fault.latest or 0 for fault in scenario.failures)
