@@ -175,8 +175,12 @@ def overhead() -> Iterator[Figure]:
     """
     throughputs: dict[tuple[str, str], float] = {}
     for row in published.overhead():
-        of = tuple(
-            str(row[key]) or UNDEFINED for key in ("method", "parameter", "value", "metric", "relative_to")
+        of = (
+            strategy_name(row["method"]),
+            row["parameter"].replace("_", " "),
+            row["value"] or UNDEFINED,
+            row["metric"].replace("_", " "),
+            row["relative_to"],
         )
         setting = row["method"], row["parameter"]
         if row["metric"] == "throughput":

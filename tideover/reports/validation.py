@@ -164,8 +164,9 @@ def _number_of(verdict: str) -> Callable[[Study], str]:
 
 def answer(studies: Iterable[Study]) -> str:
     total: Counter[str] = sum((study.verdicts for study in studies), Counter())
+    judged = sum(total[verdict] for verdict in MEANT)
     told = ", ".join(f"{total[verdict]} {verdict}" for verdict in MEANT)
-    return f"Of {counted(total.total(), 'published figure')}: {told}."
+    return f"Of {counted(judged, 'published figure')}: {told}."
 
 
 def page(studies: Sequence[Study]) -> Page:
