@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from tideover import run
 from tideover.calibrate import capacities
 from tideover.calibrate.capacities import NUMBERS, RECOVERIES
 from tideover.calibrate.recoveries import catch_up
@@ -108,20 +110,36 @@ def test_a_run_that_was_left_speaks_against_much_capacity():
     assert catch_up._log_likelihood(prior, ended, left, v) - alone == pytest.approx(np.log([0.975, 0.025]))
 
 
-def test_a_warm_up_is_a_longer_restart():
-    """Worked off in steps of 1 ms: a job that does half of its 1000/s for 20 s, in which 800/s come, after
-    30 s, is done when one is that works 20 (1 - 1/2) s later, and from then on as it can.
+def caught_up(restart: str, *more: dict[str, Any]) -> float:
+    """Catch-up of a job of 1000/s that 800/s come for, struck 5 s after a snapshot and noticed after 25 s;
+    its host fails no other.
     """
+    window = {"length": "60 s", "trigger": "marker"}
+    job = {"bolt": "windowed_count", "from": {"log": "shuffle"}, "service": "1 ms", "window": window}
+    crash = {"kind": "crash_task", "component": "job", "at": "105 s", "detection": "25 s", "restart": restart}
+    log = {"spout": "keys", "keys": 1, "rate": "800/s", "offset": "0 s", "hosts": [0]}
+    result = run(
+        {
+            "topology": {"log": log, "job": job | {"hosts": [1]}},
+            "hosts": 2,
+            "strategy": {"kind": "aligned_snapshots", "checkpoint_interval": "10 s"},
+            "failures": [crash, *more],
+            "run": {"duration": "400 s", "warmup": "10 s", "seed": 1},
+        }
+    )
+    return float(result.to_dict()["recoveries"][0]["catch_up_s"])
 
-    def ends(begins: float, warm: float, part: float) -> float:
-        backlog, now, step = 800 * (begins + 10.0), begins, 0.001
-        while backlog > 0:
-            backlog += step * (800 - 1000 * (part if now < begins + warm else 1))
-            now += step
-        return now
 
-    law = float(recovery(Values(40.0, 1000.0, 1.0, 0.0), 10.0, 800.0, None))
-    assert ends(30.0, 20.0, 0.5) == pytest.approx(law, abs=0.01)
+def test_a_warm_up_is_a_longer_restart():
+    """A host that does half of what it can for the first 20 s is as one that comes back 20 (1 - 1/2) s
+    later; so is it by the law.
+    """
+    cold = {"kind": "slow_host", "host": 1, "at": "135 s", "duration": "20 s", "factor": 0.5}
+    law = float(recovery(Values(40.0, 1000.0, 0.5, 0.0), 10.0, 800.0, None))
+    assert law == pytest.approx(40 + 45 * 800 / 200)
+    assert caught_up("5 s", cold) == pytest.approx(law, abs=0.02)
+    assert caught_up("15 s") == pytest.approx(law, abs=0.02)
+    assert caught_up("5 s") == pytest.approx(30 + 35 * 800 / 200, abs=0.02)
 
 
 def rows_of(n: int) -> list[str]:
