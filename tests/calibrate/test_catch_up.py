@@ -17,6 +17,7 @@ from tideover.calibrate.recoveries import catch_up
 from tideover.calibrate.recoveries.catch_up import DIMENSIONS, Prior, Profiled, fits
 from tideover.calibrate.recoveries.measurements import Points
 from tideover.calibrate.recoveries.recovery_time import Values, recovery
+from tideover.reports.calibration.recoveries import catch_up_verdict
 from tideover.reports.columns import CAPACITY_FITS
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
@@ -111,9 +112,7 @@ def test_a_run_that_was_left_speaks_against_much_capacity():
 
 
 def caught_up(restart: str, *more: dict[str, Any]) -> float:
-    """Catch-up of a job of 1000/s that 800/s come for, struck 5 s after a snapshot and noticed after 25 s;
-    its host fails no other.
-    """
+    """Catch-up of a job of 1000/s that 800/s come for, struck 5 s after a snapshot and noticed after 25 s."""
     window = {"length": "60 s", "trigger": "marker"}
     job = {"bolt": "windowed_count", "from": {"log": "shuffle"}, "service": "1 ms", "window": window}
     crash = {"kind": "crash_task", "component": "job", "at": "105 s", "detection": "25 s", "restart": restart}
@@ -180,6 +179,24 @@ def test_the_command_answers_what_a_row_without_recovery_asks(tmp_path, tideover
     other = load("flink-recovery", [*settings, "conditions.cores=24"])
     told = list(_other_conditions(other, read(out / "mine.yaml")))
     assert told == ["profile mine: cores is 24, but measured was 20: the profile may not hold"]
+
+
+def test_one_size_tells_no_limit_and_leaves_none_out(tmp_path, monkeypatch):
+    """Recoveries of jobs of 8 cores: the limit is open, and no settings could be predicted by others."""
+    monkeypatch.setattr(catch_up.fits, "__defaults__", (1, 100))
+    path = tmp_path / "a.csv"
+    header, *rows = rows_of(60)
+    path.write_text("\n".join([header, *rows[:60], *(row for row in rows[60:] if row.startswith("mine,8,"))]))
+    measured = capacities.read(path)
+    found = catch_up.fit(measured)
+    frames = catch_up.added(capacities.frames(measured), found)
+    known = frames["fit_parameters"].set_index("parameter")["identified"]
+    assert not known["catch_up_limit"]
+    assert "leave_third_out" not in set(frames["errors"]["kind"])
+    assert "with more settings, some could be left out" in catch_up_verdict(
+        frames["fit_parameters"], frames["errors"]
+    )
+    assert catch_up.as_profile("mine", found["mine"], measured, 1)["errors"] == {}
 
 
 BROKEN = [

@@ -338,7 +338,7 @@ def as_profile(name: str, found: Found, measured: Measured, seed: int) -> dict[s
     fixed = {RESTART: "0 s", UPLOAD: "0 s", SNAPSHOT: "0 s"}
     if found.posterior.prior.window is not None:
         fixed["run.lag_window"] = format_duration(round(found.posterior.prior.window * S))
-    held_out = found.held_out
+    judged = [row for row in _errors(found) if row["model"] == "mechanism"]
     return {
         "name": name,
         "provenance": {
@@ -357,11 +357,8 @@ def as_profile(name: str, found: Found, measured: Measured, seed: int) -> dict[s
         "conditions": {column: float(f"{job[column].iloc[0]:.6g}") for column in SETTINGS},
         "scatter": {"catch_up_s": 0.0},
         "errors": {
-            "leave_third_out": {
-                "n": len(held_out.points),
-                "mean_error": round(float(held_out.errors[0].mean()), 4),
-                "coverage": round(held_out.coverage, 4),
-            }
+            row["kind"]: {"n": row["n"]} | {name: round(row[name], 4) for name in ("mean_error", "coverage")}
+            for row in judged
         },
     }
 
@@ -408,8 +405,9 @@ def _rows(found: Found) -> list[dict[Any, Any]]:
 
 def _parameters(found: Found) -> Iterator[dict[str, Any]]:
     """Each with its interval at 90 %; identified is what the data make half as wide as it was before, at
-    least.
+    least, and the limit from sizes only of which the greatest is twice the least.
     """
+    sizes = found.profiled.capacity
     wide = np.random.default_rng(1).standard_normal((4000, DIMENSIONS))
     window = found.posterior.prior.window or 0.0
     draws = found.posterior.parameters | {"lag_window": np.full(2, window)}
@@ -421,17 +419,21 @@ def _parameters(found: Found) -> Iterator[dict[str, Any]]:
             both = np.array([ends, np.quantile(before[name], [0.05, 0.95])])
             now, at_first = np.diff(both if name == "fraction" else np.log(both), axis=1)[:, 0]
             known = bool(now < NARROWER * at_first)
+            known &= name != "catch_up_limit" or bool(sizes.max() >= 2 * sizes.min())
         row = {"parameter": name, "value": value, "low": ends[0], "high": ends[1]}
         yield row | {"unit": unit, "identified": known, "meaning": meaning}
 
 
 def _errors(found: Found) -> Iterator[dict[str, Any]]:
-    """Of recoveries that did end, by fits that had not seen their settings."""
+    """Of recoveries that did end, by fits that had not seen their settings, if there could be any."""
     held_out = found.held_out
+    if not len(held_out.points):
+        return
     for model, errors in zip(("mechanism", "fluid"), held_out.errors, strict=True):
         known = errors[~np.isnan(errors)]
         row = {"model": model, "kind": "leave_third_out", "n": len(known)}
-        row |= {"mean_error": known.mean(), "median_error": np.median(known), "worst_error": known.max()}
+        row |= {"mean_error": float(known.mean()), "median_error": float(np.median(known))}
+        row["worst_error"] = float(known.max())
         if model == "mechanism":
             width = held_out.width
             row |= {"coverage": held_out.coverage, "mean_width": width if np.isfinite(width) else np.nan}

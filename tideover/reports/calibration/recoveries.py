@@ -138,7 +138,7 @@ def catch_up_verdict(parameters: pd.DataFrame, errors: pd.DataFrame) -> str:
     for workload, part in parameters.groupby("workload", sort=False):
         found = {row["parameter"]: row for row in part.to_dict("records")}
         told = {row["model"]: row for row in mine[mine["workload"] == workload].to_dict("records")}
-        if "catch_up_ratio" not in found or not told:
+        if "catch_up_ratio" not in found:
             continue
         ratio, limit = found["catch_up_ratio"], found["catch_up_limit"]
         text = (
@@ -150,6 +150,9 @@ def catch_up_verdict(parameters: pd.DataFrame, errors: pd.DataFrame) -> str:
                 f", and no job at more than {_rate(limit['value'])}/s ({_rate(limit['low'])} to "
                 f"{_rate(limit['high'])})"
             )
+        if not told:
+            lines.append(f"{text}; with more settings, some could be left out and predicted.")
+            continue
         law, plain = told["mechanism"], told["fluid"]
         lines.append(
             f"{text}; recoveries under settings that the fit has not seen are off by "
