@@ -15,7 +15,7 @@ import pytest
 
 from tests.models.chain import ONES, counted, crashed, lost
 from tests.models.test_exactness import checked
-from tests.oracle.worlds import MS, bolt, fault, spout, world
+from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.advice import warnings
 from tideover.models.job.components import BoltConfig, SpoutConfig
 from tideover.models.job.stores import RocksDB
@@ -165,6 +165,24 @@ def test_a_standby_has_all_but_the_tail(standbys: int, back: float) -> None:
     more = {"commit_time": 0, "restore_cost": 0.01, "standby_replicas": standbys}
     found = run(crashed(61, 1), until=75, state=state, **more)
     assert counted(found)[5] == (5, pytest.approx(back + 1))
+
+
+def test_a_planned_stop_waits_for_commits_and_nothing_counts_twice() -> None:
+    """Asked for at 63: count is committing until 65, and p until 66, and both do nothing more. Then they are
+    down for 10. Root 5, which count has had since 62, is read from its log, and 6 from that of p.
+    """
+    found = run(fault("planned_restart", 63, down=ms(10)), until=79)
+    assert counted(found) == [*UNDISTURBED, (5, 77), (6, 78)]
+    assert (found.ledger["duplicated"], total(found)) == (0, 7)
+    (row,) = found.recoveries
+    assert [row[name] for name in ("failed_at_s", "ready_at_s")] == pytest.approx([0.066, 0.076])
+
+
+def test_a_failure_before_all_have_committed_ends_a_planned_stop() -> None:
+    """As above, but p crashes at 64, and is back at 74: count, which has closed at 65, goes on, too."""
+    found = run(fault("planned_restart", 63, down=ms(10)), crashed(64, 10, "p"))
+    assert (5, 66) in counted(found) and max(at for _, at in counted(found)) > 75
+    assert [row["kind"] for row in found.recoveries] == ["crash_task"]
 
 
 def test_a_lost_state_is_read_again_by_a_process_that_lives() -> None:

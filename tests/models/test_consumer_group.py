@@ -130,20 +130,20 @@ def test_without_another_member_tasks_wait_for_one() -> None:
 @pytest.mark.parametrize(
     ("more", "back"),
     [
-        ({"leaves": True}, lambda: max(beats(2, 100 * S), beats(3, 100 * S))),
-        ({}, removed),
-        ({"restart": 5, "static": True}, lambda: 120 * S),
+        ({"leaves": True}, lambda: max(beats(host, 101 * S) for host in (2, 3))),
+        ({}, lambda: removed(at=101 * S)),
+        ({"restart": 5, "static": True}, lambda: 121 * S - MS),
     ],
     ids=["leaves", "silent", "static"],
 )
 def test_who_is_stopped_on_purpose_leaves_or_is_waited_for(more: Any, back: Callable[[], int]) -> None:
-    """Stopped from 100 to 120. Who leaves is removed at once, and host 2 has the task when the others have
+    """Stopped from 100.999 to 120.999. Who leaves is removed at once, and host 2 has the task when the others have
     heard. Who does not is waited for, though a new process runs; and as a static member it has it back.
     """
-    stop = fault("planned_restart", 100_000, hosts=(1,), down=Constant(value=20 * S))
+    stop = fault("planned_restart", 100_999, hosts=(1,), down=Constant(value=20 * S))
     scenario = dies(stop, **more)
     found = row(scenario)
-    assert (found["kind"], found["detected_at_s"]) == ("planned_restart", 100)
+    assert (found["kind"], found["detected_at_s"]) == ("planned_restart", 100.999)
     assert found["ready_at_s"] == pytest.approx(back() / S)
     assert hosts_at_end(scenario) == {"s.0": 0, "p.0": 2 if "leaves" in more else 1}
 

@@ -23,6 +23,7 @@ from .stores import Shelf, Store
 from .tasks import Control, Entry, State
 
 if TYPE_CHECKING:
+    from .planned import PlannedStop
     from .program import World
     from .record import Outage
     from .tasks import Task
@@ -113,6 +114,15 @@ class Offsets:
     windows_closed: int = 0
 
 
+@dataclass(eq=False)
+class Closing:
+    """These commit before a planned stop."""
+
+    stop: PlannedStop
+    tasks: list[Task]
+    left: list[Task]
+
+
 @dataclass
 class Desk:
     """What the protocol knows of one bolt task."""
@@ -137,6 +147,7 @@ class Desk:
     stops: bool = False  # it is to do nothing meanwhile
     stopped: bool = False
     restores: bool = False
+    closing: Closing | None = None  # it goes down when it has committed
     overdue: bool = False  # a commit that had its turn meanwhile
     events: list[simpy.Event] = field(default_factory=list)  # what a failure prevents
     # exactly once: what is not committed, of what it has sent, and of windows that others read
@@ -280,17 +291,51 @@ class Changelogs(Protocol, kind="changelog"):
                 desk.stopped = True
         elif begins and self.once and self.params.transaction_timeout:
             self._look_again(task)
-        elif desk.stopped:
-            desk.stopped = False
-            if not (task.down or desk.restores):
-                task.waiting = False
-                task.queue.extend(Entry(self.now, message) for message in task.memory)
-                task.memory.clear()
-                task.open(task.inbox)
-                task.serve()
+        elif desk.stopped and desk.closing is None:
+            self._go_on(task)
         if desk.overdue and not begins:
             desk.overdue = False
             self._commit_due(task)
+
+    def _go_on(self, task: Task) -> None:
+        desk = self.desks[task]
+        desk.stopped = False
+        if not (task.down or desk.restores):
+            task.waiting = False
+            task.queue.extend(Entry(self.now, message) for message in task.memory)
+            task.memory.clear()
+            task.open(task.inbox)
+            task.serve()
+
+    def saves_to_stop(self, stop: PlannedStop) -> bool:
+        desks = [self.desks[task] for task in stop.things]
+        if any(desk.rebalances or desk.closing for desk in desks):
+            return False
+        closing = Closing(stop, list(stop.things), list(stop.things))
+        for task, desk in zip(stop.things, desks, strict=True):
+            desk.closing = closing
+            self._commit_due(task)
+        return True
+
+    def _closed(self, task: Task, closing: Closing) -> None:
+        closing.left.remove(task)
+
+        def go_down() -> None:
+            for each in closing.tasks:
+                self.desks[each].closing = None
+            closing.stop.go_down()
+
+        if not closing.left:
+            self._at(self.now, task, Rank.BATCH, go_down)
+
+    def _not_closed(self, closing: Closing) -> None:
+        """One has failed before all had committed."""
+        for each in closing.tasks:
+            desk = self.desks[each]
+            desk.closing = None
+            if desk.stopped and not desk.stops:
+                self._go_on(each)
+        closing.stop.again()
 
     def _stop(self, task: Task) -> None:
         """Until tasks are assigned; what waits does so as if it had come then."""
@@ -326,8 +371,10 @@ class Changelogs(Protocol, kind="changelog"):
                 self.late.setdefault(task.component, {})[task] = None
             elif self.once:
                 self._tell(task)
-            if desk.stops:
+            if desk.stops or desk.closing:
                 self._stop(task)
+            if desk.closing:
+                self._closed(task, desk.closing)
 
         def written() -> None:
             if not self.once and batch is not None:
@@ -395,6 +442,8 @@ class Changelogs(Protocol, kind="changelog"):
         desk = self.desks[task]
         Clock.cancel(*desk.events)
         desk.events.clear()
+        if desk.closing:
+            self._not_closed(desk.closing)
         desk.committing = desk.writing = desk.restores = desk.overdue = False
         if crash:
             desk.rebalances = desk.stops = desk.stopped = False
@@ -464,7 +513,7 @@ class Changelogs(Protocol, kind="changelog"):
     def settled(self, outage: Outage) -> bool:
         """Each task that it has hit has served all that it had read before."""
         hit = [(task, self.desks[task]) for task in outage.tasks if task in self.desks]
-        return all(task.live and desk.served >= desk.known for task, desk in hit)
+        return all(not (task.down or desk.restores) and desk.served >= desk.known for task, desk in hit)
 
     def kept_for_replay(self) -> int:
         """What was read and may be read again, and what waits in logs."""

@@ -25,7 +25,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, TaskLog, read
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.verbs import Verbs
-from tideover.models.runtime.views import BoltView, OutageView, TaskView
+from tideover.models.runtime.views import BoltView, OutageView, Saver, Stop, TaskView
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.registry import Part
@@ -333,6 +333,7 @@ class _Task:
     stopped     it does nothing
     overdue     a commit has had its turn during a rebalance
     restoring   it is up, and has not its state yet
+    closing     it is to go down when it has committed; None: it is not
     since       the turn of its last commit, or when it had its state back (ns)
     worked      tuples that it had worked on then
     outputs     None: what it puts out is there for its readers at once
@@ -347,16 +348,26 @@ class _Task:
         self.changelog = Changelog(job, task, settings)
         self.plans = Plans(job.kernel, task.number)
         self.committing = self.writing = self.restoring = False
+        self.closing: _Closing | None = None
         self.rebalances = self.stops = self.stopped = self.overdue = False
         self.outputs = Outputs(job, task, topic) if settings.guarantee == "exactly_once" else None
 
     @property
     def recovering(self) -> bool:
         """From a failure until it has served all that it had read before."""
-        return not self.bolt.available or self.log.position < self.known
+        return not self.bolt.up or self.restoring or self.log.position < self.known
 
 
-class Changelogs(Mechanism, CopyHolder):
+@dataclass(eq=False)
+class _Closing:
+    """Tasks that commit, and do nothing after it, before a planned stop; those ``left`` have not yet."""
+
+    stop: Stop
+    tasks: list[_Task]
+    left: list[_Task]
+
+
+class Changelogs(Mechanism, CopyHolder, Saver):
     """Every task reads a log, writes the changes of its state to another, and commits how far it has read;
     one that has failed reads its changelog, then goes on from there.
     """
@@ -372,6 +383,7 @@ class Changelogs(Mechanism, CopyHolder):
             task: _Task(job, task, settings, topics[task.component.name]) for task in job.bolt_tasks
         }
         self._looks = job.draws.moment("transactions", Purpose.PHASE, settings.abort_interval)
+        job.context.saver = self
         job.settlers.append(self._note_kept)
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:
@@ -420,13 +432,44 @@ class Changelogs(Mechanism, CopyHolder):
             return
         if begins and own.outputs is not None and self._settings.transaction_timeout:
             self._look_again(own)
-        if own.stopped:
-            own.stopped = False
-            if own.bolt.up and not own.restoring:
-                self._do.open(own.bolt)
+        self._go_on(own)
         if own.overdue and not begins:
             own.overdue = False
             self._commit_due(own, 0)
+
+    def _go_on(self, own: _Task) -> None:
+        """It has to stand still no more."""
+        if own.stopped and own.closing is None:
+            own.stopped = False
+            if own.bolt.up and not own.restoring:
+                self._do.open(own.bolt)
+
+    def save_to_stop(self, stop: Stop) -> bool:
+        """All commit, and then do nothing; not during a rebalance, in which they may not."""
+        tasks = [self._tasks[victim] for victim in stop.victims]
+        if any(own.rebalances or own.closing is not None for own in tasks):
+            return False
+        closing = _Closing(stop, tasks, list(tasks))
+        for own in tasks:
+            own.closing = closing
+            self._commit_due(own, 0)
+        return True
+
+    def _closed(self, own: _Task, closing: _Closing) -> None:
+        closing.left.remove(own)
+        if not closing.left:
+            own.plans.at(self._job.kernel.now, Rank.BATCH, partial(self._end, closing, down=True))
+
+    def _end(self, closing: _Closing, down: bool) -> None:
+        """It goes ``down``, or not: something has failed before."""
+        for own in closing.tasks:
+            own.closing = None
+            if not down and not own.stops:
+                self._go_on(own)
+        if down:
+            closing.stop.go_down()
+        else:
+            closing.stop.give_up()
 
     def _commit(self, own: _Task) -> None:
         """Its turn has come: the task does nothing else until the commit is made."""
@@ -451,9 +494,11 @@ class Changelogs(Mechanism, CopyHolder):
             if own.outputs is not None and sent is not None:
                 own.outputs.commit(*sent)
             self._do.step(task, "offsets committed", f"position {position}")
-            if own.stops:
+            if own.stops or own.closing is not None:
                 own.stopped = True
                 self._do.close(task)
+            if own.closing is not None:
+                self._closed(own, own.closing)
 
         def written() -> None:
             if batch is not None and own.outputs is None:
@@ -480,6 +525,8 @@ class Changelogs(Mechanism, CopyHolder):
         """What a task has read since the commit waits in its log again."""
         own = self._tasks[task]
         own.plans.void()
+        if own.closing is not None:
+            self._end(own.closing, down=False)
         own.committing = own.writing = own.restoring = own.overdue = False
         if outage.kind != "lose_state":  # which leaves the member what it is
             own.rebalances = own.stops = own.stopped = False

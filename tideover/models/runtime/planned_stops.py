@@ -49,12 +49,12 @@ class PlannedStop:
     ) -> None:
         """``left``: this stop, and those after it."""
         self._supervisor, self._context, self._fault, self._left = supervisor, context, fault, left
-        self._victims: list[Any] = []
+        self.victims: list[Any] = []
 
     def ask(self) -> None:
         """Stop it, as soon as that is possible."""
-        self._victims = self._supervisor.stopped_with(self._left[0].host)
-        if not self._fault.drain or self._supervisor.is_down(self._victims):
+        self.victims = self._supervisor.stopped_with(self._left[0].host)
+        if not self._fault.drain or self._supervisor.is_down(self.victims):
             self._save()
             return
         self._silence(self._fault.drain)
@@ -62,9 +62,9 @@ class PlannedStop:
 
     def _save(self) -> None:
         saver = self._context.saver
-        if self._supervisor.is_down(self._victims):
+        if self._supervisor.is_down(self.victims):
             self.give_up()
-        elif saver is None or not self._victims:
+        elif saver is None or not self.victims:
             self.go_down()
         elif not saver.save_to_stop(self):
             self.give_up()
@@ -76,7 +76,7 @@ class PlannedStop:
     def go_down(self) -> None:
         """What is to be saved is."""
         fault, down = self._fault, self._left[0].down
-        self._supervisor.stop(fault, self._left[0].host, self._victims, down)
+        self._supervisor.stop(fault, self._left[0].host, self.victims, down)
         self._silence(down + 1)  # a spout speaks behind the return of those that read it
         if len(self._left) > 1:
             following = PlannedStop(self._supervisor, self._context, fault, self._left[1:])

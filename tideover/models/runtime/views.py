@@ -101,8 +101,10 @@ class Runner:
 
 class Stop(Protocol):
     """A planned stop that waits until what it takes is saved: then it may ``go_down``, or it has to
-    ``give_up``, and is asked for again.
+    ``give_up``, and is asked for again. ``victims``: what goes down with it.
     """
+
+    victims: list[Any]
 
     def go_down(self) -> None: ...
     def give_up(self) -> None: ...

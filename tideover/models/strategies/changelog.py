@@ -23,6 +23,9 @@ A failure takes no other task with it (test_changelog.py, test_plane_worlds.py):
   takes them. A task that does not come back to its own disk takes the one that is done first, waits for it,
   and for `restore_time`. A new standby reads everything before anybody can take it.
 
+- Before a planned stop all that it takes commit, and do nothing more until they go down (rank BATCH); not
+  during a rebalance, and if one fails before it the stop is given up.
+
 `guarantee: exactly_once` (test_changelog.py):
 
 - Changes, offsets, and what was sent up to the commit's turn hold together from the commit on; a commit
