@@ -137,8 +137,8 @@ def test_without_another_member_tasks_wait_for_one() -> None:
     ids=["leaves", "silent", "static"],
 )
 def test_who_is_stopped_on_purpose_leaves_or_is_waited_for(more: Any, back: Callable[[], int]) -> None:
-    """Stopped from 100.999 to 120.999. Who leaves is removed at once, and host 2 has the task when the others have
-    heard. Who does not is waited for, though a new process runs; and as a static member it has it back.
+    """Stopped from 100.999 to 120.999. Who leaves is removed at once, and host 2 has the task when the others
+    have heard. Who does not is waited for, though a new process runs; a static member has it back.
     """
     stop = fault("planned_restart", 100_999, hosts=(1,), down=Constant(value=20 * S))
     scenario = dies(stop, **more)

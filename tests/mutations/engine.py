@@ -282,4 +282,42 @@ CONNECTIONS = (
         (CLOSED, "-k", "has_no_slots"),
     ),
 )
-ENGINE = (*WINDOWS, *EVENTS, *STOPPED, *CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS, *CONNECTIONS)
+GROUPS = (
+    Mutation(
+        "a task commits during a rebalance",
+        "        if own.rebalances and not own.stops:",
+        "        if False:",
+        (f"{MODELS}/test_consumer_group.py", "-k", "works_on_and_commits"),
+    ),
+    Mutation(
+        "an eager member works on",
+        "                own.stopped = True\n                self._do.close(task)",
+        "                own.stopped = True",
+        (f"{MODELS}/test_consumer_group.py", "-k", "eager_member_commits"),
+    ),
+    Mutation(
+        "nobody who lives is fenced",
+        "        if own.rebalances and old and",
+        "        if False and old and",
+        (f"{MODELS}/test_consumer_group.py", "-k", "too_old_costs"),
+    ),
+    Mutation(
+        "what the dead have left open holds up nobody",
+        "        if self._left_open:\n            self._waiting",
+        "        if False:\n            self._waiting",
+        (f"{MODELS}/test_changelog.py", "-k", "left_open"),
+    ),
+    Mutation(
+        "who leaves a group is waited for",
+        "now if self._detector.leaves else",
+        "now if False else",
+        (f"{MODELS}/test_consumer_group.py", "-k", "on_purpose"),
+    ),
+    Mutation(
+        "a planned stop waits for the first commit alone",
+        "        if not closing.left:",
+        "        if True:",
+        (f"{MODELS}/test_changelog.py", "-k", "planned_stop"),
+    ),
+)
+ENGINE = (*WINDOWS, *EVENTS, *STOPPED, *CLUSTER, *CARDS, *QUEUES, *CORES, *HEARTBEATS, *CONNECTIONS, *GROUPS)
