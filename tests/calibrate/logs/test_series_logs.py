@@ -18,6 +18,7 @@ from tideover.calibrate.episodes import Floats
 from tideover.calibrate.logs.findings import Findings
 from tideover.calibrate.logs.series_files import LAG, THROUGHPUT, Series
 from tideover.calibrate.logs.series_fits import Estimate, Shape, shapes
+from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.profiles import read as read_profile
 
 T0 = 1_800_000_000.0
@@ -261,9 +262,22 @@ def test_partitions_are_added_up_and_groups_are_not(tmp_path: Path) -> None:
     told = {quantity.name: quantity for quantity in a.quantities}
     assert told["rate"].value == pytest.approx(1000, rel=0.001)
     assert told["catch_up_capacity"].value == pytest.approx(1500, rel=0.001)
-    path.write_text(prometheus(parts)[:-200])
-    problem, *_ = logs.read(path).problems.told
-    assert problem.message == "is no whole JSON, so nothing of it is read"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (prometheus([({}, WAITING)])[:-200], "is no whole JSON, so nothing of it is read"),
+        ('{"status":"error","errorType":"bad_data","error":"no such query"}', "Prometheus answered: no such"),
+        ("timestamp,lag\n", "has no series of at least 12 points"),
+        (csv((T0 + AT[:5]).tolist(), WAITING[:5]), "has no series of at least 12 points"),
+    ],
+)
+def test_what_holds_no_series_is_refused(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "answer"
+    path.write_text(content)
+    with pytest.raises(ScenarioError, match=message):
+        logs.read(path)
 
 
 def test_a_throughput_tells_what_a_lag_alone_does_not(tmp_path: Path) -> None:

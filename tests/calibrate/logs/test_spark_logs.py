@@ -234,6 +234,19 @@ def test_batches_are_the_same_in_every_form(tmp_path: Path) -> None:
     assert tables[0].equals(tables[2])
 
 
+def test_progress_of_older_versions_is_read(tmp_path: Path) -> None:
+    """Spark 3.1 tells no time of the commit log, no newest offset and no rows of all sources together."""
+    told = [progress(n, float(n), 0.5, rows=100 + n) for n in range(4)]
+    for one in told:
+        del one["durationMs"]["commitOffsets"], one["sources"][0]["latestOffset"]
+        one |= {"batchDuration": 500, "eventTime": {}, "sink": {"description": "ConsoleTable"}}
+    (tmp_path / "log").write_text(text([{"Event": f"{LISTENER}ProgressEvent", "progress": p} for p in told]))
+    table = found(tmp_path / "log").tables["batches"]
+    assert table["rows"].tolist() == [100, 101, 102, 103]
+    assert table["duration_s"].tolist() == [0.5] * 4
+    assert table[["behind", "commit_ms"]].isna().all(axis=None)
+
+
 def test_files_of_a_rolled_log_are_read_in_their_order(tmp_path: Path) -> None:
     """Law: the tenth file comes after the second, and their stages are those of one file."""
     folder = tmp_path / "eventlog_v2_app"

@@ -93,7 +93,9 @@ def is_log(path: Path) -> bool:
 
 
 def read(path: Path, report: Report = lambda what, done, of: None) -> Evidence:
-    """What a file, or all files in a folder and below it, say; raises ScenarioError if nothing is known."""
+    """What a file, or all files in a folder and below it, say; raises ScenarioError if nothing is known,
+    or nothing of it can be read.
+    """
     problems = Problems()
     paths = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     if len(paths) > MOST_FILES:
@@ -118,6 +120,8 @@ def read(path: Path, report: Report = lambda what, done, of: None) -> Evidence:
     if not known:
         raise ScenarioError([Problem(str(path), None, "(file)", _nothing(path, files))])
     found = [one for which, those in known.items() for one in READERS[which].read(those)]
+    if not found:
+        raise ScenarioError(problems.told)
     named = [file for those in known.values() for _, file in those]
     provenance = {
         "Files": ", ".join(file.name for file in named[:12])

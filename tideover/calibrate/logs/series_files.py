@@ -72,7 +72,8 @@ def recognises(head: bytes) -> str:
     """``prometheus`` or ``csv``; empty if the first bytes are neither."""
     text = head.lstrip()
     if text.startswith((b"{", b"[")):
-        return "prometheus" if b'"metric"' in text and b'"values"' in text else ""
+        answers = b'"metric"' in text and b'"values"' in text
+        return "prometheus" if answers or b'"errorType"' in text else ""
     rows = [line for line in text.decode("utf-8", "replace").splitlines()[:50] if line.strip()]
     rows = [row for row in rows if not row.startswith("#")]
     cells = _split(rows[0]) if rows else []

@@ -180,7 +180,12 @@ class Application:
                         known(self, event, file, line)
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
                         kind = line.kind.rpartition("$")[2]
-                        file.refuse(line.number, f"is not as Spark writes it: {error!r}", kind)
+                        why = (
+                            f"has no {error}"
+                            if isinstance(error, KeyError)
+                            else "has a value of another kind"
+                        )
+                        file.refuse(line.number, f"{why}; it is not as Spark writes it", kind)
             elif not line.kind and part != _DRIVER and line.text.strip():
                 file.refuse(line.number, "is neither an event of Spark nor a progress of a query")
         if last is not None:
