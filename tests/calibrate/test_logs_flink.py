@@ -122,6 +122,18 @@ def test_a_task_throws(tmp_path: Path) -> None:
     assert (values["restart_delay"], values["slots"], values["state_load"]) == (10, 0.25, 1)
 
 
+def test_a_lost_process_of_others_is_no_sign(tmp_path: Path) -> None:
+    """None of the job's tasks is on tm2, so it is by chance that its connection has just broken."""
+    log = [
+        line(-61, "Registering TaskManager with ResourceID tm2 (akka.tcp://flink@h2:1/user/rpc/tm) at R"),
+        *running(),
+        line(9.9, "Association with remote system [akka.tcp://flink@h2:1] has failed, address is now gated"),
+        task(10, 0, 0, "RUNNING", "FAILED", "tm1"),
+    ]
+    (found,) = read(tmp_path, log)
+    assert (found.failures[0].kind, told(found.failures[0])) == ("task", [("failed", 10), ("detected", 10)])
+
+
 def test_heartbeats_end(tmp_path: Path) -> None:
     """A machine is lost: no connection breaks. The first sign is that its heartbeat has timed out."""
     after = [

@@ -401,7 +401,6 @@ class Log:
 
     def _tries(self, recovery: _Recovery, at: float) -> None:
         recovery.stages.append(("restart_tried", at, self._mark))
-        recovery.reached.clear()
         recovery.tried, recovery.over = True, False
 
     def _try_fails(self, recovery: _Recovery, at: float) -> None:
