@@ -19,9 +19,11 @@ from tideover.calibrate.flink.supervisor import Supervisor
 from tideover.calibrate.flink.tables import TABLES, Output, put_out, read_outputs, tables
 from tideover.calibrate.real.processes import NotPossible, Registry, SessionFailed
 from tideover.calibrate.real.sessions import frame
+from tideover.models.detectors.heartbeats import Heartbeats
 from tideover.reports.calibration.page import calibration_view
 from tideover.scenarios.java import Java
 from tideover.scenarios.loader import load
+from tideover.sim.distributions import Constant
 
 EPISODE = Episode(10.0, 40.0, 1000, 12.0)
 
@@ -423,6 +425,27 @@ def test_its_profile_is_one_that_scenarios_take(calibrated, tmp_path):
         1 + (7 * 8 * 9 * 7.5) ** 0.25, rel=1e-3
     )
     assert 1e9 / scenario.topology["job"].service.value == pytest.approx(3000, rel=0.05)
+
+
+def test_its_profile_gives_a_detector_its_stages(calibrated, tmp_path):
+    """By the same keys, a job whose detector finds out by itself has the outage that was measured."""
+    path = tmp_path / "flink.yaml"
+    path.write_text(calibrated.profiles["flink-running-count"])
+    scenario = {
+        "topology": {
+            "log": {"spout": "keys", "keys": 1, "rate": "1000/s"},
+            "job": {"bolt": "windowed_count", "from": {"log": "shuffle"}, "window": "60 s"},
+        },
+        "strategy": {"kind": "aligned_snapshots", "checkpoint_interval": "5 s"},
+        "detector": {"kind": "heartbeats"},
+        "failures": [{"kind": "crash_task", "component": "job", "at": "20 s"}],
+        "profile": str(path),
+        "run": {"duration": "60 s"},
+    }
+    detector = load(scenario).detector
+    assert isinstance(detector, Heartbeats)
+    assert detector.connection == Constant(value=round(0.2e9))
+    assert detector.replacement.value / 1e9 == pytest.approx((7 * 8 * 9 * 7.5) ** 0.25, rel=1e-3)
 
 
 def test_too_few_kills_are_named(measured):

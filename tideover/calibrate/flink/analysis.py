@@ -19,7 +19,7 @@ from tideover.calibrate.calibration import SEED, Calibration, NothingToFit, fail
 from tideover.calibrate.comparison import TIMELINE
 from tideover.calibrate.episodes import DISTURBED, NAN, PRE, Progress
 from tideover.calibrate.fits import DRAWS, LEAST, MEASURES, NEVER, Spread, spread_of
-from tideover.calibrate.flink.counterpart import simulated
+from tideover.calibrate.flink.counterpart import Simulated, simulated
 from tideover.calibrate.flink.kills import Costs, Kill, fit, fluid, kills
 
 ABOUT = {
@@ -55,6 +55,7 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     fits = _fits(found, tables, progress)
     pairs = _pairs(found, fits, lambda done, what: progress(0.3 + 0.6 * done, what))
     progress(0.9, "comparing")
+    made = [simulated(kill, fits.costs, seed) for seed, kill in enumerate(found, 1)]
     sessions = tables["sessions"]
     first = sessions.iloc[0]
     provenance = {
@@ -64,12 +65,14 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
         "tideover": __version__,
         "sessions": len(sessions),
         "kills": len(found),
+        "restarts_after_a_kill": f"measured {_spanned([k.restarts for k in found])}, "
+        f"simulated {_spanned([one.restarts for one in made])}",
     }
     frames = {
         "pairs": pairs,
         "parameters": _parameters(fits),
-        "timelines": _timelines(found, fits.costs),
-        "correctness": _correctness(found, fits.costs),
+        "timelines": _timelines(made),
+        "correctness": _correctness(found, made),
     }
     text = profile.text(_profile(found, fits, provenance), width=110)
     return Calibration(frames, {PROFILE: text}, provenance, tuple(_warnings(tables, found)))
@@ -123,11 +126,15 @@ def _pairs(found: Sequence[Kill], fits: Fits, progress: Progress) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
-def _timelines(found: Sequence[Kill], costs: Costs) -> pd.DataFrame:
+def _spanned(counts: Sequence[int]) -> str:
+    return f"{min(counts)} to {max(counts)}, {np.mean(counts):.1f} on average"
+
+
+def _timelines(simulations: Sequence[Simulated]) -> pd.DataFrame:
     """Backlogs around the kill, measured and simulated, of the kills that are held out; of all if none is."""
     frames = []
-    for kill in [k for k in found if k.held_out] or found:
-        made = simulated(kill, costs)
+    for made in [one for one in simulations if one.kill.held_out] or simulations:
+        kill = made.kill
         at = np.arange(max(TIMELINE[0], -PRE), min(TIMELINE[1], kill.end_s - kill.at_s), 0.05)
         curves = {"measured": (kill.curve, kill.at_s), "simulated": (made.curve, made.failed_s)}
         about = {"session": kill.session, "episode": kill.episode}
@@ -138,9 +145,8 @@ def _timelines(found: Sequence[Kill], costs: Costs) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)[kept]
 
 
-def _correctness(found: Sequence[Kill], costs: Costs) -> pd.DataFrame:
+def _correctness(found: Sequence[Kill], made: Sequence[Simulated]) -> pd.DataFrame:
     """Kills after which all counts were exact, rows missing and in excess, and what the ledger says."""
-    made = [simulated(kill, costs) for kill in found]
     row = {
         "strategy": ABOUT["strategy"],
         "fault": ABOUT["fault"],
@@ -156,19 +162,25 @@ def _correctness(found: Sequence[Kill], costs: Costs) -> pd.DataFrame:
 
 
 PROFILE = "flink-running-count"
+_CRASH, _HEARTBEATS = "failures.crash_task", "detector.heartbeats"
 _KEYS = {
-    "connection": ("failures.crash_task.detection", "the first task fails, as its connection is lost"),
-    "restart": ("failures.crash_task.restart", "from then until rows are put out again"),
-    "service": ("bolts.windowed_count.service", "a row, while the job catches up, all tasks together"),
-    "snapshot": ("strategy.aligned_snapshots.upload_time", "a checkpoint, until it is complete"),
+    f"{_CRASH}.detection": "the first task fails, as its connection is lost",
+    f"{_CRASH}.restart": "from then until every task has put out a row again",
+    "bolts.windowed_count.service": "a row, while the job catches up, all tasks together",
+    "strategy.aligned_snapshots.upload_time": "a checkpoint, until it is complete",
+    f"{_HEARTBEATS}.connection": "as detection",
+    f"{_HEARTBEATS}.failed_deployment": "from a restart on the lost TaskManager until it fails",
+    f"{_HEARTBEATS}.replacement": "from the kill until there are slots for all tasks",
+    f"{_HEARTBEATS}.prepare": "from then until every task has put out a row again",
 }
+"""Keys of scenarios with or without a detector, and what they stand for."""
 
 
 def _flat(costs: Costs) -> dict[str, float]:
-    """The values of the scenario ``flink-recovery``, s."""
-    restart = costs.outage - costs.connection
-    found = {"connection": costs.connection, "restart": restart, "service": 1 / costs.capacity}
-    return {_KEYS[name][0]: value for name, value in (found | {"snapshot": costs.snapshot}).items()}
+    """The values of the profile, s, in the order of ``_KEYS``."""
+    crash = (costs.connection, costs.outage - costs.connection, 1 / costs.capacity, costs.snapshot)
+    detector = (costs.connection, costs.refused, costs.replacement, costs.prepare)
+    return dict(zip(_KEYS, (*crash, *detector), strict=True))
 
 
 def _bounds(fits: Fits) -> dict[str, tuple[float, float]]:
@@ -178,24 +190,17 @@ def _bounds(fits: Fits) -> dict[str, tuple[float, float]]:
 
 
 def _parameters(fits: Fits) -> pd.DataFrame:
-    """One row a value of the profile, and one for each stage of the outage."""
+    """One row a value of the profile, and when a lost TaskManager was given up, which is only measured."""
     about = {"strategy": ABOUT["strategy"], "profile": PROFILE, "unit": "s", "identified": True}
-    meanings = dict(_KEYS.values())
     flat, bounds = _flat(fits.costs), _bounds(fits)
     rows = [
-        about | {"parameter": key, "value": flat[key], "low": low, "high": high, "meaning": meanings[key]}
+        about | {"parameter": key, "value": flat[key], "low": low, "high": high, "meaning": _KEYS[key]}
         for key, (low, high) in bounds.items()
     ]
-    stages = {
-        "given_up": "from the kill until the lost TaskManager is no longer reachable",
-        "replacement": "from the kill until there are slots for all tasks",
-        "prepare": "from then until every task has put out a row again",
-    }
-    for stage, meaning in stages.items():
-        low, high = np.nanquantile([getattr(c, stage) for c in fits.draws], (0.05, 0.95)).tolist()
-        value = {"value": getattr(fits.costs, stage), "low": low, "high": high}
-        rows.append(about | {"parameter": f"stage.{stage}", "meaning": meaning} | value)
-    return pd.DataFrame(rows)
+    low, high = np.nanquantile([costs.given_up for costs in fits.draws], (0.05, 0.95)).tolist()
+    told = {"parameter": "given_up", "value": fits.costs.given_up, "low": low, "high": high}
+    meaning = "from the kill until the lost TaskManager is no longer reachable; not a value of the profile"
+    return pd.DataFrame([*rows, about | told | {"meaning": meaning}])
 
 
 def _profile(found: Sequence[Kill], fits: Fits, provenance: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,7 +226,7 @@ def _profile(found: Sequence[Kill], fits: Fits, provenance: Mapping[str, Any]) -
             "rate": {"low": f"{min(rates):.12g}/s", "high": f"{max(rates):.12g}/s"},
             "interval": {"low": written(min(intervals)), "high": written(max(intervals))},
         },
-        "scatter": {measure: round(spread.normal, 4) for measure, spread in fits.spread.items()},
+        "scatter": {"catch_up_s": round(fits.spread["catch_up_s"].normal, 4)},
     }
 
 

@@ -29,13 +29,16 @@ _ROOTS_PER_S = 200
 
 @dataclass(frozen=True)
 class Simulated:
-    """A simulated kill, in s since its own zero; ``lost`` and ``duplicated``: rows, as the ledger says."""
+    """A simulated kill, in s since its own zero; ``lost`` and ``duplicated``: rows, as the ledger says;
+    ``restarts``: that were tried, the last of which went well.
+    """
 
     kill: Kill
     curve: BacklogCurve
     failed_s: float
     lost: int
     duplicated: int
+    restarts: int
 
     def figures(self) -> Figures:
         """Defined as those of the kill; what is not over ``LONGEST_S`` after it is missing."""
@@ -114,4 +117,6 @@ def simulated(kill: Kill, costs: Costs, seed: int = 1) -> Simulated:
     new = np.concatenate(([done[0] > 0], np.diff(done) > 0))
     moments = slots.astype(np.float64) * (SLOT / S)
     curve = BacklogCurve(moments[new], done[new], (moments, created))
-    return Simulated(kill, curve, failed, world.balance()["lost"] * lump, world.ledger.duplicated * lump)
+    outage, *_ = world.outages
+    lost, twice = world.balance()["lost"] * lump, world.ledger.duplicated * lump
+    return Simulated(kill, curve, failed, lost, twice, outage.failed_restarts + 1)
