@@ -331,7 +331,7 @@ def test_law_the_simulated_counterpart_does_the_same(case):
 def test_a_silence_that_is_not_over_is_not_measured():
     """The episode ends 9 s after the kill; rows beyond those before it come after 8.67 s, or 10.67 s."""
     assert "output_gap_s" in kill(8.0, end_s=59.0).figures()
-    late = kill(10.0, end_s=59.0)
+    late = kill(10.0, end_s=59.0, at_s=49.8)  # who survives goes on for 0.2 s
     assert late.figures() == {}
     assert np.isnan(late.work()).all()
 
