@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -446,6 +447,25 @@ def test_its_profile_gives_a_detector_its_stages(calibrated, tmp_path):
     assert isinstance(detector, Heartbeats)
     assert detector.connection == Constant(value=round(0.2e9))
     assert detector.replacement.value / 1e9 == pytest.approx((7 * 8 * 9 * 7.5) ** 0.25, rel=1e-3)
+
+
+def test_what_is_not_known_of_some_kills_stops_nothing(measured):
+    """No restart failed, one kill had no checkpoint, one session failed, and one job was silent."""
+    changed = {name: table.copy() for name, table in measured.items()}
+    struck, sessions = changed["kills"], changed["sessions"]
+    struck["refused_s"] = struck["given_up_s"] = NAN
+    struck.loc[struck.session == "s0", "triggered_s"] = NAN
+    struck.loc[struck.session == "s1", ["output_s", "end_s"]] = NAN, 57.0
+    sessions.loc[sessions.session == "s2", "error"] = "session s2: a reason"
+    more = {name: table.assign(session=table.session + "+") for name, table in measured.items()}
+    changed = {name: pd.concat([table, more[name]], ignore_index=True) for name, table in changed.items()}
+    found = analysis.analyse(changed, lambda done, what: None)
+    assert set(found.frames["pairs"].session) == {"s1", "s3", "s4", *(f"s{i}+" for i in range(5))}
+    silent = found.frames["pairs"].set_index(["session", "measure"]).loc["s1"]
+    assert silent.measured.isna().all()
+    assert silent.predicted.notna().all()
+    assert any("s0 #0" in one and "no checkpoint" in one for one in found.warnings)
+    assert any("a reason" in one for one in found.warnings)
 
 
 def test_too_few_kills_are_named(measured):

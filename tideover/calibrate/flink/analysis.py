@@ -52,15 +52,19 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     NothingToFit if there are too few kills.
     """
     found = kills(tables)
-    fits = _fits(found, tables, progress)
-    pairs = _pairs(found, fits, lambda done, what: progress(0.3 + 0.6 * done, what))
+    costs, draws = _estimates(found, tables)
+    made = []
+    for i, kill in enumerate(found):
+        progress(0.4 * i / len(found), f"simulating kill {i + 1} of {len(found)}")
+        made.append(simulated(kill, costs, seed=i + 1))
+    fits = Fits(costs, draws, _spread(made))
+    pairs = _pairs(made, fits, lambda done, what: progress(0.4 + 0.5 * done, what))
     progress(0.9, "comparing")
-    made = [simulated(kill, fits.costs, seed) for seed, kill in enumerate(found, 1)]
     sessions = tables["sessions"]
-    first = sessions.iloc[0]
+    first = sessions[sessions["error"] == ""].iloc[0]
     provenance = {
         "source": "real Flink, TaskManagers really killed",
-        "measured": str(sessions["t0"].min()),
+        "measured": str(first["t0"]),
         **{name: str(first[name]) for name in ("machine", "os", "java", "python", "flink")},
         "tideover": __version__,
         "sessions": len(sessions),
@@ -78,7 +82,8 @@ def analyse(tables: Mapping[str, pd.DataFrame], progress: Progress) -> Calibrati
     return Calibration(frames, {PROFILE: text}, provenance, tuple(_warnings(tables, found)))
 
 
-def _fits(found: Sequence[Kill], tables: Mapping[str, pd.DataFrame], progress: Progress) -> Fits:
+def _estimates(found: Sequence[Kill], tables: Mapping[str, pd.DataFrame]) -> tuple[Costs, tuple[Costs, ...]]:
+    """The fit, and draws of it by the Bayesian bootstrap (see `tideover.calibrate.fits`)."""
     mine = [k for k in found if k.fitted]
     known = [k for k in mine if np.isfinite(k.work()[0])]
     if len(known) < LEAST_KILLS:
@@ -87,42 +92,42 @@ def _fits(found: Sequence[Kill], tables: Mapping[str, pd.DataFrame], progress: P
         raise NothingToFit("\n".join([said, *told, *(f"  {one}" for one in failures(tables))]))
     rng = np.random.Generator(np.random.PCG64(SEED))
     weights = rng.dirichlet(np.ones(len(known)), DRAWS) * len(known)
-    costs, draws = fit(known), tuple(fit(known, w) for w in weights)
-    residuals = []
-    for i, kill in enumerate(mine):
-        progress(0.3 * i / len(mine), f"simulating kill {i + 1} of {len(mine)}")
-        made, seen = simulated(kill, costs).figures(), kill.figures()
-        residuals.append([_residual(made.get(m, NAN), seen.get(m, NAN)) for m in MEASURES])
-    columns = zip(MEASURES, np.array(residuals).T, strict=True)
-    return Fits(costs, draws, {m: spread_of(column, _PARAMETERS, LEAST) for m, column in columns})
+    return fit(known), tuple(fit(known, w) for w in weights)
+
+
+def _spread(made: Sequence[Simulated]) -> dict[str, Spread]:
+    """Of each measure's residuals, over the kills of the fit."""
+    figures = [(one.figures(), one.kill.figures()) for one in made if one.kill.fitted]
+    residuals = [[_residual(said.get(m, NAN), seen.get(m, NAN)) for said, seen in figures] for m in MEASURES]
+    return {m: spread_of(np.array(r), _PARAMETERS, LEAST) for m, r in zip(MEASURES, residuals, strict=True)}
 
 
 def _residual(made: float, seen: float) -> float:
-    """Log of predicted over measured; NaN: not measured."""
-    return NEVER if np.isnan(made) and np.isfinite(seen) else float(np.log(made / seen))
+    """Log of predicted over measured; NaN: not measured, or nothing to catch up with."""
+    if not seen > 0:
+        return NAN
+    return NEVER if np.isnan(made) else float(np.log(made / seen))
 
 
-def _pairs(found: Sequence[Kill], fits: Fits, progress: Progress) -> pd.DataFrame:
+def _pairs(made: Sequence[Simulated], fits: Fits, progress: Progress) -> pd.DataFrame:
     """One row a kill and measure: measured, predicted, 90 % interval, error, and what the fluid law says."""
-    law = fluid([k for k in found if k.fitted])
+    law = fluid([one.kill for one in made if one.kill.fitted])
     rows = []
-    for i, kill in enumerate(found):
-        progress(i / len(found), f"predicting kill {i + 1} of {len(found)}")
-        measured, made = kill.figures(), simulated(kill, fits.costs).figures()
+    for i, one in enumerate(made):
+        progress(i / len(made), f"predicting kill {i + 1} of {len(made)}")
+        kill, predicted = one.kill, one.figures()
+        measured, plain = kill.figures(), law(kill)
         draws = fits.draws[:SIMULATED_DRAWS] if kill.held_out else ()
-        likely = [simulated(kill, costs).figures() for costs in draws]
-        plain = law(kill)
+        likely = [simulated(kill, costs, seed=i + 1).figures() for costs in draws]
+        about = ABOUT | {"session": kill.session, "episode": kill.episode, "held_out": kill.held_out}
+        about |= {"rate_per_s": kill.rate_per_s, "keys": NAN, "moment_s": kill.age_s}
         for measure in MEASURES:
-            seen, said = measured.get(measure, NAN), made.get(measure, NAN)
+            seen, said = measured.get(measure, NAN), predicted.get(measure, NAN)
             values = np.array([figures.get(measure, np.inf) for figures in likely])
             low, high = fits.spread[measure].interval(values)
-            rows.append(
-                ABOUT
-                | {"session": kill.session, "episode": kill.episode, "held_out": kill.held_out}
-                | {"rate_per_s": kill.rate_per_s, "keys": NAN, "moment_s": kill.age_s, "measure": measure}
-                | {"measured": seen, "predicted": said, "low": low, "high": high, "error": said / seen - 1}
-                | {"fluid": plain[measure]}
-            )
+            error = said / seen - 1 if seen else NAN
+            figures = {"measured": seen, "predicted": said, "low": low, "high": high, "error": error}
+            rows.append(about | {"measure": measure} | figures | {"fluid": plain[measure]})
     return pd.DataFrame(rows)
 
 
@@ -239,7 +244,7 @@ def _warnings(tables: Mapping[str, pd.DataFrame], found: Sequence[Kill]) -> list
         if one not in known
     ]:
         named = ", ".join(f"{session} #{episode}" for session, episode in unsettled)
-        said.append(f"left out, as the job had not caught up before the kill: {named}")
+        said.append(f"left out, as the job had not caught up, or had no checkpoint, before the kill: {named}")
     if disturbed := [f"{k.session} #{k.episode}" for k in found if k.others_cores > DISTURBED]:
         left_out = "the fit leaves them out"
         if not any(k.disturbed for k in found):

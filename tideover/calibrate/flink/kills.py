@@ -36,6 +36,8 @@ SETTLED_S = 2.0
 """A job that has more than the rows of so many seconds before it has not caught up."""
 LEAST_S = 1e-3
 """A stage that is shorter takes no time, as the log has ms."""
+REFUSED_S = 0.05
+"""Of a restart on a lost TaskManager until it fails, where none was seen: the simulator's default."""
 LAG_S = 1.0
 """By so much, at most, the sink's last note before a kill is older than the kill, while the job runs."""
 
@@ -126,8 +128,8 @@ _SETTINGS = ("interval_s", "heartbeat_s", "timeout_s", "restart_delay_s")
 
 
 def kills(tables: Mapping[str, pd.DataFrame]) -> list[Kill]:
-    """All kills of a campaign that struck a job which had ``settled``, in sessions that did not fail;
-    ``tables`` as the campaign returns them.
+    """All kills of a campaign that struck a job which had ``settled``, and had a checkpoint to go back to, in
+    sessions that did not fail; ``tables`` as the campaign returns them.
     """
     found = []
     for session in tables["sessions"].to_dict("records"):
@@ -143,7 +145,7 @@ def kills(tables: Mapping[str, pd.DataFrame]) -> list[Kill]:
         for row in mine["kills"].sort_values("episode").to_dict("records"):
             taken = {str(key): value for key, value in row.items() if key not in ("victim",)}
             found.append(Kill(**{**taken, **shared}))
-    found = [kill for kill in found if kill.settled]
+    found = [kill for kill in found if np.isfinite(kill.age_s) and kill.settled]
     quiet = any(not k.held_out and not k.others_cores > DISTURBED for k in found)
     return [replace(k, disturbed=quiet and k.others_cores > DISTURBED) for k in found]
 
@@ -216,7 +218,7 @@ def fit(found: Sequence[Kill], weights: Floats | None = None) -> Costs:
     rows, lasted = (total(column) for column in zip(*(kill.work() for kill in found), strict=True))
     return Costs(
         connection=mean([k.detected_s - k.at_s for k in found]),
-        refused=mean([k.refused_s for k in found]),
+        refused=float(np.nan_to_num(mean([k.refused_s for k in found]), nan=REFUSED_S)),
         given_up=mean([k.given_up_s - k.at_s for k in found]),
         replacement=mean([k.slots_s - k.at_s for k in found]),
         prepare=mean([k.output_s - k.slots_s for k in found]),
@@ -245,7 +247,7 @@ def fluid(found: Sequence[Kill]) -> Callable[[Kill], Figures]:
         ratios = [one[m] / figures[m] for one, figures in made for m in figures if figures[m]]
         return np.log(np.array(ratios, float))
 
-    begin = np.log(np.array([np.mean([kill.outage_s for kill in found]), 2 * top], float))
+    begin = np.log(np.array([np.nanmean([kill.outage_s for kill in found]), 2 * top], float))
     best = least_squares(residuals, begin, bounds=([-np.inf, np.log(1.001 * top)], np.inf))
     outage, capacity = np.exp(best.x).tolist()
     return lambda kill: law(kill, outage, capacity)
