@@ -66,7 +66,8 @@ Law = Callable[[Scenario], None]
 # -- what is the same ----------------------------------------------------------------------------------------
 
 HAPPENED = {*LISTS, "final_state", "ledger"}
-TIMES = ("failed_at_s", "detected_at_s", "ready_at_s")
+STAGES = ("detect_s", "delay_s", "launch_s", "prepare_s", "restart_s")
+TIMES = ("failed_at_s", "detected_at_s", "ready_at_s", "failed_restarts", *STAGES)
 
 
 def happened(scenario: Scenario, *told: str) -> None:

@@ -16,6 +16,7 @@ from tideover.sim.draws import Purpose
 from .bolts import Bolt
 from .clock import Clock, Part, Rank, control
 from .heartbeats import BEAT, LISTEN
+from .record import STEPS
 from .tasks import Task
 
 if TYPE_CHECKING:
@@ -119,8 +120,10 @@ class Nimbus(Part):
                 if worker.state != "dead":
                     self._dies(worker, outage)
             elif worker.state != "ready":
-                for task in tasks if worker.state != "dead" else ():
-                    self.world.outages.comes_to("noticed", task)
+                known = {"dead": 0, "launching": 2, "preparing": 3}[worker.state]
+                for task in tasks:
+                    for step in STEPS[:known]:
+                        self.world.outages.comes_to(step, task)
             else:
                 for task in tasks:
                     back = partial(self._lives, worker, task)
@@ -136,6 +139,8 @@ class Nimbus(Part):
     def _dies(self, worker: Worker, outage: Outage) -> None:
         Clock.cancel(worker.beat, worker.report, *worker.coming)
         worker.state, worker.outage = "dead", outage
+        for task in worker.tasks:
+            self.world.outages.again(task)
 
     def _supervise(self, host: int) -> None:
         now = self.now
@@ -145,8 +150,9 @@ class Nimbus(Part):
                 self._launch(worker, worker.outage)
 
     def _launch(self, worker: Worker, outage: Outage) -> None:
-        for task in worker.tasks:
-            self.world.outages.comes_to("noticed", task)
+        for step in STEPS[:2]:
+            for task in worker.tasks:
+                self.world.outages.comes_to(step, task)
         worker.state, worker.sign, worker.patience = "launching", self.now, self.d.worker_start_timeout
         sample = self.layout.sample
         runs = self.now + sample(self.d.launch, worker.name, Purpose.LAUNCH, outage.number)
@@ -154,6 +160,8 @@ class Nimbus(Part):
 
         def run() -> None:
             worker.state = "preparing"
+            for task in worker.tasks:
+                self.world.outages.comes_to("launched", task)
             self._beats(worker)
 
         def ready(task: Task) -> None:
@@ -217,6 +225,7 @@ class Nimbus(Part):
         for task in outage.tasks:
             task.fault = outage.number
             task.fail("crash_task", None, task.while_down)
+        outage.masked = world.is_masked(outage)
         for worker in workers:
             for task in worker.tasks:
                 world.move(task, worker.host, worker.number)

@@ -40,10 +40,7 @@ def befall(world: World, fault: Fault, outage: Outage, act: Callable[[World, Any
     if not fault.kills:
         world.outages.stops(outage)
     world.protocol.struck(fault)
-    outage.masked = bool(outage.tasks) and all(
-        any(one.live and not one.silent for one in world.replicas[task.logical] if one is not task)
-        for task in outage.tasks
-    )  # all that was hit has a live replica that goes on
+    outage.masked = world.is_masked(outage)
 
 
 def is_hit(world: World, task: Task, fault: Any) -> bool:

@@ -23,7 +23,7 @@ from .heartbeats import Listener
 from .layout import Layout, Logical, Physical
 from .planned import PlannedStop
 from .protocol import PROTOCOLS, Protocol
-from .record import Ledger, Outages, Record, Trace
+from .record import Ledger, Outage, Outages, Record, Trace
 from .sinks import Sinks
 from .spouts import SpoutTask
 from .tasks import Task
@@ -108,6 +108,11 @@ class World:
         """Those of its host, which spouts do not use."""
         spout = physical[0] in self.layout.spouts
         return None if spout else self.cores.get(self.layout.host[physical])
+
+    def is_masked(self, outage: Outage) -> bool:
+        """Whether all that it hit has a live replica that goes on."""
+        others = [[r for r in self.replicas[t.logical] if r is not t] for t in outage.tasks]
+        return bool(others) and all(any(r.live and not r.silent for r in each) for each in others)
 
     def move(self, task: Task, host: int, worker: int) -> None:
         """A task that is down lives elsewhere from now on."""

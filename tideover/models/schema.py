@@ -267,8 +267,8 @@ _RECOVERIES = (
             it
         passing? [s] until it passes | {_STAGE} then, until what nobody notices has passed by itself; not all
             have it | {_CUT_OFF}
-        delay? [s] wait to restart | {_STAGE} then, until a new process is ordered: a delay, or no room for
-            it; not all have it | {_CUT_OFF}
+        delay? [s] wait to restart | {_STAGE} then, until a new process is ordered: a delay, restarts that
+            fail, or no room for it; not all have it | {_CUT_OFF}
         launch? [s] launch | {_STAGE} then, until the new process runs; not all have it | {_CUT_OFF}
         prepare? [s] prepare | {_STAGE} then, until its tasks are ready; not all have it | {_CUT_OFF}
         restart [s] restart | {_STAGE} then, until what failed is ready again
