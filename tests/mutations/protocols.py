@@ -92,6 +92,38 @@ BARRIERS = (
         exactness("aligned_snapshots"),
     ),
 )
+PLANNED = (
+    Mutation(
+        "tasks read on behind a savepoint",
+        "                member.stand_still()\n",
+        "                pass\n",
+        (f"{MODELS}/test_planned_restart.py", "-k", "nothing_is_read_again"),
+    ),
+    Mutation(
+        "a savepoint is taken, and the job does not go down",
+        "self._plans.after(0, Rank.BATCH, stop.go_down)",
+        "self._run_from(self._job.kernel.now)",
+        (f"{MODELS}/test_planned_restart.py",),
+    ),
+    Mutation(
+        "the next host is stopped while the one before is down",
+        "following._later(down + fault.pause,",
+        "following._later(fault.pause,",
+        (f"{MODELS}/test_planned_restart.py", "-k", "one_after_the_other"),
+    ),
+    Mutation(
+        "a query is stopped in the middle of a batch",
+        "        if self._batch is None:\n            stop.go_down()",
+        "        if self._batch is not None:\n            stop.go_down()",
+        (f"{MODELS}/test_planned_restart.py", "-k", "between_two_batches"),
+    ),
+    Mutation(
+        "a cap lets those starve before whom little waits",
+        "records.split(max(1, most * records.tuples // total))",
+        "records.split(most * records.tuples // total)",
+        (f"{MODELS}/test_micro_batch.py", "-k", "gets_a_share"),
+    ),
+)
 BATCHES = (
     Mutation(
         "a batch is done with before it is in the sink",
@@ -277,4 +309,4 @@ HYBRID = (
         (*HYBRIDS, "always_second"),
     ),
 )
-PROTOCOLS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *BATCHES, *TRIDENT, *STANDBYS, *HYBRID)
+PROTOCOLS = (*ACKING, *BUFFERS, *REPLICAS, *BARRIERS, *PLANNED, *BATCHES, *TRIDENT, *STANDBYS, *HYBRID)
