@@ -19,6 +19,8 @@ from tests.oracle.random_changes import both
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
 from tideover.models.simulation import simulate
+from tideover.scenarios.errors import ScenarioError
+from tideover.scenarios.loader import load
 from tideover.sim.distributions import Exponential
 from tideover.sim.draws import Draws
 from tideover.sim.faults import FAULTS, Site
@@ -151,6 +153,36 @@ def test_a_drained_topology_has_nothing_in_its_queues_to_lose(drain: float, lost
     emitted = [row[4] / MS for row in run.trace.emitted]
     assert (run.ledger["lost"], emitted[:2]) == (lost, [3, 6])
     assert round(emitted[2], 3) == 8 + drain + 100 + 3
+
+
+# -- wrong input ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stop", "more", "said"),
+    [
+        ({"detection": "1 s"}, {}, "lasts for `down`: leave detection and restart out"),
+        ({"hosts": [0, 0]}, {}, "name it once"),
+        ({"hosts": [7]}, {}, "host"),
+        ({"drain": "5 s"}, {}, "drain: aligned_snapshots reads a log"),
+        ({"down": "soon"}, {}, "down: 'soon' is not a duration"),
+        ({}, {"detector": {"kind": "heartbeats"}}, "does not go with detector: heartbeats"),
+    ],
+)
+def test_bad_input(stop: dict[str, Any], more: dict[str, Any], said: str) -> None:
+    text = {
+        "name": "x",
+        "topology": {
+            "s": {"spout": "keys", "rate": "10/s"},
+            "p": {"bolt": "forward", "from": {"s": "shuffle"}},
+        },
+        "strategy": {"kind": "aligned_snapshots", "checkpoint_interval": "1 s"},
+        "failures": [{"kind": "planned_restart", "at": "1 s"} | stop],
+        "run": {"duration": "10 s"},
+    }
+    text["topology"]["p"]["service"] = "1 ms"
+    with pytest.raises(ScenarioError, match=said):
+        load(text | more)
 
 
 # -- laws ----------------------------------------------------------------------------------------------------

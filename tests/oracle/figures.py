@@ -195,9 +195,10 @@ class Comparison(Part):
         if not outage.unfelt and caught_up is not None and not self._for_good(outage, missing):
             over = self.calm_from(self.astray, caught_up)
         stretch = outage.at, self.end if over is None else over
+        kind, where = outage.told or (outage.fault.kind, outage.fault.where)
         return {
-            "kind": outage.told[0],
-            "component": outage.told[1],
+            "kind": kind,
+            "component": where,
             "failed_at_s": outage.at,
             "detected_at_s": None if outage.passes else outage.noticed,
             "ready_at_s": outage.back,

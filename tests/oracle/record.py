@@ -71,7 +71,7 @@ class Outage:
     number: int
     fault: Fault
     at: int
-    told: tuple[str, str]  # of which kind it is, and what it has hit
+    told: tuple[str, str] | None  # of which kind it is, and what it has hit; None: as its fault says
     done_before: int  # tuples that were measured before it struck
     tasks: list[Task] = field(default_factory=list)
     left: dict[str, set[Hashable]] = field(default_factory=lambda: {step: set() for step in STEPS})
@@ -106,7 +106,6 @@ class Outages(Part):
 
     def strikes(self, fault: Fault, told: tuple[str, str] | None = None) -> Outage:
         """A fault strikes now; ``told``: as what."""
-        told = told or (fault.kind, fault.where)
         outage = Outage(len(self.all), fault, self.now, told, len(self.world.record.done))
         settled = self.world.protocol.settled
         outage.found_open = [old for old in self.all if old.back is None or not settled(old)]

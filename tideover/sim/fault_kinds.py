@@ -438,6 +438,9 @@ class PlannedRestart(Fault):
         if self.drain and draft.strategy is not None and draft.strategy.needs.log:
             message = f"{draft.strategy.kind} reads a log, in which all that comes waits: leave it out"
             yield ("drain",), message
+        if draft.detector is not None and not draft.detector.knows_stops:
+            why = "what that makes of processes that are stopped is not simulated; leave it out"
+            yield ("kind",), f"planned_restart does not go with detector: {draft.detector.kind}: {why}"
 
 
 @FAULTS.register("slow_host")

@@ -37,6 +37,8 @@ class Detector(Part):
     """Whether each fault says itself how long detection and restart take."""
     each_alone: ClassVar[bool] = False
     """Whether it brings tasks back one by one: it does not go with a job that fails as one."""
+    knows_stops: ClassVar[bool] = False
+    """Whether it knows of planned stops: its watch says when what is ``stopped`` is back."""
     false_detections: ClassVar[bool] = False
     """Whether it launches what it takes for dead anew, as after a failure of the kind ``false_detection``."""
 
@@ -58,7 +60,7 @@ class Detector(Part):
 class Given(Detector):
     """Each fault's own ``detection`` and ``restart``: what a scenario without ``detector`` has."""
 
-    by_fault: ClassVar[bool] = True
+    by_fault = knows_stops = True
 
     def watch(self, job: Job) -> Watch:
         return Watch()

@@ -88,5 +88,5 @@ class PlannedStop:
     def _silence(self, duration: int) -> None:
         """Spouts that stop with it emit nothing for so long; producers that fill a log go on."""
         if duration and not self._context.needs.log:
-            for spout in self._supervisor.spouts_of(self._left[0].host):
+            for spout in filter(lambda spout: spout.up, self._supervisor.spouts_of(self._left[0].host)):
                 spout.stop_until(self._context.kernel.now + duration)
