@@ -145,6 +145,12 @@ CLUSTER = (
         (f"{MODELS}/test_placement.py", "-k", "keeps_replicas_apart"),
     ),
     Mutation(
+        "all shadows of a bolt sit beside its source",
+        "free = [host for host in free if host.number not in full] or free",
+        "",
+        (f"{MODELS}/test_placement.py", "-k", "spreads_shadows"),
+    ),
+    Mutation(
         "E-Storm's placement makes tuples local, not bytes",
         "edge.up.config.tuple_size / edge.up.tasks",
         "1 / edge.up.tasks",

@@ -20,6 +20,12 @@ ACKING = (
         exactness("source_replay"),
     ),
     Mutation(
+        "a burst of acks takes no time besides that of each",
+        "return self.ack_time + self.ack_cost * acks if acks else 0",
+        "return self.ack_cost * acks",
+        (f"{MODELS}/test_acking.py", "-k", "burst_of_acks_begins"),
+    ),
+    Mutation(
         "acks of earlier attempts count",
         "map->live[i] != attempt + 1 ||",
         "(attempt >= 0 && !map->live[i]) ||",
