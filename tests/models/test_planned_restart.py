@@ -18,12 +18,15 @@ from tests.models.test_exactness import FEW
 from tests.oracle.random_changes import both
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
 from tideover.models.config import Scenario
+from tideover.models.conformance import END, long_enough, word_count
 from tideover.models.simulation import simulate
+from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
 from tideover.scenarios.loader import load
 from tideover.sim.distributions import Exponential
 from tideover.sim.draws import Draws
 from tideover.sim.faults import FAULTS, Site
+from tideover.sim.units import S
 
 
 def planned(at: float, down: float = 0, **more: Any) -> Any:
@@ -203,6 +206,28 @@ def test_what_is_stopped_on_purpose_loses_and_repeats_nothing(scenario: Scenario
         for name in ("lost", "duplicated", "replayed"):
             assert run.ledger[name] == quiet.ledger[name] == 0
         assert run.ledger["emitted"] == quiet.ledger["emitted"]
+
+
+WAIT = 5 * S
+"""As long as a window: what is under way has been put out by then."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "drain"),
+    [
+        *((kind, 0) for kind in ("aligned_snapshots", "micro_batch", "batch_rerun", "trident")),
+        *((kind, WAIT) for kind in ("rsm", "passive_standby", "upstream_backup", "source_replay", "estorm")),
+    ],
+)
+def test_law_of_a_stop_of_all_at_once(kind: str, drain: int) -> None:
+    """Who saves what is there, or sends it again, loses nothing and counts nothing twice, though all stops.
+    No replica, and no memory of senders, would survive that: there spouts are silent first.
+    """
+    strategy = STRATEGIES[kind].model_validate(STRATEGIES[kind].typical, context={"border": True})
+    stop = planned(END / MS + 2_000, 2_000, drain=drain)
+    done = simulate(word_count(strategy, (stop,), duration=long_enough(strategy)))
+    assert (done.ledger["lost"], done.ledger["duplicated"], done.recoveries[0]["missing"]) == (0, 0, 0)
+    assert drain or (done.ledger["replayed"], done.windows["wrong"], done.windows["missing"]) == (0, 0, 0)
 
 
 def test_each_stop_is_down_for_a_draw_of_its_own() -> None:
