@@ -84,6 +84,7 @@ RULES = {
     "models/job/components": "Bounded queues",
     "models/job/spouts": "Queues that spouts read",
     "sim/faults": "Failures",
+    "models/runtime/planned_stops": "Failures",
     "models/detectors": "Detectors",
     "": "Hosts, stores and wires",
 }
