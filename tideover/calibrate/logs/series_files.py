@@ -10,15 +10,17 @@ under a header that names them.
 
 from __future__ import annotations
 
+import io
 import json
 import re
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tideover.calibrate.episodes import Floats
 from tideover.calibrate.logs.files import LogFile
@@ -40,7 +42,9 @@ _PARTS = {"partition", "instance", "pod", "client_id", "subtask_index", "task", 
 _TIMES = {"timestamp", "time", "ts", "date", "datetime", "t"}
 _MILLISECONDS = 1e11
 """A number of seconds since 1970 is smaller than this until the year 5138."""
-MOST_POINTS = 1 << 21
+_EARLIEST = 1e8
+_AT_ONCE = 1 << 15
+MOST_POINTS = 1 << 19
 FEWEST = 12
 
 
@@ -109,7 +113,7 @@ def _time(text: str) -> float | None:
     """A moment in s since 1970; a time without a zone is UTC."""
     number = _number(text)
     if number is not None:
-        sane = np.isfinite(number) and number > 1e8
+        sane = np.isfinite(number) and number > _EARLIEST
         return (number / 1000 if number > _MILLISECONDS else number) if sane else None
     try:
         found = datetime.fromisoformat(text.strip().strip('"').replace("Z", "+00:00"))
@@ -122,62 +126,98 @@ class _Points:
     """Points as they come, in bounded memory: when there are too many, two neighbours become their mean."""
 
     def __init__(self, columns: int) -> None:
-        self.rows, self.columns = array("d"), columns
-        self._every, self._sum, self._n = 1, np.zeros(columns), 0
+        self._tables: list[Floats] = []
+        self._rest = np.zeros((0, columns))
+        self._every, self._n = 1, 0
 
-    def add(self, row: Sequence[float]) -> None:
-        if self._every == 1:
-            self.rows.extend(row)
-        else:
-            self._sum += row
-            self._n += 1
-            if self._n == self._every:
-                self.rows.extend(self._sum / self._n)
-                self._sum[:], self._n = 0.0, 0
-        if len(self.rows) >= MOST_POINTS * self.columns:
-            halves = self.table().reshape(-1, 2, self.columns).mean(axis=1)
-            self.rows = array("d", halves.tobytes())
+    def add(self, rows: Floats) -> None:
+        rows = np.concatenate((self._rest, rows))
+        whole = len(rows) - len(rows) % self._every
+        self._rest = rows[whole:]
+        self._keep(rows[:whole].reshape(-1, self._every, rows.shape[1]).mean(axis=1))
+        while self._n >= MOST_POINTS:
+            table = self.table()
             self._every *= 2
+            self._tables, self._n = [], 0
+            self._keep(table[: len(table) // 2 * 2].reshape(-1, 2, table.shape[1]).mean(axis=1))
+
+    def _keep(self, table: Floats) -> None:
+        self._tables.append(table)
+        self._n += len(table)
 
     def table(self) -> Floats:
-        return np.frombuffer(self.rows, float).reshape(-1, self.columns).copy()
+        return np.concatenate([self._rest[:0], *self._tables])
 
 
 def _csv(file: LogFile) -> Iterator[Series]:
-    names: list[str] | None = None
-    points: _Points | None = None
-    for number, line in file.lines():
-        text = line.decode("utf-8", "replace").strip()
-        if not text or text.startswith("#"):
-            continue
-        cells = _split(text)
-        at = _time(cells[0])
-        if names is None:
-            stem = file.name.rpartition("/")[2].partition(".")[0]
-            single = len(cells) == 2
-            names = [stem] if single else [f"{stem} {i}" for i in range(1, len(cells))]
-            points = _Points(len(cells) + 1)
-            if at is None:
-                given = [cell.strip().strip('"') for cell in cells[1:]]
-                names = [stem if name.lower() == "value" else name for name in given]
-                continue
-        if at is None:
-            file.refuse(number, "does not begin with a time: seconds or milliseconds since 1970, or ISO 8601")
-            continue
-        if len(cells) != len(names) + 1:
-            file.refuse(number, f"has not {len(names) + 1} columns, as the first line")
-            continue
-        values = [_number(cell) for cell in cells[1:]]
-        if None in values and any(cell.strip() not in ("", "NaN", "null") for cell in cells[1:]):
-            file.refuse(number, "has a value that is no number")
-            continue
-        assert points is not None
-        points.add([at, float(number), *(np.nan if v is None else v for v in values)])
-    if points is None or names is None:
+    """Lines by the thousand: all at once if all are numbers, or else one by one."""
+    lines = ((number, line) for number, line in file.lines() if line.strip() and not line.startswith(b"#"))
+    first = next(lines, None)
+    if first is None:
         return
+    names, is_header = _names(file, first[1])
+    points = _Points(len(names) + 2)
+    rest = lines if is_header else chain([first], lines)
+    while chunk := list(islice(rest, _AT_ONCE)):
+        rows = _numbers(chunk, len(names))
+        if rows is None:
+            rows = np.array(list(_rows(file, chunk, len(names)))).reshape(-1, len(names) + 2)
+        points.add(rows)
     table = points.table()
     for place, name in enumerate(names):
         yield from _made(name, {}, table[:, 0], table[:, place + 2], file.name, np.floor(table[:, 1]))
+
+
+def _names(file: LogFile, line: bytes) -> tuple[list[str], bool]:
+    """Of the columns, by the first line, and whether that is a header; the file's name where it has none."""
+    cells = _split(line.decode("utf-8", "replace").strip())
+    stem = file.name.rpartition("/")[2].partition(".")[0]
+    if _time(cells[0]) is None:
+        given = [cell.strip().strip('"') for cell in cells[1:]]
+        return [stem if name.lower() == "value" else name for name in given], True
+    return [stem] if len(cells) == 2 else [f"{stem} {i}" for i in range(1, len(cells))], False
+
+
+def _numbers(chunk: Sequence[tuple[int, bytes]], columns: int) -> Floats | None:
+    """Time (s), number of the line, and values of lines that are all as they should be; or None."""
+    text = b"\n".join(line for _, line in chunk)
+    by = chr(next((by for by in b",;\t" if by in chunk[0][1]), ord(",")))
+    dated = _number(chunk[0][1].partition(by.encode())[0]) is None
+    kinds: dict[Hashable, Any] = {
+        place: str if dated and not place else np.float64 for place in range(columns + 1)
+    }
+    try:
+        read = pd.read_csv(io.BytesIO(text), header=None, sep=by, dtype=kinds)
+        if read.shape != (len(chunk), columns + 1):
+            return None
+        if dated:
+            times = pd.to_datetime(read[0], format="ISO8601", utc=True)
+            at = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(float)
+        else:
+            at = read[0].to_numpy(float)
+    except ValueError:  # and pandas' errors of parsing
+        return None
+    at = np.where(at > _MILLISECONDS, at / 1000, at)
+    if not (at > _EARLIEST).all():
+        return None
+    return np.column_stack((at, [number for number, _ in chunk], read.to_numpy()[:, 1:].astype(float)))
+
+
+def _rows(file: LogFile, chunk: Sequence[tuple[int, bytes]], columns: int) -> Iterator[list[float]]:
+    for number, line in chunk:
+        cells = _split(line.decode("utf-8", "replace").strip())
+        at = _time(cells[0])
+        if at is None:
+            file.refuse(number, "does not begin with a time: seconds or milliseconds since 1970, or ISO 8601")
+            continue
+        if len(cells) != columns + 1:
+            file.refuse(number, f"has not {columns + 1} columns, as the first line")
+            continue
+        values = [_number(cell) for cell in cells[1:]]
+        if any(v is None and c.strip() not in ("", "null") for v, c in zip(values, cells[1:], strict=True)):
+            file.refuse(number, "has a value that is no number")
+            continue
+        yield [at, float(number), *(np.nan if v is None else v for v in values)]
 
 
 def _made(

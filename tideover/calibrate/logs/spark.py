@@ -179,13 +179,9 @@ class Application:
                     try:
                         known(self, event, file, line)
                     except (KeyError, TypeError, ValueError, AttributeError) as error:
+                        lacks = f"has no {error}" if isinstance(error, KeyError) else "has another value"
                         kind = line.kind.rpartition("$")[2]
-                        why = (
-                            f"has no {error}"
-                            if isinstance(error, KeyError)
-                            else "has a value of another kind"
-                        )
-                        file.refuse(line.number, f"{why}; it is not as Spark writes it", kind)
+                        file.refuse(line.number, f"{lacks}, and is not as Spark writes it", kind)
             elif not line.kind and part != _DRIVER and line.text.strip():
                 file.refuse(line.number, "is neither an event of Spark nor a progress of a query")
         if last is not None:
