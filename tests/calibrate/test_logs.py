@@ -124,7 +124,7 @@ def test_what_is_broken_is_named_and_the_rest_is_read(
 
 def test_many_broken_lines_are_counted(tmp_path: Path) -> None:
     broken = [line(0, "Completed checkpoint 7 for j")] * 30
-    (tmp_path / "jm.log").write_text("\n".join([line(0, "org.apache.flink."), *broken]) + "\n")
+    (tmp_path / "jm.log").write_text("\n".join([running()[2], *broken]) + "\n")
     said = list(logs.read(tmp_path).problems.lines())
     assert said[0].startswith("jm.log:2: (line): is cut off")
     assert said[5].startswith("jm.log: 25 more such lines")
@@ -171,6 +171,23 @@ def test_a_gigabyte_in_bounded_memory(tmp_path: Path) -> None:
     assert 18_000 * len(text) > 9.9e8
     assert failures == 2 * 18_000 - 1
     assert kilobytes < 400_000
+
+
+def test_configuration_alone_tells_of_no_job(tideover: Called, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_bytes((SAMPLE / "config.yaml").read_bytes())
+    code, printed, said = tideover("calibrate", "--from", str(tmp_path))
+    assert (code, printed) == (2, "")
+    assert said.startswith("config.yaml: (file): is of Flink, but nothing here tells of a job; give a JobMan")
+
+
+def test_a_log_without_failures_asks_for_one(tmp_path: Path) -> None:
+    """Checkpoints 1, 2 and 5: the interval is that of those that follow each other."""
+    more = [*checkpoint(2, 13, 14), *checkpoint(5, 93, 94), *checkpoint(6, 103, 104)]
+    (found,) = read(tmp_path, [*running(), *more])
+    told = {one.name: one for one in found.quantities}
+    assert told["checkpoint_interval"].value == 10
+    assert [one.name for one in found.quantities if not one.identified] == ["outage"]
+    assert found.most_help.startswith("one failure: kill a TaskManager")
 
 
 # Durations, and what comes next.

@@ -34,6 +34,7 @@ _TOGETHER_S = 60.0
 """Exceptions of one failure follow each other at most so far apart."""
 _MATTERS = ("heartbeat.", "execution.checkpointing.interval", "restart-strategy.")
 """Settings that a recovery hangs on begin so."""
+NO_JOB = "is of Flink, but nothing here tells of a job; give a JobManager's log, or what REST answered"
 _NEAR_S = 2.0
 """An exception of REST is that of a line of the log so near."""
 
@@ -82,7 +83,12 @@ def read(files: Sequence[tuple[str, LogFile]]) -> list[Findings]:
     for folder, those in logs.items():
         near = [one for place, one in beside if folder in _nearest(place, logs)]
         found += [_findings(log, job, near) for log in _chained(those) for job in log.jobs.values()]
-    return found or [_without_log([one for _, one in beside])]
+    told = [one for _, one in beside]
+    if not found and any(one.answered[1] or one.thrown for one in told):
+        return [_without_log(told)]
+    if not found:
+        files[0][1].refuse(None, NO_JOB, "(file)")
+    return found
 
 
 def _nearest(folder: Path, others: Iterable[Path]) -> set[Path]:

@@ -128,7 +128,9 @@ def interval_of(checkpoints: pd.DataFrame, settings: Mapping[str, Setting]) -> t
     key = "execution.checkpointing.interval"
     if key in settings and (given := seconds(settings[key].value)):
         return given, f"set at {settings[key].mark}"
-    apart = np.diff(np.sort(checkpoints["triggered_at_s"].dropna().to_numpy(float)))
+    seen = checkpoints.dropna(subset=["triggered_at_s"]).sort_values("checkpoint")
+    following = np.diff(seen["checkpoint"].to_numpy(float)) == 1
+    apart = np.diff(seen["triggered_at_s"].to_numpy(float))[following]
     return (float(np.median(apart)), "as checkpoints were triggered") if len(apart) >= 2 else (None, "")
 
 
@@ -136,24 +138,10 @@ def quantities(
     failures: Sequence[Failure], checkpoints: pd.DataFrame, settings: Mapping[str, Setting]
 ) -> Iterator[Quantity]:
     """Values with their intervals, and last what the logs do not tell."""
-    killed, threw = (parts([f for f in failures if (f.kind == "kill") == lost]) for lost in (True, False))
-    both = parts(failures)
-    yield observed(
-        "detected", killed.detected, "from the first sign of a lost process until a task counts as failed"
-    )
-    yield observed("restart_delay", both.delay, "from a failure until the restart after it")
-    yield spread("restarts", "1", both.restarts, "restarts of one recovery, the ones in vain too")
-    yield observed(
-        "replacement", killed.replaced, "from the first sign of a lost process until there are slots again"
-    )
-    if threw.slots:
-        yield observed(
-            "slots", threw.slots, "from a restart until there are slots, where no process was lost"
-        )
-    yield observed("deployment", both.deployed, "from slots until the last task has started")
-    yield observed("state_load", both.loaded, "from then until the last task has its state, and runs")
-    yield observed("outage", both.outage, "from the first sign until all tasks run")
-    yield observed("first_checkpoint", both.snapshot, "from then until the first checkpoint is complete")
+    if failures:
+        yield from _of_recoveries(failures)
+    else:
+        yield unknown("outage", "s", "no failure is in the logs; one whose log is given too tells its parts")
     given, told = interval_of(checkpoints, settings)
     every = "time between two checkpoints"
     if given is None:
@@ -172,7 +160,29 @@ def quantities(
         "from a checkpoint's trigger until it is complete",
     )
     yield spread("checkpoint_size", "bytes", done["size_bytes"].tolist(), "bytes that a checkpoint wrote")
-    yield from _untold()
+    if failures:
+        yield from _untold()
+
+
+def _of_recoveries(failures: Sequence[Failure]) -> Iterator[Quantity]:
+    killed, threw = (parts([f for f in failures if (f.kind == "kill") == lost]) for lost in (True, False))
+    both = parts(failures)
+    yield observed(
+        "detected", killed.detected, "from the first sign of a lost process until a task counts as failed"
+    )
+    yield observed("restart_delay", both.delay, "from a failure until the restart after it")
+    yield spread("restarts", "1", both.restarts, "restarts of one recovery, the ones in vain too")
+    yield observed(
+        "replacement", killed.replaced, "from the first sign of a lost process until there are slots again"
+    )
+    if threw.slots:
+        yield observed(
+            "slots", threw.slots, "from a restart until there are slots, where no process was lost"
+        )
+    yield observed("deployment", both.deployed, "from slots until the last task has started")
+    yield observed("state_load", both.loaded, "from then until the last task has its state, and runs")
+    yield observed("outage", both.outage, "from the first sign until all tasks run")
+    yield observed("first_checkpoint", both.snapshot, "from then until the first checkpoint is complete")
 
 
 def _untold() -> Iterator[Quantity]:
