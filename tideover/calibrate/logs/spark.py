@@ -97,6 +97,7 @@ def read(files: Sequence[tuple[str, LogFile]]) -> list[Findings]:
             folder, _ = _place(file)
             apps.setdefault(folder, Application(file.name)).take(part, file)
     batches = Counter(b.query for app in apps.values() for b in app.batches.values())
+    batches.update({query: 0 for app in apps.values() for query in app.queries})
     found = [_of_query(query, [app for app in apps.values() if query in app.queries]) for query in batches]
     told = [one for one, n in zip(found, batches.values(), strict=True) if n >= batches_of.FEWEST]
     return (told or found) + [_of_query("", [app]) for app in apps.values() if not app.queries]
