@@ -26,6 +26,7 @@ from tideover.calibrate import logs
 from tideover.calibrate.logs.clock import Clock, NoTime
 from tideover.calibrate.logs.findings import Findings
 from tideover.calibrate.logs.flink_quantities import heartbeats, seconds
+from tideover.scenarios.errors import ScenarioError
 
 # Of a real Flink 2.3.0 whose TaskManager tm1 was killed: stage, when, and what its line says. The first two
 # restarts deploy to the dead one.
@@ -331,8 +332,11 @@ def test_cut_off_anywhere(tmp_path_factory: pytest.TempPathFactory, part: float)
     folder = tmp_path_factory.mktemp("cut")
     (folder / "jm.log").write_bytes(cut)
     (folder / "config.yaml").write_bytes((SAMPLE / "config.yaml").read_bytes())
-    evidence = logs.read(folder)
-    assert evidence.found or cut.count(b"\n") < 13  # where the job is named first
+    try:
+        evidence = logs.read(folder)
+    except ScenarioError:
+        assert cut.count(b"\n") < 13  # where the job is named first
+        return
     stages = [stage for one in evidence.found for failure in one.failures for stage in failure.stages]
     lines = text.splitlines()
     for stage in stages:

@@ -173,12 +173,9 @@ def _logs(source: Path, results: Results) -> None:
     """What an engine's own logs say of its recoveries."""
     from tideover.calibrate import logs
     from tideover.reports.calibration.logs import logs_page, logs_view
-    from tideover.scenarios.errors import ScenarioError
 
     with Bar("reading") as bar:
         found = logs.read(source, bar)  # before anything is written
-    if not found.found:
-        raise ScenarioError(found.problems.told)
     results.prepare("calibrate --from")
     frames, warnings, profiles = found.frames, found.warnings, found.profiles
     results.answer(
