@@ -323,6 +323,7 @@ def test_the_double_restart_of_a_killed_task_manager(spare: int, launched: float
     stages = (row["detect_s"], row["delay_s"], row["launch_s"], row["prepare_s"])
     assert stages == pytest.approx((0.33, 3.46 - 0.33, launched - 3.46, 3.1))
     assert row["ready_at_s"] == pytest.approx(10 + launched + 3.1)
+    assert found.ledger["lost"] == 0
     hosts = hosts_at_end(scenario)
     places = [hosts[f"{name}.{task}"] for name in ("source", "count") for task in range(3)]
     assert places == ([3, 3, 2, 2, 3, 2] if spare else [2, 2, 2, 1, 1, 2])

@@ -18,7 +18,6 @@ from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -395,9 +394,12 @@ class Listener(Watcher):
         first = place = restarts.index(newest)
         if self._detector.connection is not None:  # what is under way may fail now, or is overtaken
             first = place = max(0, min(first, sum(one.detected < now for one in restarts) - 1))
-        while place < len(restarts):
-            self._order(place)
+        earlier = [self._before(later) for later in range(1, first + 1)]
+        while place < len(restarts):  # each may add the next
+            self._order(place, earlier)
             place += 1
+            if place < len(restarts):
+                earlier.append(self._before(place))
         last = newest if self._detector.connection is None else restarts[-1]
         for restart in restarts[first:]:
             self._launch_elsewhere(restart.waiting)
@@ -407,13 +409,14 @@ class Listener(Watcher):
         self._job_back = Return(newest.detected, ready, last.ordered, launched)
         return self._job_back
 
-    def _order(self, place: int) -> None:
+    def _before(self, place: int) -> Earlier:
+        """The restart of the job before this one."""
+        one, following = self._restarts[place - 1 : place + 1]
+        return Earlier(one.detected, following.detected if one.over is None else one.over)
+
+    def _order(self, place: int, earlier: Sequence[Earlier]) -> None:
         """Launch anew who has died of this fault of the job, with the wait that its place asks for."""
         restart = self._restarts[place]
-        earlier = [
-            Earlier(one.detected, following.detected if one.over is None else one.over)
-            for one, following in pairwise(self._restarts[: place + 1])
-        ]
         restart.waiting = {**self._restarts[place - 1].left, **restart.killed} if place else restart.killed
         usable = max(restart.waiting.values(), default=0)
         restart.ordered = ordered = self._ordered(restart.detected, earlier, usable)
