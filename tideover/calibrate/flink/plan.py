@@ -123,22 +123,29 @@ def full(seed: int = 1) -> Plan:
     for place, interval_s in enumerate((2.0, 5.0, 10.0)):
         for half in range(2):
             rates = [1000, 2000, 1500, 2000, 1000, 1500]
-            name = f"every-{interval_s:.0f}s-{half + 1}"
-            sessions.append(
-                _session(name, seed + 2 * place + half, interval_s, rates, held_out=[1, 5 - half])
-            )
+            name, held_out = f"every-{interval_s:.0f}s-{half + 1}", [1, 5 - half]
+            own = seed + 2 * place + half
+            sessions.append(_session(name, own, interval_s, rates, held_out, after_s=30.0))
     return Plan("full", tuple(sessions))
 
 
 def _session(
-    name: str, seed: int, interval_s: float, rates: Sequence[int], held_out: Sequence[int] = ()
+    name: str,
+    seed: int,
+    interval_s: float,
+    rates: Sequence[int],
+    held_out: Sequence[int] = (),
+    after_s: float = 18.0,
 ) -> SessionPlan:
-    """One kill at each rate, at a drawn moment of the checkpoint interval, of the TaskManagers in turn."""
+    """One kill at each rate, at a drawn moment of the checkpoint interval, of the TaskManagers in turn.
+
+    after_s: left for each recovery, and 5 ms more for each row per second: more rows take longer.
+    """
     moments = np.random.Generator(np.random.PCG64(seed)).uniform(0, interval_s, len(rates))
     begin, episodes = SETTLE_S, []
     for place, (rate, moment) in enumerate(zip(rates, moments.tolist(), strict=True)):
         kill_s = round(BEFORE_S + moment, 3)
-        end = begin + round(kill_s + 18.0 + rate / 200, 3)
+        end = begin + round(kill_s + after_s + rate / 200, 3)
         episodes.append(Episode(begin, end, rate, kill_s, place % 2, place in held_out))
         begin = end
     return SessionPlan(name, interval_s, tuple(episodes))
