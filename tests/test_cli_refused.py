@@ -58,6 +58,8 @@ REFUSED = [
     ("reproduce --all --from khaos_flink_recovery_calibration.csv", "…there is no such file"),
     ("calibrate", "--out: is missing"),
     ("calibrate --quick --from x.csv", "--quick: goes without --from"),
+    ("calibrate --engine flink --from x.csv", "--engine: goes without --from"),
+    ("calibrate --engine storm --out x", "--engine: 'storm' is not known; spark and flink are"),
     ("audit rsmm", "rsmm: neither a strategy, a file nor a built-in scenario; did you mean 'rsm'?"),
     ("audit rsm --kinds crash_tsk", "--kinds: 'crash_tsk' is not audited; did you mean 'crash_task'?"),
     ("audit rsm --kinds slow_link", "--kinds: 'slow_link' is not audited"),

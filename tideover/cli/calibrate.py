@@ -43,7 +43,7 @@ def calibrate(
     --quick: Fewer runs: eight minutes instead of half an hour.
     --stock-jvm: Leave Java as it comes; else it is set so that batches take as long at any time.
     --out DIR: Write report.html, the result (JSON) and its tables (Parquet), if it has any, there.
-    --seed: Chooses the luck of the fit.
+    --seed: Chooses the luck of the fit, and the moments of Flink's kills.
     """
     results = results._replace(out=out)
     for option, given in (("--quick", quick), ("--stock-jvm", stock_jvm), ("--engine", engine is not None)):
