@@ -121,7 +121,8 @@ def read(path: Path, report: Report = lambda what, done, of: None) -> Evidence:
         raise ScenarioError([Problem(str(path), None, "(file)", _nothing(path, files))])
     found = [one for which, those in known.items() for one in READERS[which].read(those)]
     if not found:
-        raise ScenarioError(problems.told)
+        nothing = Problem(str(path), None, "(file)", "is of a known kind, but tells of no job and no query")
+        raise ScenarioError(problems.told or [nothing])
     named = [file for those in known.values() for _, file in those]
     provenance = {
         "Files": ", ".join(file.name for file in named[:12])
