@@ -249,7 +249,7 @@ class Application:
         self.ends.append(_Ended(self.last[0], *about, _mark(file, line)))
 
     def progress(self, event: Event, file: LogFile, line: Line) -> None:
-        found = batch(event["progress"], file.name, line.number)
+        found = batch(event["progress"], _short(file), line.number)
         if found is not None:
             self.batches[found.run, found.number] = found
 
@@ -270,7 +270,13 @@ _KNOWN = {
 
 
 def _mark(file: LogFile, line: Line) -> Mark:
-    return Mark(file.name, line.number, line.text[:MOST_KEPT].decode("utf-8", "replace"))
+    text = line.text[:MOST_KEPT].decode("utf-8", "replace").replace(',"', ', "')  # so that it can be wrapped
+    return Mark(_short(file), line.number, text)
+
+
+def _short(file: LogFile) -> str:
+    """A file of a rolled log has the application in its name, as its folder does."""
+    return file.name.rpartition("/")[2] if _ROLLED.fullmatch(file.name) else file.name
 
 
 # Failures
