@@ -338,8 +338,8 @@ def test_a_silence_that_is_not_over_is_not_measured():
 
 
 def test_what_a_kill_costs_is_the_mean_of_its_stages():
-    """Until there are slots it takes 7 and 9 s: 63 ** 0.5, the geometric mean. At 3000/s 10 s of rows take 5 s,
-    at 6000/s 12 s of rows 2.4 s: together (15,000 + 14,400) / 7.4 s. Weights count.
+    """Until there are slots it takes 7 and 9 s: 63 ** 0.5, the geometric mean. At 3000/s 10 s of rows take
+    5 s, at 6000/s 12 s of rows 2.4 s: together (15,000 + 14,400) / 7.4 s. Weights count.
     """
     found = [kill(8.0), kill(10.0, capacity=6000.0)]
     costs = fit(found)
