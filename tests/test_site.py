@@ -22,7 +22,7 @@ from tideover.scenarios.reference import markdown
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 pytestmark = pytest.mark.xdist_group("site")
-QUESTIONS = 16
+QUESTIONS = 21
 LESSONS = 6
 EXPLORED = 3
 MOST_BYTES = 5_000_000
