@@ -17,8 +17,9 @@ from tests.models.test_aligned_snapshots import EIGHT, counts, crash, queue
 from tests.models.test_exactness import FEW
 from tests.oracle.random_changes import both
 from tests.oracle.worlds import MS, bolt, fault, ms, spout, world
+from tideover.models.advice import warnings
 from tideover.models.config import Scenario
-from tideover.models.conformance import END, long_enough, word_count
+from tideover.models.conformance import END, first_windows, long_enough, word_count
 from tideover.models.simulation import simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.errors import ScenarioError
@@ -107,7 +108,8 @@ def two_hosts(failures: tuple[Any, ...], strategy: str = "aligned_snapshots", **
         "p": bolt("forward", {"s": "shuffle"}, 1, hosts=(0,)),
         "count": counts("p", 1, hosts=(1,)),
     }
-    more.setdefault("checkpoint_interval", 5_000 * MS)
+    if strategy == "aligned_snapshots":
+        more.setdefault("checkpoint_interval", 5_000 * MS)
     return world(topology, strategy, failures, 3_000, hosts=3, **more)
 
 
@@ -156,6 +158,17 @@ def test_a_drained_topology_has_nothing_in_its_queues_to_lose(drain: float, lost
     emitted = [row[4] / MS for row in run.trace.emitted]
     assert (run.ledger["lost"], emitted[:2]) == (lost, [3, 6])
     assert round(emitted[2], 3) == 8 + drain + 100 + 3
+
+
+def test_who_survives_a_host_is_not_said_to_lose_anything_where_hosts_are_stopped() -> None:
+    """Replicas survive one host after the other, and not a stop of all of them."""
+    one, all_of_them = (
+        two_hosts((planned(105, 100, **where),), "active_replication") for where in ({"hosts": (0, 1)}, {})
+    )
+    said = [
+        any("does not promise to survive" in text for text in warnings(each)) for each in (one, all_of_them)
+    ]
+    assert said == [False, True]
 
 
 # -- wrong input ---------------------------------------------------------------------------------------------
@@ -228,6 +241,17 @@ def test_law_of_a_stop_of_all_at_once(kind: str, drain: int) -> None:
     done = simulate(word_count(strategy, (stop,), duration=long_enough(strategy)))
     assert (done.ledger["lost"], done.ledger["duplicated"], done.recoveries[0]["missing"]) == (0, 0, 0)
     assert drain or (done.ledger["replayed"], done.windows["wrong"], done.windows["missing"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["aligned_snapshots", "micro_batch"])
+def test_a_stop_that_takes_no_time_changes_nothing_but_latencies(kind: str) -> None:
+    """The same tuples pass the same tasks, once each, and every window has the sums that it has without."""
+    strategy = STRATEGIES[kind].model_validate(STRATEGIES[kind].typical, context={"border": True})
+    stop = planned(END / MS + 2_000)
+    done, quiet = (simulate(word_count(strategy, some), trace=True) for some in ((stop,), ()))
+    assert first_windows(done) == first_windows(quiet)
+    assert sorted(row[:5] for row in done.trace.processed) == sorted(row[:5] for row in quiet.trace.processed)
+    assert done.ledger == quiet.ledger
 
 
 def test_each_stop_is_down_for_a_draw_of_its_own() -> None:

@@ -16,7 +16,7 @@ from tideover.models.job.cluster import Cluster
 from tideover.models.job.components import Run, Store
 from tideover.models.job.sinks import BROKERS_LIMIT, Terms
 from tideover.models.job.topology import Component, Topology
-from tideover.sim.fault_kinds import Cascade, Events, LoseStore, MachinesFail, Partition
+from tideover.sim.fault_kinds import Cascade, Events, LoseStore, MachinesFail, Partition, PlannedRestart
 from tideover.sim.faults import Fault
 from tideover.sim.units import S
 
@@ -188,7 +188,9 @@ def not_survived(plan: Plan, kind: str, survives: Set[str], stores: bool) -> lis
     """
     found: dict[str, None] = {}
     for fault in (one for each in plan.failures for one in (each, *each.inner.values())):
-        what = "crash_host" if isinstance(fault, MachinesFail | Cascade) else fault.kind
+        hosts = isinstance(fault, MachinesFail | Cascade)
+        hosts |= isinstance(fault, PlannedRestart) and fault.hosts is not None
+        what = "crash_host" if hosts else fault.kind
         takes = fault.kills or (isinstance(fault, Partition) and fault.messages == "lose")
         takes |= isinstance(fault, LoseStore) and stores
         if takes and what not in survives and not isinstance(fault, Events):
