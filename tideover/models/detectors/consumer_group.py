@@ -249,10 +249,14 @@ class Group(Watcher):
         self._awaited.discard(member)
         if member.removed is None:
             member.waits = True
-            eager = self._detector.protocol == "eager"
-            for task in member.tasks:
-                self._job.context.hooks.rebalances(task, True, eager)
+            self._tell(member.tasks, begins=True)
         self._look()
+
+    def _tell(self, tasks: list[BoltTask], begins: bool) -> None:
+        grouped, eager = self._job.context.grouped, self._detector.protocol == "eager"
+        if grouped is not None:
+            for task in tasks:
+                grouped.rebalances(task, begins, begins and eager)
 
     def _look(self) -> None:
         """If nobody is waited for, tasks are assigned soon."""
@@ -267,8 +271,7 @@ class Group(Watcher):
         waiting = [member for member in self._members if member.waits]
         for member in waiting:
             member.waits = False
-        for task in in_order(task for member in waiting for task in member.tasks):
-            self._job.context.hooks.rebalances(task, False, False)
+        self._tell(in_order(task for member in waiting for task in member.tasks), begins=False)
         chosen: dict[BoltTask, _Member] = {}
         for task in self._without:
             newest_first = reversed(self._members)

@@ -25,7 +25,7 @@ from tideover.models.runtime.job import Job
 from tideover.models.runtime.saved_state import SavedState, TaskLog, read
 from tideover.models.runtime.supervision import Plans
 from tideover.models.runtime.verbs import Verbs
-from tideover.models.runtime.views import BoltView, OutageView, Saver, Stop, TaskView
+from tideover.models.runtime.views import BoltView, Grouped, OutageView, Saver, Stop, TaskView
 from tideover.sim.draws import Purpose
 from tideover.sim.kernel import Rank
 from tideover.sim.registry import Part
@@ -367,7 +367,7 @@ class _Closing:
     left: list[_Task]
 
 
-class Changelogs(Mechanism, CopyHolder, Saver):
+class Changelogs(Mechanism, CopyHolder, Saver, Grouped):
     """Every task reads a log, writes the changes of its state to another, and commits how far it has read;
     one that has failed reads its changelog, then goes on from there.
     """
@@ -383,7 +383,7 @@ class Changelogs(Mechanism, CopyHolder, Saver):
             task: _Task(job, task, settings, topics[task.component.name]) for task in job.bolt_tasks
         }
         self._looks = job.draws.moment("transactions", Purpose.PHASE, settings.abort_interval)
-        job.context.saver = self
+        job.context.saver = job.context.grouped = self
         job.settlers.append(self._note_kept)
 
     def processed(self, task: BoltView, train: Train, sent: list[Sent]) -> None:

@@ -26,7 +26,7 @@ from tideover.models.job.cluster import Deployment
 from tideover.models.job.topology import Topology
 from tideover.models.runtime.announcements import Announcer
 from tideover.models.runtime.hooks import CopyHolder, Dispatcher, Needs
-from tideover.models.runtime.views import BoltView, Machine, OutageView, Runner, Saver
+from tideover.models.runtime.views import BoltView, Grouped, Machine, OutageView, Runner, Saver
 from tideover.sim.draws import Draws, Purpose
 from tideover.sim.fault_kinds import SlowHost
 from tideover.sim.kernel import Kernel
@@ -185,6 +185,7 @@ class Context:
     events       when the events took place that tuples tell of; None: nobody asks
     runner       who runs the bolts, if they do not run by themselves
     saver        who saves what is there before a planned stop; None: nobody does
+    grouped      who has to know of rebalances of a consumer group; None: nobody does
     marks        what control messages of mechanisms are called, by the mark that they have on channels
     rhythm       asks for the period (ns) of what interrupts the flow in normal operation, and may come at
                  another moment after a failure (a batch, a snapshot that stalls its task); 0: nothing does
@@ -207,6 +208,7 @@ class Context:
     events: EventTimes | None = None
     runner: Runner | None = None
     saver: Saver | None = None
+    grouped: Grouped | None = None
     marks: dict[int, str] = field(default_factory=dict)
     rhythm: Callable[[], int] = int
 

@@ -96,7 +96,7 @@ class Needs(NamedTuple):
 class Hooks:
     """What happens in a job, for those who have to act on it: a strategy's protocol and its mechanisms.
 
-    All ten do nothing here. Six are called by control events, when the data plane stands still, and may do
+    All nine do nothing here. Five are called by control events, when the data plane stands still, and may do
     anything:
 
     start          all tasks exist, the clock stands at 0
@@ -104,8 +104,6 @@ class Hooks:
     ready          a task that a fault had struck is up again, and empty; nothing arrives yet: the first
                    thing to do, or the last, is ``verbs.open``
     barrier        the turn of a message with mark BARRIER has come in a task's queue
-    rebalances     its process has joined a rebalance of its consumer group, and waits for the others
-                   (``begins``; ``stops``: and is to do nothing meanwhile), or tasks are assigned
     moved          the data plane was moved to an instant
 
     Four tell of what the data plane has done, many tuples at a time, and may touch only records of their own:
@@ -132,7 +130,6 @@ class Hooks:
     def destroyed(self, outage: int, roots: Ints, attempt: Ints | None) -> None: ...
     def failed(self, task: SpoutView | BoltView, outage: OutageView) -> None: ...
     def ready(self, task: SpoutView | BoltView, outage: OutageView) -> None: ...
-    def rebalances(self, task: BoltView, begins: bool, stops: bool) -> None: ...
     def moved(self, now: int) -> None: ...
 
 

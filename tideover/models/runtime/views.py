@@ -118,6 +118,16 @@ class Saver:
         raise NotImplementedError
 
 
+class Grouped:
+    """A mechanism whose tasks belong to members of a consumer group is the job's ``context.grouped``."""
+
+    def rebalances(self, task: BoltView, begins: bool, stops: bool) -> None:
+        """The member that has a task has joined a rebalance (``begins``), and waits for the others
+        (``stops``: its tasks are to do nothing meanwhile). Or else tasks are assigned.
+        """
+        raise NotImplementedError
+
+
 class Machine:
     """A process that is no task: an acker, a driver, an executor in which tasks run. ``name``: as
     ``component`` of a fault says it; ``number``: its place in the order in which machines come back at one
