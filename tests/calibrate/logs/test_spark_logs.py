@@ -248,15 +248,23 @@ def test_progress_of_older_versions_is_read(tmp_path: Path) -> None:
 
 
 def test_files_of_a_rolled_log_are_read_in_their_order(tmp_path: Path) -> None:
-    """Law: the tenth file comes after the second, and their stages are those of one file."""
+    """Law: the tenth file comes after the ninth, and not after the first: the query that ended in its first
+    line has failed when the last line of the ninth says.
+    """
+    again = [batch(n, n + 5.0, 0.5, run="two") for n in range(13, 20)]
+    parts = [[begun(0)], *([one] for one in on_time(range(7))), [*on_time(range(7, 12)), task(12.3, 0)]]
+    parts += [[ended(error="boom"), begun(16.0, "two")], again]
     folder = tmp_path / "eventlog_v2_app"
     folder.mkdir()
     (folder / "appstatus_app.inprogress").write_text("")
-    for number in range(12):
-        (folder / f"events_{number + 1}_app").write_text(text(LOST[number * 3 : number * 3 + 3]))
-    whole = [[(name, at) for name, at, _ in BY_HAND]]
-    assert [[(name, at) for name, at, _ in one] for one in stages(found(folder))] == whole
-    assert found(tmp_path).failures[0].stages[0].mark.file == "events_9_app"
+    for number, part in enumerate(parts, 1):
+        (folder / f"events_{number}_app").write_text(text(part))
+    for path in (folder, tmp_path):
+        (failure,) = found(path).failures
+        assert [(s.name, round(s.at - T0, 3), str(s.mark)) for s in failure.stages][:2] == [
+            ("failed", 12.3, "events_10_app:1"),
+            ("restart_tried", 16.0, "events_10_app:2"),
+        ]
 
 
 RUBBISH = st.sampled_from(["}", "[1]", '{"a"', '{"Event":"', "\x00", "x"])
