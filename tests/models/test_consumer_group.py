@@ -219,6 +219,11 @@ def test_an_eager_member_commits_and_does_nothing_until_tasks_are_assigned() -> 
     assert [at - out for at in after[:10]] == [n * MS for n in range(1, 11)]
 
 
+def test_a_group_knows_of_planned_stops() -> None:
+    stop = [{"kind": "planned_restart", "at": "50 s", "hosts": [1]}]
+    assert load("kafka-streams-handover", {"failures": stop}).failures[0].hosts == (1,)
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [

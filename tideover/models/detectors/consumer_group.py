@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import model_validator
 
@@ -49,7 +49,7 @@ class ConsumerGroup(Detector):
     `ConsumerCoordinator.onJoinPrepare` and `TaskManager.handleRevocation`.
     """
 
-    each_alone: ClassVar[bool] = True
+    each_alone = knows_stops = True
 
     heartbeat_interval: Positive = setting("distance of two heartbeats of a member", 3 * S)
     session_timeout: Positive = setting(
