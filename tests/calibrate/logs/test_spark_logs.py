@@ -267,6 +267,19 @@ def test_files_of_a_rolled_log_are_read_in_their_order(tmp_path: Path) -> None:
         ]
 
 
+def test_progress_alone_shows_gaps(tmp_path: Path) -> None:
+    """Definition: a batch that is twice as late as what still is on time, 1.875 s, is a failure, from its
+    trigger on; the next one has its rows, and is late, too.
+    """
+    slow = [progress(20, 20.0, 4.0), progress(21, 24.0, 1.0, rows=400), progress(22, 25.0, 0.5)]
+    rows = [one["progress"] for one in on_time(range(20))] + slow
+    rows += [one["progress"] for one in on_time(range(26, 32))]
+    (tmp_path / "log").write_text(text(rows))
+    one = found(tmp_path / "log")
+    assert stages(one) == [[("failed", 20.0, 21), ("restored", 24.0, 21), ("caught_up", 25.0, 22)]]
+    assert one.failures[0].kind == "gap"
+
+
 RUBBISH = st.sampled_from(["}", "[1]", '{"a"', '{"Event":"', "\x00", "x"])
 
 

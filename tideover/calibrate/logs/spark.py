@@ -301,7 +301,8 @@ def _of_query(query: str, apps: Sequence[Application]) -> Findings:
     losses = [hit for hit in _losses(apps) if began <= hit.stages[-1].at and hit.stages[0].at < ended]
     hits = sorted([*losses, *_runs(query, apps, mine)], key=lambda hit: hit.stages[0].at)
     late = batches_of.lateness(mine)
-    failures = tuple(_recovered(hits, mine, late))
+    told = tuple(_recovered(hits, mine, late))
+    failures = tuple(sorted([*told, *_gaps(mine, late, told)], key=lambda failure: failure.began))
     settings = {key: one for app in apps for key, one in app.settings.items()}
     name = settings["spark.app.name"].value if "spark.app.name" in settings else apps[0].file
     source = f"{name} ({query[:8]})" if query else name
@@ -310,15 +311,15 @@ def _of_query(query: str, apps: Sequence[Application]) -> Findings:
     span = (min(times), max(times)) if times else (float("nan"), float("nan"))
     quiet = batches_of.quiet(mine, late, [(f.began, f.at("caught_up") or span[1]) for f in failures])
     costs = batches_of.fit(mine, failures)
-    told = (*batches_of.quantities(mine, quiet, failures, costs), _detection(apps, failures))
-    by_name = {quantity.name: quantity for quantity in told}
+    values = (*batches_of.quantities(mine, quiet, failures, costs), _detection(apps, failures))
+    by_name = {quantity.name: quantity for quantity in values}
     return Findings(
         engine="spark",
         source=source,
         span=span,
         failures=failures,
         settings=settings,
-        quantities=told,
+        quantities=values,
         predictions=tuple(spark_profile.predictions(failures, by_name)),
         tables={"batches": batches_of.table(mine, late)} if mine else {},
         profile=spark_profile.as_profile(source, failures, costs, by_name, settings),
@@ -421,6 +422,25 @@ def _recovered(hits: Sequence[_Hit], mine: Sequence[Batch], late: batches_of.Flo
                 stages.append(Stage("caught_up", mine[back].end, _of_batch(mine[back])))
         stages.sort(key=lambda stage: stage.at)
         yield Failure("query", "; ".join(causes), tuple(stages), hit.kind)
+
+
+def _gaps(mine: Sequence[Batch], late: batches_of.Floats, known: Sequence[Failure]) -> Iterator[Failure]:
+    """Batches far later than usual, of which no event says why: of progress alone, all that can be seen."""
+    spans = [(f.began, f.at("caught_up") or np.inf) for f in known]
+    place = 0
+    while (found := batches_of.next_gap(mine, late, place)) is not None:
+        slow, place = mine[found], found + 1
+        if any(slow.end >= began and slow.start <= ended for began, ended in spans):
+            continue
+        stages = [Stage("failed", slow.start, _of_batch(slow)), Stage("restored", slow.end, _of_batch(slow))]
+        back = batches_of.caught_up(mine, late, slow.start, found)
+        if back is not None:
+            stages.append(Stage("caught_up", mine[back].end, _of_batch(mine[back])))
+            place = back + 1
+        cause = f"results of batch {slow.number} were {late[found]:.3g} s late, and no event says why"
+        yield Failure("query", cause, tuple(stages), "gap")
+        if back is None:
+            return
 
 
 def _of_batch(b: Batch) -> Mark:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -28,6 +29,8 @@ BEFORE = 10
 FEWEST = 3
 CALM = 3
 """Batches in a row that are on time when the backlog is worked off."""
+GAP = 2.0
+"""A batch so many times as late as what counts as on time is a failure, whatever it was."""
 IDLE_S = 1.0
 ON_GRID_S = 0.05
 """How far from a whole number of intervals a trigger fires."""
@@ -128,6 +131,20 @@ def caught_up(
                 return last
         else:
             calm, last = 0, place
+    return None
+
+
+def next_gap(mine: Sequence[Batch], late: Floats, since: int) -> int | None:
+    """The place of the next batch from a place on that is ``GAP`` times as late as what is still on time."""
+    fresh = _warm(mine)
+    usual: deque[float] = deque(maxlen=BEFORE)
+    for place, new in enumerate(fresh.tolist()):
+        if place >= since and not new and len(usual) >= FEWEST:
+            apart = late[place] / (GAP * SLACK)
+            if apart > min(usual) and apart > float(np.quantile(usual, 0.99)):  # the first is cheap
+                return place
+        if not new:
+            usual.append(float(late[place]))
     return None
 
 
@@ -287,7 +304,7 @@ def of_kind(failures: Sequence[Failure], anew: bool, stage: str) -> list[float]:
     """When a stage was reached after the first sign (s), of failures after which the query began anew, or of
     losses of executors that it lived through.
     """
-    mine = [f for f in failures if f.kind != "stop" and bool(f.attempts) == anew]
+    mine = [f for f in failures if f.kind not in ("stop", "gap") and bool(f.attempts) == anew]
     return [after for f in mine if (after := f.after(stage)) is not None]
 
 
