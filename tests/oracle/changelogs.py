@@ -439,7 +439,8 @@ class Changelogs(Protocol, kind="changelog"):
     def failed(self, task: Task, crash: bool) -> None:
         if task not in self.desks:
             return
-        desk = self.desks[task]
+        desk, newest = self.desks[task], self.world.outages.all[-1]
+        kind = newest.fault.kind if newest.told is None else newest.told[0]
         Clock.cancel(*desk.events)
         desk.events.clear()
         if desk.closing:
@@ -448,13 +449,13 @@ class Changelogs(Protocol, kind="changelog"):
         if crash:
             desk.rebalances = desk.stops = desk.stopped = False
         if self.once:
-            if crash and self.world.outages.all[-1].told[0] != "fenced":
+            if crash and kind != "fenced":
                 self._leave_open(task)
             self._abort(task)
         queued = [] if crash else task.interrupt() + task.memory
         if not crash:
             task.memory.clear()
-        desk.copies.failed(self.world.outages.all[-1].told[0])
+        desk.copies.failed(kind)
         position = desk.offsets.served
         again = desk.log[position:]
         self.world.record.all_there(again[: len(again) - len(queued)])
