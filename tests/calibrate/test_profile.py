@@ -125,6 +125,6 @@ def test_the_built_in_profiles_predict(monkeypatch):
 
 def test_durations_are_written_as_scenarios_read_them():
     for seconds in (0.0, 3e-9, 4.56e-6, 7.8e-3, 9.0, 123.4):
-        tables = {"strategy.trigger_interval": profile._written(seconds)}
+        tables = {"strategy.trigger_interval": profile.written(seconds)}
         scenario = load("micro-batch", [f"{key}={value}" for key, value in tables.items()])
         assert scenario.strategy.trigger_interval == pytest.approx(seconds * 1e9, rel=1e-3, abs=1)

@@ -77,7 +77,7 @@ def test_files_that_cannot_be_read(tmp_path, tideover):
     (tmp_path / "c.csv").write_text(GOOD, encoding="utf-16")
     (tmp_path / "d.csv").write_text(GOOD, encoding="utf-16-le")
     broken = {
-        ".": "is a directory",
+        ".": "none of its 3 files is of a kind",
         "a.csv": "does not exist",
         "b.csv": "UTF-8",
         "c.csv": "UTF-8",

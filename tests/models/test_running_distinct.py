@@ -31,6 +31,7 @@ from tideover.models.operators.base import BOLTS
 from tideover.models.simulation import Replication, simulate
 from tideover.models.strategies.base import STRATEGIES
 from tideover.scenarios.loader import load
+from tideover.sim.distributions import Constant
 from tideover.sim.draws import Draws
 from tideover.sim.faults import FAULTS
 
@@ -152,7 +153,10 @@ def strikes(strategy: str, components: tuple[str, ...] = COMPONENTS) -> list[Any
             if component == "parse" and not STRATEGIES[strategy].stateless_too:
                 continue
             where = FAULTS[kind].aimed_at(component, hosts[component])
-            times = {"duration": 600 * MS} if kind == "pause" else DOWN
+            times = {
+                "pause": {"duration": 600 * MS},
+                "planned_restart": {"down": Constant(value=600 * MS)},
+            }.get(kind, DOWN)
             found += [fault(kind, at, **where, **times) for at in (5300, 6000)]
     return found
 

@@ -20,7 +20,7 @@ from tideover.reports.published import (
 
 
 def test_every_table_names_its_source():
-    assert len(published()) == 8
+    assert len(published()) == 9
     for table in published():
         assert re.search(r"\d{4}", table.citation)
         assert table.where in table.source

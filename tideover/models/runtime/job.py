@@ -447,7 +447,7 @@ class Job(Wired):
         for task in self.bolt_tasks:
             task.catch_up()
             if task.notes is not None:
-                for train in (*task.queue.trains(), *task.gate.aside, *task.gate.held):
+                for train in (*task.queue.trains(every_marker=True), *task.gate.aside, *task.gate.held):
                     task.note_marks(train)
         for settle in self.settlers:
             settle()

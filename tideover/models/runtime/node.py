@@ -198,12 +198,14 @@ class Waiting:
     def __init__(self, task: Any, plane: Plane) -> None:
         self._task, self._plane = task, plane
 
-    def trains(self) -> list[Train]:
-        """All of it, in order; ``time`` is the arrival."""
+    def trains(self, every_marker: bool = False) -> list[Train]:
+        """All of it, in order; ``time`` is the arrival. ``every_marker``: those of other replicas, too."""
         task, plane, c = self._task, self._plane, self._task.c
         plane.lib.plane_take_in(plane.p, task.number, plane.p.now)
         rows = plane.rows(c.queue)
-        if task.markers_once:  # windows count them once: the others might as well not be here
+        if (
+            task.markers_once and not every_marker
+        ):  # windows count them once: the others might as well not be here
             newest = np.array([task.newest_marker(wire) for wire in task.inputs], np.int64)
             rows = rows[(rows["mark"] == 0) | (rows["mark"] > newest[rows["source"]])]
         found = [plane.train(rows, task.number)] if len(rows) else []
