@@ -46,7 +46,8 @@ MORE = (
     ),
     Mutation(
         "offsets are committed before the changes are written",
-        "        position, windows, worked = own.log.position, SavedState.of(task), task.worked\n        sent",
+        "        position, windows, worked = own.log.position, SavedState.of(task), task.worked\n"
+        "        sent",
         "        position, windows, worked = own.log.position, SavedState.of(task), task.worked\n"
         "        own.committed = windows\n        own.log.trim(position)\n        sent",
         (),
