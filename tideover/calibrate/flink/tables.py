@@ -24,22 +24,13 @@ from tideover.calibrate.logs.files import LogFile, head
 from tideover.calibrate.logs.findings import Failure, Problems
 from tideover.calibrate.logs.flink_log import Log
 from tideover.calibrate.real.processes import machine, read_events
+from tideover.calibrate.real.sessions import count as _count
 from tideover.calibrate.real.sessions import frame
+from tideover.calibrate.real.sessions import text as _text
+from tideover.calibrate.real.sessions import time as _time
 from tideover.models.schema import Column
 
 Row = dict[str, Any]
-
-
-def _text(name: str, meaning: str) -> Column:
-    return Column(name, meaning, "", "string")
-
-
-def _count(name: str, meaning: str, unit: str = "index") -> Column:
-    return Column(name, meaning, unit, "int64")
-
-
-def _time(name: str, meaning: str, undefined: str = "") -> Column:
-    return Column(name, f"{meaning}, since the session's t0", "s", "float64", undefined)
 
 
 _SESSION = _text("session", "name of the session")

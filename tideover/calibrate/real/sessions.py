@@ -171,3 +171,18 @@ def write(plan: Plan, path: Path) -> None:
 
 def _json(planned: Any, **how: Any) -> str:
     return json.dumps(asdict(planned), **how)
+
+
+# Columns of the tables that sessions leave.
+
+
+def text(name: str, meaning: str) -> Column:
+    return Column(name, meaning, "", "string")
+
+
+def count(name: str, meaning: str, unit: str = "index") -> Column:
+    return Column(name, meaning, unit, "int64")
+
+
+def time(name: str, meaning: str, undefined: str = "") -> Column:
+    return Column(name, f"{meaning}, since the session's t0", "s", "float64", undefined)

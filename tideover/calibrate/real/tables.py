@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,10 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from tideover.calibrate.episodes import NAN
+from tideover.calibrate.logs import spark_events
+from tideover.calibrate.logs.files import LogFile
+from tideover.calibrate.logs.findings import Problems
+from tideover.calibrate.logs.spark_events import PHASES, STATE, Told, from_told, offset, stamp
 from tideover.calibrate.real import sessions
 from tideover.calibrate.real.pipelines import (
     MICROSECONDS,
@@ -30,23 +34,14 @@ from tideover.calibrate.real.pipelines import (
 )
 from tideover.calibrate.real.plan import LOCALITY_WAIT_S, SessionPlan, executors_of
 from tideover.calibrate.real.processes import machine, read_events
+from tideover.calibrate.real.sessions import count as _count
+from tideover.calibrate.real.sessions import text as _text
+from tideover.calibrate.real.sessions import time as _time
 from tideover.models.schema import Column
 
 Row = dict[str, Any]
 
 _UNENDED = "its driver was killed before it could tell; only its results were seen"
-
-
-def _text(name: str, meaning: str) -> Column:
-    return Column(name, meaning, "", "string")
-
-
-def _count(name: str, meaning: str, unit: str = "index") -> Column:
-    return Column(name, meaning, unit, "int64")
-
-
-def _time(name: str, meaning: str, undefined: str = "") -> Column:
-    return Column(name, f"{meaning}, since the session's t0", "s", "float64", undefined)
 
 
 _SESSION = _text("session", "name of the session")
@@ -62,22 +57,6 @@ _RUN = (
 )
 _BATCH = (*_RUN, _count("batch", "Spark's number of the batch"))
 
-_PHASES = {
-    "latest_offset_ms": ("latestOffset", "asking the source how far it is"),
-    "wal_ms": ("walCommit", "writing the batch's range to the offset log"),
-    "planning_ms": ("queryPlanning", "planning"),
-    "get_batch_ms": ("getBatch", "asking the source for the rows, without reading them"),
-    "add_batch_ms": ("addBatch", "running both stages, and handing the results to the sink"),
-    "commit_ms": ("commitOffsets", "writing the commit log"),
-    "trigger_ms": ("triggerExecution", "the whole batch"),
-}
-"""Of a batch, as Spark's progress has it: its key there, and what it is."""
-_STATE = {
-    "state_rows": ("numRowsTotal", "rows in the state after the batch"),
-    "state_updated": ("numRowsUpdated", "rows of the state that the batch wrote"),
-    "state_update_ms": ("allUpdatesTimeMs", "writing them, summed over the partitions"),
-    "state_commit_ms": ("commitTimeMs", "committing the state, summed over the partitions"),
-}
 _ROCKSDB = {
     "rocksdb_load_ms": ("rocksdbLoadLatencyMs", "RocksDB: loading a version of the state, summed"),
     "rocksdb_flush_ms": ("rocksdbCommitFlushLatency", "RocksDB: flush at commit, summed"),
@@ -93,7 +72,7 @@ _ROCKSDB = {
 }
 
 
-def _told(told: Mapping[str, tuple[str, str]]) -> Iterable[Column]:
+def _told(told: Told) -> Iterable[Column]:
     """Columns of what Spark says of a batch that has ended."""
     for name, (_, meaning) in told.items():
         unit = {"ms": "ms", "bytes": "bytes"}.get(name.rpartition("_")[2], "rows")
@@ -162,11 +141,11 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "batches": (
         *_BATCH,
         _time("start_s", "when it was triggered", _UNENDED),
-        *_told(_PHASES),
+        *_told(PHASES),
         _count("first_row", "first row of the batch"),
         _count("last_row", "the row after its last"),
         _count("rows", "rows of the batch", "rows"),
-        *_told(_STATE),
+        *_told(STATE),
         *_told(_ROCKSDB),
         _time("sink_s", "when its results were in the sink", "they never were"),
         _time("end_s", "when it ended", _UNENDED),
@@ -420,18 +399,15 @@ def _runs(events: list[Row]) -> Callable[[str], int]:
 def _from_progress(session: Session, progress: Row, start_row: int) -> Row:
     source, durations = progress["sources"][0], progress["durationMs"]
     state = (progress["stateOperators"] or [{}])[0]
-    first, last = (
-        json.loads(offset) if isinstance(offset, str) else offset
-        for offset in (source["startOffset"], source["endOffset"])
-    )
-    start = session.since(datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp())
-    told = ((_PHASES, durations), (_STATE, state), (_ROCKSDB, state.get("customMetrics", {})))
+    first, last = offset(source["startOffset"]), offset(source["endOffset"])
+    start = session.since(stamp(progress["timestamp"]))
+    told = ((PHASES, durations), (STATE, state), (_ROCKSDB, state.get("customMetrics", {})))
     return {
         "start_s": start,
         "first_row": first["row"] if first else start_row,
         "last_row": last["row"],
         "rows": progress["numInputRows"],
-        **{name: values.get(key, NAN) for keys, values in told for name, (key, _) in keys.items()},
+        **{name: value for keys, values in told for name, value in from_told(keys, values).items()},
         "end_s": start + durations["triggerExecution"] / 1000,
     }
 
@@ -439,21 +415,18 @@ def _from_progress(session: Session, progress: Row, start_row: int) -> Row:
 def _tasks(session: Session) -> list[Row]:
     """The tasks of batches, from Spark's own event log of each life of a driver; those before t0 warm up."""
     rows = []
-    for (query, life), events in session.lives.items():
-        run_of = _runs(events)
+    for (query, life), told in session.lives.items():
+        run_of = _runs(told)
         for path in sorted((session.directory / "spark-events" / f"{query}-{life}").glob("*")):
             batches: dict[int, tuple[str, int]] = {}  # by stage: the run of the query, and the batch
-            for line in path.read_text(errors="replace").splitlines(keepends=True):
-                if not line.endswith("\n"):  # cut off by a kill
-                    continue
-                if line.startswith('{"Event":"SparkListenerJobStart"'):
-                    event = json.loads(line)
+            log = LogFile(path, path.name, Problems())  # its last line may be cut off by a kill
+            for line, event in spark_events.events(log, ("SparkListenerJobStart", "SparkListenerTaskEnd")):
+                if line.kind == "SparkListenerJobStart":
                     properties = event.get("Properties") or {}
                     if "streaming.sql.batchId" in properties:
                         found = properties["spark.jobGroup.id"], int(properties["streaming.sql.batchId"])
                         batches |= dict.fromkeys(event["Stage IDs"], found)
-                elif line.startswith('{"Event":"SparkListenerTaskEnd"'):
-                    event = json.loads(line)
+                else:
                     run_id, batch = batches.get(event["Stage ID"], ("", -1))
                     if batch >= 0 and session.since(event["Task Info"]["Launch Time"] / 1000) >= 0:
                         rows.append(
