@@ -13,6 +13,7 @@ from tests.reports.made_up import shown
 from tideover.calibrate.calibration import NothingToFit
 from tideover.calibrate.episodes import NAN, BacklogCurve
 from tideover.calibrate.flink import analysis, cluster
+from tideover.calibrate.flink.analysis import Prediction
 from tideover.calibrate.flink.counterpart import simulated
 from tideover.calibrate.flink.kills import Costs, Kill, fit, fluid, without_trickle
 from tideover.calibrate.flink.plan import Episode, SessionPlan, configuration, full, quick, tiny
@@ -327,6 +328,16 @@ def test_law_the_simulated_counterpart_does_the_same(case):
     assert found.figures()["output_gap_s"] == pytest.approx(gap, abs=0.05)
     assert found.figures()["catch_up_s"] == pytest.approx(back, abs=0.1)
     assert (found.lost, found.duplicated) == (0, 0)
+
+
+def test_law_a_prediction_is_not_the_luck_of_one_run():
+    """Restarts are tried each 1.02 s, and there are slots 3.46 s after the kill. The third restart, 3.11 s
+    after it, waits for them, unless it, too, fails on the lost TaskManager, as heartbeats have it.
+    """
+    found = Prediction.of(kill(), Costs(0.07, 0.02, 2.6, 3.46, 0.59, 0.06, 14_000.0))
+    gaps = {run.restarts: run.figures()["output_gap_s"] for run in found.runs}
+    assert gaps[4] - gaps[3] == pytest.approx(0.07 + 1 + 3 * 1.02 - 3.46, abs=0.02)
+    assert found.figures()["output_gap_s"] == gaps[3] == found.typical.figures()["output_gap_s"]
 
 
 def test_a_silence_that_is_not_over_is_not_measured():

@@ -111,8 +111,8 @@ def quick(seed: int = 1) -> Plan:
     return Plan(
         "quick",
         (
-            _session("every-2s", seed, 2.0, [1000, 2000, 1500, 2000, 1000], held_out=[2, 4]),
-            _session("every-10s", seed + 1, 10.0, [1000, 2000, 1500, 1000], held_out=[2]),
+            _session("every-2s", seed, 2.0, [2000, 6000, 4000, 6000, 2000], held_out=[2, 4]),
+            _session("every-10s", seed + 1, 10.0, [2000, 6000, 4000, 2000], held_out=[2]),
         ),
     )
 
@@ -122,7 +122,7 @@ def full(seed: int = 1) -> Plan:
     sessions = []
     for place, interval_s in enumerate((2.0, 5.0, 10.0)):
         for half in range(2):
-            rates = [1000, 2000, 1500, 2000, 1000, 1500]
+            rates = [2000, 6000, 4000, 6000, 2000, 4000]
             name, held_out = f"every-{interval_s:.0f}s-{half + 1}", [1, 5 - half]
             own = seed + 2 * place + half
             sessions.append(_session(name, own, interval_s, rates, held_out, after_s=30.0))
@@ -139,13 +139,13 @@ def _session(
 ) -> SessionPlan:
     """One kill at each rate, at a drawn moment of the checkpoint interval, of the TaskManagers in turn.
 
-    after_s: left for each recovery, and 5 ms more for each row per second: more rows take longer.
+    after_s: left for each recovery, and 2 ms more for each row per second: more rows take longer.
     """
     moments = np.random.Generator(np.random.PCG64(seed)).uniform(0, interval_s, len(rates))
     begin, episodes = SETTLE_S, []
     for place, (rate, moment) in enumerate(zip(rates, moments.tolist(), strict=True)):
         kill_s = round(BEFORE_S + moment, 3)
-        end = begin + round(kill_s + after_s + rate / 200, 3)
+        end = begin + round(kill_s + after_s + rate / 500, 3)
         episodes.append(Episode(begin, end, rate, kill_s, place % 2, place in held_out))
         begin = end
     return SessionPlan(name, interval_s, tuple(episodes))
