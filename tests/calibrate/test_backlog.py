@@ -250,7 +250,7 @@ def too_slow():
 
 
 def test_what_is_too_little_is_named_with_what_to_do(tideover, monkeypatch, tmp_path):
-    monkeypatch.setattr("tideover.calibrate.real.campaign.run", lambda plan, out, progress: too_slow())
+    monkeypatch.setattr("tideover.calibrate.real.sessions.run", lambda *asked: too_slow())
     code, out, err = tideover("calibrate", "--quick", "--out", tmp_path / "out")
     assert (code, out) == (1, "")
     assert [line for line in err.splitlines() if line.strip()] == [

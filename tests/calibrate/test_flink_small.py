@@ -9,8 +9,9 @@ from importlib.util import find_spec
 import psutil
 import pytest
 
-from tideover.calibrate.flink import campaign
 from tideover.calibrate.flink.plan import tiny
+from tideover.calibrate.flink.supervisor import ENGINE
+from tideover.calibrate.real import sessions
 from tideover.calibrate.real.processes import tagged
 
 pytestmark = [
@@ -36,7 +37,7 @@ def test_a_taskmanager_is_killed_and_replaced(tmp_path):
             found = process.net_connections(kind="inet")
             listening.update(c.laddr.ip for c in found if c.status == psutil.CONN_LISTEN)
 
-    found = campaign.run(tiny(), tmp_path, look)
+    found = sessions.run(ENGINE, tiny(), tmp_path, look)
     assert found["sessions"].error.tolist() == [""]
     (kill,) = found["kills"].to_dict("records")
     assert (kill["few"], kill["many"]) == (0, 0)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pydantic import TypeAdapter
 
-from tideover.calibrate.real import campaign, processes, sessions, supervisor
+from tideover.calibrate.real import processes, sessions
 from tideover.calibrate.real.plan import (
     CLUSTER,
     LOCAL,
@@ -26,6 +26,7 @@ from tideover.calibrate.real.plan import (
     tiny,
 )
 from tideover.calibrate.real.processes import NotPossible, SessionFailed
+from tideover.calibrate.real.supervisor import ENGINE
 from tideover.calibrate.real.tables import TABLES
 from tideover.scenarios.java import Java
 
@@ -140,7 +141,7 @@ def test_masters():
 
 def test_a_machine_that_has_all_of_it(monkeypatch):
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**33, total=2**34))
-    assert processes.requirements(supervisor.NEEDED_BYTES) == []
+    assert processes.requirements() == []
 
 
 @pytest.mark.parametrize("lacks", ["memory", "java", "system"])
@@ -151,7 +152,7 @@ def test_what_is_missing_is_named_and_nothing_is_started(lacks, monkeypatch, tmp
         monkeypatch.setattr(processes, "find_java", lambda: None)
     if lacks == "system":
         monkeypatch.setattr(platform, "system", lambda: "Windows")
-    (problem,) = processes.requirements(supervisor.NEEDED_BYTES)
+    (problem,) = processes.requirements()
     says = {
         "memory": "3 GiB of free memory, and there are 1.0 GiB",
         "java": "Java 17 or newer",
@@ -159,14 +160,21 @@ def test_what_is_missing_is_named_and_nothing_is_started(lacks, monkeypatch, tmp
     }
     assert says[lacks] in problem
     with pytest.raises(NotPossible, match=says[lacks].split(",")[0]):
-        campaign.run(tiny(), tmp_path / "out")
+        sessions.run(ENGINE, tiny(), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_two_calibrations_do_not_share_a_directory(monkeypatch, tmp_path):
-    monkeypatch.setattr(sessions, "requirements", lambda needed: [])
+    monkeypatch.setattr(sessions, "requirements", list)
     with processes.locked(tmp_path), pytest.raises(NotPossible, match="another calibration"):
-        campaign.run(tiny(), tmp_path)
+        sessions.run(ENGINE, tiny(), tmp_path)
+
+
+def test_a_path_at_which_lists_of_paths_are_cut_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(sessions, "requirements", list)
+    with pytest.raises(NotPossible, match=r"--out: .*a,b: its path must not have ',' in it"):
+        sessions.run(ENGINE, tiny(), tmp_path / "a,b")
+    assert not (tmp_path / "a,b").exists()
 
 
 class NoSpark:
@@ -184,10 +192,12 @@ class NoSpark:
 def failed(tmp_path, monkeypatch):
     """(plan, directory, tables) of a calibration of which no session begins; the directory is relative."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sessions, "requirements", lambda needed: [])
+    monkeypatch.setattr(sessions, "requirements", list)
     monkeypatch.setattr(sessions, "find_java", lambda: Java(Path("/java"), 17, "PATH"))
-    monkeypatch.setattr(campaign, "Supervisor", NoSpark)
-    return quick(), Path("measured"), campaign.run(quick(), Path("measured"))
+    engine = dataclasses.replace(ENGINE, supervisor=NoSpark)
+    left = Path("measured", "sessions", quick().sessions[0].name, "scratch")
+    left.mkdir(parents=True)  # by a command that was killed
+    return quick(), Path("measured"), sessions.run(engine, quick(), Path("measured"))
 
 
 def test_a_session_that_never_began_has_its_reason_in_the_tables(failed):
@@ -199,8 +209,9 @@ def test_a_session_that_never_began_has_its_reason_in_the_tables(failed):
 
 def test_it_is_not_done_and_its_tables_can_be_read_again(failed):
     plan, out, tables = failed
+    assert not list(out.glob("sessions/*/scratch"))
     assert not any(sessions.is_done(out / "sessions" / s.name, s) for s in plan.sessions)
-    again = sessions.collect(campaign.ENGINE, plan, out)
+    again = sessions.collect(ENGINE, plan, out)
     assert all(table.equals(again[name]) for name, table in tables.items())
 
 

@@ -13,9 +13,10 @@ from tests.reports.made_up import read_tables
 from tideover.calibrate import calibration
 from tideover.calibrate.episodes import DISTURBED, episodes
 from tideover.calibrate.fits import LEAST_BATCHES
-from tideover.calibrate.real import campaign, processes, sessions
+from tideover.calibrate.real import processes, sessions
 from tideover.calibrate.real.plan import LOCAL, Episode, Plan, SessionPlan, quick, tiny
 from tideover.calibrate.real.processes import read_events
+from tideover.calibrate.real.supervisor import ENGINE
 from tideover.calibrate.real.tables import TABLES
 
 pytestmark = pytest.mark.spark
@@ -37,7 +38,7 @@ def tiny_run(tmp_path_factory):
         patch.delenv("JAVA_HOME", raising=False)
         patch.setenv("PATH", str(without_java(tmp_path_factory.mktemp("bin"))))
         relative = Path(os.path.relpath(out))  # as users name it; Spark takes no such path
-        tables = campaign.run(tiny(), relative, lambda fraction, text: told.append((fraction, text)))
+        tables = sessions.run(ENGINE, tiny(), relative, lambda fraction, text: told.append((fraction, text)))
     return out, tables, told
 
 
@@ -122,10 +123,11 @@ MAIN = """
 import sys
 from pathlib import Path
 from pydantic import TypeAdapter
-from tideover.calibrate.real import campaign
+from tideover.calibrate.real import sessions
 from tideover.calibrate.real.plan import Plan
+from tideover.calibrate.real.supervisor import ENGINE
 plan = TypeAdapter(Plan).validate_json(Path(sys.argv[1]).read_bytes())
-campaign.run(plan, Path(sys.argv[2]), lambda done, text: print(text, flush=True))
+sessions.run(ENGINE, plan, Path(sys.argv[2]), lambda done, text: print(text, flush=True))
 """
 
 
@@ -149,7 +151,7 @@ def test_a_killed_calibration_leaves_nobody_behind_and_resumes(tiny_run, tmp_pat
     assert len(left) == 2
     assert {entry["tag"] for entry in processes.Registry(out / "processes.json").entries()} < left
 
-    after = campaign.run(plan, out)
+    after = sessions.run(ENGINE, plan, out)
     assert processes.tagged(left | tags(out)) == []
     assert after["sessions"].session.tolist() == [session.name for session in plan.sessions]
     assert after["sessions"].error.tolist() == ["", ""]
@@ -189,7 +191,7 @@ def test_quick_calibration(tideover, tmp_path):
     out = tmp_path / "measured"
     code, _, err = tideover("calibrate", "--quick", "--out", out)
     assert code == 0, err
-    tables, measured = read_tables(out), sessions.collect(campaign.ENGINE, quick(), out)
+    tables, measured = read_tables(out), sessions.collect(ENGINE, quick(), out)
     strategies = {"micro_batch", "source_replay", "active_replication"}
     correct = tables["correctness"]
     assert set(correct["strategy"]) == strategies

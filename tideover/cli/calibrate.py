@@ -70,15 +70,16 @@ def calibrate(
 
 def _real(results: Results, out: Path, quick: bool, seed: int, engine: str, jvm: Jvm) -> None:
     """Real runs, really killed: profiles, and how far their predictions are off."""
+    from tideover.calibrate.real import sessions
     from tideover.calibrate.real.processes import NotPossible
     from tideover.reports.calibration.page import calibration_page, calibration_view
     from tideover.scenarios.sweeps.engine import terminable
 
     try:
-        plan, run, analyse = _flink(quick, seed) if engine == "flink" else _spark(quick, seed, jvm)
+        plan, measured, analyse = _flink(quick, seed) if engine == "flink" else _spark(quick, seed, jvm)
         results.prepare("calibrate")
         with Bar("calibrating") as bar, terminable():
-            tables = run(plan, out, lambda done, what: bar(what, 95 * done, 100))
+            tables = sessions.run(measured, plan, out, lambda done, what: bar(what, 95 * done, 100))
             found = analyse(tables, lambda done, what: bar(what, 95 + 5 * done, 100))
     except NotPossible as problem:
         raise BadInput(f"calibrate: {problem}") from None
@@ -94,23 +95,24 @@ def _real(results: Results, out: Path, quick: bool, seed: int, engine: str, jvm:
 
 
 def _spark(quick: bool, seed: int, jvm: Jvm) -> tuple[Any, Any, Any]:
-    """What is measured on PySpark: the plan, what carries it out, and what makes a calibration of it."""
+    """What is measured on PySpark: the plan, the engine, and what makes a calibration of it."""
     from tideover.scenarios.spark.settings import ABSENT, has_spark
 
     if not has_spark():
         raise BadInput(f"calibrate: it measures on Spark, unless --from gives measurements. {ABSENT}")
     from tideover.calibrate import calibration
-    from tideover.calibrate.real import campaign, plan
+    from tideover.calibrate.real import plan, supervisor
 
-    return (plan.quick if quick else plan.full)(seed).with_jvm(jvm), campaign.run, calibration.analyse
+    measured = (plan.quick if quick else plan.full)(seed).with_jvm(jvm)
+    return measured, supervisor.ENGINE, calibration.analyse
 
 
 def _flink(quick: bool, seed: int) -> tuple[Any, Any, Any]:
     """The same on Flink."""
-    from tideover.calibrate.flink import analysis, campaign, cluster, plan
+    from tideover.calibrate.flink import analysis, cluster, plan, supervisor
 
     cluster.jars()
-    return (plan.quick if quick else plan.full)(seed), campaign.run, analysis.analyse
+    return (plan.quick if quick else plan.full)(seed), supervisor.ENGINE, analysis.analyse
 
 
 def _recoveries(source: Path, results: Results, seed: int) -> None:

@@ -135,7 +135,6 @@ def _engine() -> Iterator[Check]:
 
 def _for_spark() -> Iterator[Check]:
     from tideover.calibrate.real.processes import requirements
-    from tideover.calibrate.real.supervisor import NEEDED_BYTES
     from tideover.scenarios.java import JavaNotFound, find_java
 
     found, missing = f"grpcio {_version('grpcio')}", [one for one in CONNECT if _version(one) is None]
@@ -147,7 +146,7 @@ def _for_spark() -> Iterator[Check]:
         yield Check("Java", False, "none that Spark can use", str(JavaNotFound()))
     else:
         yield Check("Java", True, f"{java.version} ({java.origin}: {java.home})")
-    problems = requirements(NEEDED_BYTES)
+    problems = requirements()
     able = f"real runs are {'not ' if problems else ''}possible here"
     yield Check("calibrate", not problems, able, " ".join(problems))
 

@@ -1,4 +1,4 @@
-"""A Flink cluster on this machine, from the jars of PyPI alone: its processes, and what it tells by REST.
+"""A Flink cluster on this machine, from the jars of PyPI alone: its commands, and what it tells by REST.
 
 `supervisor` starts one for each session.
 """
@@ -6,20 +6,16 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from tideover.calibrate.real.processes import TAG, NotPossible, Registry
+from tideover.calibrate.real.processes import NotPossible
 from tideover.scenarios.java import Java
 
 ABSENT = 'Flink\'s jars are not installed. Mend it by: pip install "tideover[flink]"'
@@ -76,87 +72,41 @@ def build_job(java: Java, out: Path) -> None:
         )
 
 
-class Failed(RuntimeError):
-    """A process of the cluster ended, or never was ready. The message says which; its log says why."""
-
-
 class Cluster:
-    """A JobManager and its TaskManagers, each in a process group of its own and with a tag.
+    """Commands that start a JobManager and its TaskManagers, and what the JobManager tells.
 
     directory: where logs go. scratch: for what Flink itself writes.
     """
 
     def __init__(
-        self,
-        java: Java,
-        job: Path,
-        settings: Mapping[str, str],
-        directory: Path,
-        scratch: Path,
-        registry: Registry,
+        self, java: Java, job: Path, settings: Mapping[str, str], directory: Path, scratch: Path
     ) -> None:
-        self.java, self.job, self.directory, self.registry = java, job, directory, registry
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.java, self.job, self.directory, self.scratch = java, job, directory, scratch
         self.configuration = directory / "conf"
-        self.configuration.mkdir(parents=True)
-        self.scratch = scratch
-        for part in ("tmp", "checkpoints"):
-            (scratch / part).mkdir(parents=True)
+        for path in (self.configuration, scratch / "tmp", scratch / "checkpoints"):
+            path.mkdir(parents=True)
         lines = (f"{key}: {json.dumps(value)}\n" for key, value in settings.items())
         (self.configuration / "config.yaml").write_text("".join(lines))
         (self.configuration / "log4j.properties").write_text(_LOGGING)
-        self.rest = 0
-        self.rpc = 0
+        self.rest = self.rpc = 0
 
-    def start_jobmanager(self, job_class: str, arguments: Sequence[str], limit_s: float) -> None:
-        """Start the JobManager with its job, and wait until it says which ports it has."""
-        self._start("jobmanager", "512m", _JOBMANAGER, "--job-classname", job_class, *arguments)
-        begun = time.monotonic()
-        log = self.log("jobmanager")
-        while not (self.rpc and self.rest):
-            told = log.read_text(errors="replace") if log.exists() else ""
-            rpc, rest = _BOUND.search(told), _REST.search(told)
-            if rpc and rest:
-                self.rpc, self.rest = int(rpc[1]), int(rest[1])
-            if time.monotonic() - begun > limit_s:
-                raise Failed(f"the JobManager is not ready after {limit_s:.0f} s")
-            self.look_after()
-            time.sleep(0.05)
+    def jobmanager(self, job_class: str, arguments: Iterable[str]) -> list[str]:
+        return self._command("jobmanager", "512m", _JOBMANAGER, "--job-classname", job_class, *arguments)
 
-    def start_taskmanager(self, name: str) -> None:
-        """Start a TaskManager, ``name``: its resource id."""
-        self._start(
-            name,
-            "320m",
-            _TASKMANAGER,
-            "-D",
-            f"taskmanager.resource-id={name}",
-            "-D",
-            f"jobmanager.rpc.port={self.rpc}",
-        )
+    def taskmanager(self, name: str) -> list[str]:
+        """``name``: its resource id."""
+        given = {"taskmanager.resource-id": name, "jobmanager.rpc.port": self.rpc}
+        words = (word for key, value in given.items() for word in ("-D", f"{key}={value}"))
+        return self._command(name, "320m", _TASKMANAGER, *words)
 
-    def kill(self, name: str) -> float:
-        """SIGKILL a process; returns when (unix time)."""
-        process = self.processes.pop(name)
-        at = time.time()
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return at
-
-    def end(self) -> None:
-        """End all that is left."""
-        for name in list(self.processes):
-            with suppress(ProcessLookupError):
-                self.kill(name)
-
-    def look_after(self) -> None:
-        """Raises Failed if a process has ended by itself."""
-        for name, process in self.processes.items():
-            if process.poll() is not None:
-                raise Failed(f"{name} ended by itself with code {process.returncode}")
-
-    def log(self, name: str) -> Path:
-        return self.directory / f"{name}.log"
+    def ready(self) -> bool:
+        """Whether the JobManager has said which ports it has."""
+        log = self._log("jobmanager")
+        told = log.read_text(errors="replace") if log.exists() else ""
+        rpc, rest = _BOUND.search(told), _REST.search(told)
+        if rpc and rest:
+            self.rpc, self.rest = int(rpc[1]), int(rest[1])
+        return bool(rpc and rest)
 
     def ask(self, path: str) -> Any:
         """What the JobManager's REST answers; None: nothing yet."""
@@ -166,21 +116,12 @@ class Cluster:
         except (urllib.error.URLError, TimeoutError, ConnectionError):
             return None
 
-    def _start(self, name: str, heap: str, main: str, *arguments: str) -> None:
-        tag = self.registry.new_tag()
+    def _log(self, name: str) -> Path:
+        return self.directory / f"{name}.log"
+
+    def _command(self, name: str, heap: str, main: str, *arguments: str) -> list[str]:
         command = [str(self.java.home / "bin/java"), *_JVM, f"-Xms{heap}", f"-Xmx{heap}", *_MODULES]
-        command += [f"-Dlog.file={self.log(name)}", f"-Djava.io.tmpdir={self.scratch / 'tmp'}"]
+        command += [f"-Dlog.file={self._log(name)}", f"-Djava.io.tmpdir={self.scratch / 'tmp'}"]
         command += [f"-Dlog4j.configurationFile={self.configuration / 'log4j.properties'}"]
-        command += ["-cp", f"{self.job}:{jars()}", main, "--configDir", str(self.configuration), *arguments]
-        with (self.directory / "printed.log").open("ab") as printed:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=printed,
-                cwd=self.scratch,
-                env=os.environ | {TAG: tag},
-                start_new_session=True,  # a process group of its own, which can be ended as a whole
-            )
-        self.processes[name] = process
-        self.registry.note(tag, process.pid)
+        command += ["-cp", f"{self.job}:{jars()}", main, "--configDir", str(self.configuration)]
+        return [*command, *arguments]

@@ -1,6 +1,6 @@
 """What is to be measured on Flink: sessions of episodes, planned beforehand; how Flink is set up for them.
 
-`campaign` carries out a plan, `supervisor` a session of it. A new plan is a function like `quick`; what is in
+`sessions` carries out a plan, `supervisor` a session of it. A new plan is a function like `quick`; what is in
 a plan is written to its sessions' files, so a renamed field makes old ones void.
 """
 
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+
+from tideover.calibrate.real.sessions import without_gaps
 
 # A cluster takes half a minute to start and warm up, so one start serves for much: a *session* is the
 # lifetime of one job, with one checkpoint interval, and an *episode* of it has one rate and one kill.
@@ -37,6 +39,10 @@ class Episode:
     victim: int = 0
     held_out: bool = False
 
+    @property
+    def harm(self) -> str:
+        return f"TaskManager {self.victim} killed"
+
 
 @dataclass(frozen=True)
 class SessionPlan:
@@ -62,8 +68,7 @@ class SessionPlan:
     timeout_s: float = 10.0
 
     def __post_init__(self) -> None:
-        if not self.episodes or any(a.end_s != b.begin_s for a, b in pairwise(self.episodes)):
-            raise ValueError(f"session {self.name}: episodes: must follow each other without gaps")
+        without_gaps(self.name, self.episodes)
         for episode in self.episodes:
             if not 0 <= episode.kill_s < episode.end_s - episode.begin_s:
                 raise ValueError(f"session {self.name}: kill_s: the kill must lie inside its episode")

@@ -1,6 +1,6 @@
 """From what a session on Flink leaves to its tables: kills and their stages, checkpoints, outputs.
 
-`campaign` calls ``tables`` for each session. A new column is described in ``TABLES``, and filled in by the
+`sessions` calls ``tables`` for each session. A new column is described in ``TABLES``, and filled in by the
 function of its table. Stages are read off the JobManager's log by `calibrate.logs`.
 """
 
@@ -23,6 +23,7 @@ from tideover.calibrate.flink.plan import SessionPlan
 from tideover.calibrate.logs.files import LogFile, head
 from tideover.calibrate.logs.findings import Failure, Problems
 from tideover.calibrate.logs.flink_log import Log
+from tideover.calibrate.real import sessions
 from tideover.calibrate.real.processes import machine, read_events
 from tideover.calibrate.real.sessions import count as _count
 from tideover.calibrate.real.sessions import frame
@@ -53,14 +54,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _count("rows", "rows of the log, over all splits", "rows"),
         _text("pieces", "JSON: rates of the log, [[from_s, rate_per_s], ...]"),
         Column("end_s", "end of the last episode", "s"),
-        _text("t0", "when the input began, UTC"),
-        _text("flink", "version of Flink"),
-        _text("java", "version of Java"),
-        _text("tideover", "version of Tideover"),
-        _text("python", "version of Python"),
-        _text("os", "operating system"),
-        _text("machine", "processor, cores, memory"),
-        _text("error", "why the session was not carried out to its end; empty if it was"),
+        *sessions.about("Flink"),
     ),
     "kills": (
         _SESSION,

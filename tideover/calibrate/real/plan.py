@@ -1,6 +1,6 @@
 """What is to be measured: sessions of episodes, planned beforehand; how Spark is set up for them.
 
-`campaign` carries out a plan, `supervisor` and `driver` a session of it. A new plan is a function like
+`sessions` carries out a plan, `supervisor` and `driver` a session of it. A new plan is a function like
 `quick`; what is in a plan is written to its sessions' files, so a renamed field makes old ones void.
 """
 
@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +17,7 @@ from pydantic import TypeAdapter
 
 from tideover.calibrate.real.pipelines import Content, Pipeline, Schedule
 from tideover.calibrate.real.processes import TAG
+from tideover.calibrate.real.sessions import without_gaps
 from tideover.models.operators.kinds import SENTENCES
 from tideover.scenarios.java import Java, java_environment
 from tideover.scenarios.spark import settings as sweeps
@@ -60,6 +60,10 @@ class Episode:
     held_out: bool = False
     fault: Fault | None = None
 
+    @property
+    def harm(self) -> str:
+        return self.fault.kind.replace("_", " ") if self.fault else ""
+
 
 @dataclass(frozen=True)
 class SessionPlan:
@@ -84,8 +88,7 @@ class SessionPlan:
 
     def __post_init__(self) -> None:
         executors, _ = executors_of(self.master)
-        if not self.episodes or any(a.end_s != b.begin_s for a, b in pairwise(self.episodes)):
-            raise ValueError(f"session {self.name}: episodes: must follow each other without gaps")
+        without_gaps(self.name, self.episodes)
         for episode in self.episodes:
             fault = episode.fault
             if fault is None:

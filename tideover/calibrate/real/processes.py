@@ -185,8 +185,13 @@ def machine() -> dict[str, str]:
     }
 
 
-def requirements(needed_bytes: int) -> list[str]:
-    """What keeps this machine from running a calibration that takes so much memory, each as a sentence."""
+NEEDED_BYTES = 3 * 2**30
+"""Free memory for two queries of a driver and two executors each; or for a JobManager and three TaskManagers,
+of which one is ending."""
+
+
+def requirements() -> list[str]:
+    """What keeps this machine from running a calibration, each as a sentence."""
     problems = []
     if platform.system() not in ("Linux", "Darwin"):
         problems.append(
@@ -196,9 +201,9 @@ def requirements(needed_bytes: int) -> list[str]:
     if find_java() is None:
         problems.append(str(JavaNotFound()))
     free = psutil.virtual_memory().available
-    if free < needed_bytes:
+    if free < NEEDED_BYTES:
         problems.append(
-            f"A calibration needs {needed_bytes / 2**30:.0f} GiB of free memory, and there are "
+            f"A calibration needs {NEEDED_BYTES / 2**30:.0f} GiB of free memory, and there are "
             f"{free / 2**30:.1f} GiB: close other programs, or calibrate on another machine."
         )
     return problems
@@ -209,11 +214,11 @@ class NotPossible(RuntimeError):
 
 
 PRINTED = " It printed last:"
-"""Ends the line that says why a session failed; what follows was printed by Spark."""
+"""Ends the line that says why a session failed; what follows was printed by the engine."""
 
 
 class SessionFailed(RuntimeError):
-    """A session could not be carried out. The message ends with what Spark printed last."""
+    """A session could not be carried out. The message says why."""
 
 
 @contextmanager

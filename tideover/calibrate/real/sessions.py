@@ -1,6 +1,6 @@
 """All sessions of a plan, one after the other; what is done already is not done again. Whatever the engine.
 
-`campaign` of PySpark and that of Flink say what theirs is, by an `Engine`. What is in a directory's files
+`supervisor` of PySpark and that of Flink say what theirs is, by an `Engine`. What is in a directory's files
 lets an interrupted calibration go on, so their names and contents stay.
 """
 
@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ import pandas as pd
 
 from tideover.calibrate.episodes import Progress
 from tideover.calibrate.real.processes import NotPossible, Registry, SessionFailed, locked, requirements
+from tideover.calibrate.real.supervision import Supervision
 from tideover.models.schema import Column
 from tideover.scenarios.java import Java, JavaNotFound, find_java
 
@@ -29,7 +31,9 @@ Tables = dict[str, pd.DataFrame]
 
 
 class Session(Protocol):
-    """A session of a plan, a dataclass; its episodes have ``begin_s``, ``end_s`` and ``rate_per_s``."""
+    """A session of a plan, a dataclass; its episodes have ``begin_s``, ``end_s``, ``rate_per_s``, and in
+    words what is done in them, ``harm``.
+    """
 
     name: str
 
@@ -46,43 +50,50 @@ class Plan(Protocol):
     def seconds(self) -> float: ...
 
 
+def without_gaps(name: str, episodes: Sequence[Any]) -> None:
+    """Raises ValueError unless a session has episodes, and they follow each other."""
+    if not episodes or any(a.end_s != b.begin_s for a, b in pairwise(episodes)):
+        raise ValueError(f"session {name}: episodes: must follow each other without gaps")
+
+
 @dataclass(frozen=True)
 class Engine:
     """What is an engine's own.
 
-    needed_bytes  of free memory
+    supervisor    carries out one session
     overhead_s    that a session takes besides its episodes
     columns       of its tables, ``sessions`` among them
-    carry_out     a session, in a directory; raises SessionFailed
     tables        of a session that began; with why it did not come to its end, or nothing
     described     the row of ``sessions`` of one that never began
-    fault         what is done in an episode, in words; empty: nothing
     litter        what the tables are made of, and is too large to be kept
+    cuts          characters at which it cuts lists of paths, so that no path may have them
     """
 
-    needed_bytes: int
+    supervisor: Callable[[Any, Path, Registry, Java, Callable[[float], None]], Supervision]
     overhead_s: float
     columns: Mapping[str, tuple[Column, ...]]
-    carry_out: Callable[[Any, Path, Registry, Java, Callable[[float], None]], None]
     tables: Callable[[Path, str], Tables]
     described: Callable[[Any], dict[str, Any]]
-    fault: Callable[[Any], str]
     litter: tuple[str, ...]
+    cuts: str
 
 
-def run(engine: Engine, plan: Plan, out: Path, progress: Progress) -> Tables:
+def run(engine: Engine, plan: Plan, out: Path, progress: Progress = lambda fraction, text: None) -> Tables:
     """Carry out what is not done yet, and return the tables of all sessions.
 
     They are also written to OUT/measurements/<table>.parquet. A session that failed has its reason in the
     column ``error`` of ``sessions``, and is tried again the next time. Raises NotPossible if the machine
     lacks something, or another calibration works in the same directory.
     """
-    if problems := requirements(engine.needed_bytes):
+    out = out.resolve()  # the processes work elsewhere
+    problems = [
+        f"--out: {out}: its path must not have {cut!r} in it." for cut in engine.cuts if cut in str(out)
+    ]
+    if problems := [*requirements(), *problems]:
         raise NotPossible(" ".join(problems))
     java = find_java()
     if java is None:
         raise JavaNotFound()
-    out = out.resolve()  # the processes work elsewhere
     out.mkdir(parents=True, exist_ok=True)
     with locked(out):
         registry = Registry(out / "processes.json")
@@ -95,9 +106,8 @@ def run(engine: Engine, plan: Plan, out: Path, progress: Progress) -> Tables:
                 told = "starting, warming up" if seconds <= 0 else "settling"
                 for number, episode in enumerate(session.episodes, 1):
                     if episode.begin_s <= seconds < episode.end_s:
-                        fault = engine.fault(episode)
                         told = f"episode {number} of {len(session.episodes)}, {episode.rate_per_s}/s"
-                        told += f", {fault}" if fault else ""
+                        told += f", {episode.harm}" if episode.harm else ""
                 progress((before + max(0.0, seconds)) / plan.seconds, f"{session.name}: {told}")
 
             tell(0.0)
@@ -149,7 +159,7 @@ def _carry_out(
 ) -> None:
     error, found = "", {table: frame(columns, []) for table, columns in engine.columns.items()}
     try:
-        engine.carry_out(session, directory, registry, java, tell)
+        engine.supervisor(session, directory, registry, java, tell).run()
     except SessionFailed as failed:
         error = str(failed)
     if (directory / "session.json").exists():
@@ -186,3 +196,17 @@ def count(name: str, meaning: str, unit: str = "index") -> Column:
 
 def time(name: str, meaning: str, undefined: str = "") -> Column:
     return Column(name, f"{meaning}, since the session's t0", "s", "float64", undefined)
+
+
+def about(engine: str) -> tuple[Column, ...]:
+    """The last columns of ``sessions``: when and on what it was measured, and what went wrong."""
+    return (
+        text("t0", "when the input began, UTC"),
+        text(engine.lower(), f"version of {engine}"),
+        text("java", "version of Java"),
+        text("tideover", "version of Tideover"),
+        text("python", "version of Python"),
+        text("os", "operating system"),
+        text("machine", "processor, cores, memory"),
+        text("error", "why the session was not carried out to its end; empty if it was"),
+    )

@@ -1,35 +1,27 @@
-"""Runs one session: starts the drivers, does harm when it is planned, stops all that it started.
+"""Runs one session on PySpark: starts the drivers, does harm when it is planned, stops all that it started.
 
-`campaign` makes a `Supervisor` for each session. The events that it writes are read by `tables`; whatever is
-started has to be in the `Registry` first.
+The events that it writes are read by `tables`; whatever is started has to be in the `Registry` first.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
-from tideover.calibrate.real.plan import SPEC, DriverSpec, Fault, SessionPlan, environment
-from tideover.calibrate.real.processes import (
-    PRINTED,
-    EventLog,
-    OtherWork,
-    Registry,
-    SessionFailed,
-    read_events,
-)
-from tideover.scenarios.java import Java
+from tideover.calibrate.real import sessions
+from tideover.calibrate.real.plan import OVERHEAD_S, SPEC, DriverSpec, Fault, environment
+from tideover.calibrate.real.processes import SessionFailed, read_events
+from tideover.calibrate.real.supervision import DRAIN_S, START_S, Supervision
+from tideover.calibrate.real.tables import TABLES, described, tables
 
 
 def executors(driver: int, tag: str) -> dict[int, psutil.Process]:
@@ -57,90 +49,54 @@ def _progress(checkpoint: Path | None) -> dict[str, float]:
     return found
 
 
-NEEDED_BYTES = 3 * 2**30
-"""Free memory for two queries of a driver and two executors each."""
-
-
-_TICK_S = 0.2
-_START_S = 180.0
-"""A driver that is not ready by then, on however slow a machine, will not be."""
-
-_DRAIN_S = 90.0
-"""How long after the end of the input its last results may take."""
-
 _LOOK_S = 0.3
 """Looking for a victim takes a moment, so it begins this long before the strike."""
 
 
-@dataclass(eq=False)
-class Supervisor:
-    """Carries out one session in an empty directory of its own; started processes are noted in the registry,
-    and ``progress`` is called with the seconds since t0 while the session goes on.
-    """
+class Supervisor(Supervision):
+    """A session's drivers, one a query."""
 
-    plan: SessionPlan
-    directory: Path
-    registry: Registry
-    java: Java
-    progress: Callable[[float], None]
+    TICK_S = 0.2
 
     def __post_init__(self) -> None:
-        self.scratch = self.directory / "scratch"
-        self.log = EventLog(self.directory / "supervisor.jsonl")
+        super().__post_init__()
         self.queries: dict[int, tuple[DriverSpec, subprocess.Popen[bytes]]] = {}  # in their present lives
-        self.others = OtherWork()
-        self.t0 = 0
 
-    def run(self) -> None:
-        """From the start to the end; whatever happens, no process is left. Raises SessionFailed if a driver
-        did not start, ended by itself, had nothing to kill, or did not get done.
+    def running(self) -> Iterable[tuple[str, subprocess.Popen[bytes]]]:
+        return [("a driver", process) for _, process in self.queries.values()]
+
+    def logs(self) -> Iterable[Path]:
+        return sorted(self.scratch.glob("*/spark.log"))
+
+    def carry_out(self) -> None:
+        """Raises SessionFailed if a driver did not start, ended by itself, had nothing to kill, or did not
+        get done.
         """
         plan = self.plan
-        try:
-            for number in range(plan.queries):
-                self._spawn(number, life=0)
-            self._wait(self._ready, _START_S, "Spark is not ready")
-            # The windows are aligned to the epoch, and the first shall begin with the input.
-            self.t0 = (int(time.time()) // plan.window_s + 1) * plan.window_s
-            begun = {"t0": self.t0, "java": f"{self.java.version}", "plan": asdict(plan)}
-            (self.directory / "session.json").write_text(json.dumps(begun, indent=1))
-            for number in self.queries:
-                self._tell(number)
-            for number, episode in enumerate(plan.episodes):
-                if episode.fault is not None:
-                    self._strike(number, episode.begin_s + episode.fault.at_s, episode.fault)
-            self._until(plan.end_s)
-            self._wait(self._drained, _DRAIN_S, "the last rows are not counted")
-        finally:
-            for _, process in self.queries.values():
-                if process.poll() is None:  # as long as it is not waited for, its number is nobody else's
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-                if process.stdin is not None:
-                    with suppress(BrokenPipeError):
-                        process.stdin.close()
-            self.registry.end_leftovers()
-            shutil.rmtree(self.scratch, ignore_errors=True)
-            self.log.close()
+        for number in range(plan.queries):
+            self._spawn(number, life=0)
+        self.wait(self._ready, START_S, "Spark is not ready")
+        # The windows are aligned to the epoch, and the first shall begin with the input.
+        self.begin((int(time.time()) // plan.window_s + 1) * plan.window_s)
+        for number in self.queries:
+            self._tell(number)
+        for number, episode in enumerate(plan.episodes):
+            if episode.fault is not None:
+                self._strike(number, episode.begin_s + episode.fault.at_s, episode.fault)
+        self.until(plan.end_s)
+        self.wait(self._drained, DRAIN_S, "the last rows are not counted")
 
     def _spawn(self, number: int, life: int) -> None:
         scratch = self.scratch / f"{number}-{life}"
         scratch.mkdir(parents=True)
-        spec = DriverSpec(self.plan, number, life, self.registry.new_tag(), self.directory, scratch)
+        tag = self.registry.new_tag()
+        spec = DriverSpec(self.plan, number, life, tag, self.directory, scratch)
         path = scratch / "spec.json"
         path.write_bytes(SPEC.dump_json(spec))
         self.log.write("spawn", query=number, life=life)
-        with (self.directory / "printed.log").open("ab") as printed:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tideover.calibrate.real.driver", str(path)],
-                stdin=subprocess.PIPE,
-                stdout=printed,
-                stderr=printed,
-                env=environment(self.java, spec.tag, scratch),
-                start_new_session=True,  # a process group of its own, which can be ended as a whole
-            )
-        self.queries[number] = spec, process
-        self.registry.note(spec.tag, process.pid)
+        command = [sys.executable, "-m", "tideover.calibrate.real.driver", str(path)]
+        env = environment(self.java, tag, scratch)
+        self.queries[number] = spec, self.start(tag, command, stdin=subprocess.PIPE, env=env)
 
     def _tell(self, number: int) -> None:
         """Tell a driver when the input begins; it reads that when it is ready."""
@@ -163,36 +119,9 @@ class Supervisor:
                 return False
         return True
 
-    def _wait(self, condition: Callable[[], bool], limit_s: float, otherwise: str) -> None:
-        begun = time.time()
-        while not condition():
-            self._look_after()
-            if time.time() - begun > limit_s:
-                raise self._failed(f"{otherwise} after {limit_s:.0f} s")
-            time.sleep(_TICK_S)
-
-    def _until(self, moment_s: float) -> None:
-        while (left := self.t0 + moment_s - time.time()) > 0:
-            self._look_after()
-            cores = self.others.look([os.getpid(), *(process.pid for _, process in self.queries.values())])
-            if cores is not None:
-                self.log.write("others", cores=cores)
-            self.progress(moment_s - left)
-            time.sleep(min(left, _TICK_S))
-
-    def _look_after(self) -> None:
-        for _, process in self.queries.values():
-            if process.poll() is not None:
-                raise self._failed(f"a driver ended by itself with code {process.returncode}")
-
-    def _failed(self, what: str) -> SessionFailed:
-        logs = [self.directory / "printed.log", *sorted(self.scratch.glob("*/spark.log"))]
-        words = "\n".join(path.read_text(errors="replace")[-1500:] for path in logs if path.exists())
-        return SessionFailed(f"session {self.plan.name}: {what}.{PRINTED}\n{words.strip()}")
-
     def _strike(self, number: int, at_s: float, fault: Fault) -> None:
         """Do what the fault of an episode is, ``at_s`` s after t0, and what follows from it."""
-        self._until(at_s - _LOOK_S)
+        self.until(at_s - _LOOK_S)
         spec, process = self.queries[fault.query]
         if fault.kind == "kill_driver":
             self._harm(number, at_s, fault, -1, lambda: os.killpg(process.pid, signal.SIGKILL))
@@ -202,15 +131,14 @@ class Supervisor:
             return
         there = executors(process.pid, spec.tag)
         if not there:
-            what = "there is no executor that could be killed or stopped"
-            raise SessionFailed(f"session {self.plan.name}: {what}")
+            raise SessionFailed("there is no executor that could be killed or stopped")
         # The one that is there longest is the one that holds state, since state stays where it is.
         victim, executor = next(iter(there.items()))
         if fault.kind == "kill_executor":
             self._harm(number, at_s, fault, victim, executor.kill)
             return
         struck = self._harm(number, at_s, fault, victim, executor.suspend)
-        self._until(struck - self.t0 + fault.stop_s)
+        self.until(struck - self.t0 + fault.stop_s)
         executor.resume()
         self.log.write("continued", episode=number, query=fault.query, executor=victim)
 
@@ -227,3 +155,14 @@ class Supervisor:
         about = {"episode": number, "kind": fault.kind, "query": spec.query, "life": spec.life}
         self.log.write("fault", at, **about, victim=victim, **progress)
         return at
+
+
+ENGINE = sessions.Engine(
+    supervisor=Supervisor,
+    overhead_s=OVERHEAD_S,
+    columns=TABLES,
+    tables=tables,
+    described=described,
+    litter=("checkpoints", "spark-events", "sink/batches"),
+    cuts=",",
+)

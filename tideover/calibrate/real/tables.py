@@ -1,6 +1,6 @@
 """From the raw events of a session to its tables, and what should have been counted.
 
-`campaign` calls ``tables`` for each session. A new column is described in ``TABLES``, and filled in by the
+`sessions` calls ``tables`` for each session. A new column is described in ``TABLES``, and filled in by the
 function of its table.
 """
 
@@ -107,14 +107,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("locality_wait_s", "how long a task waits for the executor that has, or had, its state", "s"),
         _count("seed", "seed of the content", "number"),
         _text("schedule", "JSON: t0, pieces [[from_s, rate_per_s], ...], end_s"),
-        _text("t0", "when the input began, UTC"),
-        _text("spark", "version of Spark"),
-        _text("java", "version of Java"),
-        _text("tideover", "version of Tideover"),
-        _text("python", "version of Python"),
-        _text("os", "operating system"),
-        _text("machine", "processor, cores, memory"),
-        _text("error", "why the session was not carried out to its end; empty if it was"),
+        *sessions.about("Spark"),
     ),
     "episodes": (
         _SESSION,
