@@ -124,10 +124,9 @@ class Simulated:
         """Those of its fault, from ``curve(rng)``; NaN: there is no such moment before its end."""
         until = self.failed_s + self.episode.end_s - self.episode.fault.at_s
         curve = self.curve(rng)
-        gap = episodes.output_gap(curve, self.failed_s, until)
-        back = episodes.catch_up(curve, self.failed_s - episodes.PRE, self.failed_s, until + episodes.CALM)
-        both = {"output_gap_s": gap, "catch_up_s": back}
-        return {measure: episodes.NAN if seen is None else seen for measure, seen in both.items()}
+        none = dict.fromkeys(("output_gap_s", "catch_up_s"), episodes.NAN)
+        since = self.failed_s - episodes.PRE
+        return none | episodes.recovery(curve, since, self.failed_s, until, episodes.CALM)
 
 
 def scenario(episode: episodes.Episode, costs: Costs, faults: Faults) -> Scenario:
@@ -143,21 +142,21 @@ def scenario(episode: episodes.Episode, costs: Costs, faults: Faults) -> Scenari
     strategy = {
         "kind": "micro_batch",
         "cores": max(1, setup.cores // max(setup.executors, 1)),
-        "trigger_interval": _time(setup.trigger_s),
-        "plan_time": _time(costs.plan_s),
-        "task_time": _time(costs.task_s),
-        "output_time": _time(costs.output_s),
-        "commit_time": _time(costs.commit_s),
-        "state_time": _time(state),
-        "executor_cold": _time(faults.executor_cold_s),
-        "state_cold": _time(faults.state_cold_s),
-        "locality_wait": _time(setup.locality_wait_s),
-        "cold_time": _time(faults.cold_s),
+        "trigger_interval": exact(setup.trigger_s),
+        "plan_time": exact(costs.plan_s),
+        "task_time": exact(costs.task_s),
+        "output_time": exact(costs.output_s),
+        "commit_time": exact(costs.commit_s),
+        "state_time": exact(state),
+        "executor_cold": exact(faults.executor_cold_s),
+        "state_cold": exact(faults.state_cold_s),
+        "locality_wait": exact(setup.locality_wait_s),
+        "cold_time": exact(faults.cold_s),
         "output_mode": "update",
     }
     if setup.strategy == "source_replay":
         stop = 0.0 if np.isnan(episode.fault.in_batch_s) else faults.stop_s
-        strategy |= {"recovery": "replay", "recovery_time": _time(faults.recovery_s + stop)}
+        strategy |= {"recovery": "replay", "recovery_time": exact(faults.recovery_s + stop)}
     executors = max(setup.executors, 1)
     tasks = {"parallelism": setup.partitions, "hosts": [i % executors for i in range(setup.partitions)]}
     length = setup.window_s if setup.pipeline == "word_count" else WHOLE_S
@@ -171,12 +170,12 @@ def scenario(episode: episodes.Episode, costs: Costs, faults: Faults) -> Scenari
             "offset": "0 s",
             "hosts": [executors],  # the log is on none of the hosts that die
         },
-        "read": {"bolt": "forward", "from": {"rows": "direct"}, "service": _time(costs.row_s), **tasks},
+        "read": {"bolt": "forward", "from": {"rows": "direct"}, "service": exact(costs.row_s), **tasks},
         "count": {
             "bolt": "windowed_count",
             "from": {"read": {"fields": ["key"]}},
             "service": "0 s",
-            "window": {"length": _time(length), "trigger": "marker"},
+            "window": {"length": exact(length), "trigger": "marker"},
             **tasks,
         },
     }
@@ -188,7 +187,7 @@ def scenario(episode: episodes.Episode, costs: Costs, faults: Faults) -> Scenari
             "strategy": strategy,
             "failures": _failures(episode, faults, failed),
             "hosts": executors + 1,
-            "run": {"duration": _time(duration), "seed": 1, "lump": rows_per_root},
+            "run": {"duration": exact(duration), "seed": 1, "lump": rows_per_root},
         }
     )
 
@@ -205,22 +204,23 @@ def _span(episode: episodes.Episode) -> tuple[float, float]:
 
 
 def _failures(episode: episodes.Episode, faults: Faults, failed: float) -> list[dict[str, Any]]:
-    at, fault = {"at": _time(failed)}, episode.fault
-    times = {**at, "detection": _time(faults.detection_s), "restart": _time(faults.restart_s)}
+    at, fault = {"at": exact(failed)}, episode.fault
+    times = {**at, "detection": exact(faults.detection_s), "restart": exact(faults.restart_s)}
     match fault.kind:
         case "kill_executor" if fault.second_kill:
-            first = {"kind": "crash_host", "host": 0, **times, "at": _time(2 * episode.setup.trigger_s)}
+            first = {"kind": "crash_host", "host": 0, **times, "at": exact(2 * episode.setup.trigger_s)}
             return [first, {"kind": "crash_host", "host": 1, **times}]
         case "kill_executor":
             return [{"kind": "crash_host", "host": 0, **times}]
         case "kill_driver":
             return [{"kind": "crash_task", "component": "driver", **times}]
         case "stop_executor":
-            return [{"kind": "pause", "component": "count", **at, "duration": _time(fault.stop_s)}]
+            return [{"kind": "pause", "component": "count", **at, "duration": exact(fault.stop_s)}]
     return []
 
 
-def _time(seconds: float) -> str:
+def exact(seconds: float) -> str:
+    """A duration as scenarios take it, in whole nanoseconds."""
     return f"{max(0, round(seconds * 1e9))} ns"
 
 
@@ -236,24 +236,30 @@ def simulated(episode: episodes.Episode, costs: Costs, faults: Faults | None = N
     world = _run(quiet if faults is None else asked)
     twice = faults is not None and episode.setup.strategy == "active_replication"
     rows_per_root = coarseness(asked)
-    spout = world.job.topology.spouts[0].config
-    assert isinstance(spout, SpoutConfig)
-    # Rows created up to each slot boundary. Those that entered the system are more: a row that is read again
-    # enters again.
-    slots = np.arange(asked.run.duration // SLOT + 1)
-    calls = slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1
-    created = (calls * coarseness(world.scenario)).astype(np.float64)
+    emitted = created(world, asked)
+    rows = emitted[1]
     return Simulated(
         episode=episode,
         costs=costs,
         faults=faults or Faults(),
-        batches=_batches(world, created),
-        other_batches=_batches(_run(quiet), created) if twice else None,
-        emitted=(np.arange(len(created), dtype=np.float64) * (SLOT / S), created),
+        batches=_batches(world, rows),
+        other_batches=_batches(_run(quiet), rows) if twice else None,
+        emitted=emitted,
         failed_s=failed,
         lost=world.balance()["lost"] * rows_per_root,
         duplicated=world.ledger.duplicated * rows_per_root,
     )
+
+
+def created(world: World, asked: Scenario) -> tuple[episodes.Floats, episodes.Floats]:
+    """Slot boundaries (s), and the rows created up to each. Those that entered the system are more: a row
+    that is read again enters again.
+    """
+    spout = world.job.topology.spouts[0].config
+    assert isinstance(spout, SpoutConfig)
+    slots = np.arange(asked.run.duration // SLOT + 1)
+    calls = slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1
+    return slots.astype(np.float64) * (SLOT / S), calls.astype(np.float64) * coarseness(asked)
 
 
 def _run(asked: Scenario) -> World:
@@ -262,12 +268,12 @@ def _run(asked: Scenario) -> World:
     return world
 
 
-def _batches(world: World, created: episodes.Floats) -> episodes.Batches:
-    """The committed batches of a run; ``created``: rows up to each slot boundary."""
+def _batches(world: World, rows: episodes.Floats) -> episodes.Batches:
+    """The committed batches of a run; ``rows``: created up to each slot boundary."""
     query = world.job.context.runner
     assert isinstance(query, batches.Batches)
     inside, _ = world.recorder.backlog(world.scenario.run.duration)
-    done = created - inside * coarseness(world.scenario)
+    done = rows - inside * coarseness(world.scenario)
     times = np.array([(b.triggered, b.visible, b.committed) for b in query.history], np.int64).reshape(-1, 3)
     slots = np.minimum(-(-times[:, 1] // SLOT), len(done) - 1)
     triggered, visible, committed = times.T / S

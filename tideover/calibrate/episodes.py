@@ -68,6 +68,15 @@ class BacklogCurve:
         return self.outputs[np.searchsorted(self.done, row, "left")] - created
 
 
+def emitted(pieces: Any, end: float) -> tuple[Floats, Floats]:
+    """Moments (s) at which the rate changes, and the end, and rows created up to each; ``pieces``: since when
+    (s) which rate (1/s).
+    """
+    since, rates = np.array(pieces, float).T
+    edges = np.append(since, end)
+    return edges, np.concatenate(([0.0], np.cumsum(rates * np.diff(edges))))
+
+
 def new_outputs(moments: Floats, rows: Floats) -> tuple[Floats, Floats]:
     """Those outputs after which more rows are done than after any before: their moments, and rows done.
 
@@ -123,6 +132,13 @@ NAN = float("nan")
 
 Figures = dict[str, float]
 """By measure: batch_duration_s, latency_p50_s, latency_p95_s, output_gap_s, catch_up_s."""
+
+
+def recovery(curve: BacklogCurve, since: float, failed: float, until: float, calm: float = 0.0) -> Figures:
+    """Both figures of a fault, s; without those that are not over by ``until``, or ``calm`` s later."""
+    gap, back = output_gap(curve, failed, until), catch_up(curve, since, failed, until + calm)
+    both = {"output_gap_s": gap, "catch_up_s": back}
+    return {measure: value for measure, value in both.items() if value is not None}
 
 
 class Condition(NamedTuple):
@@ -280,10 +296,7 @@ class Episode:
         begin = self.begin_s + SETTLE
         if self.fault.kind != "none":
             at = self.fault.at_s
-            gap = output_gap(self.curve, at, self.end_s)
-            back = catch_up(self.curve, max(begin, at - PRE), at, self.end_s + CALM)
-            both = {"output_gap_s": gap, "catch_up_s": back}
-            return {measure: value for measure, value in both.items() if value is not None}
+            return recovery(self.curve, max(begin, at - PRE), at, self.end_s, CALM)
         found: Figures = {}
         batches = self.settled()
         if len(batches):
@@ -352,10 +365,7 @@ def _fault(episode: Mapping[Any, Any], faults: pd.DataFrame) -> Fault:
 def _curve(batches: pd.DataFrame, schedule: str, end: float) -> BacklogCurve:
     out = batches.dropna(subset=["sink_s", "last_row"])
     moments, rows = new_outputs(out["sink_s"].to_numpy(float), out["last_row"].to_numpy(float))
-    pieces = np.array(json.loads(schedule)["pieces"], float)
-    edges = np.append(pieces[:, 0], end)
-    created = np.concatenate(([0.0], np.cumsum(pieces[:, 1] * np.diff(edges))))
-    return BacklogCurve(moments, rows, (edges, created))
+    return BacklogCurve(moments, rows, emitted(json.loads(schedule)["pieces"], end))
 
 
 # A simulated batch takes its mean time. Real ones vary, and they take longer while something else on the

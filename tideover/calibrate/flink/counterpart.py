@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tideover.calibrate.episodes import CALM, PRE, BacklogCurve, Figures, catch_up, output_gap
+from tideover.calibrate.counterpart import created, exact
+from tideover.calibrate.episodes import CALM, PRE, BacklogCurve, Figures, recovery
 from tideover.calibrate.flink.kills import Costs, Kill
 from tideover.models.coarsening import coarsened, coarseness
 from tideover.models.config import Scenario
-from tideover.models.job.components import SpoutConfig
 from tideover.models.world import World
 from tideover.scenarios.loader import load
 from tideover.sim.kernel import standing
-from tideover.sim.recorder import SLOT
-from tideover.sim.units import S
 
 LONGEST_S = 120.0
 """A recovery is looked at for so long, though the real episode may have been over sooner."""
@@ -43,10 +41,7 @@ class Simulated:
     def figures(self) -> Figures:
         """Defined as those of the kill; what is not over ``LONGEST_S`` after it is missing."""
         until = self.failed_s + LONGEST_S
-        gap = output_gap(self.curve, self.failed_s, until)
-        back = catch_up(self.curve, self.failed_s - PRE, self.failed_s, until)
-        both = {"output_gap_s": gap, "catch_up_s": back}
-        return {measure: value for measure, value in both.items() if value is not None}
+        return recovery(self.curve, self.failed_s - PRE, self.failed_s, until)
 
 
 def scenario(kill: Kill, costs: Costs, seed: int = 1) -> tuple[Scenario, float]:
@@ -62,41 +57,37 @@ def scenario(kill: Kill, costs: Costs, seed: int = 1) -> tuple[Scenario, float]:
     job: dict[str, Any] = {"bolt": "windowed_count", "from": {"log": "shuffle"}, "window": "60 s"}
     detector: dict[str, Any] = {
         "kind": "heartbeats",
-        "interval": _time(kill.heartbeat_s),
-        "timeout": _time(kill.timeout_s),
-        "connection": _time(costs.connection),
+        "interval": exact(kill.heartbeat_s),
+        "timeout": exact(kill.timeout_s),
+        "connection": exact(costs.connection),
         "rpc_failure_threshold": RPC_FAILURES,
-        "failed_deployment": _time(costs.refused),
-        "replacement": _time(costs.replacement),
-        "prepare": _time(costs.prepare),
-        "restarts": {"kind": "fixed_delay", "delay": _time(kill.restart_delay_s)},
+        "failed_deployment": exact(costs.refused),
+        "replacement": exact(costs.replacement),
+        "prepare": exact(costs.prepare),
+        "restarts": {"kind": "fixed_delay", "delay": exact(kill.restart_delay_s)},
     }
     asked = {
         "name": "a killed TaskManager",
         "topology": {
             "log": {"spout": "keys", "keys": 1, "offset": "0 s", "rate": f"{kill.rate_per_s:.9g}/s"},
-            "job": job | {"service": _time(1 / costs.capacity)},
+            "job": job | {"service": exact(1 / costs.capacity)},
         },
         "strategy": {
             "kind": "aligned_snapshots",
-            "checkpoint_interval": _time(kill.interval_s),
-            "upload_time": _time(costs.snapshot),
+            "checkpoint_interval": exact(kill.interval_s),
+            "upload_time": exact(costs.snapshot),
         },
         "detector": detector,
         "failures": [
-            {"kind": "crash_task", "component": "job", "at": _time(last), "in_interval": round(inside, 9)}
+            {"kind": "crash_task", "component": "job", "at": exact(last), "in_interval": round(inside, 9)}
         ],
         "run": {
-            "duration": _time(failed + LONGEST_S + 2 * CALM),
+            "duration": exact(failed + LONGEST_S + 2 * CALM),
             "seed": seed,
             "lump_rate": f"{_ROOTS_PER_S}/s",
         },
     }
     return load(asked), failed
-
-
-def _time(seconds: float) -> str:
-    return f"{max(0, round(seconds * 1e9))} ns"
 
 
 @standing()  # the worlds go when it ends
@@ -106,17 +97,11 @@ def simulated(kill: Kill, costs: Costs, seed: int = 1) -> Simulated:
     world = World(coarsened(asked), judge_windows=False)
     world.run()
     lump = coarseness(asked)
-    spout = world.job.topology.spouts[0].config
-    assert isinstance(spout, SpoutConfig)
-    # Rows created up to each slot boundary. Those that entered the system are more: a row that is read again
-    # enters again.
-    slots = np.arange(asked.run.duration // SLOT + 1)
-    created = (slots * SLOT // round(spout.arrivals.mean_gap_ns) + 1).astype(np.float64) * lump
+    moments, rows = created(world, asked)
     inside, _ = world.recorder.backlog(asked.run.duration)
-    done = np.maximum.accumulate(created - inside * lump)
+    done = np.maximum.accumulate(rows - inside * lump)
     new = np.concatenate(([done[0] > 0], np.diff(done) > 0))
-    moments = slots.astype(np.float64) * (SLOT / S)
-    curve = BacklogCurve(moments[new], done[new], (moments, created))
+    curve = BacklogCurve(moments[new], done[new], (moments, rows))
     outage, *_ = world.outages
     lost, twice = world.balance()["lost"] * lump, world.ledger.duplicated * lump
     return Simulated(kill, curve, failed, lost, twice, outage.failed_restarts + 1)

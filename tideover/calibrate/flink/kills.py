@@ -23,9 +23,9 @@ from tideover.calibrate.episodes import (
     BacklogCurve,
     Figures,
     Floats,
-    catch_up,
+    emitted,
     new_outputs,
-    output_gap,
+    recovery,
 )
 
 SILENT_S = 0.5
@@ -104,12 +104,10 @@ class Kill:
 
     def figures(self) -> Figures:
         """What was measured; what was not over by the end of the episode is missing."""
-        gap = output_gap(self.curve, self.at_s, self.end_s)
-        if gap is None or not gap > self.outage_s - IN_FLIGHT_S - LAG_S:
+        found = recovery(self.curve, self.since_s, self.at_s, self.end_s)
+        if not found.get("output_gap_s", NAN) > self.outage_s - IN_FLIGHT_S - LAG_S:
             return {}  # the sink was still silent
-        back = catch_up(self.curve, self.since_s, self.at_s, self.end_s)
-        both = {"output_gap_s": gap, "catch_up_s": back}
-        return {measure: value for measure, value in both.items() if value is not None}
+        return found
 
     def work(self) -> tuple[float, float]:
         """Rows that the job has done, from the checkpoint on, until it has caught up, or the episode is over;
@@ -151,13 +149,10 @@ def kills(tables: Mapping[str, pd.DataFrame]) -> list[Kill]:
 
 
 def _curve(outputs: pd.DataFrame, pieces: str, end: float) -> BacklogCurve:
-    told = np.array(json.loads(pieces), float)
-    edges = np.append(told[:, 0], end)
-    created = np.concatenate(([0.0], np.cumsum(told[:, 1] * np.diff(edges))))
+    told = json.loads(pieces)
+    least = IN_FLIGHT_S * max(rate for _, rate in told)
     moments, rows = new_outputs(*(outputs[name].to_numpy(float) for name in ("at_s", "rows")))
-    return BacklogCurve(
-        *without_trickle(moments, rows, IN_FLIGHT_S * float(told[:, 1].max())), (edges, created)
-    )
+    return BacklogCurve(*without_trickle(moments, rows, least), emitted(told, end))
 
 
 def without_trickle(moments: Floats, rows: Floats, least: float) -> tuple[Floats, Floats]:
